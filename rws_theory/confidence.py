@@ -1,0 +1,178 @@
+"""Confidence of one position as a function of the scale r: P(r), its log-odds, and the logit gaps that decide both.
+
+For logits x with maximum x_t let u_k = x_t - x_k >= 0 be the gaps of the other tokens and F(r) = sum_{k != t} exp(-r
+u_k). Then P(r) = max softmax(r x) = 1 / (1 + F(r)), and the log-odds log(P / (1 - P)) = -log F(r) rise strictly with
+P: both order positions alike, but 1 - P underflows while -log F does not (Gwak et al., "Reward-Weighted Sampling",
+Appendix D, Step 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+__all__ = ["GapStatistics", "gap_statistics", "gaps", "log_odds", "max_probability"]
+
+
+@dataclass(frozen=True, eq=False)
+class GapStatistics:
+    """The two gap statistics of Theorem 1 and the multiplicity it leaves out, each of shape ``logits.shape[:-1]``.
+
+    ``total`` is Sigma, the sum of the finite gaps (logits); ``smallest`` is delta, the top-two margin (logits; ``inf``
+    where no other token is allowed, 0 where the maximum is tied); ``multiplicity`` counts the gaps equal to delta
+    (0 where there is none).
+    """
+
+    total: Any
+    smallest: Any
+    multiplicity: Any
+
+
+def check_logits(logits: ArrayLike, name: str = "logits") -> NDArray[np.float64]:
+    """Return `logits` as float64 of shape (..., d), or raise ValueError; -inf marks a forbidden token."""
+    raw = np.asarray(logits)
+    if raw.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must be real numbers, got dtype {raw.dtype}")
+    if raw.ndim == 0 or raw.shape[-1] == 0:
+        raise ValueError(f"{name} must have shape (..., d) with d >= 1, got shape {raw.shape}")
+    with np.errstate(over="ignore"):  # longdouble values beyond float64 become inf and are refused below
+        x = raw.astype(np.float64)
+    if np.isnan(x).any() or np.isposinf(x).any():
+        raise ValueError(
+            f"{name} must be finite or -inf (a forbidden token), got {'nan' if np.isnan(x).any() else 'inf'}"
+        )
+    top = x.max(axis=-1, keepdims=True)
+    if np.isneginf(top).any():
+        raise ValueError(f"{name} must allow at least one token at every position, got a row of -inf only")
+    with np.errstate(over="ignore"):  # an overflow here is exactly what is being asked about
+        span = (top - np.where(np.isneginf(x), top, x)).max(initial=0.0) * x.shape[-1]
+    if not np.isfinite(span):
+        raise ValueError(f"{name} must span less than 1.8e308 / d so that their gaps can be summed, got a wider span")
+    return x
+
+
+def check_scale(r: ArrayLike, leading: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return the scale `r` as float64; ValueError unless it is positive, finite and broadcasts with `leading`."""
+    scale = np.asarray(r)
+    if scale.dtype.kind not in "fiu":
+        raise ValueError(f"r must be real numbers, got dtype {scale.dtype}")
+    scale = scale.astype(np.float64)
+    if not (np.isfinite(scale) & (scale > 0)).all():
+        bad = scale[~(np.isfinite(scale) & (scale > 0))].flat[0]
+        raise ValueError(f"r must be positive and finite, got {bad}")
+    try:
+        np.broadcast_shapes(scale.shape, leading)
+    except ValueError:
+        raise ValueError(
+            f"r must broadcast with the leading shape {leading} of logits, got shape {scale.shape}"
+        ) from None
+    return scale
+
+
+def log_odds(logits: ArrayLike, r: ArrayLike) -> Any:
+    r"""Log-odds of the most probable token at scale r: log(P / (1 - P)) = -log F(r), in nats.
+
+    With the logits sorted as x_1 >= x_2 >= ..., F(r) = exp(-r (x_1 - x_2)) (1 + sum_{k >= 3} exp(-r (x_2 - x_k))), so
+
+        -log F(r) = r (x_1 - x_2) - log1p(sum_{k >= 3} exp(-r (x_2 - x_k))),
+
+    in which nothing overflows before the result does and nothing rounds to a constant: softmax in float64 is exactly
+    1.0 once r delta exceeds about 37, these log-odds keep growing as r delta.
+
+    Limits, with delta the smallest gap, C its multiplicity, Sigma the sum of the n finite gaps:
+
+    - r -> inf: -log F(r) = r delta - log C + o(1). Positions are ordered by delta, and at equal delta the lower C is
+      first.
+    - r -> 0: F(r) = n - r Sigma + O(r^2), so -log F(r) = -log n + r Sigma / n + O(r^2). Positions with equally many
+      allowed tokens are ordered by Sigma; otherwise the one with fewer allowed tokens comes first.
+
+    Parameters
+    ----------
+    logits : shape (..., d), logits. -inf is a forbidden token and contributes nothing. A tied maximum is one copy of
+        t and gaps of 0.
+    r : positive and finite; broadcasts with ``logits.shape[:-1]``.
+
+    Returns
+    -------
+    float64 of the broadcast shape; ``inf`` where only one token is allowed (d = 1 included), and where r delta itself
+    exceeds the float64 range.
+
+    Guarantee: the result depends only on the multiset of logits, not on their order, and its error is a few units in
+    the last place of r delta + log d. Two positions whose log-odds agree to that accuracy may compare either way;
+    :func:`rws_theory.crossings` decides such pairs exactly.
+
+    Raises
+    ------
+    ValueError : NaN or +inf logits, a row without an allowed token, r outside (0, inf), shapes that do not broadcast.
+
+    Examples
+    --------
+    >>> round(float(log_odds([1.1, 0.6, 0.3], 1.0)), 6)
+    -0.054355
+    >>> log_odds([[40.0, 0.0], [41.0, 0.0]], 1.0).tolist(), max_probability([[40.0, 0.0], [41.0, 0.0]], 1.0).tolist()
+    ([40.0, 41.0], [1.0, 1.0])
+    """
+    x = np.sort(
+        check_logits(logits), axis=-1
+    )  # sorted: equal multisets give bitwise equal results, small terms add first
+    scale = check_scale(r, x.shape[:-1])
+    shape = np.broadcast_shapes(scale.shape, x.shape[:-1])
+    if x.shape[-1] == 1:
+        return np.full(shape, np.inf)[()]
+    top, second, rest = x[..., -1], x[..., -2], x[..., :-2]
+    anchor = np.where(np.isneginf(second), 0.0, second)  # -inf - -inf would be NaN; the sum is empty there anyway
+    with np.errstate(over="ignore", under="ignore"):  # r u beyond float64 means exp(-r u) = 0, or a result of inf
+        others = np.exp(scale[..., None] * (rest - anchor[..., None])).sum(axis=-1)
+        return np.asarray(scale * (top - second) - np.log1p(others))[()]
+
+
+def max_probability(logits: ArrayLike, r: ArrayLike) -> Any:
+    """Confidence P(r) = max softmax(r x) = 1 / (1 + F(r)), a probability in [1/d, 1] (Section 4.1 of the paper).
+
+    `logits` has shape (..., d) and `r` broadcasts with its leading axes, as in :func:`log_odds`, whose domain and
+    errors apply. P(r) is non-decreasing in r, 1 where only one token is allowed, and exactly 1.0 in float64 once r
+    delta exceeds about 37: rank by :func:`log_odds`, report P.
+
+    >>> [round(float(max_probability([1.1, 0.6, 0.3], r)), 4) for r in (1, 2)]
+    [0.4864, 0.637]
+    """
+    return expit(log_odds(logits, r))
+
+
+def gaps(logits: ArrayLike) -> NDArray[np.float64]:
+    """Gaps u_k = x_t - x_k of the other tokens, ascending: shape (..., d) -> (..., d - 1), in logits.
+
+    One copy of the maximum is left out, so a tied maximum gives gaps of 0; a forbidden token (-inf) gives a gap of inf;
+    d = 1 gives no gaps. Each gap is rounded once. ValueError for NaN or +inf, or for a row without an allowed token.
+
+    >>> gaps([0.5, 3.0, 2.0, 3.0])
+    array([0. , 1. , 2.5])
+    """
+    x = np.sort(check_logits(logits), axis=-1)[..., ::-1]
+    return x[..., :1] - x[..., 1:]
+
+
+def gap_statistics(logits: ArrayLike) -> GapStatistics:
+    """Total gap Sigma, smallest gap delta and delta's multiplicity of each position (eq. 2, Section 4.3 of the paper).
+
+    `logits` has shape (..., d); each field of the result has shape (...). Sigma decides the order of two positions as
+    r -> 0 (for equally many allowed tokens), delta and then its multiplicity the order as r -> inf: see
+    :func:`log_odds`. Domain and errors are those of :func:`gaps`.
+
+    >>> s = gap_statistics([3.0, 2.0, 2.0, -float("inf"), 0.0])
+    >>> float(s.total), float(s.smallest), int(s.multiplicity)
+    (5.0, 1.0, 2)
+    """
+    u = gaps(logits)
+    if u.shape[-1] == 0:
+        empty = np.zeros(u.shape[:-1])
+        return GapStatistics(empty[()], (empty + np.inf)[()], empty.astype(np.int64)[()])
+    x = np.sort(check_logits(logits), axis=-1)
+    second = x[..., -2]
+    # Equal logits, not equal rounded gaps, make equal gaps.
+    copies = (x[..., :-1] == second[..., None]).sum(axis=-1) * np.isfinite(second)
+    return GapStatistics(np.where(np.isinf(u), 0.0, u).sum(axis=-1)[()], u[..., 0][()], copies[()])

@@ -1,0 +1,111 @@
+"""The factor by which Reward-Weighted Sampling multiplies the logits: from the reward, back to it, and its range.
+
+Step 3 of the method (Section 3.2 of the paper): L' = L * s_R * sqrt(sigmoid(r) + eps), with r the normalised reward.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+__all__ = ["factor_range", "inverse_reward", "normalise", "reward_factor"]
+
+
+def normalise(raw: ArrayLike, mean: float, std: float) -> Any:
+    """Normalised reward r = (raw - mean) / std (Step 2, Section 3.2): dimensionless, of the shape of `raw`.
+
+    `mean` and `std` are the reward model's over a reference set, in the units of `raw`. A quotient beyond float64
+    becomes an infinity of its sign, which :func:`reward_factor` takes as the limit. ValueError unless raw and mean
+    are finite and std is positive and finite.
+
+    >>> float(normalise(6.23, mean=-4.95, std=11.18))
+    1.0
+    """
+    if not math.isfinite(mean):
+        raise ValueError(f"mean must be finite, got {mean}")
+    if not 0 < std < math.inf:
+        raise ValueError(f"std must be positive and finite, got {std}")
+    values = _real(raw, "raw")
+    if not np.isfinite(values).all():
+        raise ValueError(f"raw must be finite, got {values[~np.isfinite(values)].flat[0]}")
+    with np.errstate(over="ignore"):
+        return ((values - mean) / std)[()]
+
+
+def reward_factor(reward: ArrayLike, reward_scale: float, eps: float = 1e-5) -> Any:
+    """Factor s_R sqrt(sigmoid(r) + eps) of the logits at normalised reward r (Step 3, Section 3.2): shape of `reward`.
+
+    Non-decreasing in r, within :func:`factor_range` for every r, and accurate to a few ulp at any r: no overflow
+    however large |r|, and r = -inf and inf give the ends. It exceeds 1 only if s_R does (up to eps): for s_R <= 1 a
+    higher reward moves the factor toward 1. ValueError for NaN rewards and unless reward_scale (s_R) and eps are
+    positive and finite and keep the factor within float64.
+
+    >>> [round(float(f), 4) for f in reward_factor([-2.0, 0.0, 1e308], reward_scale=8.0)]
+    [2.7622, 5.6569, 8.0]
+    """
+    _ends(reward_scale, eps)
+    values = _real(reward, "reward")
+    if np.isnan(values).any():
+        raise ValueError("reward must be a number, got nan")
+    return (reward_scale * np.sqrt(expit(values) + eps))[()]
+
+
+def factor_range(reward_scale: float, eps: float = 1e-5) -> tuple[float, float]:
+    """Least and greatest factor any reward can produce: (s_R sqrt(eps), s_R sqrt(1 + eps)), dimensionless.
+
+    For finite r the factor lies strictly between; in float64 it may round to an end, never beyond. ValueError as in
+    :func:`reward_factor`.
+
+    >>> [round(f, 6) for f in factor_range(8.0)]
+    [0.025298, 8.00004]
+    """
+    return _ends(reward_scale, eps)
+
+
+def inverse_reward(factor: ArrayLike, reward_scale: float, eps: float = 1e-5) -> Any:
+    """Normalised reward r at which :func:`reward_factor` gives `factor`: logit((factor / s_R)^2 - eps), of its shape.
+
+    The ends of :func:`factor_range` give -inf and inf. The factor of a reward far from 0 hardly depends on it (it
+    rounds to an end for r above about 36, and below log(eps) - 37 or so), hence neither does the inverse determine
+    it; within |r| <= 8 at the default eps it is good to about 2e-12. ValueError for a factor outside the range, and
+    as in :func:`reward_factor`.
+
+    >>> round(float(inverse_reward(reward_factor(-1.5, 8.0), 8.0)), 12)
+    -1.5
+    """
+    low, high = _ends(reward_scale, eps)
+    values = _real(factor, "factor")
+    inside = (values >= low) & (values <= high)
+    if not inside.all():
+        raise ValueError(
+            f"factor must lie in [{low}, {high}], the range of reward_scale {reward_scale}, "
+            f"got {values[~inside].flat[0]}"
+        )
+    root = values / reward_scale
+    sigmoid = (root - math.sqrt(eps)) * (root + math.sqrt(eps))  # factored: the difference of squares would cancel
+    rest = (math.sqrt(1 + eps) - root) * (math.sqrt(1 + eps) + root)
+    sigmoid = np.where(values == low, 0.0, np.maximum(sigmoid, 0.0))  # dividing by s_R may have moved an end by an ulp
+    rest = np.where(values == high, 0.0, np.maximum(rest, 0.0))
+    with np.errstate(divide="ignore"):  # log 0 = -inf is the answer at the ends
+        return (np.log(sigmoid) - np.log(rest))[()]
+
+
+def _ends(reward_scale: float, eps: float) -> tuple[float, float]:
+    for name, value in (("reward_scale", reward_scale), ("eps", eps)):
+        if not 0 < value < math.inf:
+            raise ValueError(f"{name} must be positive and finite, got {value}")
+    low, high = reward_scale * math.sqrt(eps), reward_scale * math.sqrt(1 + eps)
+    if low < np.finfo(np.float64).tiny or high == math.inf:
+        raise ValueError(f"reward_scale must keep the factor within float64, got {reward_scale} with eps {eps}")
+    return low, high
+
+
+def _real(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must be real numbers, got dtype {array.dtype}")
+    return array.astype(np.float64)

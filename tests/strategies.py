@@ -1,0 +1,131 @@
+"""Hypothesis strategies for logits, scales, commit orders and rewards, all in this one module."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+FORBIDDEN = -np.inf
+
+
+def log_uniform(least: float, greatest: float) -> st.SearchStrategy[float]:
+    """Positive floats, spread evenly over the orders of magnitude; shrinks toward 1."""
+    low, high = np.log10(least), np.log10(greatest)
+    return st.floats(low, high).map(lambda e: float(min(max(10.0**e, least), greatest)))
+
+
+def scales(least: float = 1e-3, greatest: float = 1e3) -> st.SearchStrategy[float]:
+    """Scales r of the logits."""
+    return log_uniform(least, greatest)
+
+
+def dyadic(bound: int, denominator: int = 4) -> st.SearchStrategy[float]:
+    """Multiples of 1 / denominator (a power of two) within +-bound: sums and differences are exact, ties common."""
+    return st.integers(-bound * denominator, bound * denominator).map(lambda k: k / denominator)
+
+
+@st.composite
+def logit_vectors(
+    draw: st.DrawFn, min_size: int = 1, max_size: int = 8, *, bound: float = 50.0, forbidden: bool = True
+) -> NDArray[np.float64]:
+    """One position's logits: generic floats or a coarse grid with ties; with `forbidden`, all but one may be -inf."""
+    size = draw(st.integers(min_size, max_size))
+    entry = draw(st.sampled_from([st.floats(-bound, bound), dyadic(3)]))
+    values = np.array(draw(st.lists(entry, min_size=size, max_size=size)), dtype=np.float64)
+    if forbidden and draw(st.booleans()):
+        closed = np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size)))
+        closed[draw(st.integers(0, size - 1))] = False
+        values[closed] = FORBIDDEN
+    return values
+
+
+@st.composite
+def logit_arrays(draw: st.DrawFn, max_positions: int = 4, max_size: int = 6) -> NDArray[np.float64]:
+    """Logits of several positions over one vocabulary, shape (positions, d)."""
+    positions, size = draw(st.integers(1, max_positions)), draw(st.integers(1, max_size))
+    return np.stack([draw(logit_vectors(size, size)) for _ in range(positions)])
+
+
+@st.composite
+def logit_pairs(
+    draw: st.DrawFn, min_size: int = 2, max_size: int = 8, *, forbidden: bool = True
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two positions over one vocabulary: independent, sharing some logits, or equal up to order and (exact) shift."""
+    a = draw(logit_vectors(min_size, max_size, forbidden=forbidden))
+    kind = draw(st.sampled_from(["independent", "sharing", "equal"]))
+    if kind == "equal":
+        a = np.round(a * 4) / 4
+        return a, np.array(draw(st.permutations(list(a)))) + draw(dyadic(8))
+    b = draw(logit_vectors(a.size, a.size, forbidden=forbidden))
+    if kind == "sharing":
+        kept = np.array(draw(st.lists(st.booleans(), min_size=a.size, max_size=a.size)))
+        b = np.where(kept, a, b)
+        if not np.isfinite(b).any():
+            b = a.copy()
+    return a, b
+
+
+@st.composite
+def integer_gap_pairs(draw: st.DrawFn, max_count: int = 6, max_gap: int = 12) -> tuple[list[int], list[int]]:
+    """Gap multisets of two positions as integers: g is then a polynomial in exp(-r) with integer coefficients.
+
+    Half of the pairs have sums of gaps within 2 of each other, which is where curves cross.
+    """
+    size = draw(st.integers(1, max_count))
+    one = st.lists(st.integers(0, max_gap), min_size=size, max_size=size).map(sorted)
+    u, v = draw(one), draw(one)
+    if draw(st.booleans()):
+        short = sum(u) - sum(v) + draw(st.integers(-2, 2))
+        v[-1] = max(0, v[-1] + short)
+        v.sort()
+    return u, v
+
+
+def from_gaps(gaps: list[int] | list[float] | tuple[float, ...], top: float = 0.0) -> NDArray[np.float64]:
+    """Logits with maximum `top` and the given gaps."""
+    return np.array([top, *(top - u for u in gaps)], dtype=np.float64)
+
+
+@st.composite
+def saturated_pairs(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Two positions and a scale at which both softmax maxima are 1.0 in float64, with different smallest gaps."""
+    r = float(draw(st.sampled_from([1, 2, 4, 8, 16, 32])))
+    size = draw(st.integers(1, 6))
+    grid = st.integers(int(44 / r * 16), int(44 / r * 16) + 400).map(lambda k: k / 16)
+    u, v = (draw(st.lists(grid, min_size=size, max_size=size)) for _ in range(2))
+    if min(u) == min(v):
+        v[v.index(min(v))] += draw(st.sampled_from([-1, 1])) / 16
+        if min(u) == min(v):
+            v = [x + 1 / 16 for x in v]
+    return from_gaps(u, draw(dyadic(8))), from_gaps(v, draw(dyadic(8))), r
+
+
+@st.composite
+def commit_steps(draw: st.DrawFn, max_positions: int = 10) -> NDArray[np.int64]:
+    """Step, from 0, at which each of n positions is committed: any order, any positive number of tokens per step."""
+    counts = draw(st.lists(st.integers(1, 3), min_size=1, max_size=max_positions))[:max_positions]
+    steps = np.repeat(np.arange(len(counts)), counts)[:max_positions]
+    return np.array(draw(st.permutations(list(steps))), dtype=np.int64)
+
+
+def rewards(bound: float = 1e308) -> st.SearchStrategy[float]:
+    """Normalised rewards: mostly of ordinary size, sometimes huge."""
+    return st.one_of(st.floats(-8, 8), st.floats(-60, 60), st.floats(-bound, bound))
+
+
+def reward_scales() -> st.SearchStrategy[float]:
+    """Reward scales s_R: the paper's grid and everything around it."""
+    return st.one_of(st.sampled_from([0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0]), log_uniform(1e-6, 1e6))
+
+
+def epsilons() -> st.SearchStrategy[float]:
+    """The constant eps under the square root: the paper's 1e-5, and others."""
+    return st.one_of(st.just(1e-5), log_uniform(1e-12, 1.0))
+
+
+def exact(values: NDArray[np.float64]) -> list[Fraction]:
+    """The finite entries as exact rationals."""
+    return [Fraction(float(x)) for x in values if np.isfinite(x)]

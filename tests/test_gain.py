@@ -1,0 +1,101 @@
+"""The reward factor against its formula at 50 digits, its range, and its inverse."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+import strategies
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rws_theory import factor_range, inverse_reward, normalise, reward_factor
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+@settings(deadline=None)
+@given(strategies.rewards(), strategies.reward_scales(), strategies.epsilons())
+def test_factor_is_the_formula(reward: float, reward_scale: float, eps: float) -> None:
+    with mpmath.workdps(50):
+        sigmoid = 1 / (1 + mpmath.exp(-mpmath.mpf(reward)))
+        expected = mpmath.mpf(reward_scale) * mpmath.sqrt(sigmoid + mpmath.mpf(eps))
+        assert float(reward_factor(reward, reward_scale, eps)) == pytest.approx(float(expected), rel=1e-15)
+
+
+@settings(deadline=None)
+@given(st.lists(strategies.rewards(), min_size=1, max_size=6), strategies.reward_scales(), strategies.epsilons())
+def test_factor_rises_with_the_reward_and_stays_in_its_range(
+    rewards: list[float], reward_scale: float, eps: float
+) -> None:
+    factors = reward_factor(np.sort(rewards), reward_scale, eps)
+    low, high = factor_range(reward_scale, eps)
+    assert (np.diff(factors) >= 0).all()
+    assert (factors >= low).all() and (factors <= high).all()
+
+
+@settings(deadline=None)
+@given(strategies.reward_scales(), strategies.epsilons())
+def test_the_ends_of_the_range_are_the_limits(reward_scale: float, eps: float) -> None:
+    ends = reward_factor([-np.inf, -1e308, 1e308, np.inf], reward_scale, eps)
+    low, high = factor_range(reward_scale, eps)
+    assert ends.tolist() == [low, low, high, high]
+    assert inverse_reward([low, high], reward_scale, eps).tolist() == [-np.inf, np.inf]
+
+
+@settings(deadline=None)
+@given(st.floats(-8, 8), strategies.reward_scales())
+def test_inverse_recovers_the_reward(reward: float, reward_scale: float) -> None:
+    assert float(inverse_reward(reward_factor(reward, reward_scale), reward_scale)) == pytest.approx(reward, abs=1e-11)
+
+
+@settings(deadline=None)
+@given(st.floats(0, 1), strategies.reward_scales(), strategies.epsilons())
+def test_inverse_lands_on_the_factor_again(where: float, reward_scale: float, eps: float) -> None:
+    low, high = factor_range(reward_scale, eps)
+    factor = min(max(low + where * (high - low), low), high)
+    assert float(reward_factor(inverse_reward(factor, reward_scale, eps), reward_scale, eps)) == pytest.approx(
+        factor, rel=1e-13
+    )
+
+
+@settings(deadline=None)
+@given(strategies.rewards(), st.floats(0.01, 1.0))
+def test_no_factor_exceeds_one_for_a_reward_scale_of_at_most_one(reward: float, reward_scale: float) -> None:
+    assert reward_factor(reward, reward_scale) <= np.sqrt(1 + 1e-5)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20).filter(lambda v: np.std(v) > 1e-3))
+def test_normalising_by_its_own_statistics_standardises(raw: list[float]) -> None:
+    values = normalise(raw, float(np.mean(raw)), float(np.std(raw)))
+    assert values.mean() == pytest.approx(0, abs=1e-6) and values.std() == pytest.approx(1, abs=1e-6)
+
+
+def test_shapes_are_kept_and_an_overflow_is_its_limit() -> None:
+    assert reward_factor(np.zeros((2, 3)), 8.0).shape == inverse_reward(np.full((2, 3), 4.0), 8.0).shape == (2, 3)
+    assert normalise([1e308, -1e308], 0.0, 1e-5).tolist() == [np.inf, -np.inf]
+    assert normalise(np.zeros((2, 3)), 1.0, 2.0).tolist() == [[-0.5] * 3] * 2
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: reward_factor(0.0, 0.0), "reward_scale must be positive and finite, got 0.0"),
+        (lambda: reward_factor(0.0, -8.0), "reward_scale must be positive and finite, got -8.0"),
+        (lambda: reward_factor(0.0, np.nan), "reward_scale must be positive and finite, got nan"),
+        (lambda: reward_factor(0.0, 1e-323), "reward_scale must keep the factor within float64"),
+        (lambda: reward_factor(0.0, 1.79e308, 1.0), "reward_scale must keep the factor within float64"),
+        (lambda: reward_factor(0.0, 8.0, 0.0), "eps must be positive and finite, got 0.0"),
+        (lambda: reward_factor([0.0, np.nan], 8.0), "reward must be a number, got nan"),
+        (lambda: reward_factor("good", 8.0), "reward must be real numbers"),
+        (lambda: inverse_reward(8.1, 8.0), "factor must lie in"),
+        (lambda: inverse_reward([1.0, np.nan], 8.0), "factor must lie in .*, got nan"),
+        (lambda: normalise(np.inf, 0.0, 1.0), "raw must be finite, got inf"),
+        (lambda: normalise(1.0, np.nan, 1.0), "mean must be finite, got nan"),
+        (lambda: normalise(1.0, 0.0, 0.0), "std must be positive and finite, got 0.0"),
+    ],
+)
+def test_misuse_names_the_argument(call: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()  # type: ignore[operator]

@@ -1,0 +1,142 @@
+"""Generation Order Deviation against its definition, and its null distribution against every order there is."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+import strategies
+from hypothesis import given, settings
+
+from rws_theory import footrule_max, footrule_mean, generation_order_deviation
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def by_definition(steps: list[int], reading: str) -> float:
+    """(1/n) sum |a_i - o_i|, one position at a time."""
+    n = len(steps)
+    if reading == "steps":
+        left_to_right = sorted(steps)
+        return sum(abs(left_to_right[i] - steps[i]) for i in range(n)) / n
+    commit_order = [i for step in sorted(set(steps)) for i in range(n) if steps[i] == step]
+    return sum(abs(i - commit_order.index(i)) for i in range(n)) / n
+
+
+@settings(deadline=None)
+@given(strategies.commit_steps())
+def test_both_readings_follow_the_definition(steps: np.ndarray) -> None:
+    for reading in ("tokens", "steps"):
+        assert generation_order_deviation(steps, reading) == pytest.approx(
+            by_definition(steps.tolist(), reading), abs=1e-12
+        )
+
+
+@settings(deadline=None)
+@given(strategies.commit_steps())
+def test_left_to_right_is_zero_in_both_readings(steps: np.ndarray) -> None:
+    assert (
+        generation_order_deviation(np.sort(steps), "tokens")
+        == generation_order_deviation(np.sort(steps), "steps")
+        == 0.0
+    )
+
+
+@settings(deadline=None)
+@given(strategies.commit_steps())
+def test_tokens_reading_ignores_how_steps_are_numbered(steps: np.ndarray) -> None:
+    assert generation_order_deviation(3 * steps + 5, "tokens") == generation_order_deviation(steps, "tokens")
+    assert generation_order_deviation(steps + 5, "steps") == generation_order_deviation(steps, "steps")
+
+
+@settings(deadline=None)
+@given(strategies.commit_steps())
+def test_a_batch_is_its_rows(steps: np.ndarray) -> None:
+    batch = np.stack([steps, steps[::-1], np.sort(steps)])
+    for reading in ("tokens", "steps"):
+        expected = [generation_order_deviation(row, reading) for row in batch]
+        np.testing.assert_array_equal(generation_order_deviation(batch, reading), expected)
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_mean_and_maximum_over_every_order(n: int) -> None:
+    orders = np.array(list(permutations(range(n))))
+    tokens = generation_order_deviation(orders, "tokens")
+    np.testing.assert_array_equal(tokens, generation_order_deviation(orders, "steps"))
+    assert tokens.mean() == pytest.approx(footrule_mean(n), abs=1e-12)
+    assert tokens.max() == footrule_max(n) == generation_order_deviation(np.arange(n)[::-1])
+
+
+@pytest.mark.parametrize(("n", "block"), [(4, 2), (6, 2), (6, 3), (8, 4), (4, 1), (5, 5)])
+def test_mean_and_maximum_over_every_order_within_blocks(n: int, block: int) -> None:
+    rows = np.zeros((1, 0), dtype=int)
+    for start in range(0, n, block):
+        inside = np.array(list(permutations(range(start, start + block))))
+        rows = np.array([[*row, *tail] for row in rows.tolist() for tail in inside.tolist()])
+    values = generation_order_deviation(rows)
+    assert values.mean() == pytest.approx(footrule_mean(n, block), abs=1e-12)
+    assert values.max() == footrule_max(n, block)
+
+
+@pytest.mark.parametrize(("steps", "per_step"), [(2, 2), (3, 2), (2, 3), (4, 2)])
+def test_steps_reading_with_several_tokens_a_step_over_every_order(steps: int, per_step: int) -> None:
+    labels = sorted(np.repeat(np.arange(steps), per_step).tolist())
+    orders = np.array(_arrangements(labels))
+    values = generation_order_deviation(orders, "steps")
+    assert values.mean() == pytest.approx(footrule_mean(steps), abs=1e-12)
+    assert values.max() == footrule_max(steps)
+
+
+def _arrangements(labels: list[int]) -> list[list[int]]:
+    if not labels:
+        return [[]]
+    return [[x, *rest] for x in sorted(set(labels)) for rest in _arrangements(_without(labels, x))]
+
+
+def _without(labels: list[int], x: int) -> list[int]:
+    index = labels.index(x)
+    return labels[:index] + labels[index + 1 :]
+
+
+def test_tokens_of_one_step_count_from_left_to_right_however_many() -> None:
+    steps = np.repeat(np.arange(4), 500)
+    assert generation_order_deviation(steps, "tokens") == 0.0
+    assert generation_order_deviation(steps[::-1], "tokens") == 1000.0
+
+
+def test_unsigned_steps_do_not_wrap_around() -> None:
+    steps = np.array([3, 2, 1, 0], dtype=np.uint8)
+    assert generation_order_deviation(steps, "steps") == generation_order_deviation(steps, "tokens") == 2.0
+
+
+@pytest.mark.parametrize(
+    ("steps", "reading", "message"),
+    [
+        ([0.0, 1.0], "tokens", "commit_step must be integers"),
+        ([True, False], "tokens", "commit_step must be integers"),
+        ([0, -1], "tokens", "commit_step must be 0 or more for every position, got -1"),
+        (np.zeros(0, dtype=int), "tokens", "commit_step must have shape"),
+        (np.zeros((1, 1, 1), dtype=int), "tokens", "commit_step must have shape"),
+        (3, "tokens", "commit_step must have shape"),
+        ([0, 1], "words", "reading must be 'tokens' or 'steps', got 'words'"),
+    ],
+)
+def test_misuse_names_the_argument(steps: object, reading: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        generation_order_deviation(steps, reading)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("n", "block", "message"),
+    [
+        (0, None, "n must be"),
+        (2.5, None, "n must be"),
+        (6, 4, "block must divide n = 6, got 4"),
+        (6, 0, "block must be"),
+    ],
+)
+def test_null_values_refuse_impossible_lengths(n: int, block: int | None, message: str) -> None:
+    for function in (footrule_mean, footrule_max):
+        with pytest.raises(ValueError, match=message):
+            function(n, block)

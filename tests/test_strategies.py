@@ -1,0 +1,81 @@
+"""The strategies stay in their domains and reach the cases that the other tests are about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import strategies
+from hypothesis import find, given, settings
+from hypothesis.strategies import SearchStrategy
+
+_SEARCH = settings(derandomize=True, database=None, max_examples=2000, deadline=None)
+
+
+@settings(deadline=None)
+@given(strategies.logit_vectors(2, 5))
+def test_logit_vectors_are_valid_rows(x: np.ndarray) -> None:
+    assert 2 <= x.size <= 5 and x.dtype == np.float64
+    assert np.isfinite(x).any() and not np.isnan(x).any() and not np.isposinf(x).any()
+
+
+@settings(deadline=None)
+@given(strategies.logit_arrays(), strategies.scales(0.5, 7.0))
+def test_arrays_are_valid_rows_and_scales_stay_in_range(x: np.ndarray, r: float) -> None:
+    assert x.ndim == 2 and np.isfinite(x).any(axis=-1).all()
+    assert 0.5 <= r <= 7.0
+
+
+@settings(deadline=None)
+@given(strategies.logit_pairs())
+def test_pairs_share_one_dimension(pair: tuple[np.ndarray, np.ndarray]) -> None:
+    a, b = pair
+    assert a.shape == b.shape and np.isfinite(a).any() and np.isfinite(b).any()
+
+
+@settings(deadline=None)
+@given(strategies.integer_gap_pairs())
+def test_gap_pairs_are_sorted_non_negative_and_of_one_length(pair: tuple[list[int], list[int]]) -> None:
+    u, v = pair
+    assert len(u) == len(v) and u == sorted(u) and v == sorted(v) and min(u + v) >= 0
+
+
+@settings(deadline=None)
+@given(strategies.saturated_pairs())
+def test_saturated_pairs_differ_in_their_smallest_gap(case: tuple[np.ndarray, np.ndarray, float]) -> None:
+    a, b, r = case
+    margins = [np.diff(np.sort(x)[-2:])[0] for x in (a, b)]
+    assert margins[0] != margins[1] and r * min(margins) > 37
+
+
+@settings(deadline=None)
+@given(strategies.commit_steps())
+def test_commit_steps_number_the_steps_without_gaps(steps: np.ndarray) -> None:
+    assert set(steps.tolist()) == set(range(int(steps.max()) + 1)) and 1 <= steps.size <= 10
+
+
+@settings(deadline=None)
+@given(strategies.rewards(), strategies.reward_scales(), strategies.epsilons())
+def test_reward_arguments_are_finite_and_in_range(reward: float, reward_scale: float, eps: float) -> None:
+    assert np.isfinite(reward) and 1e-6 <= reward_scale <= 1e6 and 1e-12 <= eps <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("strategy", "condition"),
+    [
+        (strategies.logit_vectors(2), lambda x: (x == x.max()).sum() > 1),
+        (strategies.logit_vectors(2), lambda x: np.isneginf(x).any()),
+        (strategies.logit_vectors(2), lambda x: np.isfinite(x).sum() == 1),
+        (strategies.logit_vectors(2), lambda x: np.ptp(x) > 60),
+        (strategies.logit_pairs(), lambda p: (np.sort(p[0]) == np.sort(p[1])).all()),
+        (strategies.logit_pairs(), lambda p: np.isfinite(p[0]).sum() != np.isfinite(p[1]).sum()),
+        (strategies.integer_gap_pairs(), lambda p: p[0] != p[1] and sum(p[0]) == sum(p[1])),
+        (strategies.integer_gap_pairs(), lambda p: p[0] == p[1]),
+        (strategies.commit_steps(), lambda s: np.bincount(s).max() > 1),
+        (strategies.commit_steps(), lambda s: s.size > 3 and np.bincount(s).max() == 1),
+        (strategies.rewards(), lambda r: abs(r) > 1e300),
+    ],
+)
+def test_cases_that_matter_are_reached(strategy: SearchStrategy[Any], condition: Any) -> None:
+    assert condition(find(strategy, condition, settings=_SEARCH))
