@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 __all__ = ["factor_range", "inverse_reward", "normalise", "reward_factor"]
 
@@ -85,13 +85,9 @@ def inverse_reward(factor: ArrayLike, reward_scale: float, eps: float = 1e-5) ->
             f"factor must lie in [{low}, {high}], the range of reward_scale {reward_scale}, "
             f"got {values[~inside].flat[0]}"
         )
-    root = values / reward_scale
-    sigmoid = (root - math.sqrt(eps)) * (root + math.sqrt(eps))  # factored: the difference of squares would cancel
-    rest = (math.sqrt(1 + eps) - root) * (math.sqrt(1 + eps) + root)
-    sigmoid = np.where(values == low, 0.0, np.maximum(sigmoid, 0.0))  # dividing by s_R may have moved an end by an ulp
-    rest = np.where(values == high, 0.0, np.maximum(rest, 0.0))
-    with np.errstate(divide="ignore"):  # log 0 = -inf is the answer at the ends
-        return (np.log(sigmoid) - np.log(rest))[()]
+    sigmoid = np.clip((values / reward_scale) ** 2 - eps, 0.0, 1.0)
+    # Dividing by s_R may move an end by an ulp; logit(0) = -inf and logit(1) = inf are the answers there.
+    return logit(np.where(values == low, 0.0, np.where(values == high, 1.0, sigmoid)))[()]
 
 
 def _ends(reward_scale: float, eps: float) -> tuple[float, float]:

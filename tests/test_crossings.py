@@ -182,7 +182,7 @@ def test_doubling_the_logits_halves_the_crossings(pair: tuple[np.ndarray, np.nda
     a, b = pair
     one, double = crossings(a, b, points=64), crossings(2 * a, 2 * b, 5e-4, 5e2, points=64)
     assert one.bound == double.bound and one.count == double.count
-    assert double.roots == tuple(pytest.approx(r / 2, rel=1e-12) for r in one.roots)
+    assert double.roots == tuple(pytest.approx(r / 2, rel=1e-12, abs=0) for r in one.roots)
 
 
 @settings(deadline=None, max_examples=300)

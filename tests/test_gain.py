@@ -20,7 +20,7 @@ def test_factor_is_the_formula(reward: float, reward_scale: float, eps: float) -
     with mpmath.workdps(50):
         sigmoid = 1 / (1 + mpmath.exp(-mpmath.mpf(reward)))
         expected = mpmath.mpf(reward_scale) * mpmath.sqrt(sigmoid + mpmath.mpf(eps))
-        assert float(reward_factor(reward, reward_scale, eps)) == pytest.approx(float(expected), rel=1e-15)
+        assert float(reward_factor(reward, reward_scale, eps)) == pytest.approx(float(expected), rel=1e-15, abs=0)
 
 
 @settings(deadline=None)
