@@ -116,9 +116,8 @@ def log_odds(logits: ArrayLike, r: ArrayLike) -> Any:
     >>> log_odds([[40.0, 0.0], [41.0, 0.0]], 1.0).tolist(), max_probability([[40.0, 0.0], [41.0, 0.0]], 1.0).tolist()
     ([40.0, 41.0], [1.0, 1.0])
     """
-    x = np.sort(
-        check_logits(logits), axis=-1
-    )  # sorted: equal multisets give bitwise equal results, small terms add first
+    # Sorted, equal multisets add up in the same order and give equal bits, and small terms are added first.
+    x = np.sort(check_logits(logits), axis=-1)
     scale = check_scale(r, x.shape[:-1])
     shape = np.broadcast_shapes(scale.shape, x.shape[:-1])
     if x.shape[-1] == 1:
