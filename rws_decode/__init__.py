@@ -1,0 +1,84 @@
+"""Decoding of masked diffusion language models: confidence, temperature, and reward-weighted sampling.
+
+What is needed beside the two functions that run, `rws_decode.decode.decode` and `rws_decode.replay.replay`, which keep
+to the modules of their names, is here as well.
+
+>>> import rws_decode
+>>> rws_decode.RWS(8.0)
+RWS(reward_scale=8.0, eps=1e-05)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rws_decode.decode import Decoding
+    from rws_decode.guidance import (
+        RWS,
+        Confidence,
+        RewardReplay,
+        Schedule,
+        Strategy,
+        Temperature,
+        constant_of,
+        recorded,
+        shuffled,
+    )
+    from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, load_predictor
+    from rws_decode.replay import Replay, replay_with
+    from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward
+    from rws_decode.trace import Trace
+
+# Names are imported when first used, so that --help and the story language do not wait for PyTorch.
+_HOME = {
+    "decode": ("Decoding",),
+    "guidance": (
+        "Confidence",
+        "RWS",
+        "RewardReplay",
+        "Schedule",
+        "Strategy",
+        "Temperature",
+        "constant_of",
+        "recorded",
+        "shuffled",
+    ),
+    "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "load_predictor"),
+    "replay": ("Replay", "replay_with"),
+    "rewards": ("CallableReward", "RewardModel", "SequenceClassifierReward", "load_reward"),
+    "trace": ("Trace",),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "RWS",
+    "CallablePredictor",
+    "CallableReward",
+    "Confidence",
+    "Decoding",
+    "HFMaskPredictor",
+    "MaskPredictor",
+    "Replay",
+    "RewardModel",
+    "RewardReplay",
+    "Schedule",
+    "SequenceClassifierReward",
+    "Strategy",
+    "Temperature",
+    "Trace",
+    "constant_of",
+    "load_predictor",
+    "load_reward",
+    "recorded",
+    "replay_with",
+    "shuffled",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the module that defines `name` and return the name's value."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

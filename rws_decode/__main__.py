@@ -1,0 +1,53 @@
+"""Command line: `python -m rws_decode COMMAND`, one module per command, imported when its command is called."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple, NoReturn
+
+__all__ = ["COMMANDS", "Command", "main"]
+
+
+class Command(NamedTuple):
+    """A subcommand: its module, with `add_arguments(parser)` and `run(args) -> int`, and a line on what it does."""
+
+    module: str
+    summary: str
+
+
+COMMANDS: dict[str, Command] = {
+    "generate": Command("rws_decode.commands.generate", "decode the answer to one prompt"),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Exit with status 2 and one line, without the usage that argparse would print first."""
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status: 0, or 2 with one line on standard error for bad input.
+
+    Only the module of the command named first in `argv` is imported, so that --help answers at once.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    parser = _Parser(prog="python -m rws_decode", description="Decode text with masked diffusion language models.")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    for name, command in COMMANDS.items():
+        subparser = subparsers.add_parser(name, help=command.summary, description=command.summary)
+        if words[:1] == [name]:
+            import_module(command.module).add_arguments(subparser)
+    args = parser.parse_args(words)
+    try:
+        return import_module(COMMANDS[args.command].module).run(args)
+    except (ValueError, OSError) as error:
+        print(f"{parser.prog} {args.command}: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""What a decode starts from: prompts as ids and text, then masks, then padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from rws_decode.predictors.base import MaskPredictor
+
+__all__ = ["Canvas", "Prompt", "encode_prompts", "forbidden_tokens", "lay_out"]
+
+
+class Prompt(NamedTuple):
+    """A prompt as the ids that stand before the answer and as text, None without a tokenizer."""
+
+    ids: list[int]
+    text: str | None
+
+
+class Canvas(NamedTuple):
+    """A batch before its first step.
+
+    ids: int64 [B, L]; attention_mask: bool [B, L], False on right padding, None where no row is padded; answer: int64
+    [B, n], the columns of each row's answer.
+    """
+
+    ids: Tensor
+    attention_mask: Tensor | None
+    answer: Tensor
+
+
+def encode_prompts(predictor: MaskPredictor, prompts: Sequence[str | Sequence[int]], length: int) -> list[Prompt]:
+    """Return each prompt as ids and text; ids are taken as they are.
+
+    ValueError, naming the prompt, for ids outside the vocabulary, for the mask id, and where prompt and answer of
+    `length` tokens together exceed what the predictor reads.
+    """
+    if isinstance(prompts, str) or not len(prompts):
+        raise ValueError(f"prompts is {prompts!r}: a list of at least one prompt is needed")
+    encoded = []
+    for number, prompt in enumerate(prompts):
+        if isinstance(prompt, str):
+            ids, text = predictor.encode_prompt(prompt), prompt
+        else:
+            ids = [int(token) for token in prompt]
+            text = None
+        limit = float("inf") if predictor.vocab_size is None else predictor.vocab_size
+        for token in ids:
+            if token == predictor.mask_id:
+                raise ValueError(f"prompts[{number}] holds the mask id {token}: only answer positions are masked")
+            if not 0 <= token < limit:
+                raise ValueError(f"prompts[{number}] holds the id {token}: {predictor.name} has ids 0 to {limit - 1}")
+        if predictor.max_length is not None and len(ids) + length > predictor.max_length:
+            raise ValueError(
+                f"length is {length}: after the {len(ids)} tokens of prompts[{number}] at most "
+                f"{max(predictor.max_length - len(ids), 0)} fit what {predictor.name} reads"
+            )
+        encoded.append(Prompt(ids, predictor.decode_prompt(ids) if text is None else text))
+    return encoded
+
+
+def lay_out(predictor: MaskPredictor, prompts: Sequence[Sequence[int]], length: int) -> Canvas:
+    """Return the canvas of prompts, `length` masks after each, and padding on the right up to the longest row.
+
+    The attention mask is None where all rows are equally long, so that fast attention kernels can be used.
+    """
+    starts = [len(prompt) for prompt in prompts]
+    width = max(starts) + length
+    # Padding is hidden by the attention mask: any id will do where the predictor has none for it.
+    filler = predictor.mask_id if predictor.pad_id is None else predictor.pad_id
+    ids = torch.full((len(prompts), width), filler, dtype=torch.int64)
+    for row, prompt in zip(ids, prompts, strict=True):
+        row[: len(prompt)] = torch.tensor(prompt, dtype=torch.int64)
+        row[len(prompt) : len(prompt) + length] = predictor.mask_id
+    start = torch.tensor(starts)[:, None]
+    padded = len(set(starts)) > 1
+    attention_mask = torch.arange(width) < start + length
+    return Canvas(
+        ids.to(predictor.device),
+        attention_mask.to(predictor.device) if padded else None,
+        (start + torch.arange(length)).to(predictor.device),
+    )
+
+
+def forbidden_tokens(predictor: MaskPredictor) -> Tensor:
+    """Return the ids never committed, int64, sorted: mask, padding (unless it also ends text), declared ones."""
+    padding = () if predictor.pad_id is None or predictor.pad_id == predictor.end_id else (predictor.pad_id,)
+    ids = sorted({predictor.mask_id, *padding, *predictor.forbidden_ids})
+    return torch.tensor(ids, dtype=torch.int64, device=predictor.device)

@@ -1,0 +1,150 @@
+"""`python -m rws_decode generate`: decode the answer to one prompt."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rws_decode.schedule import block_plan
+
+if TYPE_CHECKING:
+    from rws_decode.guidance import Strategy
+    from rws_decode.predictors import HFMaskPredictor
+    from rws_decode.trace import Trace
+
+__all__ = ["add_arguments", "result", "run"]
+
+# The options that each strategy reads besides the common ones.
+_STRATEGIES = {"default": (), "temperature": ("scale",), "rws": ("reward_scale", "reward")}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `generate` to a parser."""
+    parser.add_argument("--model", default="mini", help="mask predictor: shipped name, directory or hub id (mini)")
+    prompt = parser.add_mutually_exclusive_group(required=True)
+    prompt.add_argument("--prompt", metavar="TEXT", help="the prompt")
+    prompt.add_argument("--input-ids", metavar="JSON", help="the prompt as a JSON list of token ids, used as they are")
+    prompt.add_argument("--example", type=int, metavar="N", help="the model's N-th held-out prompt, from 0")
+    parser.add_argument("--strategy", choices=list(_STRATEGIES), default="default", help="how logits are scaled")
+    parser.add_argument("--scale", type=float, metavar="C", help="factor of --strategy temperature")
+    parser.add_argument("--reward", metavar="NAME", help="reward model: shipped name (exact too), directory or hub id")
+    parser.add_argument("--reward-scale", type=float, metavar="S", help="reward scale of --strategy rws")
+    parser.add_argument("--length", type=int, default=64, help="answer tokens (64); a multiple of --block")
+    parser.add_argument("--steps", type=int, default=32, help="forwards (32); a multiple of the number of blocks")
+    parser.add_argument("--block", type=int, default=32, help="tokens per block (32)")
+    parser.add_argument(
+        "--ranking", choices=["log-odds", "probability"], default="log-odds", help="what ranks positions"
+    )
+    parser.add_argument(
+        "--precision", choices=["bfloat16", "float32", "float64"], default="float64", help="of the ranking (float64)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of PyTorch (0); the strategies here draw nothing at random"
+    )
+    parser.add_argument("--mask-id", type=int, help="mask token, for a model that does not name its own")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, ... (cpu)")
+    parser.add_argument("--trace", metavar="DIR", help="write the trace to DIR/trace.safetensors")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Decode and print; ValueError for input that cannot be used."""
+    missing = [option for option in _STRATEGIES[args.strategy] if getattr(args, option) is None]
+    if missing:
+        raise ValueError(f"--{missing[0].replace('_', '-')} is missing: --strategy {args.strategy} needs it")
+    for option in ("scale", "reward", "reward_scale"):
+        if getattr(args, option) is not None and option not in _STRATEGIES[args.strategy]:
+            print(f"note: --strategy {args.strategy} does not use --{option.replace('_', '-')}", file=sys.stderr)
+    if args.trace is not None and Path(args.trace).exists() and not Path(args.trace).is_dir():
+        raise ValueError(f"--trace is {args.trace}: a file; a directory is needed")
+    if not 0 <= args.seed < 2**63:
+        raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**63 is needed")
+    block_plan(args.length, args.steps, args.block)
+    ids = None if args.input_ids is None else _token_ids(args.input_ids)
+
+    import torch
+    from transformers.utils import logging
+
+    from rws_decode.decode import decode
+    from rws_decode.predictors import load_predictor
+    from rws_decode.rewards import load_reward
+
+    logging.disable_progress_bar()
+    torch.manual_seed(args.seed)
+    strategy = _strategy(args)
+    predictor = load_predictor(args.model, args.device, mask_id=args.mask_id)
+    (trace,) = decode(
+        predictor,
+        [ids if ids is not None else _prompt(args, predictor)],
+        strategy,
+        length=args.length,
+        steps=args.steps,
+        block=args.block,
+        reward=load_reward(args.reward, args.device) if strategy.needs_reward else None,
+        ranking=args.ranking,
+        precision=args.precision,
+    )
+    if args.trace is not None:
+        print(f"trace: {trace.save(Path(args.trace) / 'trace.safetensors')}", file=sys.stderr)
+    print(json.dumps(result(trace), allow_nan=False) if args.json else _summary(trace))
+    return 0
+
+
+def result(trace: Trace) -> dict[str, Any]:
+    """Return what `--json` prints; `scales` are the factors, `rewards` the raw ones, None where not asked."""
+    rewards = zip(trace.reward_raw.tolist(), trace.reward_asked.tolist(), strict=True)
+    return {
+        "tokens": trace.tokens.tolist(),
+        "text": trace.text,
+        "commit_step": trace.commit_step.tolist(),
+        "god_tokens": trace.god_tokens,
+        "god_steps": trace.god_steps,
+        "forwards": trace.forwards,
+        "reward_calls": trace.reward_calls,
+        "reward_calls_saved": trace.reward_calls_saved,
+        "scales": trace.factor.tolist(),
+        "rewards": [reward if asked else None for reward, asked in rewards],
+        "ties": trace.ties.tolist(),
+    }
+
+
+def _summary(trace: Trace) -> str:
+    text = json.dumps(trace.tokens.tolist()) if trace.text is None else trace.text
+    return (
+        f"{text}\n\n"
+        f"generation order deviation: {trace.god_tokens:.3f} tokens, {trace.god_steps:.3f} steps\n"
+        f"forwards: {trace.forwards}; reward calls: {trace.reward_calls}, saved: {trace.reward_calls_saved}; "
+        f"ties at the cut: {int(trace.ties.sum())}"
+    )
+
+
+def _strategy(args: argparse.Namespace) -> Strategy:
+    from rws_decode.guidance import RWS, Confidence, Temperature
+
+    if args.strategy == "temperature":
+        return Temperature(args.scale)
+    if args.strategy == "rws":
+        return RWS(args.reward_scale)
+    return Confidence()
+
+
+def _token_ids(text: str) -> list[int]:
+    try:
+        ids = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"--input-ids is {text!r}: not JSON ({error})") from error
+    if not isinstance(ids, list) or any(type(token) is not int for token in ids):
+        raise ValueError(f"--input-ids is {text!r}: a JSON list of whole numbers is needed")
+    return ids
+
+
+def _prompt(args: argparse.Namespace, predictor: HFMaskPredictor) -> str:
+    if args.prompt is not None:
+        return args.prompt
+    examples = predictor.examples
+    if not 0 <= args.example < len(examples):
+        raise ValueError(f"--example is {args.example}: {predictor.name} ships {len(examples)} examples, from 0")
+    return examples[args.example]["prompt"]

@@ -1,0 +1,67 @@
+"""Files that are either whole or absent: write beside the target, flush to disk, rename."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+__all__ = ["write_bytes", "write_json", "write_text"]
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
+    """Write `data` to `path` atomically and return the path.
+
+    Readers see the old file or the new one, never a part: POSIX rename(2) replaces the target in one step, and
+    the data reaches the disk before the name does. Missing parent directories are made. Raises OSError where the
+    file system refuses; no temporary file is left behind then.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_bytes(Path(folder) / "new" / "a.bin", b"abc").read_bytes()
+    b'abc'
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        # mkstemp makes files that only their owner can read; results are meant to be shared.
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return target
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write `text` to `path` atomically as UTF-8, line ends as given, and return the path.
+
+    Raises OSError as `write_bytes` does and UnicodeEncodeError for a lone surrogate.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_text(Path(folder) / "a.txt", "é\\n").read_bytes()
+    b'\\xc3\\xa9\\n'
+    """
+    return write_bytes(path, text.encode("utf-8"))
+
+
+def write_json(path: str | os.PathLike[str], value: Any, *, indent: int | None = 2) -> Path:
+    """Write `value` to `path` atomically as JSON (keys in their given order, newline at the end); return the path.
+
+    NaN and infinities are not JSON and raise ValueError; a value that JSON cannot hold raises TypeError. In both
+    cases no file is touched.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_json(Path(folder) / "a.json", {"b": [1, None]}, indent=None).read_text()
+    '{"b": [1, null]}\\n'
+    """
+    return write_text(path, json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False) + "\n")

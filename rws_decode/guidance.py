@@ -1,0 +1,236 @@
+"""What the logits are multiplied by at each step: confidence, temperature, RWS, and controls for RWS."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rws_decode.trace import Trace
+from rws_theory.gain import reward_factor
+
+__all__ = [
+    "RWS",
+    "Confidence",
+    "RewardReplay",
+    "Schedule",
+    "Strategy",
+    "Temperature",
+    "constant_of",
+    "describe",
+    "recorded",
+    "shuffled",
+]
+
+Floats = NDArray[np.float64]
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """A rule for the factor c that multiplies all logits of a row at a step.
+
+    `needs_reward` says whether the greedy completion is scored at every step; `name` goes into traces. Implementations
+    are frozen dataclasses, whose numbers `describe` puts into the trace.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def needs_reward(self) -> bool: ...
+
+    def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
+        """Return each row's factor, float64 [rows], positive; reward: normalised [rows], None if not asked."""
+        ...
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """Plain confidence decoding: factor 1 at every step (the paper's Default).
+
+    >>> Confidence().factor(step=0, rows=2, reward=None).tolist()
+    [1.0, 1.0]
+    """
+
+    name = "default"
+    needs_reward = False
+
+    def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
+        """Return ones, [rows]."""
+        return np.ones(rows)
+
+
+@dataclass(frozen=True)
+class Temperature:
+    """A constant factor: softmax(c z), an inverse temperature c (the paper's "temperature scaling" baseline).
+
+    scale: c, positive and finite; one number, or a tuple with one per row. ValueError otherwise.
+
+    >>> Temperature(2.0).factor(step=0, rows=2, reward=None).tolist()
+    [2.0, 2.0]
+    """
+
+    scale: float | tuple[float, ...]
+    name = "temperature"
+    needs_reward = False
+
+    def __post_init__(self) -> None:
+        for value in self.scale if isinstance(self.scale, tuple) else (self.scale,):
+            _positive("scale", value)
+
+    def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
+        """Return the scale, [rows]; ValueError where a tuple of scales has another length."""
+        return _per_row("scale", self.scale, rows)
+
+
+@dataclass(frozen=True)
+class RWS:
+    """Reward-weighted sampling: factor s_R sqrt(sigmoid(r) + eps) of the normalised reward r (Step 3 of the paper).
+
+    reward_scale: s_R, positive; eps: positive. The factor lies between s_R sqrt(eps) and s_R sqrt(1 + eps).
+
+    >>> RWS(8.0).factor(step=0, rows=2, reward=np.array([0.0, 3.0])).round(3).tolist()
+    [5.657, 7.808]
+    """
+
+    reward_scale: float
+    eps: float = 1e-5
+    name = "rws"
+    needs_reward = True
+
+    def __post_init__(self) -> None:
+        _positive("reward_scale", self.reward_scale)
+        _positive("eps", self.eps)
+
+    def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
+        """Return the factor of each normalised reward, [rows]; ValueError without rewards."""
+        if reward is None:
+            raise ValueError("reward is None: rws needs the normalised reward of every row")
+        return np.asarray(reward_factor(reward, self.reward_scale, self.eps), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Factors given step by step, e.g. those that an RWS run recorded; no reward is asked.
+
+    factors: a tuple with one positive factor per step, or one such tuple per row. ValueError otherwise, and where a
+    step beyond the last or another number of rows is asked for.
+
+    >>> Schedule((1.0, 2.0)).factor(step=1, rows=2, reward=None).tolist()
+    [2.0, 2.0]
+    """
+
+    factors: tuple[float, ...] | tuple[tuple[float, ...], ...]
+    name = "schedule"
+    needs_reward = False
+
+    def __post_init__(self) -> None:
+        _table("factors", self.factors, positive=True)
+
+    def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
+        """Return the factors of this step, [rows]."""
+        return _at_step("factors", self.factors, step, rows)
+
+
+@dataclass(frozen=True)
+class RewardReplay:
+    """The RWS factor of given normalised rewards instead of the candidate's own: a control; no reward is asked.
+
+    With the rewards of an RWS run in another order (`shuffled`) the factors keep their distribution and lose their
+    link to the text. reward_scale, eps: as in RWS; rewards: one per step, or one such tuple per row.
+
+    >>> RewardReplay(8.0, (0.0, 3.0)).factor(step=1, rows=1, reward=None).round(3).tolist()
+    [7.808]
+    """
+
+    reward_scale: float
+    rewards: tuple[float, ...] | tuple[tuple[float, ...], ...]
+    eps: float = 1e-5
+    name = "reward-replay"
+    needs_reward = False
+
+    def __post_init__(self) -> None:
+        _positive("reward_scale", self.reward_scale)
+        _positive("eps", self.eps)
+        _table("rewards", self.rewards, positive=False)
+
+    def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
+        """Return the factors of this step's given rewards, [rows]."""
+        given = _at_step("rewards", self.rewards, step, rows)
+        return np.asarray(reward_factor(given, self.reward_scale, self.eps), dtype=np.float64)
+
+
+def describe(strategy: Strategy) -> dict[str, Any]:
+    """Return the strategy as JSON-ready data: its name and its numbers; what is given per step stays in the trace.
+
+    >>> describe(RWS(8.0))
+    {'name': 'rws', 'reward_scale': 8.0, 'eps': 1e-05}
+    """
+    fields = asdict(strategy)  # type: ignore[call-overload]
+    return {"name": strategy.name} | {key: value for key, value in fields.items() if not isinstance(value, tuple)}
+
+
+def recorded(traces: Trace | Sequence[Trace]) -> Schedule:
+    """Return the factors that a run applied, as a schedule: decoding with it repeats the run without its rewards.
+
+    traces: one trace, or the traces of a batch in the order of its rows.
+    """
+    if isinstance(traces, Trace):
+        return Schedule(tuple(traces.factor.tolist()))
+    return Schedule(tuple(tuple(trace.factor.tolist()) for trace in traces))
+
+
+def shuffled(traces: Trace | Sequence[Trace], rng: np.random.Generator) -> RewardReplay:
+    """Return the shuffled-reward control of an RWS run: its normalised rewards, permuted among the steps of each row.
+
+    The permutation is uniform and drawn from `rng`, one per row in turn; scale and eps are those of the run. A reward
+    scale that differs among the traces, or a trace whose strategy was not RWS, is a ValueError.
+    """
+    batch = [traces] if isinstance(traces, Trace) else list(traces)
+    settings = {tuple(sorted(trace.strategy.items())) for trace in batch}
+    if len(settings) != 1 or batch[0].strategy["name"] != RWS.name:
+        found = [trace.strategy for trace in batch]
+        raise ValueError(f"traces come from {found}: rws runs of one reward_scale and eps are needed")
+    rewards = tuple(tuple(rng.permutation(trace.reward_normalised).tolist()) for trace in batch)
+    run = batch[0].strategy
+    return RewardReplay(run["reward_scale"], rewards[0] if isinstance(traces, Trace) else rewards, run["eps"])
+
+
+def constant_of(traces: Trace | Sequence[Trace]) -> Temperature:
+    """Return the constant control of an RWS run: a temperature with the mean factor of each row."""
+    if isinstance(traces, Trace):
+        return Temperature(float(traces.factor.mean()))
+    return Temperature(tuple(float(trace.factor.mean()) for trace in traces))
+
+
+def _positive(name: str, value: float) -> None:
+    if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+        raise ValueError(f"{name} is {value!r}: it must be positive and finite")
+
+
+def _table(name: str, table: tuple[Any, ...], *, positive: bool) -> None:
+    rows = table if table and isinstance(table[0], tuple) else (table,)
+    if not rows[0] or any(not isinstance(row, tuple) or len(row) != len(rows[0]) for row in rows):
+        raise ValueError(
+            f"{name} must be a tuple of numbers, one per step, or a tuple of equally long ones, one per row"
+        )
+    for value in (value for row in rows for value in row):
+        if not math.isfinite(value) or (positive and value <= 0):
+            raise ValueError(f"{name} holds {value!r}: each must be {'positive and ' if positive else ''}finite")
+
+
+def _per_row(name: str, values: float | tuple[float, ...], rows: int) -> Floats:
+    if isinstance(values, tuple) and len(values) != rows:
+        raise ValueError(f"{name} has {len(values)} rows: the batch has {rows}")
+    return np.broadcast_to(np.asarray(values, dtype=np.float64), (rows,)).copy()
+
+
+def _at_step(name: str, table: tuple[Any, ...], step: int, rows: int) -> Floats:
+    grid = np.asarray(table, dtype=np.float64)
+    if not 0 <= step < grid.shape[-1]:
+        raise ValueError(f"{name} has {grid.shape[-1]} steps: step {step} (from 0) was asked for")
+    return _per_row(name, tuple(grid[:, step]) if grid.ndim == 2 else float(grid[step]), rows)

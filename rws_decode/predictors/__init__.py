@@ -1,0 +1,8 @@
+"""Mask predictors: what the decoder fills canvases with."""
+
+from __future__ import annotations
+
+from rws_decode.predictors.base import CallablePredictor, MaskPredictor
+from rws_decode.predictors.huggingface import HFMaskPredictor, load_predictor
+
+__all__ = ["CallablePredictor", "HFMaskPredictor", "MaskPredictor", "load_predictor"]

@@ -1,0 +1,146 @@
+"""What the decoder asks of a mask predictor, and any function as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+__all__ = ["CallablePredictor", "MaskPredictor"]
+
+
+@runtime_checkable
+class MaskPredictor(Protocol):
+    """A model of all masked tokens of a canvas at once, with the text codec that goes with it.
+
+    `name`: goes into traces; `device`: where canvases are made; `mask_id`; `pad_id`: never committed unless it is
+    also `end_id`, None if there is none; `end_id`: ends the answer's text, None if there is none; `forbidden_ids`:
+    further tokens that are never committed; `vocab_size`: token ids are below it, None if unknown; `max_length`:
+    longest canvas, None if any.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+    @property
+    def mask_id(self) -> int: ...
+
+    @property
+    def pad_id(self) -> int | None: ...
+
+    @property
+    def end_id(self) -> int | None: ...
+
+    @property
+    def forbidden_ids(self) -> Sequence[int]: ...
+
+    @property
+    def vocab_size(self) -> int | None: ...
+
+    @property
+    def max_length(self) -> int | None: ...
+
+    def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """Return logits [B, L, V].
+
+        canvas: int64 [B, L]; attention_mask: bool [B, L], False on right padding, None if no row is padded.
+        """
+        ...
+
+    def encode_prompt(self, text: str) -> list[int]:
+        """Return the ids that stand before the answer, none of them a mask; ValueError without a tokenizer."""
+        ...
+
+    def decode_prompt(self, ids: Sequence[int]) -> str | None:
+        """Return the text of a prompt given by ids, special tokens left out; None without a tokenizer."""
+        ...
+
+    def decode_answer(self, ids: Sequence[int]) -> str | None:
+        """Return the text before the first `end_id`, special tokens left out; None without a tokenizer."""
+        ...
+
+
+class CallablePredictor:
+    """A mask predictor from any function of the canvas: int64 [B, L] -> logits [B, L, V].
+
+    encode: text -> prompt ids; decode: ids -> text, given the ids before the first end_id; without them there is no
+    text. Right padding never reaches the function: rows of different lengths are given to it one at a time.
+
+    >>> table = torch.tensor([0.0, 2.0, 1.0])
+    >>> predictor = CallablePredictor(lambda canvas: table.expand(*canvas.shape, 3), mask_id=0)
+    >>> predictor.logits(torch.zeros(1, 2, dtype=torch.int64), None).argmax(-1).tolist()
+    [[1, 1]]
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Tensor], Tensor],
+        *,
+        mask_id: int,
+        pad_id: int | None = None,
+        end_id: int | None = None,
+        forbidden_ids: Sequence[int] = (),
+        vocab_size: int | None = None,
+        max_length: int | None = None,
+        encode: Callable[[str], list[int]] | None = None,
+        decode: Callable[[list[int]], str] | None = None,
+        name: str = "callable",
+        device: str | torch.device = "cpu",
+    ) -> None:
+        self.name = name
+        self.device = torch.device(device)
+        self.mask_id = mask_id
+        self.pad_id = pad_id
+        self.end_id = end_id
+        self.forbidden_ids = tuple(forbidden_ids)
+        self.vocab_size = vocab_size
+        self.max_length = max_length
+        self._function = function
+        self._encode = encode
+        self._decode = decode
+
+    def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """Return the function's logits [B, L, V]; 0 on padding."""
+        if attention_mask is None:
+            return self._function(canvas)
+        rows = [
+            self._function(row[None, :length])[0]
+            for row, length in zip(canvas, attention_mask.sum(dim=1).tolist(), strict=True)
+        ]
+        return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+
+    def encode_prompt(self, text: str) -> list[int]:
+        """Return the prompt's ids; ValueError without `encode`, or where they hold the mask."""
+        if self._encode is None:
+            raise ValueError(f"prompt is text: predictor {self.name} has no tokenizer, give token ids")
+        return without_mask(self._encode(text), self.mask_id, text)
+
+    def decode_prompt(self, ids: Sequence[int]) -> str | None:
+        """Return the prompt's text, None without `decode`."""
+        return None if self._decode is None else self._decode(list(ids))
+
+    def decode_answer(self, ids: Sequence[int]) -> str | None:
+        """Return the text before the first end_id, None without `decode`."""
+        return None if self._decode is None else self._decode(before_end(ids, self.end_id))
+
+
+def before_end(ids: Sequence[int], end_id: int | None) -> list[int]:
+    """Return the ids before the first `end_id`, all of them where there is none.
+
+    >>> before_end([7, 8, 2, 9], 2)
+    [7, 8]
+    """
+    kept = [int(token) for token in ids]
+    return kept[: kept.index(end_id)] if end_id in kept else kept
+
+
+def without_mask(ids: list[int], mask_id: int, text: str) -> list[int]:
+    """Return the prompt's ids unchanged; ValueError where they hold the mask, which the answer alone may."""
+    if mask_id in ids:
+        raise ValueError(f"prompt {text[:60]!r} encodes to the mask token {mask_id}: a prompt is text without masks")
+    return ids

@@ -1,0 +1,60 @@
+"""How many tokens each step commits, and where."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["PlannedStep", "block_plan", "commit_counts"]
+
+
+class PlannedStep(NamedTuple):
+    """One step of a decode: commit `commits` of the answer positions from `start` up to, not including, `stop`."""
+
+    start: int
+    stop: int
+    commits: int
+
+
+def commit_counts(masks: int, steps: int) -> list[int]:
+    """Split `masks` commits over `steps` steps: masks // steps each, the first masks % steps one more.
+
+    The number of tokens per step in the decoding loop of LLaDA (Nie et al. 2025), which the paper's Step 4 keeps.
+    Guarantee: the counts sum to `masks` and each is at least 1. Domain: 1 <= steps <= masks; ValueError elsewhere.
+
+    >>> commit_counts(32, 5)
+    [7, 7, 6, 6, 6]
+    """
+    if masks < 1:
+        raise ValueError(f"masks is {masks}: at least 1 is needed")
+    if not 1 <= steps <= masks:
+        raise ValueError(f"steps is {steps}: it must be 1 to {masks}, the masks, so that each step commits a token")
+    whole, rest = divmod(masks, steps)
+    return [whole + (step < rest) for step in range(steps)]
+
+
+def block_plan(length: int, steps: int, block: int) -> list[PlannedStep]:
+    """Plan every step of a block-wise decode: blocks left to right, `steps` shared evenly among them.
+
+    Semi-autoregressive schedule of LLaDA (Nie et al. 2025). length: answer tokens; steps: forwards in all; block:
+    tokens per block. Guarantee: one entry per step, counts sum to `length`, each at least 1. ValueError names the
+    argument unless length % block == 0, steps % (length // block) == 0 and steps <= length.
+
+    >>> [tuple(step) for step in block_plan(length=6, steps=4, block=3)]
+    [(0, 3, 2), (0, 3, 1), (3, 6, 2), (3, 6, 1)]
+    """
+    for name, value in (("length", length), ("steps", steps), ("block", block)):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError(f"{name} is {value!r}: a whole number is needed")
+        if value < 1:
+            raise ValueError(f"{name} is {value}: at least 1 is needed")
+    if length % block:
+        raise ValueError(f"block is {block}: it must divide length, which is {length}")
+    blocks = length // block
+    if steps % blocks:
+        raise ValueError(
+            f"steps is {steps}: it must be a multiple of {blocks}, the blocks (length {length} // block {block})"
+        )
+    if steps > length:
+        raise ValueError(f"steps is {steps}: at most length, {length}, so that each step commits a token")
+    counts = commit_counts(block, steps // blocks)
+    return [PlannedStep(start, start + block, commits) for start in range(0, length, block) for commits in counts]
