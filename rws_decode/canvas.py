@@ -37,6 +37,11 @@ def encode_prompts(predictor: MaskPredictor, prompts: Sequence[str | Sequence[in
 
     ValueError, naming the prompt, for ids outside the vocabulary, for the mask id, and where prompt and answer of
     `length` tokens together exceed what the predictor reads.
+
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda text: [len(text)])
+    >>> encode_prompts(predictor, ["abc", [7]], length=2)
+    [Prompt(ids=[3], text='abc'), Prompt(ids=[7], text=None)]
     """
     if isinstance(prompts, str) or not len(prompts):
         raise ValueError(f"prompts is {prompts!r}: a list of at least one prompt is needed")
@@ -66,6 +71,12 @@ def lay_out(predictor: MaskPredictor, prompts: Sequence[Sequence[int]], length: 
     """Return the canvas of prompts, `length` masks after each, and padding on the right up to the longest row.
 
     The attention mask is None where all rows are equally long, so that fast attention kernels can be used.
+
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, pad_id=9)
+    >>> canvas = lay_out(predictor, [[5], [6, 7]], length=2)
+    >>> canvas.ids.tolist(), canvas.answer.tolist()
+    ([[5, 0, 0, 9], [6, 7, 0, 0]], [[1, 2], [2, 3]])
     """
     starts = [len(prompt) for prompt in prompts]
     width = max(starts) + length
@@ -86,7 +97,13 @@ def lay_out(predictor: MaskPredictor, prompts: Sequence[Sequence[int]], length: 
 
 
 def forbidden_tokens(predictor: MaskPredictor) -> Tensor:
-    """Return the ids never committed, int64, sorted: mask, padding (unless it also ends text), declared ones."""
+    """Return the ids never committed, int64, sorted: mask, padding (unless it also ends text), declared ones.
+
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=4, pad_id=0, forbidden_ids=[2])
+    >>> forbidden_tokens(predictor).tolist()
+    [0, 2, 4]
+    """
     padding = () if predictor.pad_id is None or predictor.pad_id == predictor.end_id else (predictor.pad_id,)
     ids = sorted({predictor.mask_id, *padding, *predictor.forbidden_ids})
     return torch.tensor(ids, dtype=torch.int64, device=predictor.device)

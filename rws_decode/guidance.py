@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -167,17 +167,31 @@ class RewardReplay:
 def describe(strategy: Strategy) -> dict[str, Any]:
     """Return the strategy as JSON-ready data: its name and its numbers; what is given per step stays in the trace.
 
+    A strategy that is not a dataclass is described by its name alone.
+
     >>> describe(RWS(8.0))
     {'name': 'rws', 'reward_scale': 8.0, 'eps': 1e-05}
     """
-    fields = asdict(strategy)  # type: ignore[call-overload]
-    return {"name": strategy.name} | {key: value for key, value in fields.items() if not isinstance(value, tuple)}
+    numbers = (
+        {field.name: getattr(strategy, field.name) for field in fields(strategy)} if is_dataclass(strategy) else {}
+    )
+    return {"name": strategy.name} | {
+        key: value for key, value in numbers.items() if isinstance(value, int | float | str)
+    }
 
 
 def recorded(traces: Trace | Sequence[Trace]) -> Schedule:
     """Return the factors that a run applied, as a schedule: decoding with it repeats the run without its rewards.
 
     traces: one trace, or the traces of a batch in the order of its rows.
+
+    >>> from rws_decode.decode import decode
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> import torch
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
+    >>> (trace,) = decode(predictor, [[2]], Temperature(2.0), length=3, steps=3, block=3)
+    >>> recorded(trace)
+    Schedule(factors=(2.0, 2.0, 2.0))
     """
     if isinstance(traces, Trace):
         return Schedule(tuple(traces.factor.tolist()))
@@ -189,6 +203,17 @@ def shuffled(traces: Trace | Sequence[Trace], rng: np.random.Generator) -> Rewar
 
     The permutation is uniform and drawn from `rng`, one per row in turn; scale and eps are those of the run. A reward
     scale that differs among the traces, or a trace whose strategy was not RWS, is a ValueError.
+
+    >>> from rws_decode.decode import decode
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> from rws_decode.rewards import CallableReward
+    >>> import torch
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, decode=str)
+    >>> reward = CallableReward(lambda prompt, answer: answer.count("1"))
+    >>> (trace,) = decode(predictor, [[2]], RWS(8.0), length=3, steps=3, block=3, reward=reward)
+    >>> control = shuffled(trace, np.random.default_rng(0))
+    >>> sorted(control.rewards) == sorted(trace.reward_normalised)
+    True
     """
     batch = [traces] if isinstance(traces, Trace) else list(traces)
     settings = {tuple(sorted(trace.strategy.items())) for trace in batch}
@@ -201,7 +226,18 @@ def shuffled(traces: Trace | Sequence[Trace], rng: np.random.Generator) -> Rewar
 
 
 def constant_of(traces: Trace | Sequence[Trace]) -> Temperature:
-    """Return the constant control of an RWS run: a temperature with the mean factor of each row."""
+    """Return the constant control of an RWS run: a temperature with the mean factor of each row.
+
+    traces: one trace, or the traces of a batch in the order of its rows.
+
+    >>> from rws_decode.decode import decode
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> import torch
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
+    >>> (trace,) = decode(predictor, [[2]], Schedule((1.0, 3.0)), length=2, steps=2, block=2)
+    >>> constant_of(trace)
+    Temperature(scale=2.0)
+    """
     if isinstance(traces, Trace):
         return Temperature(float(traces.factor.mean()))
     return Temperature(tuple(float(trace.factor.mean()) for trace in traces))

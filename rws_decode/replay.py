@@ -32,6 +32,13 @@ def replay(trace: Trace) -> Replay:
     No model is needed. Guarantee: `parted_at` is None exactly where canvas, eligible positions (masked, in the block),
     chosen set and ties of every step, and the tokens at the end, all follow from the values. After a step where they
     do not, selection goes on from its own canvas.
+
+    >>> from rws_decode.guidance import Confidence
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
+    >>> (trace,) = decode(predictor, [[2]], Confidence(), length=3, steps=3, block=3)
+    >>> replay(trace).tokens.tolist() == trace.tokens.tolist(), replay(trace).parted_at
+    (True, None)
     """
     canvas = np.full(trace.length, trace.mask_id, dtype=np.int64)
     masked = np.ones(trace.length, dtype=np.bool_)
@@ -61,6 +68,14 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
 
     With the predictor, device and batch of the run itself the tokens are the same, as the factors are what the reward
     acted through. A predictor whose mask id differs raises ValueError.
+
+    >>> from rws_decode.guidance import Temperature
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
+    >>> (trace,) = decode(predictor, [[2]], Temperature(5.0), length=3, steps=3, block=3)
+    >>> again = replay_with(trace, predictor)
+    >>> again.strategy["name"], again.tokens.tolist() == trace.tokens.tolist()
+    ('schedule', True)
     """
     if predictor.mask_id != trace.mask_id:
         raise ValueError(f"predictor {predictor.name} has mask id {predictor.mask_id}: the trace has {trace.mask_id}")

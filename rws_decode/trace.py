@@ -164,6 +164,16 @@ def load(path: str | os.PathLike[str]) -> Trace:
 
     FileNotFoundError for a missing file; ValueError, naming the file, for one that is truncated, foreign, of another
     schema version, or whose arrays do not have the shapes that its settings imply. Nothing is unpickled.
+
+    >>> import tempfile, torch
+    >>> from rws_decode.decode import decode
+    >>> from rws_decode.guidance import Confidence
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
+    >>> (trace,) = decode(predictor, [[2]], Confidence(), length=3, steps=3, block=3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load(trace.save(Path(folder) / "trace.safetensors")) == trace
+    True
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"no trace at {path}")

@@ -1,0 +1,54 @@
+"""The commit schedule against its definition."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rws_decode.schedule import block_plan, commit_counts
+
+
+@given(st.integers(1, 200), st.data())
+def test_counts_deal_the_masks_out_one_by_one(masks: int, data: st.DataObject) -> None:
+    steps = data.draw(st.integers(1, masks))
+    dealt = [0] * steps
+    for mask in range(masks):
+        dealt[mask % steps] += 1
+    assert commit_counts(masks, steps) == dealt
+
+
+@given(st.integers(1, 6), st.integers(1, 12), st.data())
+def test_plan_covers_every_block_in_order(blocks: int, block: int, data: st.DataObject) -> None:
+    per_block = data.draw(st.integers(1, block))
+    plan = block_plan(blocks * block, blocks * per_block, block)
+    assert len(plan) == blocks * per_block
+    expected = [(b * block, (b + 1) * block, k) for b in range(blocks) for k in commit_counts(block, per_block)]
+    assert [tuple(step) for step in plan] == expected
+
+
+@pytest.mark.parametrize(
+    ("length", "steps", "block", "named"),
+    [
+        (0, 1, 1, "length is 0"),
+        (8, 0, 4, "steps is 0"),
+        (8, 4, -4, "block is -4"),
+        (8, 4, 3, "block is 3"),
+        (8, 4, 16, "block is 16"),
+        (8, 3, 4, "steps is 3"),
+        (8, 16, 4, "steps is 16"),
+        (8.0, 4, 4, "length is 8.0"),
+        (8, True, 8, "steps is True"),
+    ],
+)
+def test_what_does_not_divide_is_named(length: int, steps: int, block: int, named: str) -> None:
+    with pytest.raises(ValueError, match=f"^{named}"):
+        block_plan(length, steps, block)
+
+
+@pytest.mark.parametrize(
+    ("masks", "steps", "named"), [(0, 1, "masks is 0"), (3, 4, "steps is 4"), (3, 0, "steps is 0")]
+)
+def test_counts_refuse_steps_that_commit_nothing(masks: int, steps: int, named: str) -> None:
+    with pytest.raises(ValueError, match=f"^{named}"):
+        commit_counts(masks, steps)
