@@ -1,0 +1,125 @@
+"""What a figure or table is made of, and how it becomes files that are whole or absent."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas
+from matplotlib.figure import Figure
+
+from rws_decode.files import write_bytes, write_json, write_text
+
+__all__ = ["Exhibit", "ExhibitModule", "MissingRun", "Picture", "Sheet", "save"]
+
+
+class MissingRun(ValueError):
+    """An experiment's results are not there; the message says which command makes them."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawn figure: file stem, what it shows, and the same in words for those who do not see it."""
+
+    stem: str
+    figure: Figure
+    caption: str
+    alt: str
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table: `frame` with numbers as measured (CSV), `shown` with the same rows as text (Markdown, page).
+
+    Columns named "paper: ..." hold what the paper printed, columns named "here: ..." what was measured.
+    """
+
+    stem: str
+    frame: pandas.DataFrame
+    shown: pandas.DataFrame
+    caption: str
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """Everything that one module contributes: pictures, tables, conclusions, inputs (files below the runs directory).
+
+    `settings` are those of the runs behind it, `seconds` how long these took (None if nothing was run).
+    """
+
+    title: str
+    pictures: tuple[Picture, ...]
+    sheets: tuple[Sheet, ...]
+    conclusions: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
+
+
+class ExhibitModule(Protocol):
+    """A module of one figure or table: `exhibit` computes from the runs below a directory, then draws."""
+
+    def exhibit(self, runs: Path) -> Exhibit:
+        """Return the exhibit; MissingRun where its inputs are absent."""
+        ...
+
+
+def save(name: str, made: Exhibit, out: Path) -> list[Path]:
+    """Write an exhibit's files below `out` and return their paths.
+
+    figures/STEM.png and .pdf, tables/STEM.csv and .md, and figures/NAME.json, from which the page is built. Each is
+    written beside its target and renamed. The same exhibit gives the same bytes: no dates and no versions in files.
+    """
+    written: list[Path] = []
+    for picture in made.pictures:
+        for suffix, metadata in _PLAIN.items():
+            stream = io.BytesIO()
+            picture.figure.savefig(stream, format=suffix, metadata=metadata)
+            written.append(write_bytes(out / "figures" / f"{picture.stem}.{suffix}", stream.getvalue()))
+    for sheet in made.sheets:
+        csv = sheet.frame.to_csv(index=False, lineterminator="\n")
+        written.append(write_text(out / "tables" / f"{sheet.stem}.csv", csv))
+        written.append(write_text(out / "tables" / f"{sheet.stem}.md", markdown(sheet.shown, sheet.caption)))
+    written.append(write_json(out / "figures" / f"{name}.json", _record(made)))
+    return written
+
+
+# matplotlib stamps its version, and PDFs the time, unless told not to.
+_PLAIN: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
+}
+
+
+def _record(made: Exhibit) -> dict[str, Any]:
+    return {
+        "title": made.title,
+        "pictures": [{"stem": p.stem, "caption": p.caption, "alt": p.alt} for p in made.pictures],
+        "sheets": [
+            {"stem": s.stem, "caption": s.caption, "columns": list(s.shown.columns), "rows": s.shown.to_numpy().tolist()}
+            for s in made.sheets
+        ],
+        "conclusions": list(made.conclusions),
+        "inputs": list(made.inputs),
+        "settings": dict(made.settings),
+        "seconds": made.seconds,
+    }
+
+
+def markdown(shown: pandas.DataFrame, caption: str) -> str:
+    r"""Return a table of texts as GitHub's Markdown, under its caption; a bar inside a cell is escaped.
+
+    >>> print(markdown(pandas.DataFrame({"x": ["1", "2"]}), "Two."), end="")
+    Two.
+    <BLANKLINE>
+    | x |
+    | --- |
+    | 1 |
+    | 2 |
+    """
+    rows: Sequence[Sequence[str]] = [list(shown.columns), ["---"] * shown.shape[1], *shown.to_numpy().tolist()]
+    lines = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join([caption, "", *lines]) + "\n"

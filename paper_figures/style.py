@@ -1,0 +1,81 @@
+"""How figures look: one palette that colour-blind readers and grey printers can tell apart, text of at least 8 pt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+__all__ = ["GREY", "LINES", "PRINTED", "Line", "figure", "panel_title", "styled"]
+
+GREY = "#767676"
+PRINTED = "#555555"
+
+
+@dataclass(frozen=True)
+class Line:
+    """The look of one strategy or curve: colour, marker and dash pattern, each distinct on its own."""
+
+    color: str
+    marker: str
+    dash: str | tuple[int, tuple[float, ...]]
+    label: str
+
+
+# Okabe and Ito's palette, whose colours also differ in lightness; markers and dashes repeat the distinction.
+LINES: dict[str, Line] = {
+    "left-to-right": Line("#000000", "v", (0, (1, 1)), "left to right"),
+    "default": Line("#000000", "D", (0, (1, 1)), "confidence (default)"),
+    "temperature": Line("#0072B2", "o", "solid", "temperature"),
+    "rws": Line("#D55E00", "s", (0, (5, 1.5)), "RWS"),
+    "constant": Line("#009E73", "^", (0, (3, 1.5, 1, 1.5)), "constant of equal mean"),
+    "shuffled": Line("#CC79A7", "X", (0, (1, 1.2)), "shuffled rewards"),
+    "a": Line("#0072B2", "o", "solid", "a"),
+    "b": Line("#D55E00", "s", (0, (5, 1.5)), "b"),
+}
+
+_RC = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9.0,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "legend.fontsize": 8.5,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e2e2e2",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5.0,
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+    "figure.constrained_layout.use": True,
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Use the house style inside the block only, whatever the user's own matplotlib settings are."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_RC)
+        yield
+
+
+def figure(width: float, height: float) -> Figure:
+    """Return an empty figure of that size in inches, belonging to no window and to no global state."""
+    return Figure(figsize=(width, height))
+
+
+def panel_title(axes: Axes, text: str) -> None:
+    """Set a panel's title at its left edge, where it stays clear of the neighbouring panel's."""
+    axes.set_title(text, loc="left")
