@@ -1,0 +1,286 @@
+"""What decoded text is measured by: perplexity under a causal language model, distinct-n, intervals by resampling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from safetensors import SafetensorError
+from scipy import stats
+from torch.nn import functional as F
+
+from rws_decode.checkpoints import device_named, has_tokenizer, locate, refuse_incomplete, shipped
+
+__all__ = [
+    "SHIPPED",
+    "AnswerScore",
+    "CausalScorer",
+    "Interval",
+    "answer_scores",
+    "bootstrap_interval",
+    "distinct_n",
+    "load_causal",
+    "mean_perplexity",
+    "paired_bootstrap_interval",
+    "pooled_perplexity",
+    "share_interval",
+    "text_perplexity",
+]
+
+SHIPPED = {"mini": "mini-causal", "mini-causal": "mini-causal"}
+
+
+class AnswerScore(NamedTuple):
+    """The likelihood of one answer: `nll`, its negative log-likelihood in nats, over `tokens` tokens, the end included.
+
+    >>> AnswerScore(nll=0.0, tokens=1).perplexity
+    1.0
+    """
+
+    nll: float
+    tokens: int
+
+    @property
+    def perplexity(self) -> float:
+        """Return exp(nll / tokens)."""
+        return math.exp(self.nll / self.tokens)
+
+
+class Interval(NamedTuple):
+    """A mean (or share) with the interval around it."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class CausalScorer:
+    """A causal language model of transformers (`.logits` [B, L, V]) with its tokenizer, to score answers with.
+
+    ValueError where the tokenizer names no end-of-text token: without one an answer that stops early would be free.
+    """
+
+    model: Any
+    tokenizer: Any
+    name: str = "causal"
+
+    def __post_init__(self) -> None:
+        if self.tokenizer.eos_token_id is None:
+            raise ValueError(f"causal model {self.name} has no end-of-text token: its tokenizer must name eos_token")
+        self.model.eval()
+
+    @property
+    def max_length(self) -> int:
+        """Return the most tokens that prompt, answer and end may have together."""
+        limits = (getattr(self.model.config, "max_position_embeddings", None), self.tokenizer.model_max_length)
+        return min(limit for limit in limits if limit is not None)
+
+
+def load_causal(name: str, device: str | torch.device = "cpu") -> CausalScorer:
+    """Load a causal language model by shipped name (mini-causal, or mini for short), directory, or hub id, in float32.
+
+    The class is AutoModelForCausalLM's choice; safetensors only, no remote code. ValueError for an unknown name (the
+    shipped ones are listed), missing weights or tokenizer, or an unknown device.
+    """
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    place = device_named(device)
+    present = set(shipped("ForCausalLM"))
+    checkpoint = locate("causal", name, {short: folder for short, folder in SHIPPED.items() if folder in present})
+    if not has_tokenizer(checkpoint):
+        raise ValueError(f"causal is {name}: the directory holds no tokenizer, and perplexity is of text")
+    try:
+        model, info = AutoModelForCausalLM.from_pretrained(
+            checkpoint.source, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **checkpoint.options
+        )
+        tokenizer = AutoTokenizer.from_pretrained(checkpoint.source, **checkpoint.options)
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        raise ValueError(f"causal {name} cannot be loaded: {error}") from error
+    refuse_incomplete("causal", checkpoint, info)
+    return CausalScorer(model.to(place), tokenizer, checkpoint.name)
+
+
+def answer_scores(
+    causal: CausalScorer, prompts: Sequence[str], answers: Sequence[str], *, batch_size: int = 32
+) -> list[AnswerScore]:
+    """Score each answer: -log p(answer, end of text | prompt), in nats.
+
+    Rule: the context is the prompt as the tokenizer encodes it alone ([CLS] prompt [SEP] for the shipped model), the
+    scored tokens are the answer's, encoded without special tokens, and one end-of-text token after them. An empty
+    answer is therefore defined: its score is that of the end alone. Where the tokenizer puts nothing before an empty
+    prompt, the begin-of-text token, or else the end-of-text token, stands there.
+
+    Guarantee: batches are padded on the right, where a causal model does not look, so a batch scores each pair as if
+    it were alone, up to rounding. ValueError for lists of unequal length, for a text longer than the model reads
+    (nothing is cut off), and for a score that is not finite.
+    """
+    if len(prompts) != len(answers):
+        raise ValueError(f"answers has {len(answers)} texts: prompts has {len(prompts)}, one answer for each is needed")
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}: at least 1 is needed")
+    pairs = [_encode(causal, prompt, answer) for prompt, answer in zip(prompts, answers, strict=True)]
+    scores: list[AnswerScore] = []
+    for start in range(0, len(pairs), batch_size):
+        scores += _score_batch(causal, pairs[start : start + batch_size])
+    return scores
+
+
+def _encode(causal: CausalScorer, prompt: str, answer: str) -> tuple[list[int], list[int]]:
+    tokenizer = causal.tokenizer
+    first = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
+    context = tokenizer(prompt)["input_ids"] or [first]
+    scored = [*tokenizer(answer, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
+    if len(context) + len(scored) > causal.max_length:
+        raise ValueError(
+            f"prompt and answer make {len(context) + len(scored)} tokens: "
+            f"causal model {causal.name} reads at most {causal.max_length}"
+        )
+    return context, scored
+
+
+def _score_batch(causal: CausalScorer, pairs: list[tuple[list[int], list[int]]]) -> list[AnswerScore]:
+    rows = [context + scored for context, scored in pairs]
+    ids = torch.full((len(rows), max(map(len, rows))), causal.tokenizer.eos_token_id)
+    wanted = torch.zeros_like(ids, dtype=torch.bool)
+    for row, (line, (context, _)) in enumerate(zip(rows, pairs, strict=True)):
+        ids[row, : len(line)] = torch.tensor(line)
+        wanted[row, len(context) : len(line)] = True
+    ids, wanted = ids.to(causal.model.device), wanted[:, 1:].to(causal.model.device)
+    with torch.inference_mode():
+        # No attention mask: padding is on the right only, and a mask would turn off the causal fast path.
+        logits = causal.model(input_ids=ids[:, :-1]).logits[wanted].float()  # [N, V]
+        nll = F.cross_entropy(logits, ids[:, 1:][wanted], reduction="none").double().cpu()  # [N]
+    scores = []
+    for (_, scored), part in zip(pairs, nll.split([len(scored) for _, scored in pairs]), strict=True):
+        total = float(part.sum())
+        if not math.isfinite(total):
+            raise ValueError(f"causal model {causal.name} gives an answer a log-likelihood of {-total}: not finite")
+        scores.append(AnswerScore(total, len(scored)))
+    return scores
+
+
+def text_perplexity(
+    causal: CausalScorer, prompts: Sequence[str], answers: Sequence[str], *, batch_size: int = 32
+) -> list[float]:
+    """Return each answer's perplexity exp(nll / tokens), given its prompt; the rule is that of `answer_scores`."""
+    return [score.perplexity for score in answer_scores(causal, prompts, answers, batch_size=batch_size)]
+
+
+def mean_perplexity(scores: Sequence[AnswerScore]) -> float:
+    """Return the perplexity per text, averaged over texts: each text counts the same, however long.
+
+    >>> round(mean_perplexity([AnswerScore(math.log(8), 3), AnswerScore(math.log(8), 1)]), 3)
+    5.0
+    """
+    return float(np.mean([score.perplexity for score in _some("scores", scores)]))
+
+
+def pooled_perplexity(scores: Sequence[AnswerScore]) -> float:
+    """Return exp(total nll / total tokens): each token counts the same, so long texts count more.
+
+    >>> round(pooled_perplexity([AnswerScore(math.log(8), 3), AnswerScore(math.log(8), 1)]), 3)
+    2.828
+    """
+    total = math.fsum(score.nll for score in _some("scores", scores))
+    return math.exp(total / sum(score.tokens for score in scores))
+
+
+def distinct_n(
+    texts: Sequence[str],
+    n: int,
+    *,
+    per: Literal["tokens", "ngrams"] = "tokens",
+    split: Callable[[str], Sequence[str]] = str.split,
+) -> float:
+    """Return distinct-n over all texts together: different n-grams / all tokens (Li et al. 2016, Section 5.3).
+
+    per: what is divided by. "tokens" is the original's definition; "ngrams" divides by the number of n-grams, as many
+    later papers do. n-grams do not cross texts. Not the mean over texts, and lower for longer texts either way.
+    split: text -> tokens. 0.0 where there is nothing to count; ValueError for n < 1 or another `per`.
+
+    >>> distinct_n(["a b a b", "a b"], 2), distinct_n(["a b a b", "a b"], 2, per="ngrams")
+    (0.3333333333333333, 0.5)
+    """
+    if n < 1:
+        raise ValueError(f"n is {n}: at least 1 is needed")
+    if per not in ("tokens", "ngrams"):
+        raise ValueError(f"per is {per!r}: it must be tokens or ngrams")
+    lines = [tuple(split(text)) for text in texts]
+    grams = [line[start : start + n] for line in lines for start in range(len(line) - n + 1)]
+    total = sum(map(len, lines)) if per == "tokens" else len(grams)
+    return len(set(grams)) / total if total else 0.0
+
+
+def bootstrap_interval(
+    values: ArrayLike, rng: np.random.Generator, level: float = 0.95, resamples: int = 9999
+) -> Interval:
+    """Return the mean of values and its percentile bootstrap interval (Efron 1979; `scipy.stats.bootstrap`).
+
+    values: finite, shape (n,), independent draws, n >= 1. The interval takes the draws as they are: with n = 1, or
+    equal values, it has width 0 and says nothing about the population; it never leaves the range of the values.
+    rng: same generator state, same interval. ValueError for other values or a level outside (0, 1).
+
+    >>> bootstrap_interval([1.0, 1.0], np.random.default_rng(0))
+    Interval(mean=1.0, low=1.0, high=1.0)
+    """
+    array = _finite("values", values)
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}: it must lie strictly between 0 and 1")
+    mean = float(array.mean())
+    if np.ptp(array) == 0:
+        return Interval(mean, mean, mean)
+    found = stats.bootstrap(
+        (array,), np.mean, n_resamples=resamples, confidence_level=level, method="percentile", batch=1024, rng=rng
+    ).confidence_interval
+    return Interval(mean, float(found.low), float(found.high))
+
+
+def paired_bootstrap_interval(
+    first: ArrayLike, second: ArrayLike, rng: np.random.Generator, level: float = 0.95, resamples: int = 9999
+) -> Interval:
+    """Return the mean of first - second and its bootstrap interval, resampling the pairs (see `bootstrap_interval`).
+
+    first, second: shape (n,), the same prompts in the same order, so that what differs between prompts cancels.
+
+    >>> paired_bootstrap_interval([3.0, 5.0], [1.0, 3.0], np.random.default_rng(0))
+    Interval(mean=2.0, low=2.0, high=2.0)
+    """
+    left, right = _finite("first", first), _finite("second", second)
+    if left.shape != right.shape:
+        raise ValueError(f"second has {right.size} values: first has {left.size}, pairs are needed")
+    return bootstrap_interval(left - right, rng, level, resamples)
+
+
+def share_interval(successes: int, total: int, level: float = 0.95) -> Interval:
+    """Return successes / total with Wilson's score interval (Wilson 1927), which has a width at 0 and 1 too.
+
+    0 <= successes <= total, total >= 1; ValueError otherwise.
+
+    >>> [round(number, 3) for number in share_interval(16, 16)]
+    [1.0, 0.806, 1.0]
+    """
+    if not 0 <= successes <= total or total < 1:
+        raise ValueError(f"successes is {successes}: it must be 0 to total, which is {total} and must be at least 1")
+    found = stats.binomtest(successes, total).proportion_ci(level, method="wilson")
+    return Interval(successes / total, float(found.low), float(found.high))
+
+
+def _some(name: str, values: Sequence[AnswerScore]) -> Sequence[AnswerScore]:
+    if not len(values):
+        raise ValueError(f"{name} is empty: at least one is needed")
+    return values
+
+
+def _finite(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"{name} has shape {array.shape}: (n,) with n >= 1 is needed")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds values that are not finite")
+    return array
