@@ -1,0 +1,45 @@
+# make reproduce: the main job, into out/.   make test: the tests.   Both make their own environment first.
+PYTHON ?= python3
+VENV ?= .venv
+OUT ?= out
+# Two single-threaded processes beat one with two threads here; see README.
+WORKERS ?= 2
+# CPU builds of PyTorch. Used on Linux x86-64 without an NVIDIA driver; set it empty to take the default build.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+TORCH := $(shell sed -n 's/^torch==//p' constraints.txt)
+
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: reproduce test explore notebooks clean
+reproduce: $(READY)
+	$(BIN)/python -m rws_decode experiment commit-order --out $(OUT)/runs
+	$(BIN)/python -m rws_decode experiment temperature --out $(OUT)/runs --workers $(WORKERS)
+	$(BIN)/python -m paper_figures --runs $(OUT)/runs --out $(OUT)
+	@echo "open $(OUT)/index.html"
+
+test: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+# New Hypothesis inputs, many of them.
+explore: $(READY)
+	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests
+
+# Execute the notebooks and keep their outputs.
+notebooks: $(READY)
+	$(BIN)/python notebooks/refresh.py
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11: set PYTHON=" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	@# A CPU build that pip already knows, else PyTorch's own index of them, else the default build.
+	@if [ "$$(uname -sm)" = "Linux x86_64" ] && ! command -v nvidia-smi >/dev/null && [ -n "$(TORCH_INDEX)" ]; then \
+	  $(BIN)/python -m pip install -q "torch==$(TORCH)+cpu" -c constraints.txt 2>/dev/null || \
+	  $(BIN)/python -m pip install -q "torch==$(TORCH)+cpu" -c constraints.txt --extra-index-url $(TORCH_INDEX); \
+	fi
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[notebooks,dev]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(OUT)

@@ -1,0 +1,1 @@
+"""Shipped weights, one directory each with its model card."""

@@ -1,0 +1,34 @@
+"""The exact coherence reward: minus the number of rules that an answer breaks."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+
+from .answers import judge
+
+__all__ = ["ExactReward", "exact_reward"]
+
+
+class ExactReward:
+    """A reward model (`rws_decode.rewards.RewardModel`) that knows the truth: minus the number of violations.
+
+    >>> exact_reward().score(["sort : two one"], ["one two ."])
+    [0.0]
+    """
+
+    name = "exact"
+
+    def __init__(self, mean: float, std: float) -> None:
+        self.mean = mean
+        self.std = std
+
+    def score(self, prompts: list[str], answers: list[str]) -> list[float]:
+        """Return minus the number of violations of each answer."""
+        return [float(-len(judge(prompt, answer).violations)) for prompt, answer in zip(prompts, answers, strict=True)]
+
+
+def exact_reward() -> ExactReward:
+    """Load the exact reward with the mean and deviation measured on the held-out reference set of the reward recipe."""
+    stored = json.loads(files("rws_decode.models").joinpath("exact.json").read_text(encoding="utf-8"))
+    return ExactReward(float(stored["mean"]), float(stored["std"]))
