@@ -75,7 +75,7 @@ def locate(argument: str, name: str, known: dict[str, str]) -> Checkpoint:
     if name in known:
         return Checkpoint(name, models_directory() / known[name])
     directory = Path(name)
-    if directory.is_dir():
+    if name and directory.is_dir():
         if not (directory / "config.json").is_file():
             raise ValueError(f"{argument} is {name}: the directory holds no config.json")
         return Checkpoint(directory.resolve().name, directory)

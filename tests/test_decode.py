@@ -51,7 +51,7 @@ def slow_decode(
     steps: int,
     block: int,
 ) -> tuple[list[int], list[int], list[float]]:
-    """Decode one prompt from the definition; return tokens, the step that committed each, and the factor of each step."""
+    """Decode one prompt from the definition; return tokens, the step that committed each, and each step's factor."""
     forbidden = {MASK, PAD}
     answer, committed, factors = [MASK] * length, [-1] * length, []
     steps_per_block = steps // (length // block)
@@ -321,12 +321,12 @@ def test_a_predictor_without_padding_takes_uneven_batches() -> None:
 )
 def test_misuse_is_named(options: dict[str, object], named: str) -> None:
     call = {"prompts": [[6, 7]], "strategy": Confidence(), "length": 8, "steps": 4, "block": 4} | options
-    with pytest.raises(ValueError, match=f"^{named}"):
+    with pytest.raises(ValueError, match=rf"^{named}"):
         decode(PREDICTORS["bert"], call.pop("prompts"), call.pop("strategy"), **call)  # type: ignore[arg-type]
 
 
 def test_a_reward_needs_text() -> None:
-    with pytest.raises(ValueError, match="no tokenizer"):
+    with pytest.raises(ValueError, match=r"no tokenizer"):
         decode(table_predictor(torch.zeros(9, VOCABULARY)), [[7]], RWS(1.0), length=2, steps=1, block=2, reward=REWARD)
 
 
@@ -337,13 +337,13 @@ def test_outputs_that_are_not_numbers_are_named(value: float) -> None:
         decode(PREDICTORS["bert"], ["a dog"], RWS(1.0), length=2, steps=1, block=2, reward=broken)
     table = torch.zeros(9, VOCABULARY)
     table[3, 9] = value
-    with pytest.raises(ValueError, match="predictor odd gives no finite largest logit at step 0"):
+    with pytest.raises(ValueError, match=r"predictor odd gives no finite largest logit at step 0"):
         decode(table_predictor(table, name="odd"), [[7]], Confidence(), length=4, steps=1, block=4)
 
 
 def test_logits_of_another_shape_are_named() -> None:
     predictor = CallablePredictor(lambda canvas: torch.zeros(len(canvas), 3, 9), mask_id=0, name="short")
-    with pytest.raises(ValueError, match="predictor short returned logits of shape"):
+    with pytest.raises(ValueError, match=r"predictor short returned logits of shape"):
         decode(predictor, [[1]], Confidence(), length=4, steps=1, block=4)
 
 

@@ -67,19 +67,19 @@ def test_ties_that_all_fit_are_not_ties_at_the_cut() -> None:
 
 @pytest.mark.parametrize("k", [3, -1])
 def test_more_than_the_candidates_cannot_be_chosen(k: int) -> None:
-    with pytest.raises(ValueError, match="^k is"):
+    with pytest.raises(ValueError, match=r"^k is"):
         select_top(torch.zeros(1, 3), torch.tensor([[True, True, False]]), k)
 
 
 def test_nan_has_no_rank_but_may_stand_where_no_candidate_is() -> None:
     values = torch.tensor([[math.nan, 1.0]])
     assert select_top(values, torch.tensor([[False, True]]), 1).chosen.tolist() == [[False, True]]
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match=r"NaN"):
         select_top(values, torch.tensor([[True, True]]), 1)
 
 
 def test_shapes_must_agree() -> None:
-    with pytest.raises(ValueError, match="shape"):
+    with pytest.raises(ValueError, match=r"shape"):
         select_top(torch.zeros(3), torch.ones(3, dtype=torch.bool), 1)
 
 
@@ -150,13 +150,13 @@ def test_impossible_tokens_do_not_count_and_a_lone_token_is_certain() -> None:
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, math.inf, math.nan])
 def test_the_factor_must_be_positive(factor: float) -> None:
-    with pytest.raises(ValueError, match="^factor is"):
+    with pytest.raises(ValueError, match=r"^factor is"):
         rank_values(torch.zeros(1, 3), torch.tensor([0]), factor)
 
 
 def test_unknown_names_are_refused() -> None:
     logits, best = random_logits(1, 3)
-    with pytest.raises(ValueError, match="^ranking is 'margin'"):
+    with pytest.raises(ValueError, match=r"^ranking is 'margin'"):
         rank_values(logits, best, 1.0, "margin")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="^precision is 'half'"):
+    with pytest.raises(ValueError, match=r"^precision is 'half'"):
         rank_values(logits, best, 1.0, "log-odds", "half")  # type: ignore[arg-type]

@@ -42,7 +42,7 @@ def test_plan_covers_every_block_in_order(blocks: int, block: int, data: st.Data
     ],
 )
 def test_what_does_not_divide_is_named(length: int, steps: int, block: int, named: str) -> None:
-    with pytest.raises(ValueError, match=f"^{named}"):
+    with pytest.raises(ValueError, match=rf"^{named}"):
         block_plan(length, steps, block)
 
 
@@ -50,5 +50,5 @@ def test_what_does_not_divide_is_named(length: int, steps: int, block: int, name
     ("masks", "steps", "named"), [(0, 1, "masks is 0"), (3, 4, "steps is 4"), (3, 0, "steps is 0")]
 )
 def test_counts_refuse_steps_that_commit_nothing(masks: int, steps: int, named: str) -> None:
-    with pytest.raises(ValueError, match=f"^{named}"):
+    with pytest.raises(ValueError, match=rf"^{named}"):
         commit_counts(masks, steps)

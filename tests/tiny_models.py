@@ -22,7 +22,10 @@ from rws_decode.files import write_json
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]")
-WORDS = tuple("the a cat dog bird sat ran flew on under over mat tree hill and then it was red blue small .".split())
+WORDS = (
+    *("the", "a", "cat", "dog", "bird", "sat", "ran", "flew", "on", "under", "over", "mat", "tree"),
+    *("hill", "and", "then", "it", "was", "red", "blue", "small", "."),
+)
 PAD, UNK, CLS, SEP, MASK, EOS = range(6)
 VOCABULARY = len(SPECIAL) + len(WORDS)
 
