@@ -1,0 +1,189 @@
+"""Figure 1: when each position of an answer is committed, left to right, by confidence, and by RWS.
+
+Shows: position in the answer against diffusion step, one panel per strategy, for one prompt; a table has every prompt.
+Inputs: RUNS/commit-order/{left-to-right,default,rws}-INDEX.safetensors, the traces of
+`python -m rws_decode experiment commit-order`. Run time: about two seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from paper_figures.exhibits import Exhibit, MissingRun, Picture, Sheet
+from paper_figures.inputs import end_of_text
+from paper_figures.style import GREY, LINES, figure, panel_title
+from rws_decode.trace import Trace, load
+from rws_theory import footrule_mean, generation_order_deviation
+
+__all__ = ["STRATEGIES", "CommitOrders", "compute", "draw", "exhibit", "sheet"]
+
+STRATEGIES = ("left-to-right", "default", "rws")
+_COMMAND = "python -m rws_decode experiment commit-order --out {}"
+_PANELS = {"left-to-right": "left to right", "default": "confidence (default)", "rws": "RWS"}
+
+
+@dataclass(frozen=True, eq=False)
+class CommitOrders:
+    """Traces of every prompt by strategy, and how many tokens of each answer stand before its end of text.
+
+    `traces[index][strategy]`; `written[index][strategy]`: tokens before the first end of text, all of them where there
+    is none or the model names none; `drawn`: the prompt that the figure shows, the first.
+    """
+
+    traces: Mapping[int, Mapping[str, Trace]]
+    written: Mapping[int, Mapping[str, int]]
+    files: tuple[str, ...]
+
+    @property
+    def drawn(self) -> int:
+        """Return the index of the prompt that is drawn: the smallest, so that none is picked for its looks."""
+        return min(self.traces)
+
+
+def compute(runs: Path) -> CommitOrders:
+    """Load the traces below `runs`; MissingRun where a prompt lacks one of the three strategies, or none is there."""
+    folder = runs / "commit-order"
+    paths: dict[int, dict[str, Path]] = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        if found := re.fullmatch(rf"({'|'.join(STRATEGIES)})-(\d+)", path.stem):
+            paths.setdefault(int(found[2]), {})[found[1]] = path
+    lacking = [f"{name}-{index}" for index, named in paths.items() for name in STRATEGIES if name not in named]
+    if lacking or not paths:
+        absent = f"{lacking[0]}.safetensors" if lacking else "left-to-right-0.safetensors"
+        raise MissingRun(f"{folder / absent} is missing: make it with {_COMMAND.format(runs)}")
+    traces = {i: {name: load(paths[i][name]) for name in STRATEGIES} for i in sorted(paths)}
+    written = {i: {name: _written(trace, end_of_text(trace)) for name, trace in row.items()} for i, row in traces.items()}
+    files = tuple(str(paths[i][name].relative_to(runs)) for i in sorted(paths) for name in STRATEGIES)
+    return CommitOrders(traces, written, files)
+
+
+def _written(trace: Trace, end: int | None) -> int:
+    ends: NDArray[np.int64] = np.flatnonzero(trace.tokens == end) if end is not None else np.array([], dtype=np.int64)
+    return int(ends[0]) if ends.size else trace.length
+
+
+def draw(orders: CommitOrders) -> Figure:
+    """Draw one panel per strategy, stacked as in the paper: a mark where and when a token is committed."""
+    picture = figure(6.6, 7.4)
+    panels = picture.subplots(len(STRATEGIES), 1, sharex=True, sharey=True)
+    for axes, name in zip(panels, STRATEGIES, strict=True):
+        trace, written = orders.traces[orders.drawn][name], orders.written[orders.drawn][name]
+        line, position = LINES[name], np.arange(trace.length)
+        for edge in range(trace.block, trace.length, trace.block):
+            axes.axvline(edge - 0.5, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
+        axes.plot(position, np.sort(trace.commit_step), color=GREY, linewidth=0.8, label="strictly left to right")
+        axes.plot(
+            position[:written],
+            trace.commit_step[:written],
+            linestyle="none",
+            marker=line.marker,
+            color=line.color,
+            label="token of the text",
+        )
+        if written < trace.length:
+            axes.plot(
+                position[written:],
+                trace.commit_step[written:],
+                linestyle="none",
+                marker=line.marker,
+                markerfacecolor="none",
+                markeredgecolor="#a0a0a0",
+                label="end-of-text filler",
+            )
+        panel_title(axes, f"{_PANELS[name]}:  GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps")
+        axes.set_ylabel("diffusion step")
+        axes.set_xlim(-1.5, trace.length + 0.5)
+        axes.legend(loc="upper left", handletextpad=0.5, borderaxespad=0.2)
+    panels[-1].set_xlabel("position in the answer  [tokens, from 0]")
+    return picture
+
+
+def sheet(orders: CommitOrders) -> Sheet:
+    """Return both readings of GOD for every prompt and strategy, and their means over the prompts."""
+    columns = ["prompt", "strategy", "GOD, tokens", "GOD, steps", "tokens of text", "GOD of the text, tokens", "ties"]
+    rows = [
+        (
+            str(index),
+            name,
+            trace.god_tokens,
+            trace.god_steps,
+            float(orders.written[index][name]),
+            # The first `written` positions alone: how far the text itself is from left to right.
+            float(generation_order_deviation(trace.commit_step[: max(1, orders.written[index][name])], "tokens")),
+            float(trace.ties.sum()),
+        )
+        for index, row in orders.traces.items()
+        for name, trace in row.items()
+    ]
+    frame = pandas.DataFrame(rows, columns=columns)
+    means = frame.drop(columns="prompt").groupby("strategy").mean().loc[list(STRATEGIES)].reset_index()
+    frame = pandas.concat([frame, means.assign(prompt="mean")], ignore_index=True)[columns]
+    shown = frame.copy().astype(object)
+    for column in columns[2:]:
+        decimals = 2 if "GOD" in column else 0
+        shown[column] = [f"{value:.{1 if row == 'mean' and not decimals else decimals}f}" for value, row in zip(
+            frame[column], frame["prompt"], strict=True
+        )]
+    caption = (
+        f"Generation Order Deviation over {len(orders.traces)} prompts, in both readings, and of the text alone, "
+        "before its first end of text."
+    )
+    return Sheet("fig1_commit_order", frame, shown, caption)
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return Fig. 1 from the traces below `runs`."""
+    orders = compute(runs)
+    row = orders.traces[orders.drawn]
+    first, table = row["rws"], sheet(orders)
+    mean = table.frame[table.frame["prompt"] == "mean"].set_index("strategy")
+    random = footrule_mean(first.length, first.block)
+    filler = {name: first.length - written for name, written in orders.written[orders.drawn].items()}
+    caption = (
+        f"Commit order of one answer ({first.length} tokens, {first.steps} steps, blocks of {first.block}, model "
+        f"{first.predictor}, reward {first.reward_model}, s_R = {first.strategy.get('reward_scale', 0):g}); prompt "
+        f"{orders.drawn} of {len(orders.traces)}, the first. Each mark is a token, the grey line the strict left-to-right "
+        "order, dashed lines separate blocks. Open grey marks are end-of-text filler: positions from the first end of "
+        f"text on ({', '.join(f'{_PANELS[name]}: {count}' for name, count in filler.items())}). A random order within "
+        f"blocks would have a mean GOD of {random:.2f} tokens."
+    )
+    alt = (
+        "Three scatter panels of position in the answer against diffusion step. "
+        + " ".join(
+            f"{_PANELS[name]}: Generation Order Deviation {trace.god_tokens:.2f} in tokens, {trace.god_steps:.2f} in steps."
+            for name, trace in row.items()
+        )
+    )
+    ahead = "more" if mean.loc["rws", "GOD, tokens"] > mean.loc["default", "GOD, tokens"] else "no more"
+    conclusions = (
+        f"Commit order, mean of {len(orders.traces)} prompts: GOD of RWS is {mean.loc['rws', 'GOD, tokens']:.2f} tokens, "
+        f"{ahead} than the {mean.loc['default', 'GOD, tokens']:.2f} of confidence decoding; of the text alone "
+        f"{mean.loc['rws', 'GOD of the text, tokens']:.2f} against {mean.loc['default', 'GOD of the text, tokens']:.2f}; "
+        f"a random order within blocks has {random:.2f}.",
+    )
+    settings = {
+        "model": first.predictor,
+        "reward": first.reward_model,
+        "strategy": dict(first.strategy),
+        "length": first.length,
+        "steps": first.steps,
+        "block": first.block,
+        "ranking": first.ranking,
+        "precision": first.precision,
+    }
+    return Exhibit(
+        "Figure 1: commit order",
+        (Picture("fig1_commit_order", draw(orders), caption, alt),),
+        (table,),
+        conclusions,
+        orders.files,
+        settings,
+    )
