@@ -15,7 +15,7 @@ from .grammar import BANDS, BASE, START, TEMPLATES, PlotState, after, allowed_be
 from .lexicon import TOPICS, plural, words
 from .sample import split_template
 
-__all__ = ["Reading", "VIOLATIONS", "Violation", "read_story"]
+__all__ = ["VIOLATIONS", "Reading", "Violation", "read_story"]
 
 # Each kind of violation, and what it means.
 VIOLATIONS: dict[str, str] = {

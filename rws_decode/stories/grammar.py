@@ -8,22 +8,22 @@ derivation and its probability is a product (`rws_decode.stories.check`).
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 from .lexicon import DAYS, DEADLINES, FEELINGS, NAMES, NUMBERS, RELATIONS, TOPICS, TRAITS, plural
 
 __all__ = [
     "BANDS",
-    "CANVAS",
     "BASE",
+    "CANVAS",
+    "START",
     "TEMPLATES",
     "PlotState",
-    "START",
-    "allowed_beats",
-    "feasible_beats",
     "after",
+    "allowed_beats",
     "domain",
+    "feasible_beats",
     "surface",
 ]
 
@@ -181,14 +181,14 @@ def after(state: PlotState, beat: str) -> PlotState:
     return PlotState(state.used | {beat}, holder, "Q" if beat == "move" else state.place)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _completable(state: PlotState, left: int) -> bool:
     if "end" in state.used:
         return left == 0
     return left > 0 and any(_completable(after(state, beat), left - 1) for beat in allowed_beats(state))
 
 
-@lru_cache(maxsize=None)
+@cache
 def feasible_beats(state: PlotState, left: int) -> tuple[str, ...]:
     """Return the beats from which a complete story of exactly `left` more sentences exists.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["TOPICS", "Topic", "NAMES", "RELATIONS", "NUMBERS", "DEADLINES", "DAYS", "TRAITS", "FEELINGS", "words"]
+__all__ = ["DAYS", "DEADLINES", "FEELINGS", "NAMES", "NUMBERS", "RELATIONS", "TOPICS", "TRAITS", "Topic", "words"]
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from random import Random
-from typing import Mapping
 
 from .grammar import BANDS, BASE, START, TEMPLATES, after, domain, feasible_beats, surface
 from .lexicon import NUMBERS, TOPICS
@@ -31,7 +31,7 @@ class Story:
         return " ".join(word for sentence in self.sentences for word in sentence)
 
 
-@lru_cache(maxsize=None)
+@cache
 def split_template(template: str) -> tuple[tuple[bool, str], ...]:
     """Return the template's tokens as (is a slot, word or slot name).
 

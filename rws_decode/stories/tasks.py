@@ -7,15 +7,15 @@ two questions about a story. puzzle: a small computation with one right answer.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Mapping
 
-from .grammar import BANDS, CANVAS, domain, surface, START
+from .grammar import BANDS, CANVAS, START, surface
 from .lexicon import NAMES, NUMBERS, TOPICS, TRAITS, plural
 from .sample import Story, draw, sample_story
 
-__all__ = ["Task", "KINDS", "sample_task", "SPLITS", "split_of", "sample_split", "prompt_vocabulary"]
+__all__ = ["KINDS", "SPLITS", "Task", "prompt_vocabulary", "sample_split", "sample_task", "split_of"]
 
 KINDS = ("keywords", "continuation", "dialogue", "puzzle")
 

@@ -6,7 +6,7 @@ float32; the update here is the same (Jordan 2024), in the parameters' own preci
 
 from __future__ import annotations
 
-from typing import Iterable
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn

@@ -17,18 +17,23 @@ def encode_tasks(tasks: list[Task], tokenizer: PreTrainedTokenizerFast) -> tuple
     """Return ids (B, L), where the answer canvas is (B, L), and the attention mask (B, L).
 
     The canvas of `task.length` tokens holds the answer and end-of-text up to its end.
+
+    Raises:
+        ValueError: an answer leaves no room for an end-of-text token.
     """
     rows, spans = [], []
     for task in tasks:
         prompt = tokenizer(task.prompt)["input_ids"]
         answer = tokenizer(task.answer, add_special_tokens=False)["input_ids"]
+        if len(answer) >= task.length:
+            raise ValueError(f"length is {task.length}; an answer of {len(answer)} tokens needs {len(answer) + 1}")
         fill = [tokenizer.eos_token_id] * (task.length - len(answer))
         rows.append(prompt + answer + fill)
         spans.append((len(prompt), len(prompt) + task.length))
     width = max(map(len, rows))
     ids = torch.full((len(rows), width), tokenizer.pad_token_id)
     canvas, attend = (torch.zeros(len(rows), width, dtype=torch.bool) for _ in range(2))
-    for i, (row, (start, stop)) in enumerate(zip(rows, spans)):
+    for i, (row, (start, stop)) in enumerate(zip(rows, spans, strict=True)):
         ids[i, : len(row)] = torch.tensor(row)
         canvas[i, start:stop] = True
         attend[i, : len(row)] = True
