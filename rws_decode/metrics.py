@@ -96,9 +96,10 @@ def load_causal(name: str, device: str | torch.device = "cpu") -> CausalScorer:
     if not has_tokenizer(checkpoint):
         raise ValueError(f"causal is {name}: the directory holds no tokenizer, and perplexity is of text")
     try:
-        model, info = AutoModelForCausalLM.from_pretrained(
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
             checkpoint.source, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **checkpoint.options
         )
+        model, info = loaded
         tokenizer = AutoTokenizer.from_pretrained(checkpoint.source, **checkpoint.options)
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise ValueError(f"causal {name} cannot be loaded: {error}") from error

@@ -1,0 +1,26 @@
+"""The experiments of `python -m rws_decode experiment NAME`: one line each in `EXPERIMENTS`.
+
+A module named there has `add_arguments(parser)` and `run(args) -> dict`, what `--json` prints; the dict's "message" is
+printed without `--json`. Modules import PyTorch only in what `run` calls, so that --help answers at once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["EXPERIMENTS", "Experiment"]
+
+
+class Experiment(NamedTuple):
+    """An experiment: its module, and a line on what it does."""
+
+    module: str
+    summary: str
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "temperature": Experiment("rws_decode.experiments.temperature", "temperature against reward on keyword prompts"),
+    "commit-order": Experiment(
+        "rws_decode.experiments.commit_order", "left to right, confidence and RWS, step by step"
+    ),
+}
