@@ -150,3 +150,10 @@ def test_a_classifier_guides_a_decode(saved: Path, tmp_path: Path) -> None:
     first = predictor.decode_answer(trace.candidate[0].tolist())
     assert trace.reward_raw[0] == pytest.approx(reward.score(["the cat"], [first or ""])[0], abs=1e-5)
     assert trace.reward_normalised.tolist() == [(raw - 0.5) / 2 for raw in trace.reward_raw.tolist()]
+
+
+def test_the_exact_reward_is_known_by_name() -> None:
+    exact = load_reward("exact")
+    assert isinstance(exact, RewardModel) and exact.name == "exact"
+    right, wrong = exact.score(["sort : two one"] * 2, ["one two .", "two one ."])
+    assert right > wrong
