@@ -1,16 +1,16 @@
 """Figure 1: when each position of an answer is committed, left to right, by confidence, and by RWS.
 
 Shows: position in the answer against diffusion step, one panel per strategy, for one prompt; a table has every prompt.
-Inputs: RUNS/commit-order/{left-to-right,default,rws}-INDEX.safetensors, the traces of
+Inputs: RUNS/commit-order/results.json and the traces that it names, {left-to-right,default,rws}-EXAMPLE.safetensors, of
 `python -m rws_decode experiment commit-order`. Run time: about two seconds.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas
@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from paper_figures.exhibits import Exhibit, MissingRun, Picture, Sheet
-from paper_figures.inputs import end_of_text
+from paper_figures.inputs import end_of_text, read_results
 from paper_figures.style import GREY, LINES, figure, panel_title
 from rws_decode.trace import Trace, load
 from rws_theory import footrule_mean, generation_order_deviation
@@ -35,11 +35,12 @@ class CommitOrders:
     """Traces of every prompt by strategy, and how many tokens of each answer stand before its end of text.
 
     `traces[index][strategy]`; `written[index][strategy]`: tokens before the first end of text, all of them where there
-    is none or the model names none; `drawn`: the prompt that the figure shows, the first.
+    is none or the model names none; `settings` and `files` of the run.
     """
 
     traces: Mapping[int, Mapping[str, Trace]]
     written: Mapping[int, Mapping[str, int]]
+    settings: Mapping[str, Any]
     files: tuple[str, ...]
 
     @property
@@ -49,20 +50,20 @@ class CommitOrders:
 
 
 def compute(runs: Path) -> CommitOrders:
-    """Load the traces below `runs`; MissingRun where a prompt lacks one of the three strategies, or none is there."""
-    folder = runs / "commit-order"
+    """Load the traces that the experiment's results name; MissingRun where these or a trace are absent."""
+    folder, command = runs / "commit-order", _COMMAND.format(runs)
+    results = read_results(folder / "results.json", command)
     paths: dict[int, dict[str, Path]] = {}
-    for path in sorted(folder.glob("*.safetensors")):
-        if found := re.fullmatch(rf"({'|'.join(STRATEGIES)})-(\d+)", path.stem):
-            paths.setdefault(int(found[2]), {})[found[1]] = path
-    lacking = [f"{name}-{index}" for index, named in paths.items() for name in STRATEGIES if name not in named]
-    if lacking or not paths:
-        absent = f"{lacking[0]}.safetensors" if lacking else "left-to-right-0.safetensors"
-        raise MissingRun(f"{folder / absent} is missing: make it with {_COMMAND.format(runs)}")
+    for row in results["rows"]:
+        paths.setdefault(row["example"], {})[row["method"]] = folder / row["trace"]
+    for path in (path for named in paths.values() for path in named.values()):
+        if not path.is_file():
+            raise MissingRun(f"{path} is missing: make it with {command}")
+    end = end_of_text(results["settings"]["model"])
     traces = {i: {name: load(paths[i][name]) for name in STRATEGIES} for i in sorted(paths)}
-    written = {i: {name: _written(trace, end_of_text(trace)) for name, trace in row.items()} for i, row in traces.items()}
+    written = {i: {name: _written(trace, end) for name, trace in row.items()} for i, row in traces.items()}
     files = tuple(str(paths[i][name].relative_to(runs)) for i in sorted(paths) for name in STRATEGIES)
-    return CommitOrders(traces, written, files)
+    return CommitOrders(traces, written, results["settings"], files)
 
 
 def _written(trace: Trace, end: int | None) -> int:
@@ -77,7 +78,9 @@ def draw(orders: CommitOrders) -> Figure:
     for axes, name in zip(panels, STRATEGIES, strict=True):
         trace, written = orders.traces[orders.drawn][name], orders.written[orders.drawn][name]
         line, position = LINES[name], np.arange(trace.length)
-        for edge in range(trace.block, trace.length, trace.block):
+        # Left to right runs in blocks of one step's tokens: the blocks of the other two are the ones to see.
+        block = orders.traces[orders.drawn]["rws"].block
+        for edge in range(block, trace.length, block):
             axes.axvline(edge - 0.5, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
         axes.plot(position, np.sort(trace.commit_step), color=GREY, linewidth=0.8, label="strictly left to right")
         axes.plot(
@@ -149,11 +152,11 @@ def exhibit(runs: Path) -> Exhibit:
     filler = {name: first.length - written for name, written in orders.written[orders.drawn].items()}
     caption = (
         f"Commit order of one answer ({first.length} tokens, {first.steps} steps, blocks of {first.block}, model "
-        f"{first.predictor}, reward {first.reward_model}, s_R = {first.strategy.get('reward_scale', 0):g}); prompt "
-        f"{orders.drawn} of {len(orders.traces)}, the first. Each mark is a token, the grey line the strict left-to-right "
-        "order, dashed lines separate blocks. Open grey marks are end-of-text filler: positions from the first end of "
-        f"text on ({', '.join(f'{_PANELS[name]}: {count}' for name, count in filler.items())}). A random order within "
-        f"blocks would have a mean GOD of {random:.2f} tokens."
+        f"{first.predictor}, reward {first.reward_model}, s_R = {first.strategy['reward_scale']:g}) to held-out prompt "
+        f"{orders.drawn}, “{first.prompt_text}” Each mark is a token, the grey line the strict left-to-right order, dashed "
+        "lines separate blocks. Open grey marks are end-of-text filler, the positions from the first end of text on "
+        f"({', '.join(f'{_PANELS[name]}: {count}' for name, count in filler.items())}). A random order within blocks would "
+        f"have a mean GOD of {random:.2f} tokens. Left to right commits each step's tokens as one block."
     )
     alt = (
         "Three scatter panels of position in the answer against diffusion step. "
@@ -162,28 +165,19 @@ def exhibit(runs: Path) -> Exhibit:
             for name, trace in row.items()
         )
     )
-    ahead = "more" if mean.loc["rws", "GOD, tokens"] > mean.loc["default", "GOD, tokens"] else "no more"
+    of_rws, of_default = mean.loc["rws"], mean.loc["default"]
+    ahead = "more" if of_rws["GOD, tokens"] > of_default["GOD, tokens"] else "no more"
     conclusions = (
-        f"Commit order, mean of {len(orders.traces)} prompts: GOD of RWS is {mean.loc['rws', 'GOD, tokens']:.2f} tokens, "
-        f"{ahead} than the {mean.loc['default', 'GOD, tokens']:.2f} of confidence decoding; of the text alone "
-        f"{mean.loc['rws', 'GOD of the text, tokens']:.2f} against {mean.loc['default', 'GOD of the text, tokens']:.2f}; "
-        f"a random order within blocks has {random:.2f}.",
+        f"Commit order, {len(orders.traces)} prompt(s): the GOD of RWS is {of_rws['GOD, tokens']:.2f} tokens, {ahead} than "
+        f"the {of_default['GOD, tokens']:.2f} of confidence decoding; of the text before its end alone, "
+        f"{of_rws['GOD of the text, tokens']:.2f} against {of_default['GOD of the text, tokens']:.2f}. A random order within "
+        f"blocks has {random:.2f}.",
     )
-    settings = {
-        "model": first.predictor,
-        "reward": first.reward_model,
-        "strategy": dict(first.strategy),
-        "length": first.length,
-        "steps": first.steps,
-        "block": first.block,
-        "ranking": first.ranking,
-        "precision": first.precision,
-    }
     return Exhibit(
         "Figure 1: commit order",
         (Picture("fig1_commit_order", draw(orders), caption, alt),),
         (table,),
         conclusions,
         orders.files,
-        settings,
+        dict(orders.settings),
     )

@@ -1,4 +1,4 @@
-"""What figures read besides traces: facts about the model that a trace names, and results of experiments."""
+"""What figures read besides traces: facts about the model that made them, and results of experiments."""
 
 from __future__ import annotations
 
@@ -10,23 +10,19 @@ from typing import Any
 import pandas
 
 from paper_figures.exhibits import MissingRun
-from rws_decode.trace import Trace
 
 __all__ = ["end_of_text", "read_results", "read_table"]
 
 
-def end_of_text(trace: Trace) -> int | None:
-    """Return the end-of-text id of the shipped model that a trace names; None for another model, or where it has none.
+def end_of_text(model: str) -> int | None:
+    """Return the end-of-text id of a model, shipped name or directory; None where its config.json names none.
 
-    Only the model's config.json is read.
+    ValueError for an unknown model. No weights are read.
     """
     from rws_decode.checkpoints import locate, shipped
 
-    known = {name: name for name in shipped("ForMaskedLM")}
-    if trace.predictor not in known:
-        return None
-    config = locate("model", trace.predictor, known).read_json("config.json") or {}
-    end = config.get("eos_token_id")
+    checkpoint = locate("model", model, {name: name for name in shipped("ForMaskedLM")})
+    end = (checkpoint.read_json("config.json") or {}).get("eos_token_id")
     return end if isinstance(end, int) else None
 
 
