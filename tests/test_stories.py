@@ -105,8 +105,8 @@ def test_each_rule_broken_is_named(old: str, new: str, kind: str) -> None:
 def test_a_promise_must_be_resolved_and_kept_as_given() -> None:
     text = (
         "mara was the kind chemist of the crater . she owned one magnetic lens . her friend ivo wanted to see it . "
-        "mara promised to weigh it before dusk . the crater was scorched by the meteor . mara kept her word and weighed "
-        "it . in the end mara was loved ."
+        "mara promised to weigh it before dusk . the crater was scorched by the meteor . mara kept her word "
+        "and weighed it . in the end mara was loved ."
     )
     assert read_story(text).coherent
     assert "promise" in kinds(text.replace("weighed", "measured"))

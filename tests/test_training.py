@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from itertools import permutations
+from itertools import pairwise, permutations
 from pathlib import Path
 from random import Random
 
@@ -21,14 +21,16 @@ from rws_decode.stories.tasks import Task, sample_split, split_of
 from rws_decode.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
 from rws_decode.training.evaluate import held_out, nelbo
 from rws_decode.training.export import export, restore
-from rws_decode.training.loop import Run, fit, learning_rate
+from rws_decode.training.loop import Run, fit, learning_rate, warm_flat_decay
 from rws_decode.training.mini import MiniRecipe, build_mini, draw_batch, train_mini
 from rws_decode.training.muon import Muon, orthogonalise
 from rws_decode.training.objective import encode_tasks, mask_rates, masked_loss
 from rws_decode.training.reward import bradley_terry, build_reward, graded_answers
 from rws_decode.training.tokenizer import story_tokenizer
 
-TINY = MiniRecipe(steps=4, batch=4, hidden=32, layers=2, heads=2, intermediate=32)
+TINY = MiniRecipe(
+    schedule=((0, 0.0), (4, 1.0)), curriculum=(1, 2), batch=4, hidden=32, layers=2, heads=2, intermediate=32
+)
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +58,8 @@ def test_a_run_of_another_recipe_is_refused(tmp_path: Path) -> None:
 def test_an_untrained_run_cannot_be_exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "mini", "--runs", str(tmp_path), "--export"]) == 2
     assert "train it first" in capsys.readouterr().err
-    assert main(["train", "mini", "--runs", str(tmp_path), "--steps", "0"]) == 2
-    assert "--steps is 0" in capsys.readouterr().err
+    assert main(["train", "mini", "--runs", str(tmp_path), "--every", "0"]) == 2
+    assert "--every is 0" in capsys.readouterr().err
 
 
 def test_fit_minimises(tmp_path: Path) -> None:
@@ -68,15 +70,15 @@ def test_fit_minimises(tmp_path: Path) -> None:
         value = (layer.weight - target).square().sum() + layer.bias.square().sum()
         return value, {"value": value.item()}
 
-    fit(Run(tmp_path), layer, loss, steps=300, lr=0.05, recipe={})
+    fit(Run(tmp_path), layer, loss, schedule=warm_flat_decay(300), lr=0.05, recipe={})
     assert loss(0)[0].item() < 0.05
 
 
 def test_learning_rate_has_its_three_phases() -> None:
-    rates = [learning_rate(step, 1000) for step in range(1, 1001)]
+    rates = [learning_rate(step, warm_flat_decay(1000)) for step in range(1, 1001)]
     assert rates[0] == 0.01 and max(rates) == 1.0 and rates[-1] == 0.0
-    assert all(a <= b for a, b in zip(rates[:99], rates[1:100], strict=True))
-    assert all(a >= b for a, b in zip(rates[600:999], rates[601:1000], strict=True))
+    assert all(a <= b for a, b in pairwise(rates[:100]))
+    assert all(a >= b for a, b in pairwise(rates[600:]))
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 1000))
@@ -138,11 +140,11 @@ def test_prompts_are_never_masked_and_the_rest_of_the_canvas_is_end_of_text(toke
 
 def test_mask_rates_follow_the_curriculum() -> None:
     rng = np.random.default_rng(0)
-    early, weighted = mask_rates(0.1, 0.6, 64, rng)
+    early, weighted = mask_rates(100, (300, 600), 64, rng)
     assert not weighted and early.min() >= 0.05 and early.max() <= 0.55
-    late, weighted = mask_rates(0.59, 0.6, 64, rng)
+    late, weighted = mask_rates(590, (300, 600), 64, rng)
     assert not weighted and late.max() > 0.9
-    final, weighted = mask_rates(0.6, 0.6, 64, rng)
+    final, weighted = mask_rates(600, (300, 600), 64, rng)
     assert weighted and final.min() >= 1 / 64 and final.max() <= 1.0
     assert len(np.unique((final.numpy() * 64).round())) > 40  # stratified, not clustered
 

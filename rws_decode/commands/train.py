@@ -17,7 +17,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--runs", type=Path, required=True, metavar="DIR", help="checkpoints and logs, one folder a model"
     )
     parser.add_argument("--models", type=Path, metavar="DIR", help="where finished models go (the package's own)")
-    parser.add_argument("--steps", type=int, metavar="N", help="train N steps instead of the recipe's")
     parser.add_argument("--seed", type=int, help="another seed than the recipe's")
     parser.add_argument("--every", type=int, default=100, metavar="N", help="steps between checkpoints (100)")
     parser.add_argument("--stop-after", type=int, metavar="N", help="stop at step N, to be resumed later")
@@ -31,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
 
     from rws_decode.training.recipes import export_model, train_model
 
-    for option in ("steps", "every", "stop_after", "threads"):
+    for option in ("every", "stop_after", "threads"):
         value = getattr(args, option)
         if value is not None and value < 1:
             raise ValueError(f"--{option.replace('_', '-')} is {value}: it must be at least 1")
@@ -39,7 +38,5 @@ def run(args: argparse.Namespace) -> int:
     if args.export:
         export_model(args.name, args.runs, args.models)
     else:
-        train_model(
-            args.name, args.runs, every=args.every, stop_after=args.stop_after, steps=args.steps, seed=args.seed
-        )
+        train_model(args.name, args.runs, every=args.every, stop_after=args.stop_after, seed=args.seed)
     return 0

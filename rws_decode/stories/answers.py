@@ -119,8 +119,10 @@ def judge(prompt: str, answer: str) -> Judgement:
 
     Guarantee: for the four kinds of task, no violation exactly where the answer has positive probability.
 
-    >>> judge("sort : two one", "one two .").coherent, judge("reverse : lens flask", "lens flask .").violations[0].expected
-    (True, 'flask lens .')
+    >>> judge("sort : two one", "one two .").coherent
+    True
+    >>> judge("reverse : lens flask", "lens flask .").violations[0].expected
+    'flask lens .'
     """
     prompt, answer = tokens_of(prompt), tokens_of(answer)
     if match := _KEYWORDS.fullmatch(prompt):

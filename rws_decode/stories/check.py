@@ -115,9 +115,10 @@ def _match(sentence: tuple[str, ...]) -> tuple[str, list[tuple[str, str]]] | Non
         for template in templates:
             parts = split_template(template)
             if len(parts) == len(sentence) and all(
-                word in _classes()[part] if is_slot else word == part for (is_slot, part), word in zip(parts, sentence)
+                word in _classes()[part] if is_slot else word == part
+                for (is_slot, part), word in zip(parts, sentence, strict=True)
             ):
-                return beat, [(part, word) for (is_slot, part), word in zip(parts, sentence) if is_slot]
+                return beat, [(part, word) for (is_slot, part), word in zip(parts, sentence, strict=True) if is_slot]
     return None
 
 

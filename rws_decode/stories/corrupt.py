@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from random import Random
 
 from .lexicon import NAMES, TOPICS, words
@@ -42,7 +43,7 @@ def corrupt(text: str, rng: Random, count: int = 1) -> str:
         tokens = text.split()
         slots = [i for i, word in enumerate(tokens) if word in _alternatives()]
         ends = [0, *(i + 1 for i, word in enumerate(tokens) if word == ".")]
-        sentences = [tokens[start:stop] for start, stop in zip(ends, ends[1:])]
+        sentences = [tokens[start:stop] for start, stop in pairwise(ends)]
         people = sorted({word for word in tokens if word in NAMES})
         kind = rng.choices(("word", "name", "swap", "drop", "double", "delete"), (6, 2, 1, 1, 1, 1))[0]
         if kind == "name" and len(people) > 1:

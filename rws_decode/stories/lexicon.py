@@ -69,7 +69,8 @@ _ALL = (
     ),
     _topic(
         "economy",
-        "ledger coin banknote invoice strongbox contract voucher coupon share-certificate briefcase cashbox stamp receipt "
+        "ledger coin banknote invoice strongbox contract voucher coupon share-certificate "
+        "briefcase cashbox stamp receipt "
         "bond crate barrel parcel scale-pan abacus calculator gold-bar token wallet purse pallet container order-form "
         "price-list pricetag loanbook cheque budget-report moneybag rentroll",
         "market bank harbour exchange auction-house mint counting-house bazaar customs-house mall shopfront "
@@ -134,7 +135,8 @@ _ALL = (
     _topic(
         "education",
         "textbook pencil ruler satchel globe chalkboard eraser diploma dictionary crayon atlas desk lunchbox "
-        "backpack quill inkwell essay exam-paper marker protractor flashcard library-card bookmark notepad lecture-slide "
+        "backpack quill inkwell essay exam-paper marker protractor flashcard library-card bookmark "
+        "notepad lecture-slide "
         "stapler report-card encyclopedia workbook blackboard-sponge puzzle badge-ribbon alphabet-block flute-case",
         "classroom library schoolyard kindergarten university lecture-hall dormitory playground canteen academy "
         "staffroom study cloakroom auditorium",
@@ -149,7 +151,8 @@ _ALL = (
         "painting vase mask tapestry sculpture violin drum kimono scroll lute fresco-panel mosaic carving amulet "
         "teapot fan goblet manuscript puppet-doll candlestick figurine basket rug necklace relic icon chalice "
         "harp tile woodcut inkstone totem bell kite",
-        "museum gallery temple cathedral monastery shrine castle village teahouse pavilion courtyard ruin amphitheatre crypt",
+        "museum gallery temple cathedral monastery shrine castle village teahouse pavilion "
+        "courtyard ruin amphitheatre crypt",
         "painter sculptor weaver potter curator monk calligrapher historian violinist storyteller",
         "festival:lively pilgrimage:thronged theft:guarded wedding:flowery ceremony:candlelit renovation:scaffolded "
         "mourning:sombre procession:incense-filled",
@@ -158,8 +161,10 @@ _ALL = (
     ),
     _topic(
         "entertainment",
-        "script costume spotlight guitar ticket film-reel puppet wig microphone trumpet curtain prop-dagger juggling-pin "
-        "piano camera-crane record album headliner-sign top-hat playing-card magic-wand balloon mirror-globe clapperboard "
+        "script costume spotlight guitar ticket film-reel puppet wig microphone trumpet curtain "
+        "prop-dagger juggling-pin "
+        "piano camera-crane record album headliner-sign top-hat playing-card magic-wand balloon "
+        "mirror-globe clapperboard "
         "popcorn-bag comic tambourine accordion cassette autograph game-board unicycle firework tiara",
         "theatre cinema circus studio backstage nightclub concert-hall opera-house fairground ballroom arcade "
         "dressing-room bandstand carousel",
@@ -179,7 +184,8 @@ _SHE = (
 )
 _HE = (
     "ivo tomas felix oscar hugo anton milo jonas emil viktor pavel omar rashid kenji diego marco luca nils arne "
-    "boris casper dario edgar fabian george henrik igor jakob karl leon mateo nathan otto pietro quentin rafael stefan tariq"
+    "boris casper dario edgar fabian george henrik igor jakob karl leon mateo nathan otto "
+    "pietro quentin rafael stefan tariq"
 )
 NAMES: dict[str, str] = {**{name: "she" for name in _SHE.split()}, **{name: "he" for name in _HE.split()}}
 

@@ -1,4 +1,4 @@
-"""Training `mini-causal`, the autoregressive language model that measures perplexity, on text that `mini` never sees."""
+"""Training `mini-causal`, the autoregressive model that measures perplexity, on text that `mini` never sees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from rws_decode.stories.tasks import Task, sample_split
 
-from .loop import Run, fit
+from .loop import Run, fit, warm_flat_decay
 from .tokenizer import story_tokenizer
 
 __all__ = ["CausalRecipe", "answer_nll", "build_causal", "encode_texts", "train_causal"]
@@ -62,7 +62,7 @@ def encode_texts(pairs: list[tuple[str, str]], tokenizer: PreTrainedTokenizerFas
         rows.append(tokenizer(prompt, answer)["input_ids"])
     ids = torch.full((len(rows), max(map(len, rows))), tokenizer.pad_token_id)
     answer_mask = torch.zeros_like(ids, dtype=torch.bool)
-    for i, (row, start) in enumerate(zip(rows, starts)):
+    for i, (row, start) in enumerate(zip(rows, starts, strict=True)):
         ids[i, : len(row)] = torch.tensor(row)
         answer_mask[i, start : len(row)] = True
     return ids, answer_mask
@@ -92,5 +92,5 @@ def train_causal(run: Run, recipe: CausalRecipe) -> LlamaForCausalLM:
         ids, answer = encode_texts([(task.prompt, task.answer) for task in tasks], tokenizer)
         return answer_nll(model, ids, answer).mean(), {"tokens": float(answer.sum())}
 
-    fit(run, model, loss, steps=recipe.steps, lr=recipe.lr, recipe=asdict(recipe))
+    fit(run, model, loss, schedule=warm_flat_decay(recipe.steps), lr=recipe.lr, recipe=asdict(recipe))
     return model

@@ -95,7 +95,7 @@ def nelbo(
     length = tasks[0].length
     generator = torch.Generator().manual_seed(0)
     totals = []
-    for draw in range(draws):
+    for _ in range(draws):
         score = torch.rand(len(tasks), length, generator=generator)
         rank = score.argsort(1).argsort(1)
         strata = (torch.randperm(len(tasks), generator=generator) + torch.rand(len(tasks), generator=generator)) / len(

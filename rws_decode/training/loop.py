@@ -6,11 +6,12 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -18,7 +19,7 @@ from tqdm import tqdm
 
 from .muon import Muon
 
-__all__ = ["Run", "fit", "learning_rate"]
+__all__ = ["Run", "Schedule", "fit", "learning_rate", "warm_flat_decay"]
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,27 @@ class Run:
     stop_after: int | None = None
 
 
-def learning_rate(step: int, steps: int, warmup: int = 100, decay: float = 0.4) -> float:
-    """Return the factor on the peak rate: linear warmup, a plateau, linear decay over the last `decay` of the run.
+Schedule = Sequence[tuple[int, float]]
 
-    >>> learning_rate(50, 1000), learning_rate(500, 1000), round(learning_rate(800, 1000), 3)
-    (0.5, 1.0, 0.5)
+
+def learning_rate(step: int, schedule: Schedule) -> float:
+    """Return the factor on the peak rate at a step: linear between the schedule's (step, factor) points.
+
+    >>> [learning_rate(step, ((0, 0.0), (100, 1.0), (600, 1.0), (1000, 0.0))) for step in (50, 300, 900)]
+    [0.5, 1.0, 0.25]
     """
-    return min(1.0, step / warmup, max(0.0, (1.0 - step / steps) / decay))
+    steps, factors = zip(*schedule, strict=True)
+    return float(np.interp(step, steps, factors))
+
+
+def warm_flat_decay(steps: int, warmup: int = 100, decay: float = 0.4) -> Schedule:
+    """Return the usual schedule: linear warmup, a plateau, linear decay over the last `decay` of the run.
+
+    >>> warm_flat_decay(1000)
+    ((0, 0.0), (100, 1.0), (600, 1.0), (1000, 0.0))
+    """
+    flat = max(round(steps * (1 - decay)), 1)
+    return ((0, 0.0), (min(warmup, flat), 1.0), (flat, 1.0), (steps, 0.0))
 
 
 def _optimizers(model: nn.Module, lr: float) -> list[torch.optim.Optimizer]:
@@ -79,16 +94,17 @@ def fit(
     model: nn.Module,
     loss: Callable[[int], tuple[Tensor, dict[str, float]]],
     *,
-    steps: int,
+    schedule: Schedule,
     lr: float,
     recipe: dict[str, Any],
     evaluate: Callable[[], dict[str, float]] | None = None,
 ) -> None:
-    """Minimise `loss(step)` for `steps` steps, resuming from `run.directory` if it holds a checkpoint.
+    """Minimise `loss(step)` to the end of the schedule, resuming from `run.directory` if it holds a checkpoint.
 
     Raises:
         ValueError: the directory holds a checkpoint of another recipe.
     """
+    steps = schedule[-1][0]
     run.directory.mkdir(parents=True, exist_ok=True)
     checkpoint, log = run.directory / "checkpoint.safetensors", run.directory / "log.jsonl"
     optimizers = _optimizers(model, lr)
@@ -98,7 +114,7 @@ def fit(
 
         with safe_open(checkpoint, "pt") as handle:
             metadata = handle.metadata()
-        if json.loads(metadata["recipe"]) != recipe:
+        if json.loads(metadata["recipe"]) != json.loads(json.dumps(recipe)):
             raise ValueError(f"directory is {run.directory}; it holds a run of another recipe: {metadata['recipe']}")
         _unpack(load_file(checkpoint), model, optimizers)
         first, spent = int(metadata["step"]), float(metadata["seconds"])
@@ -108,7 +124,7 @@ def fit(
     bar = tqdm(range(first, last), initial=first, total=steps, file=sys.stderr, mininterval=10, unit="step")
     model.train()
     for step in bar:
-        factor = learning_rate(step + 1, steps)
+        factor = learning_rate(step + 1, schedule)
         for optimizer in optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = lr * factor

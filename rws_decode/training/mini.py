@@ -1,7 +1,7 @@
 """Training `mini`, the masked diffusion model of the story language.
 
-The finishing phase minimises the masked diffusion objective (Sahoo et al. 2024; Nie et al. 2025): mask rate t uniform in
-(0, 1], every answer token masked with probability t, cross-entropy on masked tokens weighted 1/t, the prompt never
+The finishing phase minimises the masked diffusion objective (Sahoo et al. 2024; Nie et al. 2025): mask rate t uniform
+in (0, 1], every answer token masked with probability t, cross-entropy on masked tokens weighted 1/t, the prompt never
 masked. A curriculum comes first, plain cross-entropy at mask rates that grow, because copying a word over a
 distance is learned only where most of the context can be seen.
 """
@@ -19,7 +19,7 @@ from transformers import ModernBertConfig, ModernBertForMaskedLM, PreTrainedToke
 from rws_decode.stories.tasks import Task, sample_split
 
 from .evaluate import coherence, held_out, nelbo
-from .loop import Run, fit
+from .loop import Run, Schedule, fit
 from .objective import encode_tasks, mask_rates, masked_loss
 from .tokenizer import story_tokenizer
 
@@ -42,14 +42,14 @@ class MiniRecipe:
     """Everything that decides the weights of `mini`."""
 
     seed: int = 0
-    steps: int = 2600
     batch: int = 32
     hidden: int = 192
     layers: int = 5
     heads: int = 4
     intermediate: int = 384
     lr: float = 3e-3
-    curriculum: float = 0.6
+    curriculum: tuple[int, int] = (780, 1560)
+    schedule: Schedule = ((0, 0.0), (100, 1.0), (1560, 1.0), (1800, 0.769), (3800, 0.0))
     mimetic: float = 0.5
 
 
@@ -106,9 +106,7 @@ def train_mini(run: Run, recipe: MiniRecipe) -> ModernBertForMaskedLM:
     def loss(step: int) -> tuple[Tensor, dict[str, float]]:
         rng = Random(f"{recipe.seed}-{step}")
         ids, canvas, attend = encode_tasks(draw_batch(rng, recipe.batch), tokenizer)
-        rate, weighted = mask_rates(
-            step / recipe.steps, recipe.curriculum, recipe.batch, np.random.default_rng([recipe.seed, step])
-        )
+        rate, weighted = mask_rates(step, recipe.curriculum, recipe.batch, np.random.default_rng([recipe.seed, step]))
         value, accuracy = masked_loss(
             model, ids, canvas, attend, rate, tokenizer.mask_token_id, torch.Generator().manual_seed(step), weighted
         )
@@ -119,5 +117,5 @@ def train_mini(run: Run, recipe: MiniRecipe) -> ModernBertForMaskedLM:
     def evaluate() -> dict[str, float]:
         return {"coherence": coherence(model, tokenizer, stories), "nelbo": nelbo(model, tokenizer, stories, 2)[0]}
 
-    fit(run, model, loss, steps=recipe.steps, lr=recipe.lr, recipe=asdict(recipe), evaluate=evaluate)
+    fit(run, model, loss, schedule=recipe.schedule, lr=recipe.lr, recipe=asdict(recipe), evaluate=evaluate)
     return model

@@ -70,13 +70,14 @@ def masked_loss(
     return (losses * weight).sum() / canvas.sum(), accuracy
 
 
-def mask_rates(progress: float, curriculum: float, batch: int, rng: np.random.Generator) -> tuple[Tensor, bool]:
+def mask_rates(step: int, curriculum: tuple[int, int], batch: int, rng: np.random.Generator) -> tuple[Tensor, bool]:
     """Return the rows' mask rates, stratified over the batch, and whether the true objective applies.
 
-    Rates are 5 to 55 % for the first half of the curriculum, then their upper end grows to 1.
+    Rates are 5 to 55 % up to the curriculum's first step, their upper end grows to 1 up to its second.
     """
+    first, second = curriculum
     strata = (rng.permutation(batch) + rng.random(batch)) / batch
-    if progress >= curriculum:
+    if step >= second:
         return torch.tensor(1.0 - strata * (1.0 - 1.0 / 64), dtype=torch.float32), True
-    upper = 0.55 + 0.45 * max(0.0, progress / curriculum - 0.5) * 2
+    upper = 0.55 + 0.45 * max(0.0, (step - first) / (second - first))
     return torch.tensor(0.05 + strata * (upper - 0.05), dtype=torch.float32), False

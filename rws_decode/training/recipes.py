@@ -34,11 +34,6 @@ REWARDS = {
 HELD_OUT = 256
 
 
-def _changed(recipe: Any, steps: int | None, seed: int | None) -> Any:
-    given = {key: value for key, value in (("steps", steps), ("seed", seed)) if value is not None}
-    return replace(recipe, **given)
-
-
 def trained_mini(runs: Path) -> tuple[ModernBertForMaskedLM, PreTrainedTokenizerFast, dict[str, str]]:
     """Return `mini` as its run left it, rounded to float16 as it ships."""
     tokenizer = story_tokenizer()
@@ -49,18 +44,17 @@ def trained_mini(runs: Path) -> tuple[ModernBertForMaskedLM, PreTrainedTokenizer
     return model.half().float(), tokenizer, metadata
 
 
-def train_model(
-    name: str, runs: Path, *, every: int, stop_after: int | None, steps: int | None, seed: int | None
-) -> None:
+def train_model(name: str, runs: Path, *, every: int, stop_after: int | None, seed: int | None = None) -> None:
     """Train or resume the run of a shipped model in `runs/name`."""
     run = Run(runs / name, every, stop_after)
+    changed = {} if seed is None else {"seed": seed}
     if name == "mini":
-        train_mini(run, _changed(MiniRecipe(), steps, seed))
+        train_mini(run, replace(MiniRecipe(), **changed))
     elif name == "mini-causal":
-        train_causal(run, _changed(CausalRecipe(), steps, seed))
+        train_causal(run, replace(CausalRecipe(), **changed))
     else:
         mini, tokenizer, _ = trained_mini(runs)
-        train_reward(run, _changed(REWARDS[name], steps, seed), mini, tokenizer)
+        train_reward(run, replace(REWARDS[name], **changed), mini, tokenizer)
 
 
 def export_model(name: str, runs: Path, models: Path | None = None) -> None:
@@ -69,6 +63,11 @@ def export_model(name: str, runs: Path, models: Path | None = None) -> None:
     {"mini": _export_mini, "mini-causal": _export_causal}.get(name, lambda r, m: _export_reward(name, r, m))(
         runs, models
     )
+
+
+def _command(name: str) -> str:
+    train = f"python -m rws_decode train {name} --runs RUNS"
+    return f"{train} && {train} --export"
 
 
 def _made(metadata: dict[str, str]) -> dict[str, Any]:
@@ -115,11 +114,11 @@ def _export_mini(runs: Path, models: Path) -> None:
     ]
     readme = card(
         "mini",
-        "A masked diffusion model of the story language of `rws_decode.stories`, for `ModernBertForMaskedLM`. It answers"
-        " `[CLS] prompt [SEP]` on a canvas of `[MASK]` tokens, filled up with `[EOS]`.",
+        "A masked diffusion model of the story language of `rws_decode.stories`, for `ModernBertForMaskedLM`. It"
+        " answers `[CLS] prompt [SEP]` on a canvas of `[MASK]` tokens, filled up with `[EOS]`.",
         "from scratch on text drawn from the grammar (split `mini`)",
         numbers | _made(metadata),
-        "python -m rws_decode train mini --runs RUNS && python -m rws_decode train mini --runs RUNS --export",
+        _command("mini"),
         [
             "Coherence: 128 held-out prompts a kind, confidence decoding, two tokens per step, blocks of 32 at most,"
             " judged by `rws_decode.stories.judge`.",
@@ -153,7 +152,7 @@ def _export_causal(runs: Path, models: Path) -> None:
         " measures perplexity.",
         "from scratch on text that `mini` never sees (split `causal`)",
         numbers | _made(metadata),
-        "python -m rws_decode train mini-causal --runs RUNS && python -m rws_decode train mini-causal --runs RUNS --export",
+        _command("mini-causal"),
         ["The true perplexity is exp(-log P / tokens) under the grammar, the end of text having probability one."],
     )
     export(model, tokenizer, models / "mini-causal", {}, readme)
@@ -199,12 +198,12 @@ def _export_reward(name: str, runs: Path, models: Path) -> None:
         " `[CLS] prompt [SEP] answer [EOS]`, read without end-of-text filler.",
         f"from a copy of `mini`'s trunk by the Bradley-Terry loss (split `{recipe.half}`, seed {recipe.seed})",
         numbers | _made(metadata),
-        f"python -m rws_decode train {name} --runs RUNS && python -m rws_decode train {name} --runs RUNS --export",
+        _command(name),
         [
             "Preferences are those of the exact reward, minus the number of rules an answer breaks.",
             "The reference set: 256 validation prompts with four answers each, true, corrupted, or written by `mini` at"
             " some step of a decode. It also gives the mean and deviation that normalise the reward.",
-            "`mini-reward` and `mini-judge` differ in data and seed but share `mini`'s trunk as their start: they are kin.",
+            "`mini-reward` and `mini-judge` differ in data and seed but start from `mini`'s trunk: they are kin.",
         ],
     )
     export(model, tokenizer, models / name, {"reward.json": statistics_}, readme)

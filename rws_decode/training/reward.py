@@ -9,7 +9,7 @@ RWS scores. The two differ in seed and in the half of the data they see, so that
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from itertools import combinations
+from itertools import combinations, cycle
 from pathlib import Path
 from random import Random
 
@@ -26,7 +26,7 @@ from rws_decode.stories.answers import judge
 from rws_decode.stories.corrupt import corrupt
 from rws_decode.stories.tasks import sample_split
 
-from .loop import Run, fit
+from .loop import Run, fit, warm_flat_decay
 
 __all__ = ["Graded", "RewardRecipe", "build_reward", "completions", "graded_answers", "reference_set", "train_reward"]
 
@@ -77,10 +77,10 @@ def completions(
     predictor = HFMaskPredictor(mini, tokenizer, name="mini")
     rng = Random(f"completions-{split}-{seed}")
     out: list[tuple[str, list[str]]] = []
-    for number, scale in zip(range(0, count, 32), (0.5, 1.0, 4.0, 16.0) * count):
+    for number, scale in zip(range(0, count, 32), cycle((0.5, 1.0, 4.0, 16.0))):
         tasks = [sample_split(rng, split) for _ in range(min(32, count - number))]
         done = decode(predictor, [task.prompt for task in tasks], Temperature(scale))
-        for task, trace in zip(tasks, done):
+        for task, trace in zip(tasks, done, strict=True):
             steps = sorted({*rng.sample(range(trace.steps - 1), 3), trace.steps - 1})
             texts = [predictor.decode_answer(trace.candidate[step].tolist()) or "" for step in steps]
             out.append((task.prompt, texts))
@@ -136,12 +136,14 @@ def train_reward(
         groups = [graded_answers(rng, recipe.half, written) for _ in range(recipe.prompts)]
         encoded = encode_pairs([(prompt, answer) for prompt, graded in groups for answer, _ in graded], tokenizer)
         scores = model(**encoded).logits[:, 0].split([len(graded) for _, graded in groups])
-        results = [bradley_terry(s, [truth for _, truth in graded]) for s, (_, graded) in zip(scores, groups)]
+        results = [
+            bradley_terry(s, [truth for _, truth in graded]) for s, (_, graded) in zip(scores, groups, strict=True)
+        ]
         pairs = max(sum(r[2] for r in results), 1)
         total = torch.stack([r[0] for r in results]).sum() / pairs
         return total, {"accuracy": sum(r[1] for r in results) / pairs}
 
-    fit(run, model, loss, steps=recipe.steps, lr=recipe.lr, recipe=asdict(recipe))
+    fit(run, model, loss, schedule=warm_flat_decay(recipe.steps), lr=recipe.lr, recipe=asdict(recipe))
     return model
 
 
