@@ -43,6 +43,7 @@ def _ours(summary: pandas.DataFrame) -> dict[str, pandas.Series]:
         found["perplexity of temperature scaling"] = rows["temperature"]["perplexity"]
         found["GOD of temperature scaling"] = rows["temperature"]["god_steps"]
     if "rws" in rows:
+        found["worst perplexity of RWS"] = rows["rws"]["perplexity"].nlargest(1)
         found["GOD of RWS at every step"] = rows["rws"]["god_steps"]
     if "default" in rows:
         found["GOD of the default"] = rows["default"]["god_steps"]

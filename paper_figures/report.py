@@ -30,7 +30,9 @@ def write_page(names: Sequence[str], runs: Path, out: Path) -> list[Path]:
     sections = "\n".join(_section(name, record) for name, record in records.items())
     page = Template(PAGE).substitute(
         contents=" ".join(f'<a href="#{name}">{escape(record["title"])}</a>' for name, record in records.items()),
-        conclusions=_items(line for record in records.values() for line in record["conclusions"]),
+        conclusions="\n".join(
+            f"<h3>{escape(record['title'])}</h3>\n{_items(record['conclusions'])}" for record in records.values()
+        ),
         sections=sections,
         runs="\n".join(_settings(record) for record in records.values() if record["settings"]),
         traces=_items((f'<a href="{escape(link)}">{escape(link)}</a>' for link in links), raw=True),
@@ -44,8 +46,8 @@ def _traces(records: Iterable[Mapping[str, Any]], runs: Path, out: Path) -> tupl
     inside = runs.resolve().is_relative_to(out.resolve())
     for name in dict.fromkeys(name for record in records for name in record["inputs"]):
         source = runs / name
-        if not source.is_file():
-            continue  # an older record's runs, which this call was not given
+        if not source.is_file() and not (inside and source.is_dir()):
+            continue  # an older record's runs, which this call was not given, or a folder of many traces elsewhere
         target = source if inside else out / "traces" / name
         if not inside:
             copied.append(write_bytes(target, source.read_bytes()))

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from paper_figures.contrasts import contrast_lines
+from paper_figures.contrasts import contrast_lines, difference_text, excludes_zero, range_line
 from paper_figures.exhibits import Exhibit, Picture, Sheet
 from paper_figures.inputs import read_results, read_table
 from paper_figures.keyword_ranges import ranges_sheet
@@ -77,7 +77,7 @@ def draw(data: Temperatures) -> Figure:
     units = {"perplexity": "perplexity", "coherent": "share of answers", "god_steps": "GOD  [steps]"}
     for axes, (field, title) in zip(panels, titles.items(), strict=True):
         for place, method in enumerate(DRAWN):
-            _curve(axes, data.of(method), field, method, 1.045 ** (place - 1.5))
+            _curve(axes, data.of(method), field, method, 1.1 ** (place - 1.5))
         if len(default := data.of("default")):
             look = LINES["default"]
             axes.axhline(default[field].iloc[0], color=look.color, linewidth=1.0, linestyle=look.dash, label=look.label)
@@ -92,8 +92,9 @@ def draw(data: Temperatures) -> Figure:
     scales = sorted(data.summary["scale"].unique())
     panels[-1].set_xscale("log")
     panels[-1].set_xticks(scales, [f"{scale:g}" for scale in scales])
-    panels[-1].xaxis.set_minor_formatter(NullFormatter())
-    panels[-1].tick_params(axis="x", which="minor", length=0)
+    for axes in panels:
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.tick_params(axis="x", which="minor", length=0)
     panels[-1].set_xlabel("scale  [factor c of temperature; reward scale $s_R$ of RWS and its controls]")
     handles, labels = panels[0].get_legend_handles_labels()
     picture.legend(handles, labels, loc="outside lower center", ncols=3)
@@ -177,8 +178,8 @@ def _differences(data: Temperatures) -> Sheet:
             {"RWS minus": _NAMES.get(row["control"], row["control"]), "scale": f"{row['scale']:g}"},
         )
         if row["metric"] in metrics:
-            star = "" if row["low"] <= 0 <= row["high"] else " *"
-            line[_SHOWN[row["metric"]]] = f"{row['difference']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]{star}"
+            star = " *" if excludes_zero(row["low"], row["high"]) else ""
+            line[_SHOWN[row["metric"]]] = difference_text(row) + star
     shown = pandas.DataFrame(lines.values()).fillna("–")
     caption = (
         "RWS minus each control on the same prompts: mean difference with its 95 % bootstrap interval; * where the "
@@ -223,6 +224,7 @@ def exhibit(runs: Path) -> Exhibit:
     table = pandas.DataFrame(published("table8_temperature")["rows"]).set_index("scale")["perplexity"]
     conclusions = (
         *contrast_lines(data.controls),
+        *filter(None, [range_line(data.summary)]),
         f"The printed Table 8 has its largest perplexity at scale {table.idxmax():g} ({table.max():.2f}) and its smallest "
         f"at scale {table.idxmin():g} ({table.min():.2f}).",
     )
@@ -231,7 +233,7 @@ def exhibit(runs: Path) -> Exhibit:
         (Picture("table8_temperature", draw(data), caption, alt),),
         sheets(data),
         conclusions,
-        tuple(f"temperature/{name}" for name in ("results.json", "summary.csv", "controls.csv")),
+        tuple(f"temperature/{name}" for name in ("results.json", "summary.csv", "controls.csv", "traces")),
         settings,
         data.results.get("seconds"),
     )
