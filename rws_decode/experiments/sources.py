@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,12 +61,18 @@ def sources(**models: tuple[str, dict[str, str]]) -> dict[str, Any]:
     hub id stands for its files.
     """
     found: dict[str, Any] = {argument: _model(argument, name, known) for argument, (name, known) in models.items()}
+    return found | {"code": _code(), "libraries": {name: version(name) for name in _LIBRARIES}}
+
+
+@lru_cache(maxsize=1)
+def _code() -> str:
+    """Return the code's digest, once per process: a file that changes later is not the code that runs."""
     code: dict[str, str] = {}
     for package, patterns in _CODE.items():
         root = Path(str(package.__file__)).parent
         files = {path for pattern in patterns for path in root.glob(pattern) if path.name != "__main__.py"}
         code |= {f"{package.__name__}/{path.relative_to(root)}": _file(path) for path in sorted(files)}
-    return found | {"code": digest(code), "libraries": {name: version(name) for name in _LIBRARIES}}
+    return digest(code)
 
 
 def _model(argument: str, name: str, known: dict[str, str]) -> Any:

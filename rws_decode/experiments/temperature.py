@@ -14,8 +14,8 @@ Fields of a row, one answer: `perplexity` = exp(nll / (answer_tokens + 1)) under
 counted (`metrics.answer_scores`); `log_probability`, the exact log P(answer | prompt) of the language in nats, null for
 an incoherent answer: its probability is zero and its true perplexity infinite, so `true_perplexity` is a mean over
 coherent answers only and must be read with the share `coherent`; `reward`, raw score of the guide; `judge`, that of the
-other reward model; `exact`, minus the number of violations; `ended`, an end of text was committed; `ties`, `saturated` and
-`eligible`, sums over the steps (see `trace.Trace`), `saturated_share` their ratio.
+other reward model; `exact`, minus the number of violations; `ended`, an end of text was committed; `ties`, `saturated`
+and `eligible`, sums over the steps (see `trace.Trace`), `saturated_share` their ratio.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ __all__ = ["SCALES", "add_arguments", "run", "run_temperature"]
 SCALES = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # the paper's grid
 _CAPTION = (
     "Perplexity: mean over texts under the causal model, given the prompt, with a 95 % bootstrap interval; pooled: "
-    "over all tokens. True perplexity: that of the language itself, over the n coherent answers only, as an incoherent one "
-    "has probability zero. Coherent: share, Wilson 95 % interval. Keywords: mean number used. Exact: minus the rules "
-    "broken. Saturated: share of candidate positions whose rank value is at its ceiling.\n\n"
+    "over all tokens. True perplexity: that of the language itself, over the n coherent answers only, as an incoherent "
+    "one has probability zero. Coherent: share, Wilson 95 % interval. Keywords: mean number used. Exact: minus the "
+    "rules broken. Saturated: share of candidate positions whose rank value is at its ceiling.\n\n"
 )
 _CONTROLS_CAPTION = (
     "Mean difference over the same prompts, rws minus the other method at the same scale (default: at 1), with a 95 % "
