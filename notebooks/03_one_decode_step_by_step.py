@@ -1,0 +1,163 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # One decode, step by step
+#
+# **Question.** Reward-weighted sampling (RWS) multiplies all logits of a step by one factor that depends on the reward
+# of the greedily completed answer. What does that factor change in one step: *what* is written, or *where*?
+#
+# **Prediction.** A positive factor keeps every position's best token, so at the first step where RWS and confidence
+# decoding part, their candidate texts are the same and only the committed positions differ. And since the reward acts
+# through the factor alone, replaying the recorded factors without any reward gives exactly the same answer.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from IPython.display import Markdown, display
+from transformers.utils import logging
+
+from rws_decode import RWS, Confidence, load_predictor, load_reward, replay_with
+from rws_decode.decode import decode
+from rws_decode.replay import replay
+from rws_decode.stories.answers import judge
+from rws_theory import factor_range, footrule_mean
+
+logging.disable_progress_bar()
+torch.set_num_threads(1)
+predictor, reward = load_predictor("mini"), load_reward("mini")
+prompt = predictor.examples[3]["prompt"]
+prompt
+
+# %% [markdown]
+# ## Two decodes of one prompt
+#
+# 64 tokens in 32 steps, two tokens a step, blocks of 32: once by confidence (factor 1), once by RWS with $s_R = 8$.
+
+# %%
+settings = {"length": 64, "steps": 32, "block": 32}
+(default,) = decode(predictor, [prompt], Confidence(), **settings)
+(rws,) = decode(predictor, [prompt], RWS(8.0), reward=reward, **settings)
+
+
+def words(ids):
+    """Show ids as words, masks as underscores."""
+    return " ".join("____" if i == rws.mask_id else predictor.tokenizer.convert_ids_to_tokens(int(i)) for i in ids)
+
+
+parted = np.flatnonzero((rws.chosen != default.chosen).any(axis=1))
+step = int(parted[0]) if parted.size else 0
+first = slice(0, rws.block) if step < rws.steps * rws.block // rws.length else slice(rws.block, rws.length)
+Markdown(
+    f"The chosen positions differ at {parted.size} of {rws.steps} steps"
+    + (f", first at step {step} (from 0): this is the step to look at." if parted.size else f": look at step {step}.")
+)
+
+# %% [markdown]
+# ## The step from inside
+#
+# The canvas before the step, the greedy completion that the reward model reads, and what comes of its reward
+# (raw, then normalised with the reward model's mean $\mu_R$ and deviation $\sigma_R$, then the factor
+# $s_R \sqrt{\sigma(r) + \epsilon}$).
+
+# %%
+print("prompt     ", rws.prompt_text)
+print("canvas     ", words(rws.canvas[step]))
+print("candidate  ", words(rws.candidate[step]))
+print("chosen     ", {int(i): words([rws.candidate[step, i]]) for i in np.flatnonzero(rws.chosen[step])})
+print("by default ", {int(i): words([default.candidate[step, i]]) for i in np.flatnonzero(default.chosen[step])})
+low, high = factor_range(8.0)
+display(
+    Markdown(
+        f"raw reward {rws.reward_raw[step]:.3f}, normalised {rws.reward_normalised[step]:.3f} "
+        f"(mean {reward.mean:.3f}, deviation {reward.std:.3f}), factor **{rws.factor[step]:.3f}** "
+        f"of a possible {low:.3f} to {high:.3f}; ties at the cut: {rws.ties[step]}."
+    )
+)
+
+# %% [markdown]
+# ## What the positions are ranked by
+#
+# The log-odds of each masked position's best token, at factor 1 and at the RWS factor. The two highest are committed.
+
+# %%
+figure, panels = plt.subplots(2, 1, figsize=(8.5, 5), sharex=True, layout="constrained")
+for axes, trace, name, color in zip(panels, (default, rws), ("confidence, factor 1", "RWS"), ("#0072B2", "#D55E00")):
+    place = np.flatnonzero(trace.eligible[step])
+    chosen = trace.chosen[step, place]
+    bars = axes.bar(place, trace.value[step, place], color=np.where(chosen, color, "#c8c8c8"), edgecolor="#505050")
+    for bar, hit in zip(bars, chosen):
+        bar.set_hatch("//" if hit else "")
+    factor = "" if trace is default else f", factor {trace.factor[step]:.2f}"
+    axes.set_title(f"{name}{factor}: chosen {place[chosen].tolist()} (hatched)", loc="left", fontsize=10)
+    axes.set_ylabel("log-odds [nats]")
+    axes.axhline(0, color="black", linewidth=0.6)
+panels[-1].set_xlabel("position in the answer [tokens, from 0]")
+plt.show()
+
+# %% [markdown]
+# ## All steps at once
+#
+# Each row is a step, each column a position; colour is the ranking value of masked positions of the current block,
+# scaled to each step's own range so that steps of different factors can be compared. Dots are what is committed.
+
+# %%
+figure, panels = plt.subplots(1, 2, figsize=(10, 4.6), sharey=True, layout="constrained")
+for axes, trace, name in zip(panels, (default, rws), ("confidence", "RWS")):
+    value = np.ma.masked_array(trace.value, ~trace.eligible)
+    span = np.maximum(np.ma.getdata(value.max(axis=1) - value.min(axis=1)), 1e-12)
+    image = axes.imshow(
+        (value - value.min(axis=1)[:, None]) / span[:, None], aspect="auto", origin="lower", cmap="cividis", vmin=0, vmax=1
+    )
+    axes.plot(np.arange(trace.length), trace.commit_step, "o", markersize=3.5, color="#D55E00", markeredgecolor="white")
+    axes.set_title(f"{name}: GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps", loc="left", fontsize=10)
+    axes.set_xlabel("position in the answer [tokens]")
+panels[0].set_ylabel("diffusion step")
+figure.colorbar(image, ax=panels, label="ranking value, within each step (0 lowest, 1 highest)")
+plt.show()
+
+# %% [markdown]
+# ## The two answers, and the replay
+
+# %%
+again = replay_with(rws, predictor)
+selected = replay(rws)
+for trace, name in ((default, "confidence"), (rws, "RWS"), (again, "RWS factors replayed")):
+    verdict = judge(prompt, trace.text)
+    broken = ", ".join(sorted({violation.kind for violation in verdict.violations})) or "none"
+    display(
+        Markdown(
+            f"**{name}** (GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps; reward calls "
+            f"{trace.reward_calls}, saved {trace.reward_calls_saved}; ties {trace.ties.sum()}; rules broken: {broken})\n\n"
+            f"> {trace.text}"
+        )
+    )
+
+# %% [markdown]
+# ## Conclusion
+#
+# Computed from the traces above:
+
+# %%
+same_candidates = np.array_equal(rws.candidate[step], default.candidate[step])
+same_tokens = np.array_equal(again.tokens, rws.tokens) and np.array_equal(again.commit_step, rws.commit_step)
+Markdown(
+    f"- At step {step} the candidate texts are **{'the same' if same_candidates else 'different'}** and the committed "
+    f"positions are **{'different' if parted.size else 'the same'}**: the first half of the prediction "
+    f"{'holds' if same_candidates and parted.size else 'does not hold'} here.\n"
+    f"- Replaying the recorded factors without a reward gives **{'exactly the same' if same_tokens else 'another'}** answer "
+    f"in {'the same' if same_tokens else 'another'} order; selecting again from the recorded values "
+    f"{'agrees at every step' if selected.parted_at is None else f'parts at step {selected.parted_at}'}.\n"
+    f"- The factor stayed between {rws.factor.min():.2f} and {rws.factor.max():.2f}. The answers differ at "
+    f"{int((rws.tokens != default.tokens).sum())} of {rws.length} positions; GOD is {rws.god_tokens:.2f} tokens "
+    f"({rws.god_steps:.2f} steps) against {default.god_tokens:.2f} ({default.god_steps:.2f}), and "
+    f"{footrule_mean(rws.length, rws.block):.2f} tokens for a random order within blocks."
+)
