@@ -24,7 +24,7 @@ from rws_decode.training.export import export, restore
 from rws_decode.training.loop import Run, fit, learning_rate, warm_flat_decay
 from rws_decode.training.mini import MiniRecipe, build_mini, draw_batch, train_mini
 from rws_decode.training.muon import Muon, orthogonalise
-from rws_decode.training.objective import encode_tasks, mask_rates, masked_loss
+from rws_decode.training.objective import decoding_loss, decoding_masks, encode_tasks, mask_rates, masked_loss
 from rws_decode.training.reward import bradley_terry, build_reward, graded_answers
 from rws_decode.training.tokenizer import story_tokenizer
 
@@ -39,10 +39,13 @@ def tokenizer():
 
 
 def test_an_interrupted_run_ends_in_the_same_weights(tmp_path: Path) -> None:
-    whole = train_mini(Run(tmp_path / "whole", every=2), TINY).state_dict()
+    whole = train_mini(Run(tmp_path / "whole", every=2, keep=(3,)), TINY).state_dict()
     train_mini(Run(tmp_path / "parts", every=1, stop_after=3), TINY)
     parts = train_mini(Run(tmp_path / "parts", every=2), TINY).state_dict()
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    kept = build_mini(TINY, story_tokenizer())
+    assert restore(kept, tmp_path / "whole", "step-3.safetensors")["step"] == "3"
+    assert not torch.equal(kept.state_dict()["decoder.bias"], whole["decoder.bias"])
     rows = [json.loads(line) for line in (tmp_path / "parts" / "log.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == [1, 2, 3, 4]
     assert all(0 <= row["coherence"] <= 1 and row["nelbo"] > 0 for row in rows)
@@ -124,6 +127,44 @@ def test_masked_loss_equals_the_definition(tokenizer) -> None:
             expected = sum(terms) / (canvas.sum().item() if weighted else len(terms))
             assert got.item() == pytest.approx(expected, rel=1e-4)
             assert accuracy.item() == pytest.approx(sum(right) / len(right))
+
+
+def test_decoding_masks_are_states_of_blockwise_decoding(tokenizer) -> None:
+    tasks = held_out("validation", 30)
+    ids, canvas, _ = encode_tasks(tasks, tokenizer)
+    masks = decoding_masks(ids, canvas, tokenizer.eos_token_id, 32, np.random.default_rng(0))
+    assert not bool((masks & ~canvas).any())
+    blocks, shown_ends = set(), 0
+    for row in range(len(tasks)):
+        first, second = masks[row][canvas[row]].split(32)
+        blocks.add(bool(second.all()))
+        assert not bool(first.any()) or bool(second.all())  # the second block is untouched while the first goes on
+        ends = ids[row][canvas[row]][32:] == tokenizer.eos_token_id
+        if not bool(first.any()):
+            shown_ends += int((ends & ~second).sum())
+    assert blocks == {True, False} and shown_ends > 0
+
+
+def test_decoding_loss_equals_the_definition(tokenizer) -> None:
+    model = build_mini(TINY, tokenizer).eval()
+    ids, canvas, attend = encode_tasks(held_out("validation", 4), tokenizer)
+    rate = torch.tensor([0.3, 0.6, 0.9, 1.0])
+    masked = decoding_masks(ids, canvas, tokenizer.eos_token_id, 32, np.random.default_rng(1))
+    uniform = canvas & (torch.rand(ids.shape, generator=torch.Generator().manual_seed(2)) < rate[:, None])
+    with torch.inference_mode():
+        got, _ = decoding_loss(
+            model, ids, canvas, attend, masked, rate, tokenizer.mask_token_id, torch.Generator().manual_seed(2)
+        )
+        objective, plain = [], []
+        for row in range(4):
+            mask = masked[row] if row % 2 else uniform[row]
+            inputs = ids[row].masked_fill(mask, tokenizer.mask_token_id)
+            log_p = model(input_ids=inputs[None]).logits[0].log_softmax(-1)
+            nll = -log_p[torch.arange(len(inputs)), ids[row]][mask]
+            plain.extend(nll.tolist() if row % 2 else [])
+            objective.extend([] if row % 2 else (nll / rate[row]).tolist())
+    expected = (sum(objective) / int(canvas[[0, 2]].sum()) + sum(plain) / len(plain)) / 2
+    assert got.item() == pytest.approx(expected, rel=1e-4)
 
 
 def test_prompts_are_never_masked_and_the_rest_of_the_canvas_is_end_of_text(tokenizer) -> None:

@@ -18,15 +18,15 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 __all__ = ["card", "export", "restore"]
 
 
-def restore(model: nn.Module, run: Path) -> dict[str, str]:
-    """Load the weights of a run's checkpoint into `model` and return its metadata (step, seconds, recipe).
+def restore(model: nn.Module, run: Path, file: str = "checkpoint.safetensors") -> dict[str, str]:
+    """Load into `model` the weights of a run's last checkpoint, or of one it kept, and return its metadata.
 
     Raises:
         ValueError: the run has no checkpoint yet.
     """
-    path = run / "checkpoint.safetensors"
+    path = run / file
     if not path.exists():
-        raise ValueError(f"run is {run}; it holds no checkpoint.safetensors, train it first")
+        raise ValueError(f"run is {run}; it holds no {file}, train it first")
     stored = load_file(path)
     with torch.no_grad():
         for name, value in model.named_parameters():

@@ -24,11 +24,12 @@ __all__ = ["Run", "Schedule", "fit", "learning_rate", "warm_flat_decay"]
 
 @dataclass(frozen=True)
 class Run:
-    """Where a run keeps its checkpoint and log, and how often it writes them (steps)."""
+    """Where a run keeps its checkpoint and log, how often it writes them, and at which steps it keeps a copy."""
 
     directory: Path
     every: int = 200
     stop_after: int | None = None
+    keep: tuple[int, ...] = ()
 
 
 Schedule = Sequence[tuple[int, float]]
@@ -137,6 +138,13 @@ def fit(
         for key, number in {"loss": value.item(), **numbers}.items():
             sums[key] = sums.get(key, 0.0) + number
         done = step + 1
+
+        def save(path: Path, done: int = done) -> None:
+            seconds = f"{time.monotonic() - start:.1f}"
+            _save(path, _pack(model, optimizers), {"step": str(done), "seconds": seconds, "recipe": json.dumps(recipe)})
+
+        if done in run.keep:
+            save(run.directory / f"step-{done}.safetensors")
         if done % run.every == 0 or done == last:
             count = (done - 1) % run.every + 1
             row = {"step": done, "seconds": time.monotonic() - start, **{k: v / count for k, v in sums.items()}}
@@ -148,9 +156,5 @@ def fit(
             with log.open("a") as handle:
                 handle.write(json.dumps({k: round(v, 5) for k, v in row.items()}) + "\n")
             bar.set_postfix_str(f"loss {row['loss']:.3f}")
-            _save(
-                checkpoint,
-                _pack(model, optimizers),
-                {"step": str(done), "seconds": f"{row['seconds']:.1f}", "recipe": json.dumps(recipe)},
-            )
+            save(checkpoint)
     model.eval()

@@ -20,7 +20,7 @@ from rws_decode.stories.tasks import Task, sample_split
 
 from .evaluate import coherence, held_out, nelbo
 from .loop import Run, Schedule, fit
-from .objective import encode_tasks, mask_rates, masked_loss
+from .objective import decoding_loss, decoding_masks, encode_tasks, mask_rates, masked_loss
 from .tokenizer import story_tokenizer
 
 __all__ = ["MiniRecipe", "build_mini", "draw_batch", "train_mini"]
@@ -49,7 +49,8 @@ class MiniRecipe:
     intermediate: int = 384
     lr: float = 3e-3
     curriculum: tuple[int, int] = (780, 1560)
-    schedule: Schedule = ((0, 0.0), (100, 1.0), (1560, 1.0), (1800, 0.769), (3800, 0.0))
+    decoding: tuple[int, int] = (3000, 4200)
+    schedule: Schedule = ((0, 0.0), (100, 1.0), (1560, 1.0), (1800, 0.769), (3000, 0.308), (3800, 0.3), (4500, 0.0))
     mimetic: float = 0.5
 
 
@@ -106,10 +107,18 @@ def train_mini(run: Run, recipe: MiniRecipe) -> ModernBertForMaskedLM:
     def loss(step: int) -> tuple[Tensor, dict[str, float]]:
         rng = Random(f"{recipe.seed}-{step}")
         ids, canvas, attend = encode_tasks(draw_batch(rng, recipe.batch), tokenizer)
-        rate, weighted = mask_rates(step, recipe.curriculum, recipe.batch, np.random.default_rng([recipe.seed, step]))
-        value, accuracy = masked_loss(
-            model, ids, canvas, attend, rate, tokenizer.mask_token_id, torch.Generator().manual_seed(step), weighted
-        )
+        draws = np.random.default_rng([recipe.seed, step])
+        rate, weighted = mask_rates(step, recipe.curriculum, recipe.batch, draws)
+        generator = torch.Generator().manual_seed(step)
+        if recipe.decoding[0] <= step < recipe.decoding[1]:
+            masked = decoding_masks(ids, canvas, tokenizer.eos_token_id, 32, draws)
+            value, accuracy = decoding_loss(
+                model, ids, canvas, attend, masked, rate, tokenizer.mask_token_id, generator
+            )
+        else:
+            value, accuracy = masked_loss(
+                model, ids, canvas, attend, rate, tokenizer.mask_token_id, generator, weighted
+            )
         return value, {"masked_accuracy": float(accuracy), "tokens": float(attend.sum())}
 
     stories = held_out("validation", 24)

@@ -10,7 +10,7 @@ from transformers import ModernBertForMaskedLM, PreTrainedTokenizerFast
 
 from rws_decode.stories.tasks import Task
 
-__all__ = ["encode_tasks", "mask_rates", "masked_loss"]
+__all__ = ["decoding_loss", "decoding_masks", "encode_tasks", "mask_rates", "masked_loss"]
 
 
 def encode_tasks(tasks: list[Task], tokenizer: PreTrainedTokenizerFast) -> tuple[Tensor, Tensor, Tensor]:
@@ -59,15 +59,65 @@ def masked_loss(
     masked = canvas & (torch.rand(ids.shape, generator=generator) < rate[:, None])
     if not bool(masked.any()):
         masked = canvas
-    inputs = ids.masked_fill(masked, mask_id)
-    hidden = model.model(inputs, attention_mask=None if bool(attend.all()) else attend).last_hidden_state
-    logits = model.decoder(model.head(hidden[masked]))
-    losses = F.cross_entropy(logits.float(), ids[masked], reduction="none")
-    accuracy = (logits.argmax(-1) == ids[masked]).float().mean()
+    losses, accuracy = _losses(model, ids, attend, masked, mask_id)
     if not weighted:
         return losses.mean(), accuracy
     weight = (1.0 / rate)[:, None].expand_as(ids)[masked]
     return (losses * weight).sum() / canvas.sum(), accuracy
+
+
+def decoding_loss(
+    model: ModernBertForMaskedLM,
+    ids: Tensor,
+    canvas: Tensor,
+    attend: Tensor,
+    masked: Tensor,
+    rate: Tensor,
+    mask_id: int,
+    generator: torch.Generator,
+) -> tuple[Tensor, Tensor]:
+    """Return the mean of two losses, and accuracy: even rows by the diffusion objective, odd rows masked by `masked`.
+
+    One forward for both. Odd rows weigh every masked token alike.
+    """
+    uniform = canvas & (torch.rand(ids.shape, generator=generator) < rate[:, None])
+    odd = (torch.arange(len(ids)) % 2 == 1)[:, None].expand_as(ids)
+    both = torch.where(odd, masked, uniform)
+    losses, accuracy = _losses(model, ids, attend, both, mask_id)
+    from_odd = odd[both]
+    weight = (1.0 / rate)[:, None].expand_as(ids)[both]
+    objective = (losses * weight)[~from_odd].sum() / (canvas & ~odd).sum()
+    return (objective + losses[from_odd].sum() / from_odd.sum().clamp(min=1)) / 2, accuracy
+
+
+def decoding_masks(ids: Tensor, canvas: Tensor, end_id: int, block: int, rng: np.random.Generator) -> Tensor:
+    """Return masks (B, L) as block-wise decoding meets them: earlier blocks shown, later ones masked.
+
+    In the current block, drawn uniformly, tokens are masked at a uniform rate, and of its end-of-text tokens the last
+    few, a uniform number, are shown: confident and alike, they are committed first.
+    """
+    masked = torch.zeros_like(canvas)
+    for row, place in enumerate(canvas):
+        positions = place.nonzero()[:, 0].numpy()
+        start = block * int(rng.integers(-(-len(positions) // block)))
+        current = positions[start : start + block]
+        hidden = rng.random(len(current)) < rng.uniform(1 / block, 1.0)
+        ends = int((ids[row, current] == end_id).sum())
+        if ends:
+            hidden[len(current) - int(rng.integers(ends + 1)) :] = False
+        masked[row, current[hidden]] = True
+        masked[row, positions[start + block :]] = True
+    return masked
+
+
+def _losses(
+    model: ModernBertForMaskedLM, ids: Tensor, attend: Tensor, masked: Tensor, mask_id: int
+) -> tuple[Tensor, Tensor]:
+    inputs = ids.masked_fill(masked, mask_id)
+    hidden = model.model(inputs, attention_mask=None if bool(attend.all()) else attend).last_hidden_state
+    logits = model.decoder(model.head(hidden[masked]))
+    accuracy = (logits.argmax(-1) == ids[masked]).float().mean()
+    return F.cross_entropy(logits.float(), ids[masked], reduction="none"), accuracy
 
 
 def mask_rates(step: int, curriculum: tuple[int, int], batch: int, rng: np.random.Generator) -> tuple[Tensor, bool]:

@@ -32,28 +32,32 @@ REWARDS = {
     "mini-judge": RewardRecipe(half="reward-b", seed=20),
 }
 HELD_OUT = 256
+# The rewards start from `mini` as it was at this step, so that they can be trained beside it.
+REWARD_START = 3000
 
 
-def trained_mini(runs: Path) -> tuple[ModernBertForMaskedLM, PreTrainedTokenizerFast, dict[str, str]]:
+def trained_mini(
+    runs: Path, file: str = "checkpoint.safetensors"
+) -> tuple[ModernBertForMaskedLM, PreTrainedTokenizerFast, dict[str, str]]:
     """Return `mini` as its run left it, rounded to float16 as it ships."""
     tokenizer = story_tokenizer()
     run = runs / "mini"
     recipe = MiniRecipe()
     model = build_mini(recipe, tokenizer)
-    metadata = restore(model, run)
+    metadata = restore(model, run, file)
     return model.half().float(), tokenizer, metadata
 
 
 def train_model(name: str, runs: Path, *, every: int, stop_after: int | None, seed: int | None = None) -> None:
     """Train or resume the run of a shipped model in `runs/name`."""
-    run = Run(runs / name, every, stop_after)
+    run = Run(runs / name, every, stop_after, keep=(REWARD_START,) if name == "mini" else ())
     changed = {} if seed is None else {"seed": seed}
     if name == "mini":
         train_mini(run, replace(MiniRecipe(), **changed))
     elif name == "mini-causal":
         train_causal(run, replace(CausalRecipe(), **changed))
     else:
-        mini, tokenizer, _ = trained_mini(runs)
+        mini, tokenizer, _ = trained_mini(runs, f"step-{REWARD_START}.safetensors")
         train_reward(run, replace(REWARDS[name], **changed), mini, tokenizer)
 
 
@@ -159,12 +163,12 @@ def _export_causal(runs: Path, models: Path) -> None:
 
 
 def _export_reward(name: str, runs: Path, models: Path) -> None:
-    mini, tokenizer, _ = trained_mini(runs)
+    mini, tokenizer, _ = trained_mini(runs, f"step-{REWARD_START}.safetensors")
     recipe = REWARDS[name]
     model = build_reward(mini, recipe.seed)
     metadata = restore(model, runs / name)
     model = model.half().float().eval()
-    written = completions(mini, tokenizer, "validation", 256, 0, runs / "reference-completions.json")
+    written = completions(mini, tokenizer, "validation", 128, 0, runs / "reference-completions.json")
     reference = reference_set(written)
     scores: list[float] = []
     truths: list[float] = []
@@ -196,7 +200,8 @@ def _export_reward(name: str, runs: Path, models: Path) -> None:
         name,
         "A reward model of the story language, for `ModernBertForSequenceClassification` with one output:"
         " `[CLS] prompt [SEP] answer [EOS]`, read without end-of-text filler.",
-        f"from a copy of `mini`'s trunk by the Bradley-Terry loss (split `{recipe.half}`, seed {recipe.seed})",
+        f"from a copy of `mini`'s trunk at its step {REWARD_START} by the Bradley-Terry loss (split `{recipe.half}`,"
+        f" seed {recipe.seed})",
         numbers | _made(metadata),
         _command(name),
         [

@@ -47,7 +47,7 @@ class RewardRecipe:
 
     half: str = "reward-a"
     seed: int = 10
-    steps: int = 700
+    steps: int = 500
     prompts: int = 8
     lr: float = 1e-3
 
@@ -124,7 +124,7 @@ def encode_pairs(pairs: list[tuple[str, str]], tokenizer: PreTrainedTokenizerFas
 
 
 def train_reward(
-    run: Run, recipe: RewardRecipe, mini: ModernBertForMaskedLM, tokenizer: PreTrainedTokenizerFast, count: int = 512
+    run: Run, recipe: RewardRecipe, mini: ModernBertForMaskedLM, tokenizer: PreTrainedTokenizerFast, count: int = 192
 ) -> ModernBertForSequenceClassification:
     """Train a reward model on its half of the data, resuming from the run's last checkpoint."""
     run.directory.mkdir(parents=True, exist_ok=True)
