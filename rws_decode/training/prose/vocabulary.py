@@ -27,7 +27,7 @@ class Pruned:
 
 
 def prune(tokenizer: Tokenizer, texts: Iterable[str], size: int) -> Pruned:
-    """Keep the `size` most useful pieces: special tokens, every character the texts need, then the most frequent pieces.
+    """Keep `size` pieces: special tokens, every character the texts need, then the most frequent pieces.
 
     The single characters (as a start and as a continuation) guarantee that no training text needs [UNK]: a word
     whose piece was dropped falls back to shorter ones. Raises ValueError when `size` is too small for them.
@@ -43,10 +43,16 @@ def prune(tokenizer: Tokenizer, texts: Iterable[str], size: int) -> Pruned:
             counts[piece] += 1
             if piece not in SPECIAL:
                 characters.update(piece.removeprefix("##"))
-    needed = [c for c in sorted(characters) if c in vocabulary] + [f"##{c}" for c in sorted(characters) if f"##{c}" in vocabulary]
+    needed = [c for c in sorted(characters) if c in vocabulary] + [
+        f"##{c}" for c in sorted(characters) if f"##{c}" in vocabulary
+    ]
     if size < len(SPECIAL) + len(needed):
         raise ValueError(f"--vocabulary {size}: must be at least {len(SPECIAL) + len(needed)} to spell this corpus")
-    ranked = [p for p, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if p not in SPECIAL and p not in needed]
+    ranked = [
+        p
+        for p, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        if p not in SPECIAL and p not in needed
+    ]
     kept = [*needed, *ranked][: size - len(SPECIAL)]
     kept.sort(key=lambda p: vocabulary[p])
     tokens = (*SPECIAL, *kept)
@@ -58,7 +64,15 @@ def pruned_tokenizer(source: Tokenizer, pruned: Pruned) -> PreTrainedTokenizerFa
     state = json.loads(source.to_str())
     state["model"]["vocab"] = {token: i for i, token in enumerate(pruned.tokens)}
     state["added_tokens"] = [
-        {"id": i, "content": t, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+        {
+            "id": i,
+            "content": t,
+            "single_word": False,
+            "lstrip": False,
+            "rstrip": False,
+            "normalized": False,
+            "special": True,
+        }
         for i, t in enumerate(SPECIAL)
     ]
     state["truncation"] = state["padding"] = state["post_processor"] = None
@@ -66,8 +80,14 @@ def pruned_tokenizer(source: Tokenizer, pruned: Pruned) -> PreTrainedTokenizerFa
     tokenizer.post_processor = TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", SPECIAL.index("[CLS]"))])
     tokenizer.decoder = decoders.WordPiece(prefix="##", cleanup=True)
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
-        mask_token="[MASK]", eos_token="[EOS]", clean_up_tokenization_spaces=True,
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        eos_token="[EOS]",
+        clean_up_tokenization_spaces=True,
     )
 
 

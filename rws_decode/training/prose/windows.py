@@ -83,7 +83,10 @@ def sample_windows(data: Streams, batch: int, generator: torch.Generator) -> tup
 
 
 def mask_anywhere(windows: Tensor, low: float, high: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """First objective: one mask rate per row from [low, high], any token but [CLS]. Returns (masked, weights), weights 1 on masks."""
+    """First objective: one mask rate per row from [low, high], on any token but [CLS]. Returns (masked, weights).
+
+    The weights make the weighted sum a mean over the masked tokens.
+    """
     rates = low + (high - low) * torch.rand(len(windows), 1, generator=generator)
     masked = torch.rand(windows.shape, generator=generator) < rates
     masked[:, 0] = False
@@ -91,7 +94,7 @@ def mask_anywhere(windows: Tensor, low: float, high: float, generator: torch.Gen
 
 
 def mask_answer(windows: Tensor, prompt: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Second objective: the diffusion bound, t uniform in (0, 1], answer tokens masked with probability t and weighted 1/t.
+    """Second objective, the diffusion bound: t uniform in (0, 1], answer tokens masked with probability t, weight 1/t.
 
     Returns (masked, weights) whose weighted sum of cross-entropies is an unbiased NELBO in nats per answer token.
     t is stratified over the rows, which leaves the expectation and lowers the variance. The prompt is never masked.
@@ -119,7 +122,9 @@ def heldout_windows(data: Streams, training: Streams, count: int, seed: int) -> 
         index, begin = candidates[j]
         prompt = int(torch.randint(PROMPT[0], PROMPT[1] + 1, (), generator=generator))
         entry = data.tokens[index]
-        if len(entry) - begin < prompt + SHORTEST or any(abs(begin - b) < PROMPT[1] + ANSWER for b in taken.get(index, [])):
+        if len(entry) - begin < prompt + SHORTEST or any(
+            abs(begin - b) < PROMPT[1] + ANSWER for b in taken.get(index, [])
+        ):
             continue
         grams = [tuple(g) for g in entry[begin : begin + prompt + ANSWER].unfold(0, 8, 1).tolist()]
         if sum(g in known for g in grams) > len(grams) / 2:
