@@ -35,7 +35,7 @@ logging.disable_progress_bar()
 torch.set_num_threads(1)
 predictor, reward = load_predictor("mini"), load_reward("mini")
 prompt = predictor.examples[3]["prompt"]
-prompt
+print(prompt)
 
 # %% [markdown]
 # ## Two decodes of one prompt
@@ -55,7 +55,6 @@ def words(ids):
 
 parted = np.flatnonzero((rws.chosen != default.chosen).any(axis=1))
 step = int(parted[0]) if parted.size else 0
-first = slice(0, rws.block) if step < rws.steps * rws.block // rws.length else slice(rws.block, rws.length)
 Markdown(
     f"The chosen positions differ at {parted.size} of {rws.steps} steps"
     + (f", first at step {step} (from 0): this is the step to look at." if parted.size else f": look at step {step}.")
@@ -90,11 +89,13 @@ display(
 
 # %%
 figure, panels = plt.subplots(2, 1, figsize=(8.5, 5), sharex=True, layout="constrained")
-for axes, trace, name, color in zip(panels, (default, rws), ("confidence, factor 1", "RWS"), ("#0072B2", "#D55E00")):
+for axes, trace, name, color in zip(
+    panels, (default, rws), ("confidence, factor 1", "RWS"), ("#0072B2", "#D55E00"), strict=True
+):
     place = np.flatnonzero(trace.eligible[step])
     chosen = trace.chosen[step, place]
     bars = axes.bar(place, trace.value[step, place], color=np.where(chosen, color, "#c8c8c8"), edgecolor="#505050")
-    for bar, hit in zip(bars, chosen):
+    for bar, hit in zip(bars, chosen, strict=True):
         bar.set_hatch("//" if hit else "")
     factor = "" if trace is default else f", factor {trace.factor[step]:.2f}"
     axes.set_title(f"{name}{factor}: chosen {place[chosen].tolist()} (hatched)", loc="left", fontsize=10)
@@ -111,11 +112,16 @@ plt.show()
 
 # %%
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.6), sharey=True, layout="constrained")
-for axes, trace, name in zip(panels, (default, rws), ("confidence", "RWS")):
+for axes, trace, name in zip(panels, (default, rws), ("confidence", "RWS"), strict=True):
     value = np.ma.masked_array(trace.value, ~trace.eligible)
     span = np.maximum(np.ma.getdata(value.max(axis=1) - value.min(axis=1)), 1e-12)
     image = axes.imshow(
-        (value - value.min(axis=1)[:, None]) / span[:, None], aspect="auto", origin="lower", cmap="cividis", vmin=0, vmax=1
+        (value - value.min(axis=1)[:, None]) / span[:, None],
+        aspect="auto",
+        origin="lower",
+        cmap="cividis",
+        vmin=0,
+        vmax=1,
     )
     axes.plot(np.arange(trace.length), trace.commit_step, "o", markersize=3.5, color="#D55E00", markeredgecolor="white")
     axes.set_title(f"{name}: GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps", loc="left", fontsize=10)
@@ -136,7 +142,8 @@ for trace, name in ((default, "confidence"), (rws, "RWS"), (again, "RWS factors 
     display(
         Markdown(
             f"**{name}** (GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps; reward calls "
-            f"{trace.reward_calls}, saved {trace.reward_calls_saved}; ties {trace.ties.sum()}; rules broken: {broken})\n\n"
+            f"{trace.reward_calls}, saved {trace.reward_calls_saved}; ties {trace.ties.sum()}; rules broken: {broken})"
+            "\n\n"
             f"> {trace.text}"
         )
     )
@@ -148,13 +155,20 @@ for trace, name in ((default, "confidence"), (rws, "RWS"), (again, "RWS factors 
 
 # %%
 same_candidates = np.array_equal(rws.candidate[step], default.candidate[step])
-same_tokens = np.array_equal(again.tokens, rws.tokens) and np.array_equal(again.commit_step, rws.commit_step)
+same_tokens = np.array_equal(again.tokens, rws.tokens)
+same_order = np.array_equal(again.commit_step, rws.commit_step)
+if parted.size:
+    first_half = (
+        f"At step {step} the committed positions are different and the candidate texts are "
+        f"**{'the same' if same_candidates else 'different'}**: the first half of the prediction "
+        f"{'holds' if same_candidates else 'fails'} here."
+    )
+else:
+    first_half = "The two runs never part: the first half of the prediction is not tested here."
 Markdown(
-    f"- At step {step} the candidate texts are **{'the same' if same_candidates else 'different'}** and the committed "
-    f"positions are **{'different' if parted.size else 'the same'}**: the first half of the prediction "
-    f"{'holds' if same_candidates and parted.size else 'does not hold'} here.\n"
-    f"- Replaying the recorded factors without a reward gives **{'exactly the same' if same_tokens else 'another'}** answer "
-    f"in {'the same' if same_tokens else 'another'} order; selecting again from the recorded values "
+    f"- {first_half}\n"
+    f"- Replaying the recorded factors without a reward gives **{'the same' if same_tokens else 'other'}** tokens in "
+    f"{'the same' if same_order else 'another'} order; selecting again from the recorded values "
     f"{'agrees at every step' if selected.parted_at is None else f'parts at step {selected.parted_at}'}.\n"
     f"- The factor stayed between {rws.factor.min():.2f} and {rws.factor.max():.2f}. The answers differ at "
     f"{int((rws.tokens != default.tokens).sum())} of {rws.length} positions; GOD is {rws.god_tokens:.2f} tokens "

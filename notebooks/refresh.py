@@ -1,8 +1,8 @@
 """Execute the paired notebooks and keep their outputs: `python notebooks/refresh.py [--check]`.
 
 Each NAME.py (jupytext's percent format) is the source; NAME.ipynb is made from it, executed, with nothing in it that
-changes from run to run or tells about a machine. With --check nothing is executed or written: the exit status is 1 where
-a notebook is missing or its cells differ from its source.
+changes from run to run or tells about a machine. With --check nothing is executed or written: the exit status is 1
+where a notebook is missing or its cells differ from its source.
 """
 
 from __future__ import annotations

@@ -50,7 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"a page that shows them. Names: {', '.join(NAMES)}; all of them by default.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="a figure or table; all by default")
-    parser.add_argument("--runs", type=Path, default=Path("out/runs"), metavar="DIR", help="results of experiments (out/runs)")
+    parser.add_argument(
+        "--runs", type=Path, default=Path("out/runs"), metavar="DIR", help="results of experiments (out/runs)"
+    )
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where files go (out)")
     parser.add_argument("--json", action="store_true", help="print what was written as JSON on standard output")
     args = parser.parse_args(argv)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -109,18 +108,17 @@ def sheet(example: Example) -> Sheet:
             value = float(max_probability(printed[name], point["r"]))
             rows.append((f"P^{name}({point['r']:g})", point[name], value))
     rows.append(("crossing r", printed["crossing"], example.crossing))
-    frame = pandas.DataFrame(rows, columns=["quantity", "paper: printed", "here: computed"])
-    frame["agrees to the digits printed"] = [agrees(p, c) for _, p, c in rows]
-    shown = pandas.DataFrame(
-        {
-            "quantity": frame["quantity"],
-            "paper: printed": [f"{p:g}" for _, p, _ in rows],
-            "here: computed": [f"{c:.4f}" for _, _, c in rows],
-            "agrees to the digits printed": ["yes" if ok else "no" for ok in frame["agrees to the digits printed"]],
-        }
-    )
+    columns = ("quantity", "paper: printed", "here: computed", "agrees to the digits printed")
     caption = f"{printed['where']}: what was printed and what is computed from the same two vectors."
-    return Sheet("appendix_d", frame, shown, caption)
+    return Sheet(
+        "appendix_d",
+        [dict(zip(columns, (name, p, c, agrees(p, c)), strict=True)) for name, p, c in rows],
+        [
+            dict(zip(columns, (name, f"{p:g}", f"{c:.4f}", "yes" if agrees(p, c) else "no"), strict=True))
+            for name, p, c in rows
+        ],
+        caption,
+    )
 
 
 def agrees(printed: float, computed: float) -> bool:
@@ -138,7 +136,7 @@ def exhibit(runs: Path) -> Exhibit:
     example = compute()
     root, printed = example.crossing, example.printed
     table = sheet(example)
-    wrong = table.frame.loc[~table.frame["agrees to the digits printed"], "quantity"].tolist()
+    wrong = [row["quantity"] for row in table.rows if not row["agrees to the digits printed"]]
     golden = 10 * math.log((1 + math.sqrt(5)) / 2)
     exactly = (
         f"With x = exp(r/10) the equation is (x - 1)(x² - x - 1) = 0, so r = 10 ln((1 + √5)/2) = {golden:.6f}; "
@@ -152,10 +150,10 @@ def exhibit(runs: Path) -> Exhibit:
     alt = (
         f"Two rising confidence curves from one third towards one, almost on top of each other. Curve a is above b "
         f"until they cross at scale {root:.2f}, far right of the printed {printed['crossing']}. The printed values "
-        f"lie on the curves at scale 1 and far above them at scale 2. Below, the difference of the curves in thousandths."
+        "lie on the curves at scale 1 and far above them at scale 2. Below, their difference, in thousandths."
     )
     conclusions = (
-        f"Appendix D: {len(wrong)} of {len(table.frame)} printed numbers differ from the computed ones"
+        f"Appendix D: {len(wrong)} of {len(table.rows)} printed numbers differ from the computed ones"
         + (f" ({', '.join(wrong)})." if wrong else "."),
         f"At r = 2, P^a = {at_two[0]:.4f} and P^b = {at_two[1]:.4f}; the one crossing is at r = {root:.4f}. {exactly}",
     )

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import pandas
 from matplotlib.figure import Figure
 
+from rws_decode.experiments.tables import to_csv, to_markdown
 from rws_decode.files import write_bytes, write_json, write_text
 
 __all__ = ["Exhibit", "ExhibitModule", "MissingRun", "Picture", "Sheet", "save"]
@@ -32,14 +32,15 @@ class Picture:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table: `frame` with numbers as measured (CSV), `shown` with the same rows as text (Markdown, page).
+    """A table: `rows` with numbers as measured (CSV), `shown` with the same as text (Markdown, page).
 
-    Columns named "paper: ..." hold what the paper printed, columns named "here: ..." what was measured.
+    Both are rows of one set of columns, None for what is missing. Columns named "paper: ..." hold what the paper
+    printed, columns named "here: ..." what was measured.
     """
 
     stem: str
-    frame: pandas.DataFrame
-    shown: pandas.DataFrame
+    rows: Sequence[Mapping[str, Any]]
+    shown: Sequence[Mapping[str, str | None]]
     caption: str
 
 
@@ -80,9 +81,9 @@ def save(name: str, made: Exhibit, out: Path) -> list[Path]:
             picture.figure.savefig(stream, format=suffix, metadata=metadata)
             written.append(write_bytes(out / "figures" / f"{picture.stem}.{suffix}", stream.getvalue()))
     for sheet in made.sheets:
-        csv = sheet.frame.to_csv(index=False, lineterminator="\n")
-        written.append(write_text(out / "tables" / f"{sheet.stem}.csv", csv))
-        written.append(write_text(out / "tables" / f"{sheet.stem}.md", markdown(sheet.shown, sheet.caption)))
+        table = f"{sheet.caption}\n\n{to_markdown(sheet.shown)}"
+        written.append(write_text(out / "tables" / f"{sheet.stem}.csv", to_csv(sheet.rows)))
+        written.append(write_text(out / "tables" / f"{sheet.stem}.md", table))
     written.append(write_json(out / "figures" / f"{name}.json", _record(made)))
     return written
 
@@ -99,27 +100,16 @@ def _record(made: Exhibit) -> dict[str, Any]:
         "title": made.title,
         "pictures": [{"stem": p.stem, "caption": p.caption, "alt": p.alt} for p in made.pictures],
         "sheets": [
-            {"stem": s.stem, "caption": s.caption, "columns": list(s.shown.columns), "rows": s.shown.to_numpy().tolist()}
-            for s in made.sheets
+            {
+                "stem": sheet.stem,
+                "caption": sheet.caption,
+                "columns": list(sheet.shown[0]),
+                "rows": [list(row.values()) for row in sheet.shown],
+            }
+            for sheet in made.sheets
         ],
         "conclusions": list(made.conclusions),
         "inputs": list(made.inputs),
         "settings": dict(made.settings),
         "seconds": made.seconds,
     }
-
-
-def markdown(shown: pandas.DataFrame, caption: str) -> str:
-    r"""Return a table of texts as GitHub's Markdown, under its caption; a bar inside a cell is escaped.
-
-    >>> print(markdown(pandas.DataFrame({"x": ["1", "2"]}), "Two."), end="")
-    Two.
-    <BLANKLINE>
-    | x |
-    | --- |
-    | 1 |
-    | 2 |
-    """
-    rows: Sequence[Sequence[str]] = [list(shown.columns), ["---"] * shown.shape[1], *shown.to_numpy().tolist()]
-    lines = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join([caption, "", *lines]) + "\n"

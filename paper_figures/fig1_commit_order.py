@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -52,7 +51,7 @@ class CommitOrders:
 def compute(runs: Path) -> CommitOrders:
     """Load the traces that the experiment's results name; MissingRun where these or a trace are absent."""
     folder, command = runs / "commit-order", _COMMAND.format(runs)
-    results = read_results(folder / "results.json", command)
+    results = read_results(folder / "results.json", command, ("rows", "settings"))
     paths: dict[int, dict[str, Path]] = {}
     for row in results["rows"]:
         paths.setdefault(row["example"], {})[row["method"]] = folder / row["trace"]
@@ -111,35 +110,37 @@ def draw(orders: CommitOrders) -> Figure:
 
 def sheet(orders: CommitOrders) -> Sheet:
     """Return both readings of GOD for every prompt and strategy, and their means over the prompts."""
-    columns = ["prompt", "strategy", "GOD, tokens", "GOD, steps", "tokens of text", "GOD of the text, tokens", "ties"]
     rows = [
-        (
-            str(index),
-            name,
-            trace.god_tokens,
-            trace.god_steps,
-            float(orders.written[index][name]),
-            # The first `written` positions alone: how far the text itself is from left to right.
-            float(generation_order_deviation(trace.commit_step[: max(1, orders.written[index][name])], "tokens")),
-            float(trace.ties.sum()),
-        )
+        {"prompt": str(index), "strategy": name, **_measures(trace, orders.written[index][name])}
         for index, row in orders.traces.items()
         for name, trace in row.items()
     ]
-    frame = pandas.DataFrame(rows, columns=columns)
-    means = frame.drop(columns="prompt").groupby("strategy").mean().loc[list(STRATEGIES)].reset_index()
-    frame = pandas.concat([frame, means.assign(prompt="mean")], ignore_index=True)[columns]
-    shown = frame.copy().astype(object)
-    for column in columns[2:]:
-        decimals = 2 if "GOD" in column else 0
-        shown[column] = [f"{value:.{1 if row == 'mean' and not decimals else decimals}f}" for value, row in zip(
-            frame[column], frame["prompt"], strict=True
-        )]
+    for name in STRATEGIES:
+        of_name = [row for row in rows if row["strategy"] == name]
+        means = {field: float(np.mean([row[field] for row in of_name])) for field in list(rows[0])[2:]}
+        rows.append({"prompt": "mean", "strategy": name, **means})
+    shown = [{field: _text(field, value) for field, value in row.items()} for row in rows]
     caption = (
-        f"Generation Order Deviation of each prompt ({len(orders.traces)} here) and on average, in both readings, and of the text alone, "
-        "before its first end of text."
+        f"Generation Order Deviation of each prompt ({len(orders.traces)} here) and on average, in both readings, and "
+        "of the text alone, before its first end of text."
     )
-    return Sheet("fig1_commit_order", frame, shown, caption)
+    return Sheet("fig1_commit_order", rows, shown, caption)
+
+
+def _text(field: str, value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:.2f}" if "GOD" in field else f"{value:g}"
+
+
+def _measures(trace: Trace, written: int) -> dict[str, float]:
+    # The first `written` positions alone: how far the text itself is from left to right.
+    text = float(generation_order_deviation(trace.commit_step[:written], "tokens")) if written else 0.0
+    return {
+        "GOD, tokens": trace.god_tokens,
+        "GOD, steps": trace.god_steps,
+        "tokens of text": written,
+        "GOD of the text, tokens": text,
+        "ties": int(trace.ties.sum()),
+    }
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -147,31 +148,30 @@ def exhibit(runs: Path) -> Exhibit:
     orders = compute(runs)
     row = orders.traces[orders.drawn]
     first, table = row["rws"], sheet(orders)
-    mean = table.frame[table.frame["prompt"] == "mean"].set_index("strategy")
+    mean = {row["strategy"]: row for row in table.rows if row["prompt"] == "mean"}
     random = footrule_mean(first.length, first.block)
     filler = {name: first.length - written for name, written in orders.written[orders.drawn].items()}
+    of_filler = ", ".join(f"{_PANELS[name]}: {count}" for name, count in filler.items())
     caption = (
         f"Commit order of one answer ({first.length} tokens, {first.steps} steps, blocks of {first.block}, model "
         f"{first.predictor}, reward {first.reward_model}, s_R = {first.strategy['reward_scale']:g}) to held-out prompt "
-        f"{orders.drawn}, “{first.prompt_text}” Each mark is a token, the grey line the strict left-to-right order, dashed "
-        "lines separate blocks. Open grey marks are end-of-text filler, the positions from the first end of text on "
-        f"({', '.join(f'{_PANELS[name]}: {count}' for name, count in filler.items())}). A random order within blocks would "
-        f"have a mean GOD of {random:.2f} tokens. Left to right commits each step's tokens as one block."
+        f"{orders.drawn}, “{first.prompt_text}” Each mark is a token, the grey line strict left-to-right order; "
+        "dashed lines separate blocks. Open grey marks are end-of-text filler, the positions from the first end of "
+        f"text on ({of_filler}). A random order within blocks would have a mean GOD of {random:.2f} tokens. Left to right "
+        "commits each step's tokens as one block."
     )
-    alt = (
-        "Three scatter panels of position in the answer against diffusion step. "
-        + " ".join(
-            f"{_PANELS[name]}: Generation Order Deviation {trace.god_tokens:.2f} in tokens, {trace.god_steps:.2f} in steps."
-            for name, trace in row.items()
-        )
+    alt = "Three scatter panels of position in the answer against diffusion step. " + " ".join(
+        f"{_PANELS[name]}: Generation Order Deviation {trace.god_tokens:.2f} in tokens, {trace.god_steps:.2f} in steps."
+        for name, trace in row.items()
     )
-    of_rws, of_default = mean.loc["rws"], mean.loc["default"]
+    of_rws, of_default = mean["rws"], mean["default"]
     ahead = "more" if of_rws["GOD, tokens"] > of_default["GOD, tokens"] else "no more"
+    prompts = f"prompt{'s' if len(orders.traces) > 1 else ''} {', '.join(map(str, orders.traces))}"
     conclusions = (
-        f"Commit order, held-out prompts {', '.join(map(str, orders.traces))}: the mean GOD of RWS is {of_rws['GOD, tokens']:.2f} tokens, {ahead} than "
+        f"Commit order, held-out {prompts}: the mean GOD of RWS is {of_rws['GOD, tokens']:.2f} tokens, {ahead} than "
         f"the {of_default['GOD, tokens']:.2f} of confidence decoding; of the text before its end alone, "
-        f"{of_rws['GOD of the text, tokens']:.2f} against {of_default['GOD of the text, tokens']:.2f}. A random order within "
-        f"blocks has {random:.2f}.",
+        f"{of_rws['GOD of the text, tokens']:.2f} against {of_default['GOD of the text, tokens']:.2f}. A random order "
+        f"within blocks has {random:.2f}.",
     )
     return Exhibit(
         "Figure 1: commit order",

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas
-
 from paper_figures.exhibits import MissingRun
 
-__all__ = ["end_of_text", "read_results", "read_table"]
+__all__ = ["end_of_text", "read_results"]
 
 
 def end_of_text(model: str) -> int | None:
@@ -26,10 +24,10 @@ def end_of_text(model: str) -> int | None:
     return end if isinstance(end, int) else None
 
 
-def read_results(path: Path, command: str) -> dict[str, Any]:
+def read_results(path: Path, command: str, parts: Sequence[str]) -> dict[str, Any]:
     """Return an experiment's results.json; MissingRun, naming the command, where there is none.
 
-    ValueError for a file that is not a JSON object.
+    ValueError for a file that is not a JSON object, or lacks one of its `parts`.
     """
     if not path.is_file():
         raise MissingRun(f"{path} is missing: make it with {command}")
@@ -37,16 +35,7 @@ def read_results(path: Path, command: str) -> dict[str, Any]:
         results = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
-    if not isinstance(results, dict):
-        raise ValueError(f"{path} holds a {type(results).__name__}: a JSON object is needed")
+    absent = [part for part in parts if not isinstance(results, dict) or part not in results]
+    if absent:
+        raise ValueError(f"{path} has no {absent[0]}: make it again with {command}")
     return results
-
-
-def read_table(path: Path, command: str, columns: Sequence[str]) -> pandas.DataFrame:
-    """Return an experiment's CSV table; MissingRun where there is none, ValueError where a needed column is absent."""
-    if not path.is_file():
-        raise MissingRun(f"{path} is missing: make it with {command}")
-    table = pandas.read_csv(path)
-    if absent := [column for column in columns if column not in table.columns]:
-        raise ValueError(f"{path} has no column {absent[0]}: make it again with {command}")
-    return table

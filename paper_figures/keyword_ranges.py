@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import pandas
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from paper_figures.exhibits import Sheet
 from paper_figures.published import published
@@ -10,50 +11,51 @@ from paper_figures.published import published
 __all__ = ["ranges_sheet"]
 
 
-def ranges_sheet(summary: pandas.DataFrame) -> Sheet:
+def ranges_sheet(summary: Sequence[Mapping[str, Any]]) -> Sheet:
     """Return each printed range or value with our own range over the scales; summary: one row per method and scale."""
     printed = published("keyword_task")
     text = {entry["quantity"]: entry for entry in (*printed["ranges"], *printed["values"])}
-    rows = []
+    rows, shown = [], []
     for quantity, values in _ours(summary).items():
         entry = text[quantity]
-        low, high = (entry["value"],) * 2 if "value" in entry else (entry["low"], entry["high"])
-        rows.append((quantity, low, high, float(values.min()), float(values.max()), entry["where"]))
-    ends = ["paper: low", "paper: high", "here: low", "here: high"]
-    frame = pandas.DataFrame(rows, columns=["quantity", *ends, "where in the paper"])
-    shown = pandas.DataFrame(
-        {
-            "quantity": frame["quantity"],
-            "paper: printed": [_range(low, high, "g") for low, high in frame[ends[:2]].itertuples(index=False)],
-            "here: over all scales": [_range(low, high, ".2f") for low, high in frame[ends[2:]].itertuples(index=False)],
-            "where in the paper": frame["where in the paper"],
+        ends = {
+            "paper: low": entry.get("value", entry.get("low")),
+            "paper: high": entry.get("value", entry.get("high")),
+            "here: low": min(values),
+            "here: high": max(values),
         }
-    )
+        rows.append({"quantity": quantity, **ends, "where in the paper": entry["where"]})
+        paper_low, paper_high, low, high = ends.values()
+        shown.append(
+            {
+                "quantity": quantity,
+                "paper: printed": f"{paper_low:g}" if paper_low == paper_high else f"{paper_low:g} to {paper_high:g}",
+                "here: over all scales": f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}",
+                "where in the paper": entry["where"],
+            }
+        )
     caption = (
-        f"{printed['where']}: numbers in the text, as printed (Figure 6 itself prints none). GOD here is in steps. The paper "
-        "has one tuned scale per reward model; ours are the ranges over every scale of the grid."
+        f"{printed['where']}: numbers in the text, as printed (Figure 6 itself prints none). GOD here is in steps. The "
+        "paper has one tuned scale per reward model; ours are the ranges over every scale of the grid."
     )
-    return Sheet("fig6_keyword_task", frame, shown, caption)
+    return Sheet("fig6_keyword_task", rows, shown, caption)
 
 
-def _ours(summary: pandas.DataFrame) -> dict[str, pandas.Series]:
-    rows = {method: found for method, found in summary.groupby("method")}
-    found = {"keywords included, all methods": summary["keywords_included"]}
-    if "temperature" in rows:
-        found["perplexity of temperature scaling"] = rows["temperature"]["perplexity"]
-        found["GOD of temperature scaling"] = rows["temperature"]["god_steps"]
-    if "rws" in rows:
-        found["worst perplexity of RWS"] = rows["rws"]["perplexity"].nlargest(1)
-        found["GOD of RWS at every step"] = rows["rws"]["god_steps"]
-    if "default" in rows:
-        found["GOD of the default"] = rows["default"]["god_steps"]
-    if {"rws", "default"} <= set(rows):
-        default = rows["default"].iloc[0]
-        better = 100 * (1 - rows["rws"]["perplexity"] / default["perplexity"])
+def _ours(summary: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+    def of(method: str, field: str) -> list[float]:
+        return [row[field] for row in summary if row["method"] == method]
+
+    found = {
+        "keywords included, all methods": [row["keywords_included"] for row in summary],
+        "perplexity of temperature scaling": of("temperature", "perplexity"),
+        "GOD of temperature scaling": of("temperature", "god_steps"),
+        "worst perplexity of RWS": sorted(of("rws", "perplexity"))[-1:],
+        "GOD of RWS at every step": of("rws", "god_steps"),
+        "GOD of the default": of("default", "god_steps"),
+    }
+    for perplexity, god in zip(of("default", "perplexity"), of("default", "god_steps"), strict=True):
+        better = [100 * (1 - value / perplexity) for value in of("rws", "perplexity")]
         found["perplexity of RWS below that of the default"] = better
-        found["GOD of RWS over that of the default, at least"] = rows["rws"]["god_steps"] / default["god_steps"]
-    return found
-
-
-def _range(low: float, high: float, form: str) -> str:
-    return f"{low:{form}}" if low == high else f"{low:{form}} to {high:{form}}"
+        if god > 0:
+            found["GOD of RWS over that of the default, at least"] = [value / god for value in of("rws", "god_steps")]
+    return {quantity: values for quantity, values in found.items() if values}

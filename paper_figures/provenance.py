@@ -11,7 +11,7 @@ import rws_theory
 
 __all__ = ["commit", "provenance"]
 
-_PACKAGES = ("numpy", "scipy", "torch", "transformers", "safetensors", "pandas", "matplotlib")
+_PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors", "matplotlib")
 
 
 def provenance() -> dict[str, str]:

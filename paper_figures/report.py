@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -73,7 +74,9 @@ def _picture(picture: Mapping[str, str]) -> str:
 def _table(sheet: Mapping[str, Any]) -> str:
     stem = f"tables/{escape(sheet['stem'])}"
     groups = [column.partition(": ")[0] if ": " in column else "" for column in sheet["columns"]]
-    labels = [column.partition(": ")[2] if group else column for column, group in zip(sheet["columns"], groups, strict=True)]
+    labels = [
+        column.partition(": ")[2] if group else column for column, group in zip(sheet["columns"], groups, strict=True)
+    ]
     head = "".join(_th(label, group) for label, group in zip(labels, groups, strict=True))
     if any(groups):
         head = f"{_spans(groups)}</tr>\n<tr>{head}"
@@ -89,15 +92,10 @@ def _table(sheet: Mapping[str, Any]) -> str:
 
 
 def _spans(groups: Sequence[str]) -> str:
-    cells: list[list[Any]] = []
-    for group in groups:
-        if cells and cells[-1][0] == group:
-            cells[-1][1] += 1
-        else:
-            cells.append([group, 1])
+    cells = [(group, len(list(run))) for group, run in groupby(groups)]
     titles = {"paper": "printed in the paper", "here": "measured here", "": ""}
     return "".join(
-        f'<th colspan="{count}"{_class(group)} scope="colgroup">{escape(titles.get(group, group))}</th>'
+        f'<th colspan="{count}"{_class(group)} scope="colgroup">{escape(titles.get(group) or group)}</th>'
         for group, count in cells
     )
 
@@ -111,7 +109,7 @@ def _th(label: str, group: str) -> str:
 
 
 def _td(cell: Any, group: str) -> str:
-    return f"<td{_class(group)}>{escape(str(cell))}</td>"
+    return f"<td{_class(group)}>{'&ndash;' if cell is None else escape(str(cell))}</td>"
 
 
 def _settings(record: Mapping[str, Any]) -> str:

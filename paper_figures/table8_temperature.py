@@ -2,34 +2,35 @@
 
 Shows: the paper's Table 8 beside the same grid of scales decoded here; RWS beside a constant factor of equal mean and
 beside its own rewards in shuffled order; and the ranges that the paper's text gives for the same task.
-Inputs: RUNS/temperature/{summary.csv,controls.csv,results.json} of `python -m rws_decode experiment temperature`.
-Run time: about three seconds.
+Inputs: RUNS/temperature/results.json of `python -m rws_decode experiment temperature`. Run time: about three seconds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from paper_figures.contrasts import contrast_lines, difference_text, excludes_zero, range_line
 from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.inputs import read_results, read_table
+from paper_figures.inputs import read_results
 from paper_figures.keyword_ranges import ranges_sheet
 from paper_figures.published import published
 from paper_figures.style import LINES, figure, panel_title
 
 __all__ = ["DRAWN", "Temperatures", "compute", "draw", "exhibit", "sheets"]
 
+Row = Mapping[str, Any]
+
 DRAWN = ("temperature", "rws", "constant", "shuffled")
-_COMMAND = "python -m rws_decode experiment temperature --out {}"
-_NAMES = {"rws": "RWS", "constant": "constant of equal mean", "shuffled": "rewards shuffled", "default": "default"}
-_SHOWN = {
+_NAMES = {"rws": "RWS", "constant": "constant of equal mean", "shuffled": "rewards shuffled"}
+_FIELDS = {
     "perplexity": "perplexity",
     "true_perplexity": "true perplexity",
     "coherent": "coherent",
@@ -40,56 +41,61 @@ _SHOWN = {
     "judge": "judge",
     "mean_factor": "mean factor",
 }
-_INTERVALS = ("perplexity", "coherent", "god_tokens", "god_steps", "judge")
+# The columns of Table 8 and what it could not have; the rest is for the comparison with RWS.
+_TABLE8 = tuple(_FIELDS)[:6]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Temperatures:
-    """The experiment's tables: `summary`, a row per method and scale; `controls`, differences; and its settings."""
+    """The experiment's outcome: `summary`, a row per method and scale; `controls`, differences; settings; seconds."""
 
-    summary: pandas.DataFrame
-    controls: pandas.DataFrame
-    results: dict[str, Any]
+    summary: Sequence[Row]
+    controls: Sequence[Row]
+    settings: Row
+    seconds: float | None
 
-    def of(self, method: str) -> pandas.DataFrame:
+    @property
+    def prompts(self) -> int:
+        """Return the number of prompts behind every row."""
+        return max(row["n"] for row in self.summary)
+
+    def of(self, method: str) -> list[Row]:
         """Return the rows of one method by rising scale."""
-        rows = self.summary[self.summary["method"] == method]
-        return rows.sort_values("scale").reset_index(drop=True)
+        return sorted((row for row in self.summary if row["method"] == method), key=lambda row: row["scale"])
 
 
 def compute(runs: Path) -> Temperatures:
-    """Read the experiment's tables below `runs`; MissingRun, naming the command, where they are absent."""
-    command, folder = _COMMAND.format(runs), runs / "temperature"
-    summary = read_table(folder / "summary.csv", command, ("method", "scale", "n", *_SHOWN))
-    controls = read_table(folder / "controls.csv", command, ("control", "scale", "metric", "difference", "low", "high"))
-    return Temperatures(summary, controls, read_results(folder / "results.json", command))
+    """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
+    command = f"python -m rws_decode experiment temperature --out {runs}"
+    results = read_results(runs / "temperature" / "results.json", command, ("summary", "controls", "settings"))
+    return Temperatures(results["summary"], results["controls"], results["settings"], results.get("seconds"))
 
 
 def draw(data: Temperatures) -> Figure:
     """Draw perplexity, share coherent and GOD against the scale, with 95 % intervals."""
     picture = figure(6.6, 8.2)
     panels = picture.subplots(3, 1, sharex=True)
-    titles = {
-        "perplexity": "Perplexity of the shipped causal model (lower is better)",
-        "coherent": "Share of coherent answers, by the language's own checker (higher is better)",
-        "god_steps": "Generation Order Deviation",
-    }
-    units = {"perplexity": "perplexity", "coherent": "share of answers", "god_steps": "GOD  [steps]"}
-    for axes, (field, title) in zip(panels, titles.items(), strict=True):
+    contents = (
+        ("perplexity", "Perplexity of the shipped causal model (lower is better)", "perplexity"),
+        ("coherent", "Share of coherent answers, by the language's own checker (higher is better)", "share of answers"),
+        ("god_steps", "Generation Order Deviation", "GOD  [steps]"),
+    )
+    for axes, (field, title, unit) in zip(panels, contents, strict=True):
         for place, method in enumerate(DRAWN):
-            _curve(axes, data.of(method), field, method, 1.1 ** (place - 1.5))
-        if len(default := data.of("default")):
+            if rows := data.of(method):
+                _curve(axes, rows, field, method, 1.1 ** (place - 1.5))
+        for row in data.of("default"):
             look = LINES["default"]
-            axes.axhline(default[field].iloc[0], color=look.color, linewidth=1.0, linestyle=look.dash, label=look.label)
+            axes.axhline(row[field], color=look.color, linewidth=1.0, linestyle=look.dash, label=look.label)
         panel_title(axes, title)
-        axes.set_ylabel(units[field])
-    low, high = data.summary["perplexity"].min(), data.summary["perplexity"].max()
-    if high > 5 * low:
+        axes.set_ylabel(unit)
+        if field != "perplexity":
+            axes.set_ylim(bottom=0)
+    values = [row["perplexity"] for row in data.summary]
+    if max(values) > 5 * min(values):
         panels[0].set_yscale("log")
         panels[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    panels[1].set_ylim(bottom=0)
-    panels[2].set_ylim(bottom=0)
-    scales = sorted(data.summary["scale"].unique())
+    scales = sorted({row["scale"] for row in data.summary})
     panels[-1].set_xscale("log")
     panels[-1].set_xticks(scales, [f"{scale:g}" for scale in scales])
     for axes in panels:
@@ -101,14 +107,14 @@ def draw(data: Temperatures) -> Figure:
     return picture
 
 
-def _curve(axes: Axes, rows: pandas.DataFrame, field: str, method: str, shift: float) -> None:
-    """Draw one method; scales are shifted by a few percent so that intervals of four methods stand side by side."""
-    look, middle = LINES[method], rows[field]
-    below, above = (middle - rows[f"{field}_low"]).clip(lower=0), (rows[f"{field}_high"] - middle).clip(lower=0)
+def _curve(axes: Axes, rows: Sequence[Row], field: str, method: str, shift: float) -> None:
+    """Draw one method; scales are shifted by some percent so that the intervals of four methods stand side by side."""
+    look = LINES[method]
+    low, middle, high = (np.array([row[field + end] for row in rows]) for end in ("_low", "", "_high"))
     axes.errorbar(
-        rows["scale"] * shift,
+        np.array([row["scale"] for row in rows]) * shift,
         middle,
-        yerr=[below, above],
+        yerr=np.maximum([middle - low, high - middle], 0.0),
         color=look.color,
         marker=look.marker,
         linestyle=look.dash,
@@ -125,108 +131,113 @@ def sheets(data: Temperatures) -> tuple[Sheet, ...]:
 
 def _printed(data: Temperatures) -> Sheet:
     table = published("table8_temperature")
-    frame = pandas.DataFrame(table["rows"]).rename(columns={"perplexity": "paper: perplexity", "god": "paper: GOD"})
-    ours = data.of("temperature").rename(columns={name: f"here: {label}" for name, label in _SHOWN.items()})
-    kept = [f"here: {_SHOWN[name]}" for name in list(_SHOWN)[:6]]
-    intervals = [f"{name}_{end}" for name in _INTERVALS[:4] for end in ("low", "high")]
-    frame = frame.merge(ours[["scale", *kept, *intervals, "true_perplexity_n"]], on="scale", how="outer")
-    if len(rounded := data.of("temperature-bf16")):
-        rounded = rounded[["scale", "god_steps"]].rename(columns={"god_steps": "here: GOD, steps, softmax in bf16"})
-        frame = frame.merge(rounded, on="scale", how="left")
-    shown = pandas.DataFrame({"scale": [f"{scale:g}" for scale in frame["scale"]]})
-    for column in frame.columns:
-        if column.startswith(("paper: ", "here: ")):
-            shown[column] = [_number(value) for value in frame[column]]
-    shown["here: perplexity"] = [_interval(row, "here: perplexity", "perplexity") for _, row in frame.iterrows()]
-    shown["here: coherent"] = [_interval(row, "here: coherent", "coherent") for _, row in frame.iterrows()]
-    shown["here: true perplexity"] = [_true(row, "here: true perplexity") for _, row in frame.iterrows()]
+    printed = {row["scale"]: row for row in table["rows"]}
+    ours = {row["scale"]: row for row in data.of("temperature")}
+    rounded = {row["scale"]: row for row in data.of("temperature-bf16")}
+    rows, shown = [], []
+    for scale in sorted(printed.keys() | ours.keys()):
+        there, here = printed.get(scale, {}), ours.get(scale, {})
+        bf16 = rounded.get(scale, {}).get("god_steps")
+        row: dict[str, Any] = {
+            "scale": scale,
+            "paper: perplexity": there.get("perplexity"),
+            "paper: GOD": there.get("god"),
+        }
+        text = {name: f"{scale:g}" if name == "scale" else _number(value) for name, value in row.items()}
+        for field in _TABLE8:
+            row |= {f"here: {_FIELDS[field]}": here.get(field)} | _ends(here, field)
+            text[f"here: {_FIELDS[field]}"] = _text(here, field)
+        rows.append(row | {"here: GOD, steps, softmax in bf16": bf16})
+        shown.append(text | {"here: GOD, steps, softmax in bf16": _number(bf16)})
     caption = (
-        f"Temperature scaling. Left: {table['where']}, {table['task']}. Right: here, model "
-        f"{data.results.get('settings', {}).get('model', 'mini')}, {int(data.summary['n'].max())} keyword prompts; "
-        "another model, language and length, so the shapes can be compared and the levels cannot. Brackets: 95 % "
-        "intervals. True perplexity is that of the language itself, of the n answers that are possible in it."
+        f"Temperature scaling. Left: {table['where']}, {table['task']}. Right: here, model {data.settings['model']}, "
+        f"{data.prompts} keyword prompts; another model, language and length, so shapes can be compared and levels "
+        "cannot. Brackets: 95 % intervals. True perplexity: that of the language itself, of the n coherent answers. "
+        "The last column ranks by softmax in bfloat16, where confidences round to 1."
     )
-    return Sheet("table8_temperature", frame, shown, caption)
+    return Sheet("table8_temperature", rows, shown, caption)
+
+
+def _ends(row: Row, field: str) -> dict[str, Any]:
+    """Return the ends of a field's interval as columns, or the number of answers behind a true perplexity."""
+    extra = ("n",) if field == "true_perplexity" else ("low", "high")
+    name = _FIELDS[field]
+    return {f"here: {name}, {end}": row.get(f"{field}_{end}") for end in extra if field != "keywords_included"}
 
 
 def _methods(data: Temperatures) -> Sheet:
     order = {method: place for place, method in enumerate(("default", *DRAWN))}
-    rows = data.summary[data.summary["method"].isin(order)]
-    frame = rows.assign(place=rows["method"].map(order)).sort_values(["scale", "place"]).drop(columns="place")
-    shown = pandas.DataFrame({"scale": [f"{scale:g}" for scale in frame["scale"]]})
-    shown["method"] = [_NAMES.get(method, method) for method in frame["method"]]
-    for field, label in _SHOWN.items():
-        if field == "true_perplexity":
-            shown[label] = [_true(row, field) for _, row in frame.iterrows()]
-        elif field in ("perplexity", "coherent"):
-            shown[label] = [_interval(row, field, field) for _, row in frame.iterrows()]
-        else:
-            shown[label] = [_number(value) for value in frame[field]]
+    kept = [row for row in data.summary if row["method"] in order]
+    rows = sorted(kept, key=lambda row: (row["scale"], order[row["method"]]))
+    shown = [
+        {"scale": f"{row['scale']:g}", "method": _NAMES.get(row["method"], row["method"])}
+        | {label: _text(row, field) for field, label in _FIELDS.items()}
+        for row in rows
+    ]
     caption = (
-        "RWS beside its controls at every reward scale: the constant factor of each answer's mean RWS factor, and the RWS "
-        "factors of the same rewards in shuffled order. The judge is a reward model that did not guide."
+        "RWS beside its controls at every reward scale: the constant factor of each answer's mean RWS factor, and the "
+        "RWS factors of the same rewards in shuffled order. The judge is a reward model that did not guide."
     )
-    return Sheet("table8_methods", frame, shown, caption)
+    return Sheet("table8_methods", rows, shown, caption)
 
 
 def _differences(data: Temperatures) -> Sheet:
-    metrics = [name for name in _SHOWN if name in set(data.controls["metric"])]
-    lines: dict[tuple[str, float], dict[str, str]] = {}
-    for row in data.controls.to_dict("records"):
-        line = lines.setdefault(
-            (row["control"], row["scale"]),
-            {"RWS minus": _NAMES.get(row["control"], row["control"]), "scale": f"{row['scale']:g}"},
-        )
+    lines: dict[tuple[str, float], dict[str, str | None]] = {}
+    metrics = [metric for metric in _FIELDS if any(row["metric"] == metric for row in data.controls)]
+    for row in data.controls:
+        control, scale = row["control"], row["scale"]
+        start = {"RWS minus": _NAMES.get(control, control), "scale": f"{scale:g}"}
+        line = lines.setdefault((control, scale), start | {_FIELDS[metric]: None for metric in metrics})
         if row["metric"] in metrics:
-            star = " *" if excludes_zero(row["low"], row["high"]) else ""
-            line[_SHOWN[row["metric"]]] = difference_text(row) + star
-    shown = pandas.DataFrame(lines.values()).fillna("–")
+            line[_FIELDS[row["metric"]]] = difference_text(row) + (" *" if excludes_zero(row) else "")
     caption = (
         "RWS minus each control on the same prompts: mean difference with its 95 % bootstrap interval; * where the "
-        "interval excludes zero. One interval in twenty does so by chance."
+        "interval excludes zero. Without any difference, one interval in twenty would."
     )
-    return Sheet("table8_differences", data.controls, shown, caption)
+    return Sheet("table8_differences", data.controls, list(lines.values()), caption)
 
 
-def _number(value: Any) -> str:
-    return "–" if pandas.isna(value) else f"{value:.2f}"
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2f}"
 
 
-def _interval(row: Any, column: str, field: str) -> str:
-    if pandas.isna(row[column]):
-        return "–"
-    return f"{row[column]:.2f} [{row[f'{field}_low']:.2f}, {row[f'{field}_high']:.2f}]"
-
-
-def _true(row: Any, column: str) -> str:
-    return "–" if pandas.isna(row[column]) else f"{row[column]:.2f} (n = {int(row['true_perplexity_n'])})"
+def _text(row: Row, field: str) -> str | None:
+    """Return a field as text, with its interval where the table has room for one."""
+    if row.get(field) is None:
+        return None
+    if field == "true_perplexity":
+        return f"{row[field]:.2f} (n = {row['true_perplexity_n']})"
+    if field == "mean_factor":
+        return f"{row[field]:.3g}"
+    if field in ("perplexity", "coherent"):
+        return f"{row[field]:.2f} [{row[f'{field}_low']:.2f}, {row[f'{field}_high']:.2f}]"
+    return f"{row[field]:.2f}"
 
 
 def exhibit(runs: Path) -> Exhibit:
-    """Return Table 8 and its figure from the experiment's tables below `runs`."""
+    """Return Table 8 and its figure from the experiment's results below `runs`."""
     data = compute(runs)
-    settings = dict(data.results.get("settings", {}))
     caption = (
-        f"{int(data.summary['n'].max())} keyword prompts, 95 % intervals. At equal horizontal place, RWS, its constant and "
-        "its shuffled control have the same reward scale, hence the same mean factor, which is below the scale. Points of "
-        "one scale are set slightly apart. The dotted line is confidence decoding, temperature 1."
+        f"{data.prompts} keyword prompts, 95 % intervals. At one place on the axis, RWS, its constant and its shuffled "
+        "control have the same reward scale, hence the same mean factor, which is below the scale. Points of one scale "
+        "are set slightly apart. The dotted line is confidence decoding, temperature 1."
     )
-    best = {method: data.of(method).set_index("scale")["coherent"] for method in DRAWN if len(data.of(method))}
+    most = {method: max(rows, key=lambda row: row["coherent"]) for method in DRAWN if (rows := data.of(method))}
     alt = (
-        "Three panels against the scale on a logarithmic axis, each with four curves: temperature, RWS, constant factor "
-        "and shuffled rewards. "
+        "Three panels against the scale on a logarithmic axis, with curves of temperature, RWS, constant factor and "
+        "shuffled rewards: perplexity, share coherent, Generation Order Deviation. "
         + " ".join(
-            f"Share coherent of {LINES[method].label}: from {share.min():.2f} to {share.max():.2f}, largest at scale "
-            f"{share.idxmax():g}."
-            for method, share in best.items()
+            f"{LINES[method].label}: largest share coherent {row['coherent']:.2f}, at scale {row['scale']:g}."
+            for method, row in most.items()
         )
     )
-    table = pandas.DataFrame(published("table8_temperature")["rows"]).set_index("scale")["perplexity"]
+    printed = sorted(published("table8_temperature")["rows"], key=lambda row: row["perplexity"])
     conclusions = (
         *contrast_lines(data.controls),
         *filter(None, [range_line(data.summary)]),
-        f"The printed Table 8 has its largest perplexity at scale {table.idxmax():g} ({table.max():.2f}) and its smallest "
-        f"at scale {table.idxmin():g} ({table.min():.2f}).",
+        f"The printed Table 8 has its largest perplexity at scale {printed[-1]['scale']:g} "
+        f"({printed[-1]['perplexity']:.2f}) and its smallest at scale {printed[0]['scale']:g} "
+        f"({printed[0]['perplexity']:.2f}).",
     )
     return Exhibit(
         "Table 8: temperature against reward",
@@ -234,6 +245,6 @@ def exhibit(runs: Path) -> Exhibit:
         sheets(data),
         conclusions,
         tuple(f"temperature/{name}" for name in ("results.json", "summary.csv", "controls.csv", "traces")),
-        settings,
-        data.results.get("seconds"),
+        data.settings,
+        data.seconds,
     )
