@@ -157,8 +157,8 @@ def exhibit(runs: Path) -> Exhibit:
         f"{first.predictor}, reward {first.reward_model}, s_R = {first.strategy['reward_scale']:g}) to held-out prompt "
         f"{orders.drawn}, “{first.prompt_text}” Each mark is a token, the grey line strict left-to-right order; "
         "dashed lines separate blocks. Open grey marks are end-of-text filler, the positions from the first end of "
-        f"text on ({of_filler}). A random order within blocks would have a mean GOD of {random:.2f} tokens. Left to right "
-        "commits each step's tokens as one block."
+        f"text on ({of_filler}). A random order within blocks would have a mean GOD of {random:.2f} tokens. Left to "
+        "right commits each step's tokens as one block."
     )
     alt = "Three scatter panels of position in the answer against diffusion step. " + " ".join(
         f"{_PANELS[name]}: Generation Order Deviation {trace.god_tokens:.2f} in tokens, {trace.god_steps:.2f} in steps."

@@ -1,0 +1,368 @@
+"""Figures and tables from small runs made here: numbers are the inputs', the page stands alone, misuse is told."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from paper_figures import appendix_d, fig1_commit_order, table8_temperature
+from paper_figures.__main__ import NAMES, main
+from paper_figures.contrasts import contrast_lines, range_line
+from paper_figures.exhibits import Exhibit, MissingRun, Picture
+from paper_figures.provenance import provenance
+from paper_figures.published import NAMES as PUBLISHED
+from paper_figures.published import published
+from paper_figures.style import LINES
+from rws_decode.decode import decode
+from rws_decode.files import write_json
+from rws_decode.guidance import RWS, Confidence
+from rws_decode.predictors import CallablePredictor
+from rws_decode.rewards import CallableReward
+from rws_theory import crossings, max_probability
+
+END, MASK, LENGTH, BLOCK = 1, 0, 8, 4
+SCALES = (0.01, 1.0, 8.0)
+METHODS = ("temperature", "temperature-bf16", "rws", "constant", "shuffled")
+METRICS = ("perplexity", "coherent", "exact", "reward", "judge", "god_tokens", "god_steps", "keywords_included")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write both experiments' results as the experiments do, from a table of logits and made-up numbers."""
+    folder = tmp_path_factory.mktemp("work") / "out" / "runs"
+    _commit_order(folder)
+    _temperature(folder)
+    return folder
+
+
+def _commit_order(folder: Path) -> None:
+    table = torch.randn(2 + LENGTH, 6, generator=torch.Generator().manual_seed(0))
+    table[-2:, END] = 9.0  # the last two positions end the text
+    table[:-2, END] = -9.0
+    predictor = CallablePredictor(
+        lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1),
+        mask_id=MASK,
+        end_id=END,
+        encode=lambda text: [2, 3],
+        decode=lambda ids: " ".join(map(str, ids)),
+        name="tiny",
+    )
+    reward = CallableReward(lambda prompt, answer: float(len(answer)), name="length")
+    model = folder.parent.parent / "tiny"
+    write_json(model / "config.json", {"eos_token_id": END})
+    rows = []
+    for example in (5, 2):
+        for method, strategy, block in (
+            ("left-to-right", Confidence(), 2),
+            ("default", Confidence(), BLOCK),
+            ("rws", RWS(8.0), BLOCK),
+        ):
+            (trace,) = decode(
+                predictor, [f"prompt <{example}>"], strategy, length=LENGTH, steps=4, block=block, reward=reward
+            )
+            path = trace.save(folder / "commit-order" / f"{method}-{example}.safetensors")
+            rows.append({"method": method, "example": example, "trace": path.name})
+    write_json(folder / "commit-order" / "results.json", {"settings": {"model": str(model)}, "rows": rows})
+
+
+def _temperature(folder: Path) -> None:
+    draw = np.random.default_rng(0)
+    fields = ("perplexity", "coherent", "god_tokens", "god_steps", "exact", "judge")
+    summary: list[dict[str, Any]] = []
+    for method, scale in [("default", 1.0), *((method, scale) for method in METHODS for scale in SCALES)]:
+        row: dict[str, Any] = {"method": method, "scale": scale, "n": 4}
+        for field in fields:
+            value = float(draw.uniform(0.2, 0.8))
+            row |= {field: value, f"{field}_low": value - 0.1, f"{field}_high": value + 0.1}
+        row |= {"true_perplexity": None if method == "rws" else 2.5, "true_perplexity_n": 0 if method == "rws" else 3}
+        row |= {"keywords_included": 3.5, "reward": 0.25, "mean_factor": scale / 2}
+        summary.append(row)
+    controls = [
+        {"control": control, "scale": scale, "metric": metric, "n": 4, "difference": 0.0, "low": -0.1, "high": 0.1}
+        for control in ("constant", "shuffled", "temperature", "default")
+        for scale in SCALES
+        for metric in METRICS
+    ]
+    controls[1] |= {"difference": 0.2}
+    controls[1] |= {"low": 0.05, "high": 0.3}
+    results = {"settings": {"model": "tiny", "prompts": 4}, "seconds": 12.5, "summary": summary, "controls": controls}
+    write_json(folder / "temperature" / "results.json", results)
+    for name in ("summary", "controls"):
+        (folder / "temperature" / f"{name}.csv").write_text("x\n1\n")
+
+
+@pytest.fixture(scope="module")
+def out(runs: Path) -> Path:
+    assert main(["--runs", str(runs), "--out", str(runs.parent)]) == 0
+    return runs.parent
+
+
+def _csv(path: Path) -> list[dict[str, str]]:
+    with open(path, newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+class _Page(HTMLParser):
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+
+def test_every_name_gives_png_pdf_csv_and_markdown(out: Path) -> None:
+    for name in NAMES:
+        assert (out / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (out / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+        rows, text = _csv(out / "tables" / f"{name}.csv"), (out / "tables" / f"{name}.md").read_text()
+        assert rows and text.count("\n| ") == len(rows) + 1
+
+
+def test_the_same_runs_give_the_same_files(runs: Path, out: Path, tmp_path: Path) -> None:
+    assert main(["--runs", str(runs), "--out", str(tmp_path)]) == 0
+    for folder in ("figures", "tables"):
+        for path in (out / folder).iterdir():
+            assert path.read_bytes() == (tmp_path / folder / path.name).read_bytes(), path.name
+
+
+def test_appendix_d_draws_the_crossing_that_the_theory_proves() -> None:
+    example = appendix_d.compute()
+    (root,) = crossings([1.1, 0.6, 0.3], [1.0, 0.4, 0.4]).roots
+    assert example.crossing == root == pytest.approx(10 * math.log((1 + math.sqrt(5)) / 2), abs=1e-9)
+    panels = appendix_d.draw(example).axes
+    for axes in panels:
+        upright = [
+            line.get_xdata()[0] for line in axes.lines if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2
+        ]
+        assert root in upright and 1.73 in upright
+    curve = panels[0].lines[0]
+    assert np.array_equal(curve.get_ydata(), max_probability([1.1, 0.6, 0.3], np.asarray(curve.get_xdata())))
+
+
+def test_appendix_d_says_which_printed_numbers_are_wrong(out: Path) -> None:
+    rows = {row["quantity"]: row for row in _csv(out / "tables" / "appendix_d.csv")}
+    assert {name for name, row in rows.items() if row["agrees to the digits printed"] == "False"} == {
+        "P^a(2)",
+        "P^b(2)",
+        "crossing r",
+    }
+    assert float(rows["P^a(2)"]["here: computed"]) == pytest.approx(0.6370, abs=5e-5)
+    assert rows["P^a(2)"]["paper: printed"] == "0.835"
+
+
+def test_commit_order_shows_the_traces(runs: Path, out: Path) -> None:
+    orders = fig1_commit_order.compute(runs)
+    assert orders.drawn == 5 and list(orders.traces) == [5, 2]
+    for axes, name in zip(fig1_commit_order.draw(orders).axes, fig1_commit_order.STRATEGIES, strict=True):
+        trace = orders.traces[5][name]
+        assert f"GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps" in axes.get_title(loc="left")
+        lines = {line.get_label(): line for line in axes.lines}
+        text, filler = lines["token of the text"], lines["end-of-text filler"]
+        assert np.array_equal([*text.get_ydata(), *filler.get_ydata()], trace.commit_step)
+        assert np.array_equal(filler.get_xdata(), [LENGTH - 2, LENGTH - 1])
+        assert filler.get_markerfacecolor() == "none" != text.get_markerfacecolor()
+    rows = _csv(out / "tables" / "fig1_commit_order.csv")
+    for index, traces in orders.traces.items():
+        for name, trace in traces.items():
+            (row,) = [row for row in rows if row["prompt"] == str(index) and row["strategy"] == name]
+            assert (float(row["GOD, tokens"]), float(row["GOD, steps"])) == (trace.god_tokens, trace.god_steps)
+            assert row["tokens of text"] == str(LENGTH - 2)
+
+
+def test_without_an_end_of_text_nothing_is_filler(runs: Path, tmp_path: Path) -> None:
+    results = json.loads((runs / "commit-order" / "results.json").read_text())
+    results["settings"]["model"] = str(tmp_path / "plain")
+    write_json(tmp_path / "plain" / "config.json", {})
+    for row in results["rows"]:
+        source = runs / "commit-order" / row["trace"]
+        (tmp_path / "commit-order").mkdir(exist_ok=True)
+        (tmp_path / "commit-order" / row["trace"]).write_bytes(source.read_bytes())
+    write_json(tmp_path / "commit-order" / "results.json", results)
+    orders = fig1_commit_order.compute(tmp_path)
+    assert {count for row in orders.written.values() for count in row.values()} == {LENGTH}
+
+
+def test_table_8_holds_the_printed_and_the_measured_numbers(runs: Path, out: Path) -> None:
+    results = json.loads((runs / "temperature" / "results.json").read_text())
+    ours = {row["scale"]: row for row in results["summary"] if row["method"] == "temperature"}
+    printed = {row["scale"]: row for row in published("table8_temperature")["rows"]}
+    rows = {float(row["scale"]): row for row in _csv(out / "tables" / "table8_temperature.csv")}
+    assert rows.keys() == printed.keys() | ours.keys()
+    for scale, row in rows.items():
+        assert float(row["paper: perplexity"]) == printed[scale]["perplexity"]
+        assert float(row["paper: GOD"]) == printed[scale]["god"]
+        for field, column in (("perplexity", "perplexity"), ("coherent", "coherent"), ("god_steps", "GOD, steps")):
+            cell = row[f"here: {column}"]
+            assert float(cell) == ours[scale][field] if scale in ours else cell == ""
+    methods = _csv(out / "tables" / "table8_methods.csv")
+    assert {row["method"] for row in methods} == {"default", "temperature", "rws", "constant", "shuffled"}
+    for row in methods:
+        (source,) = [r for r in results["summary"] if (r["method"], r["scale"]) == (row["method"], float(row["scale"]))]
+        assert float(row["perplexity"]) == source["perplexity"]
+
+
+def test_table_8_draws_intervals_of_every_method(runs: Path) -> None:
+    data = table8_temperature.compute(runs)
+    panel = table8_temperature.draw(data).axes[0]
+    drawn = {container.get_label(): container for container in panel.containers}
+    for method in table8_temperature.DRAWN:
+        line, _, (bars,) = drawn[LINES[method].label].lines
+        assert line.get_ydata().tolist() == [row["perplexity"] for row in data.of(method)]
+        ends = np.array([segment[:, 1] for segment in bars.get_segments()])
+        assert ends == pytest.approx(
+            np.array([[row["perplexity_low"], row["perplexity_high"]] for row in data.of(method)])
+        )
+    assert panel.get_xscale() == "log"
+
+
+def test_a_conclusion_follows_from_the_intervals() -> None:
+    def line(*ends: tuple[float, float]) -> str:
+        rows = [
+            {"control": "constant", "metric": "coherent", "scale": s, "difference": (a + b) / 2, "low": a, "high": b}
+            for s, (a, b) in enumerate(ends, 1)
+        ]
+        (text,) = contrast_lines(rows)
+        return text.removeprefix("RWS minus a constant factor of equal mean, share coherent: ")
+
+    assert line((-0.1, 0.3)).startswith("no 95 % interval of 1 excludes zero; no difference is shown")
+    assert line((0.1, 0.3)).startswith("1 of 1 95 % intervals exclude zero, RWS higher (s_R = 1: +0.2 [+0.1, +0.3])")
+    assert "RWS lower" in line((-0.3, -0.1), (-0.1, 0.1))
+    assert "higher at some scales and lower at others" in line((-0.3, -0.1), (0.1, 0.3))
+    assert line((0.0, 0.0), (0.0, 0.0)) == "every difference is exactly zero (2 scales)."
+
+
+@pytest.mark.parametrize(
+    ("rws", "temperature", "words"),
+    [(2.0, 3.0, "every temperature is worse"), (3.0, 2.0, "every RWS is worse"), (2.0, 2.0, "ranges overlap")],
+)
+def test_the_ranges_are_compared_as_they_lie(rws: float, temperature: float, words: str) -> None:
+    rows = [{"method": "rws", "perplexity": rws}, {"method": "temperature", "perplexity": temperature}]
+    assert words in (range_line(rows) or "")
+    assert range_line(rows[:1]) is None
+
+
+def test_the_page_stands_alone(out: Path) -> None:
+    page = _Page(out / "index.html")
+    images = [attributes for tag, attributes in page.elements if tag == "img"]
+    assert len(images) == len(NAMES)
+    assert all(len(image["alt"] or "") > 40 for image in images)
+    ids = {attributes.get("id") for _, attributes in page.elements}
+    links = [link for _, attributes in page.elements if (link := attributes.get("src") or attributes.get("href"))]
+    for link in links:
+        assert link[1:] in ids if link.startswith("#") else (out / link).exists(), link
+    for name in ("commit-order/rws-5.safetensors", "temperature/results.json"):
+        assert f"runs/{name}" in links
+    text = (out / "index.html").read_text(encoding="utf-8")
+    assert not re.search(r"https?:|//[a-z]|@import|url\(", text)
+    assert str(out) not in text and "prefers-color-scheme: dark" in text and 'name="viewport"' in text
+
+
+def test_the_page_shows_every_table_and_the_conclusions(out: Path) -> None:
+    text = (out / "index.html").read_text(encoding="utf-8")
+    for record in (json.loads((out / "figures" / f"{name}.json").read_text()) for name in NAMES):
+        assert record["conclusions"]
+        for sheet in record["sheets"]:
+            assert f'href="tables/{sheet["stem"]}.csv"' in text
+    assert "1 of 3 95 % intervals exclude zero, RWS higher (s_R = 0.01: +0.2 [+0.05, +0.3])" in text
+    assert "prompt &lt;5&gt;" in text and "<5>" not in text
+    assert "12 s of decoding" in text
+
+
+def test_runs_elsewhere_are_copied_beside_the_page(runs: Path, tmp_path: Path) -> None:
+    assert main(["fig1_commit_order", "--runs", str(runs), "--out", str(tmp_path)]) == 0
+    copy = tmp_path / "traces" / "commit-order" / "rws-5.safetensors"
+    assert copy.read_bytes() == (runs / "commit-order" / "rws-5.safetensors").read_bytes()
+    page = _Page(tmp_path / "index.html")
+    links = [link for _, attributes in page.elements if (link := attributes.get("src") or attributes.get("href"))]
+    assert "traces/commit-order/rws-5.safetensors" in links
+    assert all((tmp_path / link).exists() for link in links if not link.startswith("#"))
+
+
+def test_json_lists_what_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["appendix_d", "--out", str(tmp_path), "--runs", str(tmp_path / "none"), "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["written"]
+    assert sorted(listed) == sorted(
+        path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()
+    )
+
+
+def test_a_later_call_keeps_the_others_on_the_page(runs: Path, tmp_path: Path) -> None:
+    for name in ("table8_temperature", "appendix_d"):
+        assert main([name, "--runs", str(runs), "--out", str(tmp_path)]) == 0
+    ids = [attributes.get("id") for tag, attributes in _Page(tmp_path / "index.html").elements if tag == "section"]
+    assert [name for name in ids if name in NAMES] == ["appendix_d", "table8_temperature"]
+
+
+@pytest.mark.parametrize(
+    ("name", "experiment"), [("fig1_commit_order", "commit-order"), ("table8_temperature", "temperature")]
+)
+def test_missing_runs_say_what_makes_them(
+    name: str, experiment: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([name, "--runs", str(tmp_path / "none"), "--out", str(tmp_path / "out")]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.count("\n") == 1
+    assert f"python -m rws_decode experiment {experiment} --out {tmp_path / 'none'}" in captured.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_trace_is_a_missing_run(runs: Path, tmp_path: Path) -> None:
+    write_json(
+        tmp_path / "commit-order" / "results.json", json.loads((runs / "commit-order" / "results.json").read_text())
+    )
+    with pytest.raises(MissingRun, match=r"left-to-right-5\.safetensors is missing"):
+        fig1_commit_order.compute(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"settings": {}}'])
+def test_results_that_are_none_are_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "temperature").mkdir()
+    (tmp_path / "temperature" / "results.json").write_text(text)
+    assert main(["table8_temperature", "--runs", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert "results.json" in capsys.readouterr().err
+
+
+def test_an_unknown_name_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fig99", "--out", str(tmp_path / "out")]) == 2
+    assert "NAME is 'fig99'" in capsys.readouterr().err
+    (tmp_path / "file").write_text("")
+    assert main(["appendix_d", "--out", str(tmp_path / "file")]) == 2
+
+
+def test_strategies_look_different_in_grey() -> None:
+    for names in (table8_temperature.DRAWN, ("a", "b")):
+        looks = [LINES[name] for name in names]
+        for field in ("color", "marker", "dash"):
+            assert len({str(getattr(look, field)) for look in looks}) == len(looks)
+
+
+def test_published_numbers_say_where_they_are_printed() -> None:
+    assert all(published(name)["where"] for name in PUBLISHED)
+    with pytest.raises(ValueError, match="'table9'"):
+        published("table9")
+
+
+def test_provenance_names_no_machine() -> None:
+    import platform
+
+    facts = provenance()
+    assert facts["numpy"] == np.__version__
+    assert not any(platform.node() and platform.node() in value for value in facts.values())
+    assert not any(str(Path.home()) in value or str(Path.cwd()) in value for value in facts.values())
+
+
+def test_an_exhibit_is_whole() -> None:
+    made = appendix_d.exhibit(Path("nowhere"))
+    assert isinstance(made, Exhibit) and isinstance(made.pictures[0], Picture)
+    assert "4.81" in made.pictures[0].caption and "1.73" in made.pictures[0].caption
