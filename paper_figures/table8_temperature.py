@@ -43,6 +43,7 @@ _FIELDS = {
 }
 # The columns of Table 8 and what it could not have; the rest is for the comparison with RWS.
 _TABLE8 = tuple(_FIELDS)[:6]
+_COMPARED = ("coherent", "perplexity", "judge", "god_steps", "keywords_included")
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ def _methods(data: Temperatures) -> Sheet:
 
 def _differences(data: Temperatures) -> Sheet:
     lines: dict[tuple[str, float], dict[str, str | None]] = {}
-    metrics = [metric for metric in _FIELDS if any(row["metric"] == metric for row in data.controls)]
+    metrics = [metric for metric in _COMPARED if any(row["metric"] == metric for row in data.controls)]
     for row in data.controls:
         control, scale = row["control"], row["scale"]
         start = {"RWS minus": _NAMES.get(control, control), "scale": f"{scale:g}"}
@@ -192,7 +193,8 @@ def _differences(data: Temperatures) -> Sheet:
             line[_FIELDS[row["metric"]]] = difference_text(row) + (" *" if excludes_zero(row) else "")
     caption = (
         "RWS minus each control on the same prompts: mean difference with its 95 % bootstrap interval; * where the "
-        "interval excludes zero. Without any difference, one interval in twenty would."
+        "interval excludes zero. Without any difference, one interval in twenty would. The CSV has "
+        "further metrics."
     )
     return Sheet("table8_differences", data.controls, list(lines.values()), caption)
 
