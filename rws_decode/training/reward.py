@@ -54,7 +54,8 @@ class RewardRecipe:
 
 def build_reward(mini: ModernBertForMaskedLM, seed: int) -> ModernBertForSequenceClassification:
     """Build a scalar classifier on a copy of `mini`'s trunk, its head drawn from the seed."""
-    config = type(mini.config)(**{**mini.config.to_dict(), "num_labels": 1, "classifier_pooling": "mean"})
+    shape = {key: value for key, value in mini.config.to_dict().items() if key not in ("id2label", "label2id")}
+    config = type(mini.config)(**shape | {"num_labels": 1, "classifier_pooling": "mean"})
     state = torch.random.get_rng_state()
     torch.random.set_rng_state(torch.Generator().manual_seed(seed).get_state())
     model = ModernBertForSequenceClassification(config)
