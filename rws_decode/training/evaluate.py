@@ -65,6 +65,8 @@ def coherence_by_kind(predictor: HFMaskPredictor, count: int, split: str = "test
         out[label] = sum(j.coherent for j in judged) / count
         if label == "keywords short":
             kinds = sorted({v.kind for j in judged for v in j.violations})
+            slow = decode_tasks(predictor, held_out(split, count, kind, band), per_step=1)
+            out[f"{label}, one token per step"] = sum(j.coherent for j in slow) / count
             out |= {
                 f"violation {k}": sum(any(v.kind == k for v in j.violations) for j in judged) / count for k in kinds
             }

@@ -124,8 +124,8 @@ def _export_mini(runs: Path, models: Path) -> None:
         numbers | _made(metadata),
         _command("mini"),
         [
-            "Coherence: 128 held-out prompts a kind, confidence decoding, two tokens per step, blocks of 32 at most,"
-            " judged by `rws_decode.stories.judge`.",
+            "Coherence: 128 held-out prompts a kind, confidence decoding, two tokens per step unless said otherwise,"
+            " blocks of 32 at most, judged by `rws_decode.stories.judge`.",
             "The log of the run (`training.json`) has loss, NELBO and coherence against seconds of training.",
             "It knows its language and nothing else.",
         ],
