@@ -29,7 +29,14 @@ from rws_decode.training.reward import bradley_terry, build_reward, graded_answe
 from rws_decode.training.tokenizer import story_tokenizer
 
 TINY = MiniRecipe(
-    schedule=((0, 0.0), (4, 1.0)), curriculum=(1, 2), batch=4, hidden=32, layers=2, heads=2, intermediate=32
+    schedule=((0, 0.0), (4, 1.0)),
+    curriculum=(1, 2),
+    decoding=((3, 4),),
+    batch=4,
+    hidden=32,
+    layers=2,
+    heads=2,
+    intermediate=32,
 )
 
 
@@ -49,6 +56,13 @@ def test_an_interrupted_run_ends_in_the_same_weights(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (tmp_path / "parts" / "log.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == [1, 2, 3, 4]
     assert all(0 <= row["coherence"] <= 1 and row["nelbo"] > 0 for row in rows)
+    # A mean is over the steps since the run was resumed or last logged, whatever `every` is.
+    ends = [json.loads(line) for line in (tmp_path / "whole" / "log.jsonl").read_text().splitlines()]
+    assert ends[1]["loss"] == pytest.approx((rows[2]["loss"] + rows[3]["loss"]) / 2, abs=1e-4)
+    train_mini(Run(tmp_path / "resumed", every=1, stop_after=3), TINY)
+    train_mini(Run(tmp_path / "resumed", every=100), TINY)
+    last = json.loads((tmp_path / "resumed" / "log.jsonl").read_text().splitlines()[-1])
+    assert last["loss"] == pytest.approx(rows[3]["loss"], abs=1e-4)
     assert not list(tmp_path.rglob("*.tmp"))
 
 

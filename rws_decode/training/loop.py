@@ -121,6 +121,7 @@ def fit(
         first, spent = int(metadata["step"]), float(metadata["seconds"])
     start = time.monotonic() - spent
     sums: dict[str, float] = {}
+    summed = 0
     last = min(steps, run.stop_after or steps)
     bar = tqdm(range(first, last), initial=first, total=steps, file=sys.stderr, mininterval=10, unit="step")
     model.train()
@@ -137,6 +138,7 @@ def fit(
             optimizer.zero_grad(set_to_none=True)
         for key, number in {"loss": value.item(), **numbers}.items():
             sums[key] = sums.get(key, 0.0) + number
+        summed += 1
         done = step + 1
 
         def save(path: Path, done: int = done) -> None:
@@ -146,13 +148,12 @@ def fit(
         if done in run.keep:
             save(run.directory / f"step-{done}.safetensors")
         if done % run.every == 0 or done == last:
-            count = (done - 1) % run.every + 1
-            row = {"step": done, "seconds": time.monotonic() - start, **{k: v / count for k, v in sums.items()}}
+            row = {"step": done, "seconds": time.monotonic() - start, **{k: v / summed for k, v in sums.items()}}
             if evaluate is not None:
                 model.eval()
                 row |= evaluate()
                 model.train()
-            sums = {}
+            sums, summed = {}, 0
             with log.open("a") as handle:
                 handle.write(json.dumps({k: round(v, 5) for k, v in row.items()}) + "\n")
             bar.set_postfix_str(f"loss {row['loss']:.3f}")
