@@ -50,11 +50,8 @@ class MiniRecipe:
     intermediate: int = 384
     lr: float = 3e-3
     curriculum: tuple[int, int] = (780, 1560)
-    decoding: tuple[tuple[int, int], ...] = ((3000, 4200), (4500, 5000))
-    schedule: Schedule = (
-        *((0, 0.0), (100, 1.0), (1560, 1.0), (1800, 0.769), (3000, 0.308), (3800, 0.3), (4500, 0.0)),
-        *((4540, 0.35), (5150, 0.0)),
-    )
+    decoding: tuple[int, int] = (3000, 4200)
+    schedule: Schedule = ((0, 0.0), (100, 1.0), (1560, 1.0), (1800, 0.769), (3000, 0.308), (3800, 0.3), (4500, 0.0))
     mimetic: float = 0.5
 
 
@@ -114,7 +111,7 @@ def train_mini(run: Run, recipe: MiniRecipe) -> ModernBertForMaskedLM:
         draws = np.random.default_rng([recipe.seed, step])
         rate, weighted = mask_rates(step, recipe.curriculum, recipe.batch, draws)
         generator = torch.Generator().manual_seed(step)
-        if any(first <= step < last for first, last in recipe.decoding):
+        if recipe.decoding[0] <= step < recipe.decoding[1]:
             masked = decoding_masks(ids, canvas, tokenizer.eos_token_id, 32, draws)
             value, accuracy = decoding_loss(
                 model, ids, canvas, attend, masked, rate, tokenizer.mask_token_id, generator
