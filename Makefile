@@ -24,7 +24,7 @@ test: $(READY)
 
 # New Hypothesis inputs, many of them.
 explore: $(READY)
-	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests
+	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -n $(WORKERS) tests
 
 # Execute the notebooks and keep their outputs.
 notebooks: $(READY)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from tqdm import tqdm
@@ -111,8 +112,6 @@ def fit(
     optimizers = _optimizers(model, lr)
     first, spent = 0, 0.0
     if checkpoint.exists():
-        from safetensors import safe_open
-
         with safe_open(checkpoint, "pt") as handle:
             metadata = handle.metadata()
         if json.loads(metadata["recipe"]) != json.loads(json.dumps(recipe)):

@@ -8,6 +8,7 @@ RWS scores. The two differ in seed and in the half of the data they see, so that
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from itertools import combinations, cycle
 from pathlib import Path
@@ -71,8 +72,6 @@ def completions(
 
     Decoded with scales 0.5, 1, 4 and 16 in turn. Kept in `path`, so that a second call only reads.
     """
-    import json
-
     if path.exists():
         return [(prompt, list(texts)) for prompt, texts in json.loads(path.read_text(encoding="utf-8"))]
     predictor = HFMaskPredictor(mini, tokenizer, name="mini")

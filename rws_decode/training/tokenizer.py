@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from rws_decode.stories.grammar import TEMPLATES
@@ -32,13 +32,11 @@ def story_tokenizer() -> PreTrainedTokenizerFast:
     core.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(Regex("[.,:?]"), "isolated")]
     )
-    core.decoder = decoders.Fuse()
     core.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B [EOS]",
         special_tokens=[(token, vocabulary.index(token)) for token in ("[CLS]", "[SEP]", "[EOS]")],
     )
-    core.decoder = None
     return PreTrainedTokenizerFast(
         tokenizer_object=core,
         pad_token="[PAD]",
