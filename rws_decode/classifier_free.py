@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.predictors.base import MaskPredictor, logits_at
 
 __all__ = ["check_cfg", "guided_logits"]
 
@@ -19,30 +19,31 @@ def check_cfg(cfg: float) -> None:
 
 
 def guided_logits(
-    predictor: MaskPredictor, canvas: Tensor, attention_mask: Tensor | None, prompt: Tensor, cfg: float
+    predictor: MaskPredictor,
+    canvas: Tensor,
+    attention_mask: Tensor | None,
+    prompt: Tensor,
+    row: Tensor,
+    column: Tensor,
+    cfg: float,
 ) -> Tensor:
-    """Return un + (s + 1) (cond - un), logits [B, L, V]: `cond` of the canvas, `un` of that with its prompt masked.
+    """Return un + (s + 1) (cond - un) at N places: `cond` of the canvas, `un` of that with its prompt masked; [N, V].
 
     Unsupervised classifier-free guidance as in LLaDA (Nie et al. 2025), both in one forward of 2 B rows; s = cfg = 0
     is `cond` itself, by one forward of B rows. canvas: int64 [B, L]; attention_mask: bool [B, L] or None, the same for
-    both; prompt: bool [B, L], its columns. ValueError where the predictor's logits are not [B, L, V].
+    both; prompt: bool [B, L], its columns; row and column: int64 [N], the places. ValueError where the predictor's
+    logits have another shape.
 
     >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(3)[canvas], mask_id=0)
-    >>> guided_logits(predictor, torch.tensor([[2, 0]]), None, torch.tensor([[True, False]]), 1.0).tolist()
-    [[[-1.0, 0.0, 2.0], [1.0, 0.0, 0.0]]]
+    >>> place, canvas = torch.tensor([0]), torch.tensor([[2, 0]])
+    >>> guided_logits(predictor, canvas, None, torch.tensor([[True, False]]), place, place, 1.0).tolist()
+    [[-1.0, 0.0, 2.0]]
     """
     if cfg == 0:
-        return _checked(predictor, canvas, attention_mask)
+        return logits_at(predictor, canvas, attention_mask, row, column)
     both = torch.cat([canvas, canvas.masked_fill(prompt, predictor.mask_id)])
     mask = None if attention_mask is None else torch.cat([attention_mask, attention_mask])
-    conditional, unconditional = _checked(predictor, both, mask).chunk(2)
+    rows = torch.cat([row, row + len(canvas)])
+    conditional, unconditional = logits_at(predictor, both, mask, rows, torch.cat([column, column])).chunk(2)
     return unconditional + (cfg + 1) * (conditional - unconditional)
-
-
-def _checked(predictor: MaskPredictor, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
-    logits = predictor.logits(canvas, attention_mask)
-    if logits.ndim != 3 or logits.shape[:2] != canvas.shape:
-        shapes = f"{tuple(logits.shape)} for a canvas {tuple(canvas.shape)}"
-        raise ValueError(f"predictor {predictor.name} returned logits of shape {shapes}: [B, L, V] is needed")
-    return logits

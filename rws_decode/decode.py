@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from rws_decode.canvas import Padding, encode_prompts, forbidden_tokens, lay_out
-from rws_decode.classifier_free import check_cfg, guided_logits
+from rws_decode.canvas import Canvas, Padding, encode_prompts, lay_out
+from rws_decode.classifier_free import check_cfg
+from rws_decode.completion import masked_logits
 from rws_decode.end_of_text import EndOfText, end_tokens
 from rws_decode.guidance import FactorStrategy, OrderStrategy, Strategy, asks_reward, describe
 from rws_decode.orders import MaskedPositions
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.ranker import Ranker
 from rws_decode.ranking import Precision, Ranking, check_ranking
+from rws_decode.record import Record
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rounding import logit_error
 from rws_decode.sampling import TokenSampler
@@ -132,31 +133,28 @@ def decode(
     ending = end_tokens(predictor, end_of_text, end_ids)
     sampler = TokenSampler(sampling_temperature, seed, len(encoded))
     scorer = scorer_for(predictor, strategy, reward, encoded)
-    forbidden, suppressed = forbidden_tokens(predictor), ending if end_of_text == "suppress" else []
-    record, logits_dtype = _Record(len(encoded), length, steps), torch.float32
+    suppressed = ending if end_of_text == "suppress" else []
+    record, logits_dtype = Record(len(encoded), length, steps), torch.float32
 
     with torch.inference_mode():
-        canvas, attention_mask, answer, prompt_columns = lay_out(
-            predictor, [prompt.ids for prompt in encoded], length, padding
-        )
+        canvas, *rest = lay_out(predictor, [prompt.ids for prompt in encoded], length, padding)
+        answer = rest[1]
         ranker = Ranker(strategy, ranking, precision, end_of_text, ending, answer, canvas.shape[1])
         line = torch.arange(len(encoded), device=canvas.device)[:, None]  # [B, 1]
         masked = torch.ones_like(answer, dtype=torch.bool)  # [B, n]
         for step, planned in enumerate(plan):
             before = canvas[line, answer]  # [B, n]
-            row, position = masked.nonzero(as_tuple=True)  # [N], N masked positions in the batch
-            logits = guided_logits(predictor, canvas, attention_mask, prompt_columns, cfg)[row, answer[row, position]]
-            logits[:, suppressed] = float("-inf")  # [N, V]
+            row, position, logits, published = masked_logits(  # [N], N masked positions in the batch; [N, V]
+                predictor, Canvas(canvas, *rest), masked, cfg=cfg, suppressed=suppressed, published=ranking == "topk"
+            )
             logits_dtype = logits.dtype
-            published = logits.clone() if ranking == "topk" else logits
-            logits[:, forbidden[forbidden < logits.shape[-1]]] = float("-inf")
             token, lead = sampler.draw(logits, row)
             if not bool(logits.gather(1, token[:, None]).isfinite().all()):
                 raise ValueError(f"predictor {predictor.name} gives no finite largest logit at step {step}")
             candidate = before.index_put((row, position), token)
 
             asked = scorer is not None and asks_reward(strategy, step)
-            raw, normalised = scorer.score(candidate.tolist()) if scorer is not None and asked else (None, None)
+            raw, normalised = scorer.score(range(len(encoded)), candidate.tolist()) if scorer is not None and asked else (None, None)
             block_mask = torch.zeros_like(masked)
             block_mask[:, planned.start : planned.stop] = True
             here = block_mask[row, position]
@@ -212,29 +210,3 @@ def decode(
         ),
         forwards=steps,
     )
-
-
-class _Record:
-    """The per-step arrays of all traces of a batch."""
-
-    def __init__(self, rows: int, length: int, steps: int) -> None:
-        grid, column = (rows, steps, length), (rows, steps)
-        whole, real, flag = np.int64, np.float64, np.bool_
-        self.arrays: dict[str, NDArray[Any]] = {
-            **{name: np.zeros(grid, whole) for name in ("canvas", "candidate")},
-            **{name: np.zeros(grid, real) for name in ("value",)},
-            **{name: np.zeros(grid, flag) for name in ("eligible", "chosen")},
-            **{name: np.zeros(column, whole) for name in ("ties", "saturated", "near_ties", "near_tokens")},
-            **{name: np.zeros(column, real) for name in ("factor", "reward_raw", "reward_normalised")},
-            **{name: np.zeros(column, flag) for name in ("reward_asked", "inexact")},
-        }
-
-    def add(self, step: int, **values: Any) -> None:
-        for name, value in values.items():
-            self.arrays[name][:, step] = value.cpu().numpy() if isinstance(value, Tensor) else value
-
-    def row(self, index: int) -> dict[str, Any]:
-        arrays: dict[str, Any] = {name: array[index].copy() for name, array in self.arrays.items()}
-        commit_step = arrays["chosen"].argmax(axis=0)
-        tokens = arrays["candidate"][commit_step, np.arange(len(commit_step))]
-        return arrays | {"tokens": tokens, "commit_step": commit_step.astype(np.int64)}

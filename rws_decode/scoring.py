@@ -26,18 +26,19 @@ class Scorer:
         self.model = model
         self.prompts = list(prompts)
         self.known: list[dict[str, float]] = [{} for _ in prompts]
-        self.asked = 0
+        self.asked = [0 for _ in prompts]
 
-    def score(self, answers: list[list[int]]) -> tuple[Floats, Floats]:
-        """Return raw and normalised rewards, [B] each; what is new is scored in one batch."""
-        self.asked += 1
+    def score(self, rows: Sequence[int], answers: Sequence[list[int]]) -> tuple[Floats, Floats]:
+        """Return raw and normalised rewards of the answers of some rows, [len(rows)] each, new texts in one batch."""
         texts = [self.predictor.decode_answer(ids) or "" for ids in answers]
-        new = [index for index, text in enumerate(texts) if text not in self.known[index]]
+        new = [(row, text) for row, text in zip(rows, texts, strict=True) if text not in self.known[row]]
         if new:
-            scores = score_checked(self.model, [self.prompts[index] for index in new], [texts[index] for index in new])
-            for index, score in zip(new, scores, strict=True):
-                self.known[index][texts[index]] = score
-        raw = np.array([known[text] for known, text in zip(self.known, texts, strict=True)])
+            scores = score_checked(self.model, [self.prompts[row] for row, _ in new], [text for _, text in new])
+            for (row, text), score in zip(new, scores, strict=True):
+                self.known[row][text] = score
+        for row in rows:
+            self.asked[row] += 1
+        raw = np.array([self.known[row][text] for row, text in zip(rows, texts, strict=True)])
         return raw, np.asarray(normalise(raw, self.model.mean, self.model.std))
 
     def calls(self, row: int) -> int:
@@ -46,7 +47,7 @@ class Scorer:
 
     def saved(self, row: int) -> int:
         """Return the number of scores reused for a row."""
-        return self.asked - len(self.known[row])
+        return self.asked[row] - len(self.known[row])
 
 
 def scorer_for(

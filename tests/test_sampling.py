@@ -119,11 +119,12 @@ def test_guidance_is_the_published_combination_with_the_prompt_masked() -> None:
 
     predictor = CallablePredictor(logits, mask_id=MASK)
     canvas, prompt = torch.tensor([[7, 9, MASK, 8]]), torch.tensor([[True, True, False, False]])
-    found = guided_logits(predictor, canvas, None, prompt, 1.5)
+    places = torch.tensor([0, 0]), torch.tensor([2, 3])
+    found = guided_logits(predictor, canvas, None, prompt, *places, 1.5)
     assert [batch.tolist() for batch in seen] == [[[7, 9, MASK, 8], [MASK, MASK, MASK, 8]]]
     conditional, blind = logits(canvas), logits(torch.tensor([[MASK, MASK, MASK, 8]]))
-    assert torch.equal(found, blind + 2.5 * (conditional - blind))
-    assert torch.equal(guided_logits(predictor, canvas, None, prompt, 0.0), conditional)
+    assert torch.equal(found, (blind + 2.5 * (conditional - blind))[places])
+    assert torch.equal(guided_logits(predictor, canvas, None, prompt, *places, 0.0), conditional[places])
     assert len(seen[-1]) == 1
 
 

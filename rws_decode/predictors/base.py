@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-__all__ = ["CallablePredictor", "MaskPredictor"]
+__all__ = ["CallablePredictor", "MaskPredictor", "logits_at"]
 
 
 @runtime_checkable
@@ -19,6 +19,10 @@ class MaskPredictor(Protocol):
     also `end_id`, None if there is none; `end_id`: ends the answer's text, None if there is none; `forbidden_ids`:
     further tokens that are never committed; `vocab_size`: token ids are below it, None if unknown; `max_length`:
     longest canvas, None if any.
+
+    A predictor may have a method `logits_at(canvas, attention_mask, row, column) -> [N, V]` too, the logits of N places
+    alone, int64 [N] each, in a tensor that may be written to: the decoder asks for no others, and a vocabulary is much
+    to compute for every column.
     """
 
     @property
@@ -127,6 +131,34 @@ class CallablePredictor:
     def decode_answer(self, ids: Sequence[int]) -> str | None:
         """Return the text before the first end_id, None without `decode`."""
         return None if self._decode is None else self._decode(before_end(ids, self.end_id))
+
+
+def logits_at(
+    predictor: MaskPredictor, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor
+) -> Tensor:
+    """Return the logits of N places of a canvas, [N, V], by the predictor's own `logits_at` where it has one.
+
+    canvas: int64 [B, L]; attention_mask: bool [B, L] or None; row and column: int64 [N]. ValueError for logits of
+    another shape than [B, L, V], or [N, V].
+
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(3)[canvas], mask_id=0)
+    >>> logits_at(predictor, torch.tensor([[2, 0]]), None, torch.tensor([0]), torch.tensor([1])).tolist()
+    [[1.0, 0.0, 0.0]]
+    """
+    own = getattr(predictor, "logits_at", None)
+    if own is not None:
+        logits = own(canvas, attention_mask, row, column)
+        if logits.ndim != 2 or len(logits) != len(row):
+            raise ValueError(
+                f"predictor {predictor.name} returned logits of shape {tuple(logits.shape)} for {len(row)} places: "
+                "[N, V] is needed"
+            )
+        return logits
+    logits = predictor.logits(canvas, attention_mask)
+    if logits.ndim != 3 or logits.shape[:2] != canvas.shape:
+        shapes = f"{tuple(logits.shape)} for a canvas {tuple(canvas.shape)}"
+        raise ValueError(f"predictor {predictor.name} returned logits of shape {shapes}: [B, L, V] is needed")
+    return logits[row, column]
 
 
 def before_end(ids: Sequence[int], end_id: int | None) -> list[int]:

@@ -65,6 +65,34 @@ class HFMaskPredictor:
 
         ValueError for padding on the left where the model cannot be told of positions.
         """
+        return self._forward(canvas, attention_mask)
+
+    def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
+        """Return the logits [N, V] of N places: the language-model head is applied to no others.
+
+        The last layer of the head, the model's output embeddings, is given these places alone, by a hook; where a model
+        has no such layer, or does not end with it, all logits are computed.
+        """
+        head = self.model.get_output_embeddings()
+        seen: list[Tensor] = []
+
+        def only_these(module: Any, given: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
+            hidden = given[0]
+            if hidden.shape[:2] != canvas.shape or seen:
+                return None
+            seen.append(hidden)
+            return (hidden[row, column][None],)
+
+        if head is None:
+            return self._forward(canvas, attention_mask)[row, column]
+        hook = head.register_forward_pre_hook(only_these)
+        try:
+            logits = self._forward(canvas, attention_mask)
+        finally:
+            hook.remove()
+        return logits[0] if seen else logits[row, column]
+
+    def _forward(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
         options: dict[str, Tensor] = {}
         if attention_mask is not None and not bool(attention_mask[:, 0].all()) and not self._counts_positions():
             options["position_ids"] = (attention_mask.long().cumsum(dim=1) - 1).clamp(min=0)
