@@ -73,7 +73,8 @@ class HFMaskPredictor:
         The last layer of the head, the model's output embeddings, is given these places alone, by a hook; where a model
         has no such layer, or does not end with it, all logits are computed.
         """
-        head = self.model.get_output_embeddings()
+        find = getattr(self.model, "get_output_embeddings", None)
+        head = None if find is None else find()
         seen: list[Tensor] = []
 
         def only_these(module: Any, given: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
