@@ -83,9 +83,7 @@ class View(NamedTuple):
         ]
 
 
-def widest(
-    states: dict[Answer, list[Span]], most: int
-) -> tuple[dict[Answer, list[Span]], list[Span]]:
+def widest(states: dict[Answer, list[Span]], most: int) -> tuple[dict[Answer, list[Span]], list[Span]]:
     """Keep at most so many states, those of the largest total width in log scale; return also the spans left out."""
     if len(states) <= most:
         return states, []

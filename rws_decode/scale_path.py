@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from rws_decode._scale_states import Forwards, Left, Span, widest
@@ -126,14 +126,6 @@ class ScalePath:
         return next((piece for piece in self.pieces if piece.lower <= scale <= piece.upper), None)
 
 
-@dataclass
-class _Tally:
-    """What the levels add up to, and the spans that are finished."""
-
-    states: int = 0
-    left: list[Left] = field(default_factory=list)
-
-
 def scale_path(
     predictor: MaskPredictor,
     prompt: str | Sequence[int],
@@ -185,7 +177,7 @@ def scale_path(
 
     >>> import torch
     >>> from rws_decode.predictors import CallablePredictor
-    >>> table = torch.tensor([[0.0, 1.1, 0.6, 0.3], [0.0, 1.0, 0.4, 0.4]]).double()
+    >>> table = torch.tensor([[0.0, 1.1, 0.6, 0.3], [0.0, 1.0, 0.4, 0.4]], dtype=torch.float64)
     >>> predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
     >>> path = scale_path(predictor, [], 0.01, 32.0, length=2, steps=2, block=2)
     >>> [(round(piece.lower, 4), round(piece.upper, 4), piece.commit_step) for piece in path.pieces], path.certified
@@ -203,13 +195,13 @@ def scale_path(
     run = Forwards(predictor, encoded[0].ids, length, batch, cfg, end_of_text, ending, scorer, rule)
     low, high = float(c_min), float(c_max)
 
-    tally = _Tally()
+    met, left = 0, list[Left]()
     states = {(predictor.mask_id,) * length: [Span(low, high, (-1,) * length)]}
     for step, planned in enumerate(plan):
-        tally.states += len(states)
+        met += len(states)
         if budget is not None:
             states, dropped = widest(states, (budget - run.forwards) // (steps - step))
-            tally.left += [Left(span, step, None) for span in dropped]
+            left += [Left(span, step, None) for span in dropped]
         children: dict[tuple[int, ...], list[Span]] = {}
         for answer, view in run.evaluate(list(states), planned):
             for child, span in run.follow(answer, states[answer], view, step):
@@ -217,9 +209,9 @@ def scale_path(
         if progress is not None:
             progress(Level(step, len(states), sum(map(len, states.values())), run.forwards))
         states = children
-    tally.left += [Left(span, steps, answer) for answer, spans in states.items() for span in spans]
+    left += [Left(span, steps, answer) for answer, spans in states.items() for span in spans]
 
-    pieces, unexplored, breakpoints = _assemble(sorted(tally.left, key=lambda one: one.span.lower), low, high)
+    pieces, unexplored, breakpoints = _assemble(sorted(left, key=lambda one: one.span.lower), low, high)
     return ScalePath(
         over=over,
         c_min=low,
@@ -231,7 +223,7 @@ def scale_path(
         unexplored=unexplored,
         breakpoints=breakpoints,
         certified=not unexplored and all(one.proved and one.relative_width <= _WIDTH for one in breakpoints),
-        states=tally.states,
+        states=met,
         forwards=run.forwards,
         batches=run.batches,
         grid_forwards=len(pieces) * steps,
