@@ -154,6 +154,7 @@ def decode(
             candidate = before.index_put((row, position), token)
 
             asked = scorer is not None and asks_reward(strategy, step)
+            reused = [scorer.saved(row) for row in range(len(encoded))] if scorer is not None else []
             raw, normalised = scorer.score(range(len(encoded)), candidate.tolist()) if scorer is not None and asked else (None, None)
             block_mask = torch.zeros_like(masked)
             block_mask[:, planned.start : planned.stop] = True
@@ -170,8 +171,9 @@ def decode(
             unsure[row, position] = lead <= 2 * error
             record.add(step, canvas=before, candidate=candidate, **ranked._asdict())
             record.add(step, near_tokens=(unsure if asked else unsure & ranked.chosen).sum(dim=1))
-            if raw is not None and normalised is not None:
-                record.add(step, reward_raw=raw, reward_normalised=normalised, reward_asked=np.True_)
+            if scorer is not None and raw is not None and normalised is not None:
+                use = [2 if scorer.saved(row) > reused[row] else 1 for row in range(len(encoded))]
+                record.add(step, reward_raw=raw, reward_normalised=normalised, reward_use=use)
 
     settings: dict[str, Any] = {
         "length": length,

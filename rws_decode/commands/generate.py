@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -82,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of sampling, random-order, rws-random and shuffled (0)")
     parser.add_argument("--mask-id", type=int, help="mask token, for a model that does not name its own")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, ... (cpu)")
-    parser.add_argument("--trace", metavar="DIR", help="write the trace to DIR/trace.safetensors")
+    parser.add_argument("--trace", metavar="DIR", help="write the trace to DIR/trace.parquet")
     parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
 
 
@@ -126,14 +127,13 @@ def run(args: argparse.Namespace) -> int:
         end_of_text=args.end_of_text,
     )
     if args.trace is not None:
-        print(f"trace: {trace.save(Path(args.trace) / 'trace.safetensors')}", file=sys.stderr)
+        print(f"trace: {trace.save(Path(args.trace) / 'trace.parquet')}", file=sys.stderr)
     print(json.dumps(result(trace), allow_nan=False) if args.json else _summary(trace))
     return 0
 
 
 def result(trace: Trace) -> dict[str, Any]:
-    """Return what `--json` prints; `scales` are the factors, `rewards` the raw ones, None where not asked."""
-    rewards = zip(trace.reward_raw.tolist(), trace.reward_asked.tolist(), strict=True)
+    """Return what `--json` prints; `scales` are the factors, `rewards` the raw ones, None where there is none."""
     return {
         "tokens": trace.tokens.tolist(),
         "text": trace.text,
@@ -143,8 +143,8 @@ def result(trace: Trace) -> dict[str, Any]:
         "forwards": trace.forwards,
         "reward_calls": trace.reward_calls,
         "reward_calls_saved": trace.reward_calls_saved,
-        "scales": trace.factor.tolist(),
-        "rewards": [reward if asked else None for reward, asked in rewards],
+        "scales": [None if math.isnan(factor) else factor for factor in trace.factor.tolist()],
+        "rewards": [None if math.isnan(reward) else reward for reward in trace.reward_raw.tolist()],
         "ties": trace.ties.tolist(),
     }
 
