@@ -1,4 +1,4 @@
-"""States of the complete scale path: canvases evaluated in batches, and their intervals of scales cut into proved ones."""
+"""States of the complete scale path: canvases evaluated in batches, their scales cut into proved intervals."""
 
 from __future__ import annotations
 

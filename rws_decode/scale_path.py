@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
 
 from rws_decode._scale_states import Forwards, Left, Span, widest
@@ -97,9 +98,9 @@ class ScalePath:
     forwards, batches : canvases evaluated, and the batched forwards that they took.
     grid_forwards : forwards that decoding at a grid of as many scales as there are pieces would take.
     reward_calls : texts scored.
-    near_tokens : masked positions, over the states, whose candidate leads the runner-up by less than rounding may change
-        (`rounding.logit_error`), where they are committed or the completion is scored: on another device, or in batches
-        of another size, these may take another token. `certified` is about the logits that were computed.
+    near_tokens : masked positions, over the states, whose candidate leads the runner-up by no more than rounding may
+        change (`rounding.logit_error`), where they are committed or the completion is scored: on another device, or in
+        batches of another size, these may take another token. `certified` is about the logits that were computed.
     """
 
     over: Over
@@ -260,7 +261,7 @@ def _assemble(
     ends = [low]
     if left[0].span.lower > low:
         breakpoints.append(Breakpoint(low, left[0].span.lower, None))
-    for one, two in zip(left, left[1:], strict=False):
+    for one, two in pairwise(left):
         lower, upper = one.span.upper, two.span.lower
         breakpoints.append(Breakpoint(lower, upper, _parting(one, two)))
         ends.append(lower + (upper - lower) / 2)
@@ -270,7 +271,7 @@ def _assemble(
 
     answers: _Answers = []
     unexplored: list[Unexplored] = []
-    for one, begin, end in zip(left, ends, ends[1:], strict=False):
+    for one, begin, end in zip(left, ends[:-1], ends[1:], strict=True):
         if one.answer is None:
             if unexplored and unexplored[-1].upper == begin:
                 begin = unexplored.pop().lower

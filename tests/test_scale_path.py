@@ -1,4 +1,4 @@
-"""The complete scale path against decoding: every piece, every breakpoint, under budgets, ties and end-of-text rules."""
+"""The complete scale path against decoding: every piece, every breakpoint, budgets, ties and end-of-text rules."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -76,12 +77,12 @@ def check_shape(path: ScalePath) -> None:
     """Pieces and unexplored intervals cover the range in rising order, and meet inside enclosures."""
     parts = sorted([*path.pieces, *path.unexplored], key=lambda part: part.lower)
     assert (parts[0].lower, parts[-1].upper) == (path.c_min, path.c_max)
-    for one, two in zip(parts, parts[1:], strict=False):
+    for one, two in pairwise(parts):
         assert one.lower < one.upper == two.lower < two.upper
         assert any(gap.lower <= one.upper <= gap.upper for gap in path.breakpoints)
-    for one, two in zip(path.pieces, path.pieces[1:], strict=False):
+    for one, two in pairwise(path.pieces):
         assert one.upper < two.lower or (one.tokens, one.commit_step) != (two.tokens, two.commit_step)
-    for one, two in zip(path.breakpoints, path.breakpoints[1:], strict=False):
+    for one, two in pairwise(path.breakpoints):
         assert one.lower <= one.upper < two.lower <= two.upper
     assert path.grid_forwards == len(path.pieces) * (1 + max(path.pieces[0].commit_step) if path.pieces else 0)
     assert path.forwards <= path.states and bool(path.unexplored) == (path.forwards < path.states)
@@ -95,11 +96,8 @@ def check_against_decode(
     for piece in path.pieces:
         low, high = piece.lower * (1 + 1e-9), piece.upper * (1 - 1e-9)
         at += [low, math.sqrt(low * high), high] if low < high else []
-    at += [
-        c
-        for c in more
-        if not any(abs(c / end - 1) < 1e-9 for gap in path.breakpoints for end in (gap.lower, gap.upper))
-    ]
+    ends = [end for gap in path.breakpoints for end in (gap.lower, gap.upper)]
+    at += [c for c in more if all(abs(c / end - 1) > 1e-9 for end in ends)]
     at = [c for c in at if path.at(c) is not None]
     for c, found in zip(at, outcomes(predictor, prompt, path, at, **options), strict=True):
         piece = path.at(c)
@@ -155,10 +153,10 @@ def test_exactly_solvable_models(seed: int, chain: bool, holes: float, rewarded:
 
 
 def reference(decoded: Callable[[float], Commits], low: float, high: float, points: int) -> list[tuple[float, Commits]]:
-    """Decode on a fine grid, and between two points that differ go on halving: starts of the pieces, and what they give."""
+    """Decode on a grid, and go on halving between two points that differ: starts of the pieces, and what they give."""
     grid = np.geomspace(low, high, points).tolist()
     found = [(low, decoded(low))]
-    for a, b in zip(grid, grid[1:], strict=False):
+    for a, b in pairwise(grid):
         stack = [(a, decoded(a), b, decoded(b))]
         while stack:
             left, one, right, two = stack.pop()
@@ -233,9 +231,7 @@ def test_a_budget_is_kept_and_what_is_explored_is_right(seed: int, budget: int, 
     assert part.pieces and set(part.pieces) <= set(whole.pieces)
     missing = set(whole.pieces) - set(part.pieces)
     assert all(any(gap.lower <= p.lower and p.upper <= gap.upper for gap in part.unexplored) for p in missing)
-    assert all(
-        any(gap.lower <= b.lower and b.upper <= gap.upper for b in whole.breakpoints) for gap in part.breakpoints
-    )
+    assert set(part.breakpoints) <= set(whole.breakpoints)
     for gap in part.unexplored:
         assert part.at(math.sqrt(gap.lower * gap.upper)) is None
 
@@ -246,9 +242,7 @@ def test_a_budget_that_suffices_changes_nothing_and_the_least_one_follows_one_ou
     # Equal shares of the steps that are left may not suit a path that widens, so the sum alone need not be enough.
     assert scale_path(predictor, [], LOW, HIGH, **SHAPE, budget=8 * whole.states) == whole
     least = scale_path(predictor, [], LOW, HIGH, **SHAPE, budget=8)
-    assert least.forwards == 8 < least.states and {piece.tokens for piece in least.pieces} <= {
-        p.tokens for p in whole.pieces
-    }
+    assert least.forwards == 8 < least.states and set(least.pieces) < set(whole.pieces)
 
 
 def equal_rows(rows: Sequence[Sequence[float]]) -> CallablePredictor:
@@ -339,9 +333,7 @@ def test_what_is_not_proved_is_enclosed_and_not_certified(monkeypatch: pytest.Mo
     path = scale_path(predictor, [], LOW, HIGH, **SHAPE)
     check_shape(path)
     assert not path.certified and any(not gap.proved for gap in path.breakpoints)
-    check_against_decode(
-        predictor, [], replace(path, pieces=tuple(p for p in path.pieces if p in whole.pieces)), **SHAPE
-    )
+    assert {(p.tokens, p.commit_step) for p in path.pieces} == {(p.tokens, p.commit_step) for p in whole.pieces}
 
     monkeypatch.setattr(_scale_states, "selection_path", doubtful(lambda _, low, high: [Bracket(low, high, False)]))
     path = scale_path(predictor, [], LOW, HIGH, **SHAPE)
