@@ -85,7 +85,7 @@ def trace_bytes(trace: Trace) -> bytes:
         "version": VERSION,
         "trace": trace.metadata(),
         "prompt": trace.prompt.tolist(),
-        "uncommitted_token": int(never[0]) if never.size else None,
+        "uncommitted_token": int(never[0]) if never.size else -1,
         "whole_candidates": trace.whole_candidates,
     }
     text = json.dumps(header, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -124,12 +124,15 @@ def read_trace(data: bytes, settings: set[str]) -> dict[str, Any]:
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"not a whole Parquet file: {error}") from error
     columns = {name: table[name].to_numpy() for name in table.column_names}
-    arrays = _arrays(columns, steps, length, header.get("uncommitted_token"), header.get("whole_candidates") is True)
+    uncommitted, whole = header.get("uncommitted_token"), header.get("whole_candidates")
+    if type(uncommitted) is not int or type(whole) is not bool:
+        raise ValueError("uncommitted_token must be a whole number and whole_candidates true or false")
+    arrays = _arrays(columns, steps, length, uncommitted, whole)
     return fields | arrays | {"prompt": np.array(prompt, dtype=np.int64)}
 
 
 def _arrays(
-    columns: dict[str, NDArray[Any]], steps: int, length: int, uncommitted: int | None, whole: bool
+    columns: dict[str, NDArray[Any]], steps: int, length: int, uncommitted: int, whole: bool
 ) -> dict[str, NDArray[Any]]:
     """Return the dense arrays of a trace from the columns of its table."""
     step, position, committed = (columns[name].astype(np.int64) for name in ("step", "position", "committed"))
@@ -138,11 +141,11 @@ def _arrays(
     if not inside.all() or (np.diff(place) <= 0).any():
         raise ValueError("rows must go by step and position, each once, within steps_run and length")
     done = committed.astype(np.bool_)
-    if np.unique(position[done]).size != done.sum() or (uncommitted is None and done.sum() != length):
-        raise ValueError("each position must be committed once")
-    if steps > length:
-        raise ValueError(f"steps_run is {steps}: at most length, {length}")
-    commit_step, tokens = np.full(length, -1), np.full(length, -1 if uncommitted is None else uncommitted)
+    if np.unique(position[done]).size != done.sum():
+        raise ValueError("a position is committed twice")
+    if uncommitted < 0 and done.sum() != length:
+        raise ValueError("positions are not committed, and uncommitted_token does not say what stands there")
+    commit_step, tokens = np.full(length, -1), np.full(length, uncommitted)
     commit_step[position[done]], tokens[position[done]] = step[done], columns["candidate"][done]
     if ((commit_step[position] >= 0) & (commit_step[position] < step)).any():
         raise ValueError("a row stands at a position that was committed before")
