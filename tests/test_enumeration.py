@@ -106,7 +106,7 @@ def chain_of(rng: np.random.Generator, vocabulary: int, length: int, least: int)
 @st.composite
 def cases(draw: st.DrawFn, *, full: bool = False, ties: bool = False, whole: bool = False) -> Case:
     """A random case; full: all sequences possible; ties: equal weights abound; whole: no prompt and one block."""
-    vocabulary, length = draw(st.integers(2, 4)), draw(st.integers(2, 5))
+    vocabulary, length = draw(st.sampled_from([3, 4, 2])), draw(st.sampled_from([4, 5, 3, 2]))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     sequences = list(itertools.product(range(vocabulary), repeat=length))
     least = 1 if full else draw(st.sampled_from([0, 1]))
@@ -139,13 +139,14 @@ Order = Callable[[int, Row], float]
 
 @dataclass
 class Reference:
-    """What the reference committed, and its factors and rewards.
+    """What the reference committed, by which values, and its factors and rewards.
 
     `clear`: no step was decided by less than rounding. `dead`: the step at which nothing possible was left, or None.
     """
 
     tokens: list[int]
     commit_step: list[int]
+    values: list[float]
     factors: list[float]
     rewards: list[float]
     clear: bool = True
@@ -171,7 +172,7 @@ def enumerate_decode(
     """Decode from the definitions, all probabilities being counts of sequences."""
     truth, start = case.truth, len(case.prompt)
     canvas = [*case.prompt, *[MASK] * (truth.length - start)]
-    found = Reference([], [-1] * (truth.length - start), [], [])
+    found = Reference([], [-1] * (truth.length - start), [math.nan] * (truth.length - start), [], [])
     noise = torch.Generator().manual_seed(seed)
     for step, planned in enumerate(block_plan(**case.shape)):
         masked = [place for place in range(start, truth.length) if canvas[place] == MASK]
@@ -228,6 +229,7 @@ def enumerate_decode(
                 found.clear &= certain or (alike and case.model is truth and not cfg)
         for place in taken:
             canvas[place], found.commit_step[place - start] = chosen[place], step
+            found.values[place - start] = values[place]
     found.tokens = canvas[start:]
     return found
 
@@ -325,6 +327,13 @@ def check(case: Case, name: str, options: dict[str, Any]) -> None:
     trace = run_package()
     assert trace.tokens.tolist() == reference.tokens
     assert trace.commit_step.tolist() == reference.commit_step
+    # A trace holds NaN where the set was the same at any factor.
+    value = trace.value[trace.commit_step, np.arange(trace.commit_step.size)]
+    known = ~np.isnan(value)
+    assert value[known] == pytest.approx(np.array(reference.values)[known], rel=1e-9, abs=1e-9)
+    if reference.factors:
+        known = ~np.isnan(trace.factor)
+        assert trace.factor[known] == pytest.approx(np.array(reference.factors)[known], rel=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)
