@@ -1,0 +1,216 @@
+"""Decoder-only sequence classifiers as reward models: what was read before a change need not be read again."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
+
+from rws_decode.rewards.base import RewardSession, check_statistics
+from rws_decode.rewards.templates import Template, text_encoder
+
+__all__ = ["CACHE_BYTES", "CausalReward", "CausalSession", "is_causal_classifier"]
+
+CACHE_BYTES = 2**31
+
+# Cache layers that hold every token's keys and values, or would but for their window: a plain DynamicCache keeps all
+# of them, and the attention mask applies the window.
+_CROPPABLE = (DynamicLayer, DynamicSlidingWindowLayer)
+
+
+class CausalReward:
+    """A decoder-only transformers sequence classifier of one output: the raw score is its logit at the last token.
+
+    "Last" is the last token of the text itself, whatever ids pad, separate or end it: the model's own pooling takes
+    the rightmost token that is not padding, the wrong one where padding is the end-of-text token. `template`: how
+    texts are laid out (`templates.text_encoder`). mean, std: the normalisation. `score` reads whole texts in batches;
+    `session` keeps keys and values between calls, at most `cache_bytes` bytes per session: `bytes_per_token` times the
+    tokens held, 2 * layers * kv heads * head dim * item size each. `keeps_cache` is False where a cache cannot be cut
+    back (linear attention, chunked attention, rotary frequencies that depend on the length): all is read anew then.
+
+    ValueError for a model that is not such a classifier, other statistics or outputs, or a negative cache_bytes.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        mean: float,
+        std: float,
+        name: str = "reward",
+        template: Template = "pair",
+        batch_size: int = 32,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> None:
+        check_statistics(name, mean, std)
+        if model.config.num_labels != 1:
+            raise ValueError(f"reward model {name} has {model.config.num_labels} outputs: 1 is needed")
+        if cache_bytes < 0:
+            raise ValueError(f"cache_bytes is {cache_bytes}: a number of bytes, at least 0, is needed")
+        self.model = model.eval()
+        if not is_causal_classifier(model):
+            raise ValueError(f"reward model {name} is a {type(model).__name__}: a causal classifier is needed")
+        self.tokenizer = tokenizer
+        self.name = name
+        self.mean = float(mean)
+        self.std = float(std)
+        self.template = template
+        self.encode = text_encoder(name, tokenizer, template)
+        self.batch_size = batch_size
+        self.cache_bytes = cache_bytes
+        limits = (getattr(model.config, "max_position_embeddings", None), tokenizer.model_max_length)
+        self.max_length = min(limit for limit in limits if limit is not None)
+        self.keeps_cache = _croppable(model)
+        self.bytes_per_token = _bytes_per_token(model) if self.keeps_cache else 0
+
+    def score(self, prompts: list[str], answers: list[str]) -> list[float]:
+        """Return the logit of each pair, the same for a batch as for its pairs alone up to rounding.
+
+        ValueError for a pair that is longer than the model reads: nothing is cut off.
+        """
+        return self.score_ids([self.ids(*pair) for pair in zip(prompts, answers, strict=True)])
+
+    def ids(self, prompt: str, answer: str) -> list[int]:
+        """Return the token ids of a pair; ValueError for none, or more than the model reads."""
+        ids = self.encode(prompt, answer)
+        if not 0 < len(ids) <= self.max_length:
+            raise ValueError(
+                f"prompt and answer make {len(ids)} tokens: reward model {self.name} reads 1 to {self.max_length}"
+            )
+        return ids
+
+    def score_ids(self, texts: Sequence[list[int]]) -> list[float]:
+        """Return the logit at the last token of each list of token ids, read in batches."""
+        scores: list[float] = []
+        for start in range(0, len(texts), self.batch_size):
+            batch = texts[start : start + self.batch_size]
+            # Nothing before the padding can see it, so any id will do, and no attention mask is needed.
+            rows = [torch.tensor(ids, device=self.model.device) for ids in batch]
+            padded = nn.utils.rnn.pad_sequence(rows, batch_first=True)
+            with torch.inference_mode():
+                hidden = self.model.base_model(input_ids=padded, use_cache=False).last_hidden_state  # [batch, L, H]
+                last = hidden[torch.arange(len(batch)), torch.tensor([len(ids) - 1 for ids in batch])]
+                scores += self._logit(last)
+        return scores
+
+    def score_rest(self, cache: DynamicCache, rest: list[int]) -> float:
+        """Return the logit at the last of the ids that follow those of the cache, which they join."""
+        with torch.inference_mode():
+            ids = torch.tensor([rest], device=self.model.device)
+            found = self.model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
+            return self._logit(found.last_hidden_state[:, -1])[0]
+
+    def session(self, rows: int, *, cache: bool = True) -> CausalSession:
+        """Return the session of a decode of `rows` rows; cache False: counts tokens, and reads all of them."""
+        return CausalSession(self, rows, cache=cache)
+
+    def _logit(self, hidden: Tensor) -> list[float]:
+        return self.model.score(hidden)[:, 0].double().tolist()
+
+
+class CausalSession(RewardSession):
+    """Scores of the rows of one decode; each row's keys and values are kept up to the first token that changed.
+
+    Guarantee: the scores of `CausalReward.score` up to rounding. `tokens`: those run through the model, per row, at
+    least one per text; `tokens_saved`: those served from the cache. Between calls at most the reward's `cache_bytes`
+    are held (`bytes_held`): the rows used least recently are dropped, and a text that does not fit alone is not kept.
+    In a call the rows whose cache is held go first, so that a batch that does not fit saves what it can. With a cache,
+    texts are read one by one; without one, in batches.
+    """
+
+    def __init__(self, reward: CausalReward, rows: int, *, cache: bool = True) -> None:
+        self.reward = reward
+        self.tokens = [0] * rows
+        self.tokens_saved = [0] * rows
+        self._caching = cache and reward.keeps_cache
+        self._held: OrderedDict[int, tuple[list[int], DynamicCache]] = OrderedDict()  # least recently used first
+
+    @property
+    def bytes_held(self) -> int:
+        """Return the bytes of keys and values that are kept."""
+        return self.reward.bytes_per_token * sum(len(ids) for ids, _ in self._held.values())
+
+    def score(self, rows: Sequence[int], prompts: Sequence[str], answers: Sequence[str]) -> list[float]:
+        """Return the raw score of each pair, for the row that it belongs to; ValueError as in `CausalReward.score`."""
+        texts = [self.reward.ids(*pair) for pair in zip(prompts, answers, strict=True)]
+        if not self._caching:
+            for row, ids in zip(rows, texts, strict=True):
+                self.tokens[row] += len(ids)
+            return self.reward.score_ids(texts)
+        scores = [0.0] * len(texts)
+        held = set(self._held)
+        for index in sorted(range(len(texts)), key=lambda index: rows[index] not in held):
+            scores[index] = self._score(rows[index], texts[index])
+        return scores
+
+    def _score(self, row: int, ids: list[int]) -> float:
+        # Taken out while it changes: a forward that fails leaves no cache that belies its tokens.
+        before, cache = self._held.pop(row, ([], DynamicCache()))
+        kept = min(_common_prefix(before, ids), len(ids) - 1)
+        if kept == 0:
+            cache = DynamicCache()
+        elif kept < len(before):
+            cache.crop(kept - len(before))
+        needed = self.reward.bytes_per_token * len(ids)
+        while self._held and self.bytes_held + needed > self.reward.cache_bytes:
+            self._held.popitem(last=False)
+        score = self.reward.score_rest(cache, ids[kept:])
+        if needed <= self.reward.cache_bytes:
+            self._held[row] = ids, cache
+        self.tokens[row] += len(ids) - kept
+        self.tokens_saved[row] += kept
+        return score
+
+
+def is_causal_classifier(model: Any) -> bool:
+    """Say whether a transformers classifier reads from left to right and has its score head on the last token.
+
+    The first is tried on a short text: what its first half is read as must not depend on the second.
+    """
+    base = getattr(model, "base_model", None)
+    if not isinstance(getattr(model, "score", None), nn.Linear) or getattr(model.config, "is_encoder_decoder", False):
+        return False
+    if base is None or "past_key_values" not in inspect.signature(base.forward).parameters:
+        return False
+    ids = _some_ids(model)
+    with torch.inference_mode():
+        whole = base(input_ids=ids, use_cache=False).last_hidden_state[:, : ids.shape[1] // 2]
+        half = base(input_ids=ids[:, : ids.shape[1] // 2], use_cache=False).last_hidden_state
+    return bool((whole - half).abs().max() <= math.sqrt(torch.finfo(whole.dtype).eps) * half.abs().max())
+
+
+def _croppable(model: Any) -> bool:
+    config = model.config.get_text_config()
+    if getattr(config, "attention_chunk_size", None) is not None:
+        return False
+    # "dynamic" and "longrope" rotate by an angle that depends on the length of the whole text.
+    rope = getattr(config, "rope_parameters", None) or {}
+    settings = [rope, *(value for value in rope.values() if isinstance(value, dict))]
+    if any(setting.get("rope_type") in ("dynamic", "longrope") for setting in settings):
+        return False
+    layers = DynamicCache(config=config).layers
+    return bool(layers) and all(type(layer) in _CROPPABLE for layer in layers)
+
+
+def _bytes_per_token(model: Any) -> int:
+    ids, cache = _some_ids(model), DynamicCache()
+    with torch.inference_mode():
+        model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
+    held = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
+    return held // ids.shape[1]
+
+
+def _some_ids(model: Any) -> Tensor:
+    return (torch.arange(8, device=model.device) % model.config.get_text_config().vocab_size)[None]
+
+
+def _common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), min(len(first), len(second)))

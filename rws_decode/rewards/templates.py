@@ -1,0 +1,52 @@
+"""How prompt and answer become the token ids that a causal reward model reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+__all__ = ["Template", "check_template", "text_encoder"]
+
+Template = Literal["pair", "chat"]
+
+# Some chat templates write today's date unless given one: scores must not change overnight. It is the date that
+# Llama's own templates fall back to.
+_DATE = "26 Jul 2024"
+
+
+def check_template(name: str, template: object) -> Template:
+    """Return the template; ValueError, naming the reward model, unless it is one of `Template`.
+
+    >>> check_template("mini", "pair")
+    'pair'
+    """
+    for known in get_args(Template):
+        if template == known:
+            return known
+    raise ValueError(f"template in reward.json of {name} is {template!r}: only {', '.join(get_args(Template))} are read")
+
+
+def text_encoder(name: str, tokenizer: Any, template: Template) -> Callable[[str, str], list[int]]:
+    """Return the function from prompt and answer to token ids.
+
+    "pair": tokenizer(prompt, answer), so its post-processor sets them apart. "chat": the tokenizer's chat template of a
+    user's and an assistant's message, special tokens as the template has them, but for the beginning-of-text token: one
+    where template or tokenizer puts any, none where neither does. ValueError for "chat" without a chat template.
+    """
+    if template == "pair":
+        return lambda prompt, answer: tokenizer(prompt, answer, truncation=False)["input_ids"]
+    if tokenizer.chat_template is None:
+        raise ValueError(f'template of reward model {name} is "chat": its tokenizer has no chat template')
+    start = tokenizer.bos_token_id
+    always = start is not None and tokenizer("")["input_ids"][:1] == [start]
+
+    def encode(prompt: str, answer: str) -> list[int]:
+        messages = [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
+        text = tokenizer.apply_chat_template(messages, tokenize=False, date_string=_DATE)
+        ids = tokenizer(text, add_special_tokens=False, truncation=False)["input_ids"]
+        bare = ids
+        while bare and bare[0] == start:
+            bare = bare[1:]
+        return [start, *bare] if always or len(bare) < len(ids) else bare
+
+    return encode
