@@ -1,7 +1,7 @@
 """Figure 1: when each position of an answer is committed, left to right, by confidence, and by RWS.
 
 Shows: position in the answer against diffusion step, one panel per strategy, for one prompt; a table has every prompt.
-Inputs: RUNS/commit-order/results.json and the traces that it names, {left-to-right,default,rws}-EXAMPLE.safetensors, of
+Inputs: RUNS/commit-order/results.json and the traces that it names, {left-to-right,default,rws}-EXAMPLE.parquet, of
 `python -m rws_decode experiment commit-order`. Run time: about two seconds.
 """
 

@@ -11,7 +11,7 @@ import rws_theory
 
 __all__ = ["commit", "provenance"]
 
-_PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors", "matplotlib")
+_PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors", "pyarrow", "matplotlib")
 
 
 def provenance() -> dict[str, str]:

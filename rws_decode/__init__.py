@@ -1,7 +1,7 @@
 """Decoding of masked diffusion language models: confidence, temperature, and reward-weighted sampling.
 
-What is needed beside the two functions that run, `rws_decode.decode.decode` and `rws_decode.replay.replay`, which keep
-to the modules of their names, is here as well.
+What is needed beside the functions that run, `rws_decode.decode.decode`, `rws_decode.replay.replay` and
+`rws_decode.scale_path.scale_path`, which keep to the modules of their names, is here as well.
 
 >>> import rws_decode
 >>> rws_decode.RWS(8.0)
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, load_predictor
     from rws_decode.replay import Replay, replay_with
     from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward
+    from rws_decode.scale_path import Breakpoint, ScalePath, ScalePiece, Unexplored
     from rws_decode.trace import Trace
 
 # Names are imported when first used, so that --help and the story language do not wait for PyTorch.
@@ -56,12 +57,14 @@ _HOME = {
     "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "load_predictor"),
     "replay": ("Replay", "replay_with"),
     "rewards": ("CallableReward", "RewardModel", "SequenceClassifierReward", "load_reward"),
+    "scale_path": ("Breakpoint", "ScalePath", "ScalePiece", "Unexplored"),
     "trace": ("Trace",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "RWS",
+    "Breakpoint",
     "CallablePredictor",
     "CallableReward",
     "Confidence",
@@ -82,11 +85,14 @@ __all__ = [
     "Replay",
     "RewardModel",
     "RewardReplay",
+    "ScalePath",
+    "ScalePiece",
     "Schedule",
     "SequenceClassifierReward",
     "Strategy",
     "Temperature",
     "Trace",
+    "Unexplored",
     "constant_of",
     "load_predictor",
     "load_reward",

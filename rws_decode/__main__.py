@@ -20,6 +20,9 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, Command] = {
     "generate": Command("rws_decode.commands.generate", "decode the answer to one prompt"),
+    "scale-path": Command(
+        "rws_decode.commands.scale_path", "every output of any constant factor, or any reward scale, for one prompt"
+    ),
     "experiment": Command("rws_decode.commands.experiment", "run one of the paper's comparisons, or resume it"),
     "train": Command("rws_decode.commands.train", "train, measure and write the shipped models"),
 }

@@ -29,6 +29,7 @@ def certain(
     k: Tensor,
     low: float,
     high: float,
+    error: Tensor,
 ) -> Tensor:
     """Return for each row whether one set of k positions is proved most confident at every factor in [low, high].
 
@@ -40,15 +41,17 @@ def certain(
 
     logits: [N, V] of the masked positions of a block, -inf forbidden; token: int64 [N]; row, position: int64 [N], place
     in the grid; contested: bool [B, n], the positions that compete, others are out of the question; k: int64 [B], how
-    many of them are chosen; 0 < low <= high. Returns bool [B]; True where all or none are chosen.
+    many of them are chosen; 0 < low <= high; error: float64 [N], by how much a position's logits may be off
+    (`rounding.logit_error`; zeros to take them as they are), which moves log F(c) by at most 2 c times as much.
+    Returns bool [B]; True where all or none are chosen.
 
-    Guarantee: True is a proof, with the rounding of float64 on the unfavourable side (sums of V terms, taking exp to be
-    accurate to 8 ulp), and so wide of it that ranking in float64 chooses the same set. False proves nothing: exact ties
-    and narrow gaps are False.
+    Guarantee: True is a proof for all logits within `error` of those given, with the rounding of float64 on the
+    unfavourable side (sums of V terms, taking exp to be accurate to 8 ulp) and so wide of it that ranking in float64
+    chooses the same set. False proves nothing: exact ties and narrow gaps are False.
 
     >>> z = torch.tensor([[0.0, 1.0, 3.0], [0.0, 2.0, 5.0]])
     >>> place, both = (torch.tensor([0, 0]), torch.tensor([0, 1])), torch.ones(1, 2, dtype=torch.bool)
-    >>> certain(z, z.argmax(-1), *place, both, torch.tensor([1]), 0.1, 10.0).tolist()
+    >>> certain(z, z.argmax(-1), *place, both, torch.tensor([1]), 0.1, 10.0, torch.zeros(2)).tolist()
     [True]
     """
     number = contested.sum(dim=1)
@@ -64,7 +67,7 @@ def certain(
         place = (row[here], position[here])
         curve = _curves(logits[here], token[here], scales)
         grid = contested & open_[:, None]
-        same, above = _compared(curve, place, grid, k, scales, logits.shape[-1])
+        same, above = _compared(curve, error[here].double(), place, grid, k, scales, logits.shape[-1])
         proved = proved | (open_ & same & above)
         open_ = open_ & same & ~above
     return proved
@@ -91,13 +94,21 @@ def _curves(logits: Tensor, token: Tensor, scales: Tensor) -> _Curve:
 
 
 def _compared(
-    curve: _Curve, place: tuple[Tensor, Tensor], grid: Tensor, k: Tensor, scales: Tensor, vocabulary: int
+    curve: _Curve,
+    error: Tensor,
+    place: tuple[Tensor, Tensor],
+    grid: Tensor,
+    k: Tensor,
+    scales: Tensor,
+    vocabulary: int,
 ) -> tuple[Tensor, Tensor]:
     """Return for each row whether one set is on top at all scales, and whether it is proved between them: bool [B]."""
     shape = (len(scales), *grid.shape)
     value = torch.full(shape, torch.inf, dtype=torch.float64, device=grid.device)
     slope = torch.zeros(shape, dtype=torch.float64, device=grid.device)
     value[:, place[0], place[1]], slope[:, place[0], place[1]] = curve.value, curve.slope
+    unsure = torch.zeros_like(value)
+    unsure[:, place[0], place[1]] = 2 * scales[:, None] * error
     order = value.argsort(dim=-1, stable=True)
     rank = order.argsort(dim=-1)
     top = (rank < k[:, None]) & grid  # [G, B, n]
@@ -107,11 +118,12 @@ def _compared(
     # The last scale has no interval to its right; a single comparison of values there is the end of the one before.
     width = scales.diff()[:, None, None]
     reach = (value[:-1].abs() + value[1:].abs()) + (slope[:-1].abs() + slope[1:].abs()) * width
-    slack = (8 * (vocabulary + 2048) * torch.finfo(torch.float64).eps) * (1 + reach)
+    # A logit error moves the whole curve by at most that of the interval's larger factor.
+    slack = (8 * (vocabulary + 2048) * torch.finfo(torch.float64).eps) * (1 + reach) + unsure[1:]
     a, b = value[:-1] + slack, value[1:] + slack  # chords from above
     left, right = value[:-1] - slack, value[1:] - slack  # tangents from below
-    left_at_b = left + slope[:-1] * width - slack
-    right_at_a = right - slope[1:] * width - slack
+    left_at_b = left + slope[:-1] * width
+    right_at_a = right - slope[1:] * width
     # Where the two tangents of a position cross, as a share of the interval.
     gain = (left - right_at_a) + (right - left_at_b)
     share = torch.where(gain > 0, (left - right_at_a) / gain, 0.5)

@@ -176,7 +176,7 @@ def decode(
             run = loop.run(rows, [encoded[row].ids for row in rows])
         forwards += run.forwards
         for place, row in enumerate(rows):
-            arrays = run.record.row(place, predictor.end_id)
+            arrays = run.record.row(place, -1 if predictor.end_id is None else predictor.end_id)
             trace = Trace(
                 **settings,
                 logits_dtype=run.logits_dtype,
@@ -187,7 +187,7 @@ def decode(
                 seed=sampler.seeds[row],
                 forwards=arrays["steps_run"],
                 reward_calls=0 if scorer is None else scorer.calls(row),
-                reward_calls_saved=0 if scorer is None else scorer.saved(row),
+                reward_calls_saved=0 if scorer is None else scorer.saved(row) + int((arrays["reward_use"] == 3).sum()),
                 reward_tokens=0 if scorer is None else scorer.tokens(row),
                 reward_tokens_saved=0 if scorer is None else scorer.tokens_saved(row),
                 prompt=np.asarray(encoded[row].ids, dtype=np.int64),

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from rws_decode._arguments import at_step, check_positive, check_table, per_row
 from rws_decode.orders import MaskedPositions, RecordedOrder
-from rws_decode.trace import Trace
+from rws_decode.trace import NOT_NEEDED, Trace
 from rws_theory.gain import factor_range, reward_factor
 
 __all__ = [
@@ -226,8 +226,11 @@ def describe(strategy: Strategy) -> dict[str, Any]:
 def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder:
     """Return what a run did, as a strategy: decoding with it repeats the run without its rewards.
 
-    The factors that it applied as a Schedule, or its ranking values as a RecordedOrder where the order was the
-    strategy's own. traces: one trace, or those of a batch in the order of its rows. ValueError for a batch of both.
+    The factors that it applied as a Schedule, the last one again for steps that were planned and not run; or a
+    RecordedOrder, of its ranking values where the order was the strategy's own (-inf where they are not kept, as they
+    were not among the best), and of minus the commit steps where a trace of the batch has steps whose reward was not
+    needed: no factor is known there, but the order repeats the sets exactly. traces: one trace, or those of a batch in
+    the order of its rows. ValueError for a batch of factors and own orders.
 
     >>> from rws_decode.decode import decode
     >>> from rws_decode.predictors import CallablePredictor
@@ -243,17 +246,41 @@ def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder:
         found = [trace.strategy for trace in batch]
         raise ValueError(f"traces come from {found}: factors or orders, not both, are needed")
     if own == {True}:
-        return RecordedOrder(np.stack([trace.value for trace in batch]))
-    if isinstance(traces, Trace):
-        return Schedule(tuple(traces.factor.tolist()))
-    return Schedule(tuple(tuple(trace.factor.tolist()) for trace in traces))
+        values = [np.where(np.isnan(trace.value), -np.inf, trace.value) for trace in batch]
+        return RecordedOrder(np.stack([_every_step(trace, value) for trace, value in zip(batch, values, strict=True)]))
+    if any(_unneeded(trace) for trace in batch):
+        orders = [np.where(trace.commit_step < 0, -np.inf, 0.0 - trace.commit_step) for trace in batch]
+        return RecordedOrder(np.stack([np.tile(order, (batch[0].steps, 1)) for order in orders]))
+    factors = tuple(tuple(_every_step(trace, trace.factor).tolist()) for trace in batch)
+    return Schedule(factors[0] if isinstance(traces, Trace) else factors)
+
+
+def _every_step(trace: Trace, of_steps: Floats) -> Floats:
+    """Return what a trace holds of each step run for each step planned, the last again for those that were not run."""
+    return of_steps[np.minimum(np.arange(trace.steps), trace.steps_run - 1)]
+
+
+def _unneeded(trace: Trace) -> bool:
+    return bool((trace.reward_use == NOT_NEEDED).any())
+
+
+def _check_complete(traces: Sequence[Trace]) -> None:
+    """Raise ValueError for a run with steps whose factor is not known."""
+    for number, trace in enumerate(traces):
+        if _unneeded(trace):
+            count = int((trace.reward_use == NOT_NEEDED).sum())
+            raise ValueError(
+                f"traces[{number}] lacks {count} factors, of steps where no reward was needed: decode again with every "
+                "reward asked"
+            )
 
 
 def shuffled(traces: Trace | Sequence[Trace], rng: np.random.Generator) -> RewardReplay:
     """Return the shuffled-reward control of an RWS run: its normalised rewards, permuted among the steps of each row.
 
     The permutation is uniform and drawn from `rng`, one per row in turn; scale and eps are those of the run. A reward
-    scale that differs among the traces, or a trace whose strategy was not RWS, is a ValueError.
+    scale that differs among the traces, a trace whose strategy was not RWS, and one that lacks rewards, as no reward was
+    needed at a step or the run was settled early, is a ValueError.
 
     >>> from rws_decode.decode import decode
     >>> from rws_decode.predictors import CallablePredictor
@@ -271,6 +298,13 @@ def shuffled(traces: Trace | Sequence[Trace], rng: np.random.Generator) -> Rewar
     if len(settings) != 1 or batch[0].strategy["name"] != RWS.name:
         found = [trace.strategy for trace in batch]
         raise ValueError(f"traces come from {found}: rws runs of one reward_scale and eps are needed")
+    _check_complete(batch)
+    for number, trace in enumerate(batch):
+        if trace.steps_run < trace.steps:
+            raise ValueError(
+                f"traces[{number}] was settled after {trace.steps_run} of {trace.steps} steps: decode again with every "
+                "step run"
+            )
     rewards = tuple(tuple(rng.permutation(trace.reward_normalised).tolist()) for trace in batch)
     run = batch[0].strategy
     return RewardReplay(run["reward_scale"], rewards[0] if isinstance(traces, Trace) else rewards, run["eps"])
@@ -279,7 +313,8 @@ def shuffled(traces: Trace | Sequence[Trace], rng: np.random.Generator) -> Rewar
 def constant_of(traces: Trace | Sequence[Trace]) -> Temperature:
     """Return the constant control of an RWS run: a temperature with the mean factor of each row.
 
-    traces: one trace, or the traces of a batch in the order of its rows.
+    traces: one trace, or the traces of a batch in the order of its rows; the mean is over the steps run. ValueError
+    where no reward was needed at a step, so that its factor is not known.
 
     >>> from rws_decode.decode import decode
     >>> from rws_decode.predictors import CallablePredictor
@@ -289,6 +324,7 @@ def constant_of(traces: Trace | Sequence[Trace]) -> Temperature:
     >>> constant_of(trace)
     Temperature(scale=2.0)
     """
+    _check_complete([traces] if isinstance(traces, Trace) else traces)
     if isinstance(traces, Trace):
         return Temperature(float(traces.factor.mean()))
     return Temperature(tuple(float(trace.factor.mean()) for trace in traces))

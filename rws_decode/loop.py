@@ -26,6 +26,7 @@ from rws_decode.sampling import TokenSampler
 from rws_decode.savings import Savings
 from rws_decode.schedule import PlannedStep
 from rws_decode.scoring import Scorer
+from rws_decode.trace import NOT_NEEDED
 
 __all__ = ["BatchRun", "Loop"]
 
@@ -88,25 +89,23 @@ class Loop:
             view = MaskedPositions(
                 step, self.rows, length, live[row[own]], position[own], logits[own], token[own], None
             )
-            if asked:
-                reward = self._rewards(view, row[own], here, candidate, planned.commits, live)
-                record.add(step, place, **{name: array[live.cpu().numpy()] for name, array in reward.items()})
-                view = view._replace(reward=reward["reward_normalised"])
             error = logit_error(logits)
-            ranked = ranker.rank(
-                view, published[own], error[own], planned.commits, live, row[own], canvas.answer
-            )
+            rewards = None
+            if asked:
+                rewards = self._rewards(view, row[own], here, candidate, planned.commits, error[own], live)
+                # Reward 0 stands in where any reward would lead to the same choice.
+                view = view._replace(reward=np.nan_to_num(rewards["reward_normalised"]))
+            ranked = ranker.rank(view, published[own], error[own], planned.commits, live, row[own], canvas.answer)
             canvas.ids.scatter_(1, canvas.answer, torch.where(ranked.chosen, candidate, before))
-            masked = masked & ~ranked.chosen
+            masked_before, masked = masked, masked & ~ranked.chosen
             unsure = torch.zeros_like(masked).index_put((row, position), lead <= 2 * error)
-            record.add(
-                step,
-                place,
-                canvas=before,
-                candidate=candidate.masked_fill(~wanted & (before == self.predictor.mask_id), -1),
-                near_tokens=(unsure if asked else unsure & ranked.chosen).sum(dim=1),
-                **ranked._asdict(),
-            )
+            record.add(step, place, candidate=candidate.masked_fill(masked_before & ~wanted, -1), **ranked._asdict())
+            record.add(step, place, near_tokens=(unsure if asked else unsure & ranked.chosen).sum(dim=1))
+            if rewards is not None:
+                rewards = {name: array[live.cpu().numpy()] for name, array in rewards.items()}
+                record.add(step, place, **rewards)
+                unknown = place[rewards["reward_use"] == NOT_NEEDED]
+                record.add(step, unknown, factor=np.nan, value=np.nan)
             if self.savings.settled and bool((stays := ~self._settled(canvas, masked)).logical_not().any()):
                 canvas = Canvas(*(None if part is None else part[stays] for part in canvas))
                 masked, live, place = masked[stays], live[stays], place[stays.cpu().numpy()]
@@ -117,19 +116,24 @@ class Loop:
     def _logits(self, canvas: Canvas, wanted: Tensor) -> MaskedLogits:
         suppressed = self.ending if self.policy == "suppress" else ()
         published = self.ranking == "topk"
-        return masked_logits(
-            self.predictor, canvas, wanted, cfg=self.cfg, suppressed=suppressed, published=published
-        )
+        return masked_logits(self.predictor, canvas, wanted, cfg=self.cfg, suppressed=suppressed, published=published)
 
     def _rewards(
-        self, view: MaskedPositions, row: Tensor, here: Tensor, candidate: Tensor, commits: int, live: Tensor
+        self,
+        view: MaskedPositions,
+        row: Tensor,
+        here: Tensor,
+        candidate: Tensor,
+        commits: int,
+        error: Tensor,
+        live: Tensor,
     ) -> dict[str, NDArray[Any]]:
-        """Return raw and normalised rewards and their use, [rows] each; 0 in rows that are not scored."""
+        """Return raw and normalised rewards and their use, [rows] each; NaN in rows that are not scored."""
         assert self.scorer is not None
-        out = {name: np.zeros(self.rows) for name in ("reward_raw", "reward_normalised")}
+        out = {name: np.full(self.rows, np.nan) for name in ("reward_raw", "reward_normalised")}
         use = np.zeros(self.rows, dtype=np.int8)
-        needed = ~self._certain(view, row, here, candidate, commits)
-        use[live[~needed].cpu().numpy()] = 3
+        needed = ~self._certain(view, row, here, candidate, commits, error)
+        use[live[~needed].cpu().numpy()] = NOT_NEEDED
         rows = live[needed].tolist()
         if rows:
             raw, normalised = self.scorer.score(rows, candidate[needed].tolist())
@@ -138,7 +142,7 @@ class Loop:
         return out | {"reward_use": use}
 
     def _certain(
-        self, view: MaskedPositions, row: Tensor, here: Tensor, candidate: Tensor, commits: int
+        self, view: MaskedPositions, row: Tensor, here: Tensor, candidate: Tensor, commits: int, error: Tensor
     ) -> Tensor:
         """Return the rows that commit the same positions whatever their reward: bool [b]."""
         factors = getattr(self.strategy, "factor_range", None)
@@ -151,7 +155,7 @@ class Loop:
         cut_early = number > commits
         contested = torch.where(cut_early[:, None], early, late)
         k = torch.where(cut_early, commits, commits - number)
-        return certain(view.logits, view.candidate, row, view.position, contested, k, *factors())
+        return certain(view.logits, view.candidate, row, view.position, contested, k, *factors(), error)
 
     def _settled(self, canvas: Canvas, masked: Tensor) -> Tensor:
         """Return the rows whose text is final: an end of text is committed, and all before it; bool [b]."""

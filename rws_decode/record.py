@@ -1,43 +1,85 @@
-"""The arrays of a batch's traces while it is decoded."""
+"""What a trace keeps of a decode: the per-step arrays while a batch is decoded, and the rule by which they are thinned."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Record"]
+__all__ = ["CHANGED_CANDIDATES", "PASSED_OVER", "Record", "changed_candidates", "kept_values"]
+
+PASSED_OVER = 16  # passed-over positions whose values are kept, for each position that a step commits
+CHANGED_CANDIDATES = 128  # changes of candidates that are kept, for each committed token of a run
 
 
 class Record:
-    """The per-step arrays of all traces of a batch, as `trace.Trace` describes them."""
+    """The per-step arrays of all traces of a batch."""
 
     def __init__(self, rows: int, length: int, steps: int) -> None:
         grid, column = (rows, steps, length), (rows, steps)
-        whole, real, flag = np.int64, np.float64, np.bool_
         self.arrays: dict[str, NDArray[Any]] = {
-            **{name: np.zeros(grid, whole) for name in ("canvas", "candidate")},
-            **{name: np.zeros(grid, real) for name in ("value",)},
-            **{name: np.zeros(grid, flag) for name in ("eligible", "chosen")},
-            **{name: np.zeros(column, whole) for name in ("ties", "saturated", "near_ties", "near_tokens")},
-            **{name: np.zeros(column, real) for name in ("factor", "reward_raw", "reward_normalised")},
-            **{name: np.zeros(column, flag) for name in ("reward_asked", "inexact")},
+            "candidate": np.full(grid, -1, np.int64),
+            "value": np.full(grid, np.nan),
+            "chosen": np.zeros(grid, np.bool_),
+            **{name: np.zeros(column, np.int64) for name in ("ties", "saturated", "near_ties", "near_tokens")},
+            **{name: np.full(column, np.nan) for name in ("factor", "reward_raw", "reward_normalised")},
             "reward_use": np.zeros(column, np.int8),
+            "inexact": np.zeros(column, np.bool_),
         }
 
-    def add(self, step: int, rows: ArrayLike, **values: Any) -> None:
-        """Store the values of some rows, [len(rows), ...] each, at a step."""
+    def add(self, step: int, rows: Any = slice(None), **values: Any) -> None:
+        """Set what one step did, by name, for all rows or for those given; names that no trace holds are left out."""
         for name, value in values.items():
-            self.arrays[name][rows, step] = value.cpu().numpy() if isinstance(value, Tensor) else value
+            if name in self.arrays:
+                self.arrays[name][rows, step] = value.cpu().numpy() if isinstance(value, Tensor) else value
 
-    def row(self, index: int, end_id: int | None) -> dict[str, Any]:
-        arrays: dict[str, Any] = {name: array[index].copy() for name, array in self.arrays.items()}
-        arrays["reward_asked"] = np.isin(arrays["reward_use"], (1, 2))
-        committed = arrays["chosen"].any(axis=0)
-        commit_step = np.where(committed, arrays["chosen"].argmax(axis=0), -1)
-        tokens = arrays["candidate"][commit_step, np.arange(len(commit_step))]
-        tokens = np.where(committed, tokens, -1 if end_id is None else end_id)
-        steps_run = int(commit_step.max()) + 1
-        return arrays | {"tokens": tokens, "commit_step": commit_step.astype(np.int64), "steps_run": steps_run}
+    def row(self, index: int, uncommitted: int = -1) -> dict[str, Any]:
+        """Return a row's `steps_run` and arrays, those of its steps that committed something.
+
+        uncommitted: the token that stands at positions which no step committed.
+        """
+        chosen = self.arrays["chosen"][index]
+        run = int(chosen.any(axis=1).sum())
+        arrays: dict[str, Any] = {name: array[index, :run].copy() for name, array in self.arrays.items()}
+        del arrays["chosen"]
+        commit_step = np.where(chosen.any(axis=0), chosen.argmax(axis=0), -1).astype(np.int64)
+        tokens = self.arrays["candidate"][index][commit_step, np.arange(len(commit_step))]
+        tokens = np.where(commit_step < 0, uncommitted, tokens).astype(np.int64)
+        return arrays | {"steps_run": run, "tokens": tokens, "commit_step": commit_step}
+
+
+def kept_values(
+    value: NDArray[np.float64], eligible: NDArray[np.bool_], chosen: NDArray[np.bool_], deferred: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return whose ranking values a trace keeps, bool [R, n], of R steps over n positions.
+
+    All arguments: [R, n]. Kept of a step that commits k positions are those k, the best `PASSED_OVER` * k of the other
+    eligible ones in the order in which they would be committed (those that are not `deferred` first, larger values
+    first, leftmost first), and every one that is level with the last committed. So a selection among those kept chooses
+    the same set and counts the same ties (but for ties that `torch.topk` breaks). A value of NaN, not known, is never
+    kept.
+
+    >>> value = np.array([[3.0, 1.0, 2.0]])
+    >>> kept_values(value, value > 1, value > 2, value > 9).tolist()
+    [[True, False, True]]
+    """
+    known = eligible & ~np.isnan(value)
+    order = np.lexsort((-np.where(known, value, 0.0), deferred, ~known), axis=-1)  # stable: the leftmost goes first
+    rank = np.argsort(order, axis=-1)
+    commits = chosen.sum(axis=1, keepdims=True)
+    last = np.take_along_axis(order, np.maximum(commits - 1, 0), axis=1)
+    level = (value == np.take_along_axis(value, last, axis=1)) & (deferred == np.take_along_axis(deferred, last, axis=1))
+    return known & (chosen | level | (rank < (1 + PASSED_OVER) * commits))
+
+
+def changed_candidates(candidate: NDArray[np.int64], masked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return where a masked position's candidate is not that of the step before, all being new at first; bool [R, n].
+
+    >>> changed_candidates(np.array([[5, 6], [5, 7]]), np.ones((2, 2), dtype=bool)).tolist()
+    [[True, True], [False, True]]
+    """
+    changed = np.ones_like(masked)
+    changed[1:] = candidate[1:] != candidate[:-1]
+    return masked & changed

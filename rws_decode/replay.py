@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -12,17 +11,22 @@ from numpy.typing import NDArray
 from rws_decode.decode import decode
 from rws_decode.end_of_text import deferred_positions
 from rws_decode.guidance import recorded
+from rws_decode.orders import RecordedOrder
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.ranking import select_deferring, select_top, select_topk
-from rws_decode.schedule import block_plan
-from rws_decode.trace import Trace
+from rws_decode.ranking import select_deferring, select_top
+from rws_decode.schedule import PlannedStep, block_plan
+from rws_decode.trace import NOT_NEEDED, Trace
 
 __all__ = ["Replay", "replay", "replay_with"]
 
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """Tokens that a trace's own values lead to, int64 [n], and the first step that parts from the record, or None."""
+    """What a trace's own values lead to: tokens, int64 [n], and the first step that parts from the record, or None.
+
+    At positions that were not committed up to and in that step, `tokens` holds the mask id: the record says nothing of
+    what would have come of another canvas.
+    """
 
     tokens: NDArray[np.int64]
     parted_at: int | None
@@ -31,9 +35,10 @@ class Replay:
 def replay(trace: Trace) -> Replay:
     """Select again from the recorded ranking values and candidates, step by step, and compare with the record.
 
-    No model is needed. Guarantee: `parted_at` is None exactly where canvas, eligible positions (masked, in the block),
-    chosen set and ties of every step, and the tokens at the end, all follow from the values. After a step where they
-    do not, selection goes on from its own canvas.
+    No model is needed. Guarantee: `parted_at` is None exactly where the chosen set and the ties of every step follow
+    from the values kept, and so the tokens. Two things are taken from the record, as no values on file decide them: the
+    set of a step whose reward was not needed and whose values are not known, and which of several tied positions
+    `torch.topk` took (ranking "topk").
 
     >>> from rws_decode.guidance import Confidence
     >>> from rws_decode.predictors import CallablePredictor
@@ -42,34 +47,32 @@ def replay(trace: Trace) -> Replay:
     >>> replay(trace).tokens.tolist() == trace.tokens.tolist(), replay(trace).parted_at
     (True, None)
     """
-    select = select_top
-    if trace.ranking == "topk":
-        dtype = getattr(torch, trace.logits_dtype if trace.precision == "model" else trace.precision)
-        columns = trace.offset + torch.arange(trace.length)[None]
-        select = partial(select_topk, columns=columns, width=trace.width, dtype=dtype)
-    canvas = np.full(trace.length, trace.mask_id, dtype=np.int64)
-    masked = np.ones(trace.length, dtype=np.bool_)
-    parted = []
-    for step, planned in enumerate(block_plan(trace.length, trace.steps, trace.block)):
-        eligible = masked.copy()
-        eligible[: planned.start] = eligible[planned.stop :] = False
-        value, candidate = torch.tensor(trace.value[step])[None], torch.tensor(trace.candidate[step])[None]
-        deferred = deferred_positions(candidate, trace.end_of_text, trace.end_ids)
-        selection = select_deferring(select, value, torch.from_numpy(eligible)[None], deferred, planned.commits)
-        chosen = selection.chosen.numpy()[0]
-        same = (
-            np.array_equal(canvas, trace.canvas[step])
-            and np.array_equal(eligible, trace.eligible[step])
-            and np.array_equal(chosen, trace.chosen[step])
-            and np.array_equal(chosen, trace.commit_step == step)
-            and np.array_equal(trace.candidate[step, chosen], trace.tokens[chosen])
-            and int(selection.ties) == trace.ties[step]
-        )
+    for step, planned in enumerate(block_plan(trace.length, trace.steps, trace.block)[: trace.steps_run]):
+        chosen, same = _select(trace, step, planned)
         if not same:
-            parted.append(step)
-        canvas = np.where(chosen, trace.candidate[step], canvas)
-        masked &= ~chosen
-    return Replay(canvas, parted[0] if parted else None)
+            before = trace.canvas[step]
+            return Replay(np.where(chosen, trace.candidate[step], before), step)
+    return Replay(trace.tokens, None)
+
+
+def _select(trace: Trace, step: int, planned: PlannedStep) -> tuple[NDArray[np.bool_], bool]:
+    """Return the set that the values of a step lead to, bool [n], and whether it is the recorded one, ties too."""
+    value, record = trace.value[step], trace.chosen[step]
+    known = ~np.isnan(value)
+    if trace.reward_use[step] == NOT_NEEDED and not known.any():
+        return record, bool((record <= trace.eligible[step]).all()) and int(record.sum()) == planned.commits
+    if known.sum() < planned.commits:
+        return record, False
+    deferred = deferred_positions(torch.tensor(trace.candidate[step])[None], trace.end_of_text, trace.end_ids)
+    selection = select_deferring(
+        select_top, torch.tensor(value)[None], torch.from_numpy(known)[None], deferred, planned.commits
+    )
+    chosen = selection.chosen.numpy()[0]
+    same = np.array_equal(chosen, record)
+    if not same and trace.ranking == "topk":
+        late = deferred.numpy()[0]
+        same = all(np.array_equal(np.sort(value[chosen & g]), np.sort(value[record & g])) for g in (late, ~late))
+    return chosen, same and int(selection.ties) == trace.ties[step]
 
 
 def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
@@ -89,14 +92,15 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
     """
     if predictor.mask_id != trace.mask_id:
         raise ValueError(f"predictor {predictor.name} has mask id {predictor.mask_id}: the trace has {trace.mask_id}")
+    strategy = recorded(trace)
     (again,) = decode(
         predictor,
         [trace.prompt.tolist()],
-        recorded(trace),
+        strategy,
         length=trace.length,
         steps=trace.steps,
         block=trace.block,
-        ranking="log-odds" if trace.ranking == "order" else trace.ranking,  # type: ignore[arg-type]
+        ranking="log-odds" if isinstance(strategy, RecordedOrder) else trace.ranking,  # type: ignore[arg-type]
         precision=trace.precision,  # type: ignore[arg-type]
         padding=trace.padding,  # type: ignore[arg-type]
         sampling_temperature=trace.sampling_temperature,

@@ -10,50 +10,97 @@ from numpy.typing import NDArray
 from rws_decode.canvas import Prompt
 from rws_decode.guidance import Strategy
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.rewards.base import RewardModel, score_checked
+from rws_decode.rewards.base import RewardModel, SessionReward, check_scores, score_checked
 from rws_theory.gain import normalise
 
-__all__ = ["Scorer", "scorer_for"]
+__all__ = ["REUSED", "SCORED", "Scorer", "scorer_for"]
 
 Floats = NDArray[np.float64]
 
+SCORED, REUSED = 1, 2
+
 
 class Scorer:
-    """Scores of a batch's answers: `known`, text to raw score, per row."""
+    """Scores the answers of a batch's rows, which are numbered as `prompts` are.
 
-    def __init__(self, predictor: MaskPredictor, model: RewardModel, prompts: Sequence[str]) -> None:
+    reuse: a text that was scored before for its row is not scored again. cache: a reward model that offers a session
+    (`rewards.base.SessionReward`) remembers what it read of each row. Neither changes a score but for rounding.
+    """
+
+    def __init__(
+        self,
+        predictor: MaskPredictor,
+        model: RewardModel,
+        prompts: Sequence[str],
+        *,
+        reuse: bool = True,
+        cache: bool = True,
+    ) -> None:
         self.predictor = predictor
         self.model = model
         self.prompts = list(prompts)
-        self.known: list[dict[str, float]] = [{} for _ in prompts]
-        self.asked = [0 for _ in prompts]
+        self.reuse = reuse
+        self._session = model.session(len(self.prompts), cache=cache) if isinstance(model, SessionReward) else None
+        self._known: list[dict[str, float]] = [{} for _ in prompts]
+        self._asked = [0 for _ in prompts]
+        self._scored = [0 for _ in prompts]
+        self._uses: dict[int, int] = {}
 
     def score(self, rows: Sequence[int], answers: Sequence[list[int]]) -> tuple[Floats, Floats]:
         """Return raw and normalised rewards of the answers of some rows, [len(rows)] each, new texts in one batch."""
         texts = [self.predictor.decode_answer(ids) or "" for ids in answers]
-        new = [(row, text) for row, text in zip(rows, texts, strict=True) if text not in self.known[row]]
+        pairs = list(zip(rows, texts, strict=True))
+        new = [(row, text) for row, text in pairs if not (self.reuse and text in self._known[row])]
         if new:
-            scores = score_checked(self.model, [self.prompts[row] for row, _ in new], [text for _, text in new])
-            for (row, text), score in zip(new, scores, strict=True):
-                self.known[row][text] = score
+            for (row, text), score in zip(new, self._fresh(new), strict=True):
+                self._known[row][text] = score
+                self._scored[row] += 1
+        self._uses = dict.fromkeys(rows, REUSED) | {row: SCORED for row, _ in new}
         for row in rows:
-            self.asked[row] += 1
-        raw = np.array([self.known[row][text] for row, text in zip(rows, texts, strict=True)])
+            self._asked[row] += 1
+        raw = np.array([self._known[row][text] for row, text in pairs])
         return raw, np.asarray(normalise(raw, self.model.mean, self.model.std))
+
+    def uses(self, rows: Sequence[int]) -> list[int]:
+        """Return what the last call of `score` did for each of its rows: 1 a text was scored, 2 a score was reused."""
+        return [self._uses[row] for row in rows]
 
     def calls(self, row: int) -> int:
         """Return the number of texts scored for a row."""
-        return len(self.known[row])
+        return self._scored[row]
 
     def saved(self, row: int) -> int:
         """Return the number of scores reused for a row."""
-        return self.asked[row] - len(self.known[row])
+        return self._asked[row] - self._scored[row]
+
+    def tokens(self, row: int) -> int:
+        """Return the number of tokens run through the reward model for a row; 0 where the model does not tell."""
+        return 0 if self._session is None else self._session.tokens[row]
+
+    def tokens_saved(self, row: int) -> int:
+        """Return the number of tokens of a row's scored texts that the reward model had read before and kept."""
+        return 0 if self._session is None else self._session.tokens_saved[row]
+
+    def _fresh(self, new: Sequence[tuple[int, str]]) -> list[float]:
+        prompts, texts = [self.prompts[row] for row, _ in new], [text for _, text in new]
+        if self._session is None:
+            return score_checked(self.model, prompts, texts)
+        return check_scores(self.model.name, prompts, self._session.score([row for row, _ in new], prompts, texts))
 
 
 def scorer_for(
-    predictor: MaskPredictor, strategy: Strategy, reward: RewardModel | None, prompts: Sequence[Prompt]
+    predictor: MaskPredictor,
+    strategy: Strategy,
+    reward: RewardModel | None,
+    prompts: Sequence[Prompt],
+    *,
+    reuse: bool = True,
+    cache: bool = True,
 ) -> Scorer | None:
-    """Return a scorer where the strategy needs rewards, else None; ValueError where it needs what there is not."""
+    """Return a scorer where the strategy needs rewards, else None; ValueError where it needs what there is not.
+
+    reuse, cache: as in Scorer.
+    """
     if not strategy.needs_reward:
         return None
     if reward is None:
@@ -61,4 +108,4 @@ def scorer_for(
     texts = [prompt.text for prompt in prompts if prompt.text is not None]
     if len(texts) < len(prompts) or predictor.decode_answer([]) is None:
         raise ValueError(f"reward {reward.name} reads text: predictor {predictor.name} has no tokenizer")
-    return Scorer(predictor, reward, texts)
+    return Scorer(predictor, reward, texts, reuse=reuse, cache=cache)

@@ -116,7 +116,7 @@ def test_the_trace_is_written_whole_and_replays(
 ) -> None:
     words = [*rws(models), "--prompt", "the cat", *SIZE, "--trace", tmp_path / "runs" / "one", "--json"]
     result = json.loads(generate(capsys, *words))
-    trace = load(tmp_path / "runs" / "one" / "trace.safetensors")
+    trace = load(tmp_path / "runs" / "one" / "trace.parquet")
     assert trace.tokens.tolist() == result["tokens"] and trace.factor.tolist() == result["scales"]
     assert replay(trace).parted_at is None
     assert (trace.predictor, trace.reward_model, trace.prompt_text) == ("tiny", "reward", "the cat")
@@ -137,14 +137,14 @@ def test_ranking_and_precision_reach_the_decoder(
         "bfloat16",
     ]
     generate(capsys, *words, "--strategy", "temperature", "--scale", 30, "--trace", tmp_path)
-    trace = load(tmp_path / "trace.safetensors")
+    trace = load(tmp_path / "trace.parquet")
     assert (trace.ranking, trace.precision) == ("probability", "bfloat16")
     assert trace.saturated.sum() > 0
 
 
 def traced(capsys: pytest.CaptureFixture[str], folder: Path, *words: object) -> Trace:
     generate(capsys, *words, *SIZE, "--json", "--trace", folder)
-    return load(folder / "trace.safetensors")
+    return load(folder / "trace.parquet")
 
 
 def test_every_strategy_has_a_name_here(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,9 +155,9 @@ def test_every_strategy_has_a_name_here(models: Path, tmp_path: Path, capsys: py
         "rws-every": (["--reward-scale", 8, "--every", 2], RWSEvery(8.0, 2)),
         "rws-flipped": (["--reward-scale", 8], FlippedReward(8.0)),
         "rws-random": (["--reward-scale", 8], RandomReward(8.0, 3)),
-        "schedule": (["--run", tmp_path / "rws/trace.safetensors"], recorded(run)),
-        "constant": (["--run", tmp_path / "rws/trace.safetensors"], constant_of(run)),
-        "shuffled": (["--run", tmp_path / "rws/trace.safetensors"], shuffled(run, np.random.default_rng(3))),
+        "schedule": (["--run", tmp_path / "rws/trace.parquet"], recorded(run)),
+        "constant": (["--run", tmp_path / "rws/trace.parquet"], constant_of(run)),
+        "shuffled": (["--run", tmp_path / "rws/trace.parquet"], shuffled(run, np.random.default_rng(3))),
         "margin": ([], Margin()),
         "entropy": ([], Entropy()),
         "random-order": ([], RandomOrder(3)),
@@ -198,7 +198,7 @@ def test_a_mask_id_can_be_given_where_the_model_names_none(tmp_path: Path, capsy
 def test_a_run_of_other_steps_is_refused(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     traced(capsys, tmp_path, "--model", models / "tiny", "--prompt", "the cat")
     words = ["--model", str(models / "tiny"), "--prompt", "the cat", "--length", "8", "--steps", "2", "--block", "4"]
-    words += ["--strategy", "schedule", "--run", str(tmp_path / "trace.safetensors")]
+    words += ["--strategy", "schedule", "--run", str(tmp_path / "trace.parquet")]
     refuse(capsys, words, "a run of 4 steps, --steps is 2")
 
 
@@ -231,7 +231,7 @@ def test_unused_options_are_mentioned(models: Path, capsys: pytest.CaptureFixtur
         (["--strategy", "rws-random"], "--reward-scale is missing"),
         (["--strategy", "constant"], "--run is missing"),
         (["--strategy", "schedule", "--run", "nowhere"], "no trace at nowhere"),
-        (["--strategy", "schedule", "--run", __file__], "is not a whole safetensors file"),
+        (["--strategy", "schedule", "--run", __file__], "not a whole Parquet file"),
         (["--sampling-temperature", "-1"], "sampling_temperature is -1.0"),
         (["--sampling-temperature", "nan"], "sampling_temperature is nan"),
         (["--cfg", "-1"], "cfg is -1.0"),

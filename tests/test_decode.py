@@ -131,7 +131,7 @@ def test_scale_one_is_the_default(model: str) -> None:
     ]
     for plain, scaled in zip(*runs, strict=True):
         for name, array in plain.arrays().items():
-            assert np.array_equal(array, scaled.arrays()[name]), name
+            np.testing.assert_array_equal(array, scaled.arrays()[name], name)
 
 
 @pytest.mark.parametrize("ranking", ["log-odds", "probability"])
@@ -142,7 +142,7 @@ def test_recorded_factors_repeat_an_rws_run_without_its_rewards(model: str, rank
     again = decode(PREDICTORS[model], PROMPTS, recorded(list(run)), **options)
     for first, second in zip(run, again, strict=True):
         assert first.tokens.tolist() == second.tokens.tolist()
-        assert np.array_equal(first.value, second.value)
+        np.testing.assert_array_equal(first.value, second.value)
         assert second.reward_calls == 0 and not second.reward_asked.any()
 
 

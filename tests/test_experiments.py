@@ -114,7 +114,7 @@ def test_every_file_is_there_and_no_other(finished: Path) -> None:
     ]
     wanted = {f"{name}.json" for name in CELLS} | {"results.json"}
     wanted |= {f"{table}.{kind}" for table in ("summary", "controls") for kind in ("csv", "md")}
-    wanted |= {f"traces/{name}/{index}.safetensors" for name in traced for index in range(PROMPTS)}
+    wanted |= {f"traces/{name}/{index}.parquet" for name in traced for index in range(PROMPTS)}
     assert set(times(finished / "temperature")) == wanted
 
 
@@ -161,7 +161,7 @@ def test_cells_say_how_they_ranked(finished: Path) -> None:
 def test_temperature_one_is_the_default(finished: Path) -> None:
     for index in range(PROMPTS):
         default, one = (
-            load(finished / f"temperature/traces/{name}-1/{index}.safetensors") for name in ("default", "temperature")
+            load(finished / f"temperature/traces/{name}-1/{index}.parquet") for name in ("default", "temperature")
         )
         assert default.tokens.tolist() == one.tokens.tolist()
         assert default.commit_step.tolist() == one.commit_step.tolist()
@@ -276,8 +276,8 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     ("lost", "again"),
     [
         ("constant-8.json", ["constant-8"]),
-        ("traces/temperature-1/0.safetensors", ["temperature-1"]),
-        ("traces/rws-8/2.safetensors", ["rws-8", "constant-8", "shuffled-8"]),
+        ("traces/temperature-1/0.parquet", ["temperature-1"]),
+        ("traces/rws-8/2.parquet", ["rws-8", "constant-8", "shuffled-8"]),
         ("summary.md", []),
     ],
 )
@@ -415,7 +415,7 @@ def test_commit_order_goes_left_to_right_in_pairs_by_confidence_and_by_reward(
 ) -> None:
     results = commit_order(tmp_path, settings)
     folder = tmp_path / "commit-order"
-    traces = {path.stem: load(path) for path in folder.glob("*.safetensors")}
+    traces = {path.stem: load(path) for path in folder.glob("*.parquet")}
     assert set(traces) == {
         f"{method}-{example}" for method in ("left-to-right", "default", "rws") for example in (3, 1)
     }
@@ -433,7 +433,7 @@ def test_commit_order_goes_left_to_right_in_pairs_by_confidence_and_by_reward(
         assert alone.tokens.tolist() == default.tokens.tolist()
     for row in results["rows"]:
         trace = traces[f"{row['method']}-{row['example']}"]
-        assert row["trace"] == f"{row['method']}-{row['example']}.safetensors"
+        assert row["trace"] == f"{row['method']}-{row['example']}.parquet"
         assert (row["text"], row["god_steps"]) == (trace.text, trace.god_steps)
         assert (row["commit_step"], row["factors"]) == (trace.commit_step.tolist(), trace.factor.tolist())
     assert json.loads((folder / "results.json").read_text()) == results
@@ -444,9 +444,9 @@ def test_commit_order_reuses_what_is_there(settings: Settings, tmp_path: Path) -
     before = times(tmp_path)
     assert commit_order(tmp_path, settings) == first
     assert times(tmp_path) == before
-    (tmp_path / "commit-order/rws-3.safetensors").unlink()
+    (tmp_path / "commit-order/rws-3.parquet").unlink()
     assert commit_order(tmp_path, settings) == first
-    assert (tmp_path / "commit-order/rws-3.safetensors").is_file()
+    assert (tmp_path / "commit-order/rws-3.parquet").is_file()
     assert commit_order(tmp_path, settings, reward_scale=2.0)["fingerprint"] != first["fingerprint"]
 
 

@@ -69,7 +69,7 @@ def _commit_order(folder: Path) -> None:
             (trace,) = decode(
                 predictor, [f"prompt <{example}>"], strategy, length=LENGTH, steps=4, block=block, reward=reward
             )
-            path = trace.save(folder / "commit-order" / f"{method}-{example}.safetensors")
+            path = trace.save(folder / "commit-order" / f"{method}-{example}.parquet")
             rows.append({"method": method, "example": example, "trace": path.name})
     write_json(folder / "commit-order" / "results.json", {"settings": {"model": str(model)}, "rows": rows})
 
@@ -261,7 +261,7 @@ def test_the_page_stands_alone(out: Path) -> None:
     links = [link for _, attributes in page.elements if (link := attributes.get("src") or attributes.get("href"))]
     for link in links:
         assert link[1:] in ids if link.startswith("#") else (out / link).exists(), link
-    for name in ("commit-order/rws-5.safetensors", "temperature/results.json"):
+    for name in ("commit-order/rws-5.parquet", "temperature/results.json"):
         assert f"runs/{name}" in links
     text = (out / "index.html").read_text(encoding="utf-8")
     assert not re.search(r"https?:|//[a-z]|@import|url\(", text)
@@ -281,11 +281,11 @@ def test_the_page_shows_every_table_and_the_conclusions(out: Path) -> None:
 
 def test_runs_elsewhere_are_copied_beside_the_page(runs: Path, tmp_path: Path) -> None:
     assert main(["fig1_commit_order", "--runs", str(runs), "--out", str(tmp_path)]) == 0
-    copy = tmp_path / "traces" / "commit-order" / "rws-5.safetensors"
-    assert copy.read_bytes() == (runs / "commit-order" / "rws-5.safetensors").read_bytes()
+    copy = tmp_path / "traces" / "commit-order" / "rws-5.parquet"
+    assert copy.read_bytes() == (runs / "commit-order" / "rws-5.parquet").read_bytes()
     page = _Page(tmp_path / "index.html")
     links = [link for _, attributes in page.elements if (link := attributes.get("src") or attributes.get("href"))]
-    assert "traces/commit-order/rws-5.safetensors" in links
+    assert "traces/commit-order/rws-5.parquet" in links
     assert all((tmp_path / link).exists() for link in links if not link.startswith("#"))
 
 
@@ -321,7 +321,7 @@ def test_a_missing_trace_is_a_missing_run(runs: Path, tmp_path: Path) -> None:
     write_json(
         tmp_path / "commit-order" / "results.json", json.loads((runs / "commit-order" / "results.json").read_text())
     )
-    with pytest.raises(MissingRun, match=r"left-to-right-5\.safetensors is missing"):
+    with pytest.raises(MissingRun, match=r"left-to-right-5\.parquet is missing"):
         fig1_commit_order.compute(tmp_path)
 
 

@@ -1,27 +1,37 @@
-"""Traces: what they hold, that files are whole or refused, and that replays find where a record was changed."""
+"""Traces: what they hold and keep, that files are small, readable by others, and whole or refused."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
-from safetensors.numpy import save_file
-from tiny_models import MASK, bert_predictor, modernbert_predictor
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import MASK, bert_predictor
 
 from rws_decode.decode import decode
-from rws_decode.guidance import RWS, Confidence
-from rws_decode.predictors import CallablePredictor
-from rws_decode.replay import replay, replay_with
+from rws_decode.guidance import RWS, Confidence, constant_of, recorded, shuffled
+from rws_decode.predictors import CallablePredictor, load_predictor
+from rws_decode.record import PASSED_OVER, Record
+from rws_decode.replay import replay
 from rws_decode.rewards import CallableReward
-from rws_decode.trace import SCHEMA, VERSION, Trace, load
+from rws_decode.schedule import block_plan
+from rws_decode.trace import NOT_NEEDED, Trace, load
+from rws_decode.trace_file import SCHEMA, trace_bytes
 from rws_theory.order import generation_order_deviation
 
 REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")
 PREDICTOR = bert_predictor()
+PAGE = Path(__file__).parents[1] / "rws_decode" / "TRACE.md"
 
 
 def run(**options: object) -> Trace:
@@ -33,19 +43,144 @@ def run(**options: object) -> Trace:
 TRACE = run()
 
 
+def made(
+    length: int,
+    steps: int,
+    block: int,
+    *,
+    changing: float = 0.05,
+    seed: int = 0,
+    grid: float = 0.0,
+    fewer: int = 0,
+    asked: bool = True,
+    vocabulary: int = 126_000,
+    **fields: object,
+) -> Trace:
+    """Make a trace as a decode would: candidates that change with a probability in each step, random values.
+
+    grid: values are multiples of it, so that they tie; fewer: steps at the end that are not run.
+    """
+    rng = np.random.default_rng(seed)
+    record = Record(1, length, steps)
+    masked, candidate = np.ones(length, bool), rng.integers(0, vocabulary, length)
+    for step, planned in enumerate(block_plan(length, steps, block)[: steps - fewer]):
+        moved = masked & (rng.random(length) < changing)
+        candidate = np.where(moved, rng.integers(0, vocabulary, length), candidate)
+        value = rng.normal(0, 3, length)
+        value = np.round(value / grid) * grid if grid else value
+        eligible = masked & (np.arange(length) // block == planned.start // block)
+        order = np.lexsort((-value, ~eligible))
+        chosen = np.zeros(length, bool)
+        chosen[order[: planned.commits]] = True
+        level = eligible & ~chosen & (value == value[order[planned.commits - 1]])
+        record.add(step, candidate=candidate, value=np.where(eligible, value, np.nan), chosen=chosen)
+        record.add(step, ties=level.sum(), factor=rng.random() + 1, saturated=rng.integers(9))
+        if asked:
+            record.add(step, reward_raw=rng.normal(), reward_normalised=rng.normal(), reward_use=1)
+        masked &= ~chosen
+    given: dict[str, Any] = {
+        **{"length": length, "steps": steps, "block": block, "ranking": "log-odds", "precision": "float64"},
+        **{"logits_dtype": "bfloat16", "strategy": {"name": "rws", "reward_scale": 8.0, "eps": 1e-5}},
+        **{"predictor": "GSAI-ML/LLaDA-8B-Instruct", "reward_model": "Skywork/reward", "mask_id": vocabulary},
+        **{"offset": 60, "width": 60 + length, "padding": "right", "sampling_temperature": 0.0, "seed": 0, "cfg": 0.0},
+        **{"end_of_text": "none", "end_ids": [], "prompt_text": "word " * 60, "text": "word " * length},
+        **{"forwards": steps, "reward_calls": steps, "reward_calls_saved": 0},
+        "prompt": rng.integers(0, vocabulary, 60),
+    }
+    return Trace(**(given | record.row(0, uncommitted=1) | fields))
+
+
 def test_saved_and_loaded_it_is_the_same_and_so_are_its_bytes(tmp_path: Path) -> None:
-    path = TRACE.save(tmp_path / "new" / "a.safetensors")
+    path = TRACE.save(tmp_path / "new" / "a.parquet")
     assert load(path) == TRACE
-    assert run().save(tmp_path / "b.safetensors").read_bytes() == path.read_bytes()
+    assert run().save(tmp_path / "b.parquet").read_bytes() == path.read_bytes()
+    assert load(path).save(tmp_path / "c.parquet").read_bytes() == path.read_bytes()
     assert load(path).strategy == {"name": "rws", "reward_scale": 8.0, "eps": 1e-5}
 
 
-def test_an_empty_prompt_and_no_text_are_kept(tmp_path: Path) -> None:
-    predictor = CallablePredictor(lambda canvas: torch.eye(3)[canvas], mask_id=0)
-    (trace,) = decode(predictor, [[]], Confidence(), length=2, steps=2, block=2)
-    again = load(trace.save(tmp_path / "t.safetensors"))
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from([(6, 3, 6), (40, 8, 20), (48, 48, 48), (60, 3, 60)]),
+    st.sampled_from([0.0, 0.1, 1.0]),
+    st.sampled_from([0.0, 0.5, 4.0]),
+    st.integers(0, 1),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_whatever_was_kept_comes_back_and_replays(
+    tmp_path_factory: pytest.TempPathFactory,
+    shape: tuple[int, int, int],
+    changing: float,
+    grid: float,
+    fewer: int,
+    asked: bool,
+    seed: int,
+) -> None:
+    trace = made(*shape, changing=changing, grid=grid, fewer=fewer, asked=asked, seed=seed)
+    again = load(trace.save(tmp_path_factory.mktemp("t") / "t.parquet"))
     assert again == trace
+    assert replay(again).parted_at is None and np.array_equal(replay(again).tokens, trace.tokens)
+
+
+def test_an_empty_prompt_no_text_and_infinite_values_are_kept(tmp_path: Path) -> None:
+    predictor = CallablePredictor(lambda canvas: torch.eye(2)[canvas], mask_id=0)  # one token alone is possible
+    (trace,) = decode(predictor, [[]], Confidence(), length=2, steps=2, block=2)
+    again = load(trace.save(tmp_path / "t.parquet"))
+    assert again == trace and np.isposinf(again.value[0]).all()
     assert again.text is None and again.prompt.shape == (0,)
+
+
+def test_values_are_kept_of_the_best_passed_over_and_of_all_that_tie() -> None:
+    trace = made(60, 20, 60)
+    for step in range(20):
+        left = int(trace.eligible[step].sum())
+        assert np.isfinite(trace.value[step]).sum() == min(left, 3 + 3 * PASSED_OVER)
+        assert (trace.chosen[step] <= np.isfinite(trace.value[step])).all()
+    level = made(60, 60, 60, grid=100.0)  # all values are 0, or nearly all
+    assert np.isfinite(level.value[0]).all() and level.ties[0] == 59
+
+
+def test_deferred_positions_are_kept_after_the_others() -> None:
+    candidate = np.full((1, 40), 7)
+    candidate[0, :20] = 1  # ends the text
+    value = np.concatenate([np.full(20, 9.0), np.arange(20.0)])[None]
+    commit_step = np.full(40, -1)
+    commit_step[39] = 0
+    one = made(40, 40, 40, fewer=39, end_of_text="defer", end_ids=[1])
+    tokens = np.where(commit_step == 0, 7, 1)
+    trace = replace(one, candidate=candidate, value=value, commit_step=commit_step, tokens=tokens)
+    assert np.flatnonzero(np.isfinite(trace.value[0])).tolist() == list(range(23, 40))
+    assert replay(trace).parted_at is None
+
+
+def test_whole_completions_are_kept_until_they_change_too_often(tmp_path: Path) -> None:
+    calm, wild = made(300, 300, 300, changing=0.1), made(300, 300, 300, changing=1.0)
+    assert calm.whole_candidates and (calm.candidate >= 0).all()
+    assert not wild.whole_candidates
+    kept = np.isfinite(wild.value) | ~wild.masked
+    assert np.array_equal(wild.candidate >= 0, kept)
+    assert load(wild.save(tmp_path / "w.parquet")) == wild
+
+
+@pytest.mark.parametrize("shape", [(64, 32, 32), (256, 256, 32), (256, 256, 256), (512, 512, 512), (512, 32, 32)])
+@pytest.mark.parametrize("changing", [0.02, 0.45, 1.0])
+def test_a_committed_token_costs_at_most_a_kibibyte(shape: tuple[int, int, int], changing: float) -> None:
+    assert len(trace_bytes(made(*shape, changing=changing))) <= 1024 * shape[0]
+
+
+def test_short_answers_and_early_ends_cost_no_more() -> None:
+    assert len(trace_bytes(made(4, 4, 4))) <= 1024 * 4
+    early = made(512, 512, 32, fewer=480)
+    assert len(trace_bytes(early)) <= 1024 * int((early.commit_step >= 0).sum()) == 1024 * 32
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_real_decodes_cost_no_more(temperature: float) -> None:
+    predictor = load_predictor("mini")
+    options = {"length": 32, "steps": 32, "block": 32, "sampling_temperature": temperature}
+    prompt = predictor.examples[3]["prompt"]
+    (trace,) = decode(predictor, [prompt], Confidence(), **options)  # type: ignore[arg-type]
+    assert len(trace_bytes(trace)) <= 1024 * 32
 
 
 def test_equality_sees_every_array_and_setting() -> None:
@@ -54,54 +189,155 @@ def test_equality_sees_every_array_and_setting() -> None:
     assert replace(TRACE) == TRACE
 
 
-def test_a_truncated_file_is_refused_wherever_it_ends(tmp_path: Path) -> None:
-    data = TRACE.save(tmp_path / "whole.safetensors").read_bytes()
-    path = tmp_path / "part.safetensors"
+def test_the_schema_page_reads_a_file_without_this_package(tmp_path: Path) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL))
+    assert "rws_decode import" not in code and "import rws_decode" not in code
+    for trace in (TRACE, made(20, 10, 10, fewer=2)):
+        names: dict[str, Any] = {"path": trace.save(tmp_path / "t.parquet")}
+        exec(compile(code, str(PAGE), "exec"), names)
+        assert np.array_equal(names["tokens"], trace.tokens)
+        assert np.array_equal(names["commit_step"], trace.commit_step)
+        for step in range(trace.steps_run):
+            assert np.array_equal(names["canvas"](step), trace.canvas[step])
+            assert np.array_equal(names["completion"](step), trace.candidate[step])
+        pd.testing.assert_frame_equal(names["frame"], trace.to_frame())
+        described = re.findall(r"^\| `(\w+)` \|", page.split("## Columns")[1].split("## Metadata")[0], flags=re.MULTILINE)
+        assert described == list(names["frame"].columns)
+        assert set(names["metadata"]) == set("schema version prompt uncommitted_token whole_candidates trace".split())
+        for name in trace.metadata():
+            assert f"`{name}`" in page
+
+
+def test_a_truncated_or_damaged_file_is_refused_wherever_it_is(tmp_path: Path) -> None:
+    data = TRACE.save(tmp_path / "whole.parquet").read_bytes()
+    path = tmp_path / "part.parquet"
     for length in (0, 4, 8, 100, len(data) // 2, len(data) - 1):
         path.write_bytes(data[:length])
-        with pytest.raises(ValueError, match=r"part.safetensors"):
+        with pytest.raises(ValueError, match=r"part.parquet: not a whole Parquet file"):
             load(path)
+    for place in range(6, len(data) - 8, 97):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :])
+        try:
+            assert isinstance(load(path), Trace)  # a harmless byte: of a text, a name
+        except ValueError as error:
+            assert str(error).startswith(f"{path}: ") and "\n" not in str(error)
 
 
 def test_foreign_files_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "f.safetensors"
+    path = tmp_path / "f.parquet"
     path.write_bytes(b"not a trace at all")
-    with pytest.raises(ValueError, match=r"not a whole safetensors file"):
+    with pytest.raises(ValueError, match=r"not a whole Parquet file"):
         load(path)
-    save_file({"a": np.zeros(2)}, path)
-    with pytest.raises(ValueError, match=r"is not a trace"):
+    pd.DataFrame({"a": [1.0, 2.0]}).to_parquet(path)
+    with pytest.raises(ValueError, match=r"not a trace"):
         load(path)
     with pytest.raises(FileNotFoundError, match=r"no trace at"):
-        load(tmp_path / "missing.safetensors")
+        load(tmp_path / "missing.parquet")
 
 
-def write_parts(path: Path, arrays: dict[str, np.ndarray], **header: object) -> Path:
-    complete = {"schema": SCHEMA, "version": VERSION, "trace": TRACE.metadata()} | header
-    save_file(arrays, path, metadata={SCHEMA: json.dumps(complete)})
+def rewritten(path: Path, change: Any = lambda frame: frame, **header: object) -> Path:
+    """Write TRACE as another program might, with a changed table or metadata."""
+    TRACE.save(path)
+    table, complete = pq.read_table(path), json.loads(pq.read_metadata(path).metadata[SCHEMA.encode()])
+    rows = change(table.to_pandas())
+    table = pa.Table.from_pandas(rows, schema=table.schema if "extra" not in rows else None, preserve_index=False)
+    pq.write_table(table.replace_schema_metadata({SCHEMA: json.dumps(complete | header)}), path)
     return path
 
 
-def test_parts_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    arrays = TRACE.arrays()
-    path = tmp_path / "p.safetensors"
-    assert load(write_parts(path, arrays)) == TRACE
-    with pytest.raises(ValueError, match=r"version 1"):
-        load(write_parts(path, arrays, version=1))
-    with pytest.raises(ValueError, match=r"lacks parts"):
-        load(write_parts(path, {name: array for name, array in arrays.items() if name != "ties"}))
-    with pytest.raises(ValueError, match=r"lacks parts"):
-        load(write_parts(path, arrays, trace={}))
-    with pytest.raises(ValueError, match=r"tokens is int64 \(11,\)"):
-        load(write_parts(path, arrays | {"tokens": arrays["tokens"][:-1].copy()}))
-    with pytest.raises(ValueError, match=r"factor is float32"):
-        load(write_parts(path, arrays | {"factor": arrays["factor"].astype(np.float32)}))
-    with pytest.raises(ValueError, match=r"value holds NaN"):
-        load(write_parts(path, arrays | {"value": np.full_like(arrays["value"], np.nan)}))
+def changed(column: str, row: int, value: object) -> Any:
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        frame.loc[frame.index[row], column] = value
+        return frame
+
+    return change
+
+
+def test_a_file_that_another_program_wrote_is_read(tmp_path: Path) -> None:
+    assert load(rewritten(tmp_path / "p.parquet")) == TRACE
+
+
+LAST = len(TRACE.to_frame()) - 1
+CHOSEN = int(np.flatnonzero(TRACE.to_frame()["committed"])[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: f.assign(extra=1.0), "the columns are not those of a trace"),
+        (lambda f: f.iloc[::-1], "rows must go by step and position"),
+        (lambda f: pd.concat([f, f.tail(1)]), "rows must go by step and position"),
+        (lambda f: f.iloc[:0], "0 rows do not fit"),
+        (lambda f: f[f["step"] != 2], "positions are not committed"),
+        (lambda f: f[~f["committed"]], "positions are not committed"),
+        (lambda f: f.drop(index=f.index[(f["step"] == 0) & ~f["committed"]][0]), "candidates are missing"),
+        (changed("position", LAST, 12), "rows must go by step and position"),
+        (changed("step", LAST, 5), "rows must go by step and position"),
+        (changed("committed", CHOSEN, False), "positions are not committed"),
+        (changed("ties", LAST, 99), "ties differs among the rows of a step"),
+        (changed("factor", 0, 99.0), "factor differs among the rows of a step"),
+        (lambda f: f.assign(factor=np.nan), "factor must be NaN at the steps where reward_use"),
+        (lambda f: f.assign(reward_use=np.int8(9)), "reward_use holds 9"),
+        (changed("value", CHOSEN, None), "value holds NaN at a committed position"),
+    ],
+)
+def test_tables_that_contradict_themselves_are_refused(tmp_path: Path, change: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        load(rewritten(tmp_path / "p.parquet", change))
+    assert "p.parquet: " in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_step_without_rows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="every step from 0 to 4 must have rows"):
+        load(rewritten(tmp_path / "p.parquet", lambda f: f[f["step"] != 2], uncommitted_token=1))
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ({"version": 2}, "trace version 2: this reads version 3"),
+        ({"schema": "other"}, "not a trace"),
+        ({"trace": {}}, "lacks parts of a trace"),
+        ({"trace": TRACE.metadata() | {"more": 1}}, "lacks parts of a trace"),
+        ({"prompt": None}, "lacks parts of a trace"),
+        ({"prompt": ["a"]}, "p.parquet"),
+        ({"uncommitted_token": None}, "uncommitted_token must be a whole number"),
+        ({"trace": TRACE.metadata() | {"length": 24}}, "positions are not committed"),
+        ({"trace": TRACE.metadata() | {"length": "12"}}, "length '12'"),
+        ({"trace": TRACE.metadata() | {"steps_run": 4}}, "within steps_run and length"),
+        ({"trace": TRACE.metadata() | {"steps": 4}}, "steps_run is 5"),
+        ({"trace": TRACE.metadata() | {"block": 5}}, "block is 5"),
+        ({"trace": TRACE.metadata() | {"cfg": "much"}}, "cfg is 'much'"),
+    ],
+)
+def test_metadata_that_do_not_fit_are_refused(tmp_path: Path, header: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        load(rewritten(tmp_path / "p.parquet", **header))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"tokens": TRACE.tokens[:-1]}, r"tokens is int64 \(11,\)"),
+        ({"factor": TRACE.factor.astype(np.float32)}, "factor is float32"),
+        ({"tokens": TRACE.tokens + 1}, "tokens are not the candidates"),
+        ({"commit_step": np.zeros(12, np.int64)}, "every step from 0 to 4"),
+        ({"commit_step": TRACE.commit_step - 2}, "every step from 0 to 4"),
+        ({"steps_run": 4}, r"candidate is int64 \(5, 12\)"),
+        ({"reward_use": np.zeros(5, np.int8)}, "reward_raw must be NaN"),
+        ({"reward_use": np.full(5, NOT_NEEDED, np.int8)}, "factor must be NaN"),
+    ],
+)
+def test_arrays_that_contradict_each_other_are_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(TRACE, **fields)
 
 
 def test_arrays_cannot_be_written_to() -> None:
-    with pytest.raises(ValueError, match=r"read-only"):
-        TRACE.tokens[0] = 3
+    for name in (*TRACE.arrays(), "canvas", "eligible", "chosen", "masked", "reward_asked"):
+        with pytest.raises(ValueError, match=r"read-only"):
+            getattr(TRACE, name)[0] = 3
 
 
 def test_each_step_follows_from_the_one_before() -> None:
@@ -111,65 +347,59 @@ def test_each_step_follows_from_the_one_before() -> None:
         assert np.array_equal(TRACE.eligible[step], canvas == MASK)
         assert (TRACE.chosen[step] <= TRACE.eligible[step]).all()
         assert np.array_equal(TRACE.candidate[step][canvas != MASK], canvas[canvas != MASK])
-        assert (TRACE.value[step][~TRACE.eligible[step]] == 0).all()
+        assert np.array_equal(np.isnan(TRACE.value[step]), ~TRACE.eligible[step])
         canvas = np.where(TRACE.chosen[step], TRACE.candidate[step], canvas)
     assert np.array_equal(canvas, TRACE.tokens)
     assert TRACE.chosen.sum(axis=1).tolist() == [3, 3, 2, 2, 2]
 
 
-def test_generation_order_deviation_comes_in_both_readings() -> None:
+def test_generation_order_deviation_comes_in_both_readings_and_over_what_was_committed() -> None:
     assert TRACE.god_tokens == generation_order_deviation(TRACE.commit_step, "tokens")
     assert TRACE.god_steps == generation_order_deviation(TRACE.commit_step, "steps")
+    early = made(8, 8, 8, fewer=5)
+    written = early.commit_step[early.commit_step >= 0]
+    assert len(written) == 3 and early.steps_run == 3 and (early.tokens[early.commit_step < 0] == 1).all()
+    assert early.god_tokens == generation_order_deviation(written, "tokens")
 
 
-def test_the_table_has_one_row_per_token_in_order_of_commitment() -> None:
-    frame = TRACE.to_frame()
-    assert sorted(frame["position"]) == list(range(12))
-    assert frame["step"].is_monotonic_increasing
-    by_position = frame.set_index("position").sort_index()
-    assert by_position["token"].tolist() == TRACE.tokens.tolist()
-    assert by_position["step"].tolist() == TRACE.commit_step.tolist()
-    assert by_position["factor"].tolist() == TRACE.factor[TRACE.commit_step].tolist()
+def test_the_reward_of_each_step_is_scored_or_reused() -> None:
+    seen: list[str] = []
+    reward = CallableReward(lambda prompt, answer: float(seen.append(answer) or len(answer)), name="counting")
+    trace = run(reward=reward)
+    texts = [PREDICTOR.decode_answer(row) for row in trace.candidate.tolist()]
+    assert trace.reward_use.tolist() == [2 if text in texts[:step] else 1 for step, text in enumerate(texts)]
+    assert trace.reward_calls == len(seen) == int((trace.reward_use == 1).sum()) and trace.reward_asked.all()
     (plain,) = decode(PREDICTOR, ["a dog"], Confidence(), length=4, steps=2, block=2)
-    assert plain.to_frame()["reward_raw"].isna().all()
-    assert plain.to_frame()["block"].tolist() == [0, 0, 1, 1]
+    assert not plain.reward_use.any() and np.isnan(plain.reward_raw).all() and not plain.reward_asked.any()
 
 
-@pytest.mark.parametrize("ranking", ["log-odds", "probability"])
-def test_replay_follows_the_record(ranking: str) -> None:
-    trace = run(ranking=ranking, precision="bfloat16", block=6, steps=4)
-    outcome = replay(trace)
-    assert outcome.parted_at is None
-    assert np.array_equal(outcome.tokens, trace.tokens)
+def unneeded(trace: Trace, step: int) -> Trace:
+    """Return the trace as it is where no reward was needed at a step."""
+    names = ("factor", "reward_raw", "reward_normalised", "value")
+    arrays = {name: getattr(trace, name).copy() for name in names}
+    use = trace.reward_use.copy()
+    use[step] = NOT_NEEDED
+    for array in arrays.values():
+        array[step] = np.nan
+    return replace(trace, reward_use=use, **arrays)
 
 
-@pytest.mark.parametrize("step", range(5))
-def test_replay_names_the_first_step_that_was_changed(step: int) -> None:
-    position = int(np.flatnonzero(TRACE.chosen[step])[-1])
-    changed = {name: array.copy() for name, array in TRACE.arrays().items()}
-    changed["candidate"][step, position] += 1
-    assert replay(replace(TRACE, candidate=changed["candidate"])).parted_at == step
-    changed["value"][step, position] = -99.0
-    last = step == 4
-    assert replay(replace(TRACE, value=changed["value"])).parted_at == (None if last else step)
-    changed["ties"][step] += 1
-    assert replay(replace(TRACE, ties=changed["ties"])).parted_at == step
+def test_steps_that_needed_no_reward_are_kept_replayed_and_not_taken_for_known(tmp_path: Path) -> None:
+    trace = unneeded(TRACE, 2)
+    assert load(trace.save(tmp_path / "t.parquet")) == trace
+    assert trace.to_frame().query("step == 2")[["factor", "value", "reward_raw"]].isna().all(axis=None)
+    assert replay(trace).parted_at is None
+    (again,) = decode(PREDICTOR, ["the cat sat"], recorded(trace), length=12, steps=5, block=12)
+    assert again.commit_step.tolist() == trace.commit_step.tolist() and np.array_equal(again.tokens, trace.tokens)
+    for control in (constant_of, lambda run: shuffled(run, np.random.default_rng(0))):
+        with pytest.raises(ValueError, match="lacks 1 factors.*decode again with every reward asked"):
+            control(trace)
 
 
-def test_a_changed_result_is_found() -> None:
-    tokens = TRACE.tokens.copy()
-    tokens[3] += 1
-    assert replay(replace(TRACE, tokens=tokens)).parted_at == TRACE.commit_step[3]
-
-
-def test_the_recorded_factors_decode_to_the_same_tokens() -> None:
-    again = replay_with(TRACE, bert_predictor())
-    assert np.array_equal(again.tokens, TRACE.tokens)
-    assert np.array_equal(again.value, TRACE.value)
-    assert again.strategy == {"name": "schedule"} and again.reward_calls == 0
-    assert not np.array_equal(replay_with(TRACE, modernbert_predictor()).tokens, TRACE.tokens)
-
-
-def test_another_mask_cannot_replay() -> None:
-    with pytest.raises(ValueError, match=r"mask id 0: the trace has 4"):
-        replay_with(TRACE, CallablePredictor(lambda canvas: canvas, mask_id=0))
+def test_a_run_that_was_settled_early_repeats_and_is_not_shuffled() -> None:
+    early = made(8, 8, 8, fewer=5)
+    schedule = recorded(early)
+    assert schedule.factors == (*early.factor.tolist(), *early.factor[[-1]].repeat(5).tolist())  # type: ignore[union-attr]
+    assert constant_of(early).scale == early.factor.mean()
+    with pytest.raises(ValueError, match="settled after 3 of 8 steps"):
+        shuffled(early, np.random.default_rng(0))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rws_decode.commands._options import add_answer, add_policies, add_prompt, prompt_of, token_ids
 from rws_decode.schedule import block_plan
 
 if TYPE_CHECKING:
     from rws_decode.guidance import Strategy
-    from rws_decode.predictors import HFMaskPredictor
     from rws_decode.trace import Trace
 
 __all__ = ["STRATEGIES", "add_arguments", "result", "run"]
@@ -39,11 +40,7 @@ _OPTIONS = ("scale", "reward", "reward_scale", "every", "run")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `generate` to a parser."""
-    parser.add_argument("--model", default="mini", help="mask predictor: shipped name, directory or hub id (mini)")
-    prompt = parser.add_mutually_exclusive_group(required=True)
-    prompt.add_argument("--prompt", metavar="TEXT", help="the prompt")
-    prompt.add_argument("--input-ids", metavar="JSON", help="the prompt as a JSON list of token ids, used as they are")
-    prompt.add_argument("--example", type=int, metavar="N", help="the model's N-th held-out prompt, from 0")
+    add_prompt(parser)
     parser.add_argument(
         "--strategy", choices=list(STRATEGIES), default="default", help="how logits are scaled, or positions ordered"
     )
@@ -57,16 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sampling-temperature", type=float, default=0.0, metavar="T", help="draw tokens by Gumbel-max (0: greedy)"
     )
-    parser.add_argument("--cfg", type=float, default=0.0, metavar="S", help="classifier-free guidance scale (0: none)")
-    parser.add_argument(
-        "--end-of-text",
-        choices=["none", "suppress", "defer"],
-        default="none",
-        help="end-of-text tokens: as they come, never, or once nothing else in the block is masked (none)",
-    )
-    parser.add_argument("--length", type=int, default=64, help="answer tokens (64); a multiple of --block")
-    parser.add_argument("--steps", type=int, default=32, help="forwards (32); a multiple of the number of blocks")
-    parser.add_argument("--block", type=int, default=32, help="tokens per block (32)")
+    add_policies(parser)
+    add_answer(parser)
     parser.add_argument(
         "--ranking",
         choices=["log-odds", "probability", "topk"],
@@ -82,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of sampling, random-order, rws-random and shuffled (0)")
     parser.add_argument("--mask-id", type=int, help="mask token, for a model that does not name its own")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, ... (cpu)")
-    parser.add_argument("--trace", metavar="DIR", help="write the trace to DIR/trace.safetensors")
+    parser.add_argument("--trace", metavar="DIR", help="write the trace to DIR/trace.parquet")
     parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
 
 
@@ -99,7 +88,8 @@ def run(args: argparse.Namespace) -> int:
     if not 0 <= args.seed < 2**63:
         raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**63 is needed")
     block_plan(args.length, args.steps, args.block)
-    ids = None if args.input_ids is None else _token_ids(args.input_ids)
+    if args.input_ids is not None:
+        token_ids(args.input_ids)
 
     from transformers.utils import logging
 
@@ -112,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
     predictor = load_predictor(args.model, args.device, mask_id=args.mask_id)
     (trace,) = decode(
         predictor,
-        [ids if ids is not None else _prompt(args, predictor)],
+        [prompt_of(args, predictor)],
         strategy,
         length=args.length,
         steps=args.steps,
@@ -126,14 +116,13 @@ def run(args: argparse.Namespace) -> int:
         end_of_text=args.end_of_text,
     )
     if args.trace is not None:
-        print(f"trace: {trace.save(Path(args.trace) / 'trace.safetensors')}", file=sys.stderr)
+        print(f"trace: {trace.save(Path(args.trace) / 'trace.parquet')}", file=sys.stderr)
     print(json.dumps(result(trace), allow_nan=False) if args.json else _summary(trace))
     return 0
 
 
 def result(trace: Trace) -> dict[str, Any]:
-    """Return what `--json` prints; `scales` are the factors, `rewards` the raw ones, None where not asked."""
-    rewards = zip(trace.reward_raw.tolist(), trace.reward_asked.tolist(), strict=True)
+    """Return what `--json` prints; `scales` are the factors, `rewards` the raw ones, None where there is none."""
     return {
         "tokens": trace.tokens.tolist(),
         "text": trace.text,
@@ -143,8 +132,8 @@ def result(trace: Trace) -> dict[str, Any]:
         "forwards": trace.forwards,
         "reward_calls": trace.reward_calls,
         "reward_calls_saved": trace.reward_calls_saved,
-        "scales": trace.factor.tolist(),
-        "rewards": [reward if asked else None for reward, asked in rewards],
+        "scales": [None if math.isnan(factor) else factor for factor in trace.factor.tolist()],
+        "rewards": [None if math.isnan(reward) else reward for reward in trace.reward_raw.tolist()],
         "ties": trace.ties.tolist(),
     }
 
@@ -190,22 +179,3 @@ def _run(args: argparse.Namespace) -> Trace:
     if trace.steps != args.steps:
         raise ValueError(f"--run is {args.run}: a run of {trace.steps} steps, --steps is {args.steps}")
     return trace
-
-
-def _token_ids(text: str) -> list[int]:
-    try:
-        ids = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"--input-ids is {text!r}: not JSON ({error})") from error
-    if not isinstance(ids, list) or any(type(token) is not int for token in ids):
-        raise ValueError(f"--input-ids is {text!r}: a JSON list of whole numbers is needed")
-    return ids
-
-
-def _prompt(args: argparse.Namespace, predictor: HFMaskPredictor) -> str:
-    if args.prompt is not None:
-        return args.prompt
-    examples = predictor.examples
-    if not 0 <= args.example < len(examples):
-        raise ValueError(f"--example is {args.example}: {predictor.name} ships {len(examples)} examples, from 0")
-    return examples[args.example]["prompt"]

@@ -1,6 +1,6 @@
 """In what order positions are committed: left to right, by confidence, and by RWS, for a few held-out prompts.
 
-Files below OUT/commit-order: `METHOD-EXAMPLE.safetensors`, the traces (left-to-right, default, rws), and
+Files below OUT/commit-order: `METHOD-EXAMPLE.parquet`, the traces (left-to-right, default, rws), and
 `results.json`.
 
 Left to right is confidence decoding in blocks of length / steps tokens, the number that a step commits, so that every
@@ -135,7 +135,7 @@ def run_commit_order(
         strategy, size = plans[method]
         prompt = stored[example]["prompt"]
         (trace,) = decode(predictor, [prompt], strategy, length=length, steps=steps, block=size, reward=guide)
-        path = trace.save(folder / f"{method}-{example}.safetensors")
+        path = trace.save(folder / f"{method}-{example}.parquet")
         judgement = judge(prompt, trace.text or "")
         row = {"method": method, "example": example, "prompt": prompt, "text": trace.text, "block": size}
         row |= {"god_tokens": trace.god_tokens, "god_steps": trace.god_steps, "coherent": judgement.coherent}

@@ -6,7 +6,7 @@ softmax in bfloat16 as public decoders do, so that the two differ by rounding al
 reward, s_R; `constant`, each prompt's mean factor of its rws run; `shuffled`, its rws rewards permuted over the steps;
 and `default`, once.
 
-Files below OUT/temperature: `METHOD-SCALE.json`, one per cell; `traces/METHOD-SCALE/INDEX.safetensors` for default,
+Files below OUT/temperature: `METHOD-SCALE.json`, one per cell; `traces/METHOD-SCALE/INDEX.parquet` for default,
 temperature and rws; `results.json` with everything; `summary.csv|md`, a row per method and scale; `controls.csv|md`,
 rws minus each other method on the same prompts.
 

@@ -131,7 +131,7 @@ def run_cell(
 
 
 def _trace_path(folder: Path, cell: Cell, index: int) -> Path:
-    return folder / "traces" / cell.name / f"{index}.safetensors"
+    return folder / "traces" / cell.name / f"{index}.parquet"
 
 
 def _strategy(folder: Path, cell: Cell, settings: Settings, prompts: int) -> Strategy:

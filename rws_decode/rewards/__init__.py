@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from rws_decode.rewards.base import CallableReward, RewardModel
+from rws_decode.rewards.base import CallableReward, RewardModel, RewardSession, SessionReward
+from rws_decode.rewards.causal import CausalReward
 from rws_decode.rewards.classifier import SequenceClassifierReward, load_reward
 
-__all__ = ["CallableReward", "RewardModel", "SequenceClassifierReward", "load_reward"]
+__all__ = [
+    "CallableReward",
+    "CausalReward",
+    "RewardModel",
+    "RewardSession",
+    "SequenceClassifierReward",
+    "SessionReward",
+    "load_reward",
+]

@@ -6,7 +6,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
-__all__ = ["CallableReward", "RewardModel", "check_statistics", "score_checked"]
+__all__ = [
+    "CallableReward",
+    "RewardModel",
+    "RewardSession",
+    "SessionReward",
+    "check_scores",
+    "check_statistics",
+    "score_checked",
+]
 
 
 @runtime_checkable
@@ -27,6 +35,29 @@ class RewardModel(Protocol):
 
     def score(self, prompts: list[str], answers: list[str]) -> list[float]:
         """Return the raw score of each pair; the lists have one length."""
+        ...
+
+
+class RewardSession(Protocol):
+    """Scores of the rows of one decode, by a reward model that remembers what it read of each row.
+
+    `tokens` and `tokens_saved`: per row, the tokens run through the model so far, and those it did not have to run.
+    """
+
+    tokens: list[int]
+    tokens_saved: list[int]
+
+    def score(self, rows: Sequence[int], prompts: Sequence[str], answers: Sequence[str]) -> list[float]:
+        """Return the raw score of each pair, given for the row that it belongs to."""
+        ...
+
+
+@runtime_checkable
+class SessionReward(RewardModel, Protocol):
+    """A reward model whose scores come cheaper where it sees a row's texts one after another."""
+
+    def session(self, rows: int, *, cache: bool = True) -> RewardSession:
+        """Return a new session for `rows` rows; cache False: one that counts tokens and remembers nothing."""
         ...
 
 
@@ -69,11 +100,20 @@ def score_checked(model: RewardModel, prompts: Sequence[str], answers: Sequence[
     ...
     ValueError: reward model odd scored nan for prompt 'why?': a finite number is needed
     """
-    scores = [float(score) for score in model.score(list(prompts), list(answers))]
-    if len(scores) != len(prompts):
-        raise ValueError(f"reward model {model.name} returned {len(scores)} scores for {len(prompts)} pairs")
-    for score, prompt in zip(scores, prompts, strict=True):
+    return check_scores(model.name, prompts, model.score(list(prompts), list(answers)))
+
+
+def check_scores(name: str, prompts: Sequence[str], scores: Sequence[float]) -> list[float]:
+    """Return scores of some prompts' answers as floats; ValueError, naming model and prompt, as in `score_checked`.
+
+    >>> check_scores("even", ["why?"], [2])
+    [2.0]
+    """
+    found = [float(score) for score in scores]
+    if len(found) != len(prompts):
+        raise ValueError(f"reward model {name} returned {len(found)} scores for {len(prompts)} pairs")
+    for score, prompt in zip(found, prompts, strict=True):
         if not math.isfinite(score):
             where = f"for prompt {prompt[:60]!r}"
-            raise ValueError(f"reward model {model.name} scored {score} {where}: a finite number is needed")
-    return scores
+            raise ValueError(f"reward model {name} scored {score} {where}: a finite number is needed")
+    return found

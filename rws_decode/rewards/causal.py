@@ -6,22 +6,20 @@ import inspect
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
 from rws_decode.rewards.base import RewardSession, check_statistics
 from rws_decode.rewards.templates import Template, text_encoder
 
+if TYPE_CHECKING:
+    from transformers import DynamicCache
+
 __all__ = ["CACHE_BYTES", "CausalReward", "CausalSession", "is_causal_classifier"]
 
 CACHE_BYTES = 2**31
-
-# Cache layers that hold every token's keys and values, or would but for their window: a plain DynamicCache keeps all
-# of them, and the attention mask applies the window.
-_CROPPABLE = (DynamicLayer, DynamicSlidingWindowLayer)
 
 
 class CausalReward:
@@ -152,17 +150,18 @@ class CausalSession(RewardSession):
 
     def _score(self, row: int, ids: list[int]) -> float:
         # Taken out while it changes: a forward that fails leaves no cache that belies its tokens.
-        before, cache = self._held.pop(row, ([], DynamicCache()))
+        before, cache = self._held.pop(row, ([], None))
         kept = min(_common_prefix(before, ids), len(ids) - 1)
-        if kept == 0:
-            cache = DynamicCache()
+        if cache is None or kept == 0:
+            cache = _empty_cache()
         elif kept < len(before):
             cache.crop(kept - len(before))
         needed = self.reward.bytes_per_token * len(ids)
-        while self._held and self.bytes_held + needed > self.reward.cache_bytes:
+        fits = needed <= self.reward.cache_bytes
+        while fits and self.bytes_held + needed > self.reward.cache_bytes:
             self._held.popitem(last=False)
         score = self.reward.score_rest(cache, ids[kept:])
-        if needed <= self.reward.cache_bytes:
+        if fits:
             self._held[row] = ids, cache
         self.tokens[row] += len(ids) - kept
         self.tokens_saved[row] += kept
@@ -186,7 +185,17 @@ def is_causal_classifier(model: Any) -> bool:
     return bool((whole - half).abs().max() <= math.sqrt(torch.finfo(whole.dtype).eps) * half.abs().max())
 
 
+def _empty_cache() -> DynamicCache:
+    from transformers import DynamicCache
+
+    # Not told of the config, it keeps every token's keys and values also where attention has a window, which the
+    # attention mask then applies: that is what makes such a cache one that can be cut back.
+    return DynamicCache()
+
+
 def _croppable(model: Any) -> bool:
+    from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
+
     config = model.config.get_text_config()
     if getattr(config, "attention_chunk_size", None) is not None:
         return False
@@ -196,11 +205,11 @@ def _croppable(model: Any) -> bool:
     if any(setting.get("rope_type") in ("dynamic", "longrope") for setting in settings):
         return False
     layers = DynamicCache(config=config).layers
-    return bool(layers) and all(type(layer) in _CROPPABLE for layer in layers)
+    return bool(layers) and all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers)
 
 
 def _bytes_per_token(model: Any) -> int:
-    ids, cache = _some_ids(model), DynamicCache()
+    ids, cache = _some_ids(model), _empty_cache()
     with torch.inference_mode():
         model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
     held = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)

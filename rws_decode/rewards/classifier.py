@@ -9,6 +9,8 @@ from safetensors import SafetensorError
 
 from rws_decode.checkpoints import device_named, has_tokenizer, locate, models_directory, refuse_incomplete
 from rws_decode.rewards.base import RewardModel, check_statistics
+from rws_decode.rewards.causal import CACHE_BYTES, CausalReward, is_causal_classifier
+from rws_decode.rewards.templates import check_template
 
 __all__ = ["SHIPPED", "SequenceClassifierReward", "load_reward"]
 
@@ -61,14 +63,22 @@ class SequenceClassifierReward:
 
 
 def load_reward(
-    name: str, device: str | torch.device = "cpu", *, mean: float | None = None, std: float | None = None
+    name: str,
+    device: str | torch.device = "cpu",
+    *,
+    mean: float | None = None,
+    std: float | None = None,
+    cache_bytes: int = CACHE_BYTES,
 ) -> RewardModel:
     """Load a reward model by shipped name (mini, mini-judge, exact), directory, or hub id, in float32.
 
     "exact" is the story language's own coherence reward. Others are AutoModelForSequenceClassification's choice with
-    num_labels 1; safetensors only, no remote code. Their normalisation is read from reward.json beside the weights,
-    {"mean": ..., "std": ...}, unless given here. ValueError for an unknown name (the shipped ones are listed), missing
-    weights, tokenizer or statistics, or an unknown device.
+    num_labels 1; safetensors only, no remote code. One that reads from left to right becomes a CausalReward, which
+    keeps at most `cache_bytes` of keys and values per decode; others a SequenceClassifierReward. Their normalisation is
+    read from reward.json beside the weights, {"mean": ..., "std": ...}, unless given here; there, too, the layout of a
+    causal one's text, "template": "pair" (the default) or "chat" (`templates.text_encoder`). ValueError for an unknown
+    name (the shipped ones are listed), missing weights, tokenizer, statistics or chat template, another template, or an
+    unknown device.
     """
     if name == "exact":
         from rws_decode.stories.reward import exact_reward
@@ -85,7 +95,10 @@ def load_reward(
         raise ValueError(str(error).replace("shipped name (", "shipped name (exact, ")) from error
     if not has_tokenizer(checkpoint):
         raise ValueError(f"reward is {name}: the directory holds no tokenizer, and a reward model reads text")
-    mean, std = _statistics(name, checkpoint.read_json("reward.json"), mean, std)
+    stored = checkpoint.read_json("reward.json")
+    known = stored if isinstance(stored, dict) else {}
+    template = check_template(name, known.get("template", "pair"))
+    mean, std = _number(name, "mean", known, mean), _number(name, "std", known, std)
     try:
         model, info = AutoModelForSequenceClassification.from_pretrained(
             checkpoint.source,
@@ -99,14 +112,14 @@ def load_reward(
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise ValueError(f"reward {name} cannot be loaded: {error}") from error
     refuse_incomplete("reward", checkpoint, info)
-    return SequenceClassifierReward(model.to(place), tokenizer, mean=mean, std=std, name=checkpoint.name)
-
-
-def _statistics(name: str, stored: Any, mean: float | None, std: float | None) -> tuple[float, float]:
-    known = stored if isinstance(stored, dict) else {}
-    if known.get("template", "pair") != "pair":
-        raise ValueError(f'template in reward.json of {name} is {known["template"]!r}: only "pair" is read')
-    return _number(name, "mean", known, mean), _number(name, "std", known, std)
+    model, settings = model.to(place), {"mean": mean, "std": std, "name": checkpoint.name}
+    if is_causal_classifier(model):
+        return CausalReward(model, tokenizer, **settings, template=template, cache_bytes=cache_bytes)
+    if template != "pair":
+        raise ValueError(
+            f'template in reward.json of {name} is "{template}": a {type(model).__name__} reads "pair" only'
+        )
+    return SequenceClassifierReward(model, tokenizer, **settings)
 
 
 def _number(name: str, field: str, stored: dict[str, Any], given: float | None) -> float:

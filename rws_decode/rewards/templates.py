@@ -23,7 +23,9 @@ def check_template(name: str, template: object) -> Template:
     for known in get_args(Template):
         if template == known:
             return known
-    raise ValueError(f"template in reward.json of {name} is {template!r}: only {', '.join(get_args(Template))} are read")
+    raise ValueError(
+        f"template in reward.json of {name} is {template!r}: only {', '.join(get_args(Template))} are read"
+    )
 
 
 def text_encoder(name: str, tokenizer: Any, template: Template) -> Callable[[str, str], list[int]]:
@@ -34,7 +36,8 @@ def text_encoder(name: str, tokenizer: Any, template: Template) -> Callable[[str
     where template or tokenizer puts any, none where neither does. ValueError for "chat" without a chat template.
     """
     if template == "pair":
-        return lambda prompt, answer: tokenizer(prompt, answer, truncation=False)["input_ids"]
+        # Given as lists: alone, an empty answer would be no answer, and the text laid out as a single one.
+        return lambda prompt, answer: tokenizer([prompt], [answer], truncation=False)["input_ids"][0]
     if tokenizer.chat_template is None:
         raise ValueError(f'template of reward model {name} is "chat": its tokenizer has no chat template')
     start = tokenizer.bos_token_id

@@ -1,0 +1,62 @@
+"""Options that commands which decode one prompt share."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rws_decode.predictors import HFMaskPredictor
+
+__all__ = ["add_answer", "add_policies", "add_prompt", "prompt_of", "token_ids"]
+
+
+def add_prompt(parser: argparse.ArgumentParser) -> None:
+    """Add the model and the three ways to name a prompt."""
+    parser.add_argument("--model", default="mini", help="mask predictor: shipped name, directory or hub id (mini)")
+    prompt = parser.add_mutually_exclusive_group(required=True)
+    prompt.add_argument("--prompt", metavar="TEXT", help="the prompt")
+    prompt.add_argument("--input-ids", metavar="JSON", help="the prompt as a JSON list of token ids, used as they are")
+    prompt.add_argument("--example", type=int, metavar="N", help="the model's N-th held-out prompt, from 0")
+
+
+def add_policies(parser: argparse.ArgumentParser) -> None:
+    """Add guidance and the end-of-text policy."""
+    parser.add_argument("--cfg", type=float, default=0.0, metavar="S", help="classifier-free guidance scale (0: none)")
+    parser.add_argument(
+        "--end-of-text",
+        choices=["none", "suppress", "defer"],
+        default="none",
+        help="end-of-text tokens: as they come, never, or once nothing else in the block is masked (none)",
+    )
+
+
+def add_answer(parser: argparse.ArgumentParser) -> None:
+    """Add the shape of the answer."""
+    parser.add_argument("--length", type=int, default=64, help="answer tokens (64); a multiple of --block")
+    parser.add_argument("--steps", type=int, default=32, help="forwards (32); a multiple of the number of blocks")
+    parser.add_argument("--block", type=int, default=32, help="tokens per block (32)")
+
+
+def token_ids(text: str) -> list[int]:
+    """Return the ids of --input-ids; ValueError unless it is a JSON list of whole numbers."""
+    try:
+        ids = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"--input-ids is {text!r}: not JSON ({error})") from error
+    if not isinstance(ids, list) or any(type(token) is not int for token in ids):
+        raise ValueError(f"--input-ids is {text!r}: a JSON list of whole numbers is needed")
+    return ids
+
+
+def prompt_of(args: argparse.Namespace, predictor: HFMaskPredictor) -> str | list[int]:
+    """Return the prompt that the options name; ValueError for ids that are none, or an example that is not there."""
+    if args.input_ids is not None:
+        return token_ids(args.input_ids)
+    if args.prompt is not None:
+        return args.prompt
+    examples = predictor.examples
+    if not 0 <= args.example < len(examples):
+        raise ValueError(f"--example is {args.example}: {predictor.name} ships {len(examples)} examples, from 0")
+    return examples[args.example]["prompt"]

@@ -1,0 +1,142 @@
+"""`python -m rws_decode scale-path`: every output of any constant factor, or any reward scale, for one prompt."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from rws_decode.commands._options import add_answer, add_policies, add_prompt, prompt_of, token_ids
+from rws_decode.schedule import block_plan
+
+if TYPE_CHECKING:
+    from rws_decode.scale_path import Level, ScalePath
+
+__all__ = ["add_arguments", "result", "run"]
+
+_TEXT = 60  # characters of a text in the table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `scale-path` to a parser."""
+    add_prompt(parser)
+    parser.add_argument("--scale-min", type=float, required=True, metavar="X", help="least scale")
+    parser.add_argument("--scale-max", type=float, required=True, metavar="Y", help="greatest scale")
+    parser.add_argument(
+        "--over",
+        choices=["temperature", "reward-scale"],
+        default="temperature",
+        help="what the scale is: the constant factor c, or s_R of reward-weighted sampling (temperature)",
+    )
+    parser.add_argument("--reward", metavar="NAME", help="reward model of --over reward-scale: as in generate")
+    parser.add_argument("--budget", type=int, metavar="N", help="evaluate at most N canvases, at least --steps")
+    parser.add_argument("--batch", type=int, default=16, metavar="N", help="canvases per forward (16)")
+    add_policies(parser)
+    add_answer(parser)
+    parser.add_argument("--mask-id", type=int, help="mask token, for a model that does not name its own")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, ... (cpu)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Follow the path and print it; ValueError for input that cannot be used."""
+    rewarded = args.over == "reward-scale"
+    if rewarded and args.reward is None:
+        raise ValueError("--reward is missing: --over reward-scale needs it")
+    if args.reward is not None and not rewarded:
+        print(f"note: --over {args.over} does not use --reward", file=sys.stderr)
+    block_plan(args.length, args.steps, args.block)
+    if args.input_ids is not None:
+        token_ids(args.input_ids)
+
+    from transformers.utils import logging
+
+    from rws_decode.predictors import load_predictor
+    from rws_decode.rewards import load_reward
+    from rws_decode.scale_path import scale_path
+
+    logging.disable_progress_bar()
+
+    def progress(level: Level) -> None:
+        line = f"step {level.step + 1} of {args.steps}: {level.states} canvases, {level.intervals} intervals"
+        print(line, file=sys.stderr, flush=True)
+
+    predictor = load_predictor(args.model, args.device, mask_id=args.mask_id)
+    path = scale_path(
+        predictor,
+        prompt_of(args, predictor),
+        args.scale_min,
+        args.scale_max,
+        over=args.over,
+        reward=load_reward(args.reward, args.device) if rewarded else None,
+        length=args.length,
+        steps=args.steps,
+        block=args.block,
+        budget=args.budget,
+        batch=args.batch,
+        cfg=args.cfg,
+        end_of_text=args.end_of_text,
+        progress=progress,
+    )
+    print(json.dumps(result(path), allow_nan=False) if args.json else _table(path))
+    return 0
+
+
+def result(path: ScalePath) -> dict[str, Any]:
+    """Return what `--json` prints.
+
+    `pieces` and `unexplored` together cover the range, in rising order, each beginning where the one before ends; that
+    end lies in one of `breakpoints`, outside which the pieces are proved. The rest is as in `scale_path.ScalePath`.
+    """
+    return {
+        "over": path.over,
+        "scale_min": path.c_min,
+        "scale_max": path.c_max,
+        "pieces": [
+            {
+                "lower": piece.lower,
+                "upper": piece.upper,
+                "tokens": list(piece.tokens),
+                "text": piece.text,
+                "commit_step": list(piece.commit_step),
+            }
+            for piece in path.pieces
+        ],
+        "unexplored": [{"lower": gap.lower, "upper": gap.upper} for gap in path.unexplored],
+        "breakpoints": [
+            {"lower": gap.lower, "upper": gap.upper, "proved": gap.proved, "step": gap.step} for gap in path.breakpoints
+        ],
+        "certified": path.certified,
+        "outputs": len({piece.tokens for piece in path.pieces}),
+        "states": path.states,
+        "forwards": path.forwards,
+        "batches": path.batches,
+        "grid_forwards": path.grid_forwards,
+        "reward_calls": path.reward_calls,
+        "near_tokens": path.near_tokens,
+    }
+
+
+def _table(path: ScalePath) -> str:
+    from rws_theory.order import generation_order_deviation
+
+    lines = [f"{'from':>12}  {'to':>12}  {'GOD':>6}  {'output':>6}  text"]
+    number: dict[tuple[int, ...], int] = {}
+    for part in sorted([*path.pieces, *path.unexplored], key=lambda part: part.lower):
+        line = f"{part.lower:12.6g}  {part.upper:12.6g}  "
+        tokens = getattr(part, "tokens", None)
+        if tokens is None:
+            lines.append(f"{line}{'-':>6}  {'-':>6}  unexplored")
+            continue
+        text = json.dumps(list(tokens)) if part.text is None else " ".join(part.text.split())
+        god = float(generation_order_deviation(part.commit_step, "tokens"))
+        shown = text if len(text) <= _TEXT else text[: _TEXT - 3] + "..."
+        lines.append(f"{line}{god:6.3f}  {number.setdefault(tokens, len(number) + 1):6d}  {shown}")
+    lines.append(
+        f"\n{len(path.pieces)} pieces, {len(number)} different outputs; "
+        f"{'certified' if path.certified else 'not certified'}\n"
+        f"forwards: {path.forwards}, {path.grid_forwards} for a grid of as many points; "
+        f"reward calls: {path.reward_calls}; near-tied tokens: {path.near_tokens}"
+    )
+    return "\n".join(lines)
