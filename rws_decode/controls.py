@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode._arguments import check_positive, check_seeds, per_row
-from rws_theory.gain import reward_factor
+from rws_theory.gain import factor_range, reward_factor
 
 __all__ = ["FlippedReward", "RWSEvery", "RandomReward"]
 
@@ -49,6 +49,10 @@ class RWSEvery:
             return np.ones(rows)
         return _factor(self.name, reward, self.reward_scale, self.eps)
 
+    def factor_range(self) -> tuple[float, float]:
+        """Return the least and greatest factor of any reward, at the steps that ask for one."""
+        return factor_range(self.reward_scale, self.eps)
+
 
 @dataclass(frozen=True)
 class FlippedReward:
@@ -70,6 +74,10 @@ class FlippedReward:
     def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
         """Return the factor of each reward's opposite, [rows]; ValueError without rewards."""
         return _factor(self.name, None if reward is None else -reward, self.reward_scale, self.eps)
+
+    def factor_range(self) -> tuple[float, float]:
+        """Return the least and greatest factor of any reward."""
+        return factor_range(self.reward_scale, self.eps)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""The decoding loop: predict, score, scale, select, commit."""
+"""The decoder: prompts in, one trace per prompt out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,24 +10,24 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.canvas import Canvas, Padding, encode_prompts, lay_out
+from rws_decode.batching import batches, logit_bytes
+from rws_decode.canvas import Padding, encode_prompts
 from rws_decode.classifier_free import check_cfg
-from rws_decode.completion import masked_logits
 from rws_decode.end_of_text import EndOfText, end_tokens
-from rws_decode.guidance import FactorStrategy, OrderStrategy, Strategy, asks_reward, describe
-from rws_decode.orders import MaskedPositions
+from rws_decode.guidance import FactorStrategy, OrderStrategy, Strategy, describe
+from rws_decode.loop import Loop
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.ranker import Ranker
 from rws_decode.ranking import Precision, Ranking, check_ranking
-from rws_decode.record import Record
 from rws_decode.rewards.base import RewardModel
-from rws_decode.rounding import logit_error
 from rws_decode.sampling import TokenSampler
+from rws_decode.savings import Savings
 from rws_decode.schedule import block_plan
 from rws_decode.scoring import scorer_for
 from rws_decode.trace import Trace
 
 __all__ = ["Decoding", "decode"]
+
+_USUAL = Savings()
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,8 @@ def decode(
     cfg: float = 0.0,
     end_of_text: EndOfText = "none",
     end_ids: Sequence[int] | None = None,
+    savings: Savings = _USUAL,
+    finished: Callable[[int, Trace], None] | None = None,
 ) -> Decoding:
     """Decode an answer of `length` tokens to each prompt, block by block, and record every step.
 
@@ -132,83 +134,66 @@ def decode(
     encoded = encode_prompts(predictor, prompts, length)
     ending = end_tokens(predictor, end_of_text, end_ids)
     sampler = TokenSampler(sampling_temperature, seed, len(encoded))
-    scorer = scorer_for(predictor, strategy, reward, encoded)
-    suppressed = ending if end_of_text == "suppress" else []
-    record, logits_dtype = Record(len(encoded), length, steps), torch.float32
-
-    with torch.inference_mode():
-        canvas, *rest = lay_out(predictor, [prompt.ids for prompt in encoded], length, padding)
-        answer = rest[1]
-        ranker = Ranker(strategy, ranking, precision, end_of_text, ending, answer, canvas.shape[1])
-        line = torch.arange(len(encoded), device=canvas.device)[:, None]  # [B, 1]
-        masked = torch.ones_like(answer, dtype=torch.bool)  # [B, n]
-        for step, planned in enumerate(plan):
-            before = canvas[line, answer]  # [B, n]
-            row, position, logits, published = masked_logits(  # [N], N masked positions in the batch; [N, V]
-                predictor, Canvas(canvas, *rest), masked, cfg=cfg, suppressed=suppressed, published=ranking == "topk"
-            )
-            logits_dtype = logits.dtype
-            token, lead = sampler.draw(logits, row)
-            if not bool(logits.gather(1, token[:, None]).isfinite().all()):
-                raise ValueError(f"predictor {predictor.name} gives no finite largest logit at step {step}")
-            candidate = before.index_put((row, position), token)
-
-            asked = scorer is not None and asks_reward(strategy, step)
-            reused = [scorer.saved(row) for row in range(len(encoded))] if scorer is not None else []
-            raw, normalised = scorer.score(range(len(encoded)), candidate.tolist()) if scorer is not None and asked else (None, None)
-            block_mask = torch.zeros_like(masked)
-            block_mask[:, planned.start : planned.stop] = True
-            here = block_mask[row, position]
-            view = MaskedPositions(
-                step, len(encoded), length, row[here], position[here], logits[here], token[here], normalised
-            )
-            error = logit_error(logits)
-            ranked = ranker.rank(view, published[here], error[here], planned.commits)
-
-            canvas[line, answer] = torch.where(ranked.chosen, candidate, before)
-            masked &= ~ranked.chosen
-            unsure = torch.zeros_like(masked)
-            unsure[row, position] = lead <= 2 * error
-            record.add(step, canvas=before, candidate=candidate, **ranked._asdict())
-            record.add(step, near_tokens=(unsure if asked else unsure & ranked.chosen).sum(dim=1))
-            if scorer is not None and raw is not None and normalised is not None:
-                use = [2 if scorer.saved(row) > reused[row] else 1 for row in range(len(encoded))]
-                record.add(step, reward_raw=raw, reward_normalised=normalised, reward_use=use)
-
+    scorer = scorer_for(predictor, strategy, reward, encoded, reuse=savings.reuse, cache=savings.cache)
+    loop = Loop(
+        predictor=predictor,
+        strategy=strategy,
+        plan=plan,
+        rows=len(encoded),
+        padding=padding,
+        ranking=ranking,
+        precision=precision,
+        sampler=sampler,
+        cfg=cfg,
+        policy=end_of_text,
+        ending=ending,
+        scorer=scorer,
+        savings=savings,
+    )
     settings: dict[str, Any] = {
         "length": length,
         "steps": steps,
         "block": block,
         "ranking": "order" if own_order else ranking,
         "precision": precision,
-        "logits_dtype": str(logits_dtype).removeprefix("torch."),
         "strategy": describe(strategy),
         "predictor": predictor.name,
         "reward_model": None if scorer is None else scorer.model.name,
         "mask_id": predictor.mask_id,
-        "width": canvas.shape[1],
         "padding": padding,
         "sampling_temperature": sampler.temperature,
         "cfg": float(cfg),
         "end_of_text": end_of_text,
         "end_ids": ending if end_of_text != "none" else [],
-        "forwards": steps,
     }
-    return Decoding(
-        tuple(
-            Trace(
+    traces: list[Trace | None] = [None] * len(encoded)
+    forwards = 0
+    row_bytes = None
+    if predictor.vocab_size is not None:
+        row_bytes = logit_bytes(length, predictor.vocab_size, guided=cfg != 0, published=ranking == "topk")
+    for rows in batches([len(prompt.ids) for prompt in encoded], row_bytes, savings.memory):
+        with torch.inference_mode():
+            run = loop.run(rows, [encoded[row].ids for row in rows])
+        forwards += run.forwards
+        for place, row in enumerate(rows):
+            arrays = run.record.row(place, -1 if predictor.end_id is None else predictor.end_id)
+            trace = Trace(
                 **settings,
-                prompt_text=prompt.text,
+                logits_dtype=run.logits_dtype,
+                width=run.width,
+                offset=run.offsets[place],
+                prompt_text=encoded[row].text,
                 text=predictor.decode_answer(arrays["tokens"].tolist()),
-                offset=int(answer[index, 0]),
-                seed=sampler.seeds[index],
-                reward_calls=0 if scorer is None else scorer.calls(index),
-                reward_calls_saved=0 if scorer is None else scorer.saved(index),
-                prompt=np.asarray(prompt.ids, dtype=np.int64),
+                seed=sampler.seeds[row],
+                forwards=arrays["steps_run"],
+                reward_calls=0 if scorer is None else scorer.calls(row),
+                reward_calls_saved=0 if scorer is None else scorer.saved(row) + int((arrays["reward_use"] == 3).sum()),
+                reward_tokens=0 if scorer is None else scorer.tokens(row),
+                reward_tokens_saved=0 if scorer is None else scorer.tokens_saved(row),
+                prompt=np.asarray(encoded[row].ids, dtype=np.int64),
                 **arrays,
             )
-            for index, prompt in enumerate(encoded)
-            for arrays in [record.row(index)]
-        ),
-        forwards=steps,
-    )
+            traces[row] = trace
+            if finished is not None:
+                finished(row, trace)
+    return Decoding(tuple(trace for trace in traces if trace is not None), forwards)

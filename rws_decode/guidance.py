@@ -13,7 +13,7 @@ from torch import Tensor
 from rws_decode._arguments import at_step, check_positive, check_table, per_row
 from rws_decode.orders import MaskedPositions, RecordedOrder
 from rws_decode.trace import NOT_NEEDED, Trace
-from rws_theory.gain import reward_factor
+from rws_theory.gain import factor_range, reward_factor
 
 __all__ = [
     "RWS",
@@ -39,8 +39,9 @@ class FactorStrategy(Protocol):
     """A rule for the factor c that multiplies all logits of a row at a step; positions go by their confidence then.
 
     `needs_reward` says whether the candidate text is scored at every step, or at those for which `asks_reward(step)` is
-    true, where a strategy has that method; `name` goes into traces. Implementations are frozen dataclasses, whose
-    numbers `describe` puts into the trace.
+    true, where a strategy has that method; `name` goes into traces. A method `factor_range() -> (low, high)`, the
+    factors that any reward can give, lets rewards be left out where they cannot matter (`savings.Savings`).
+    Implementations are frozen dataclasses, whose numbers `describe` puts into the trace.
     """
 
     @property
@@ -149,6 +150,10 @@ class RWS:
         if reward is None:
             raise ValueError("reward is None: rws needs the normalised reward of every row")
         return np.asarray(reward_factor(reward, self.reward_scale, self.eps), dtype=np.float64)
+
+    def factor_range(self) -> tuple[float, float]:
+        """Return the least and greatest factor of any reward."""
+        return factor_range(self.reward_scale, self.eps)
 
 
 @dataclass(frozen=True)

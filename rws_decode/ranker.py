@@ -36,8 +36,7 @@ class Ranked(NamedTuple):
 class Ranker:
     """Ranks the masked positions of a block and chooses among them, step by step.
 
-    answer: int64 [B, n], the canvas columns of the answers, and width, the number of columns: `torch.topk` sees both.
-    ending: the end-of-text ids that the policy defers.
+    width: the number of canvas columns, which `torch.topk` sees; ending: the end-of-text ids that the policy defers.
     """
 
     def __init__(
@@ -47,7 +46,6 @@ class Ranker:
         precision: Precision,
         policy: EndOfText,
         ending: Sequence[int],
-        answer: Tensor,
         width: int,
     ) -> None:
         self.strategy = strategy
@@ -55,17 +53,20 @@ class Ranker:
         self.precision: Precision = precision
         self.policy = policy
         self.ending = ending
-        self.answer = answer
         self.width = width
 
-    def rank(self, view: MaskedPositions, logits: Tensor, error: Tensor, k: int) -> Ranked:
-        """Return values, the k positions chosen in each row, and the counts.
+    def rank(
+        self, view: MaskedPositions, logits: Tensor, error: Tensor, k: int, live: Tensor, row: Tensor, answer: Tensor
+    ) -> Ranked:
+        """Return values, the k positions chosen in each of b rows, and the counts.
 
-        logits: [N, V], those that are ranked; error: [N], how uncertain they are (`rounding.logit_error`).
+        logits: [N, V], those that are ranked; error: [N], how uncertain they are (`rounding.logit_error`); live: int64
+        [b], which of the view's rows these are; row: int64 [N], which of these b each position belongs to; answer:
+        int64 [b, n], the canvas columns of their answers.
 
         ValueError for a strategy whose factor is not positive, or whose order has another shape or holds NaN.
         """
-        place, strategy = (view.row, view.position), self.strategy
+        place, strategy = (row, view.position), self.strategy
         dtype = dtype_of(self.precision, logits)
         own = isinstance(strategy, OrderStrategy)
         factor = np.ones(view.rows) if own else np.asarray(strategy.factor(view.step, view.rows, view.reward))
@@ -81,13 +82,13 @@ class Ranker:
             value = exact if known else rank_values(logits, view.candidate, scale, self.ranking, self.precision)
             low, high = value_range(exact, logits, error, scale, self.ranking, dtype)
 
-        grid = torch.zeros_like(self.answer, dtype=torch.float64)
-        eligible = torch.zeros_like(self.answer, dtype=torch.bool).index_put(place, torch.ones_like(place[0]).bool())
+        grid = torch.zeros_like(answer, dtype=torch.float64)
+        eligible = torch.zeros_like(answer, dtype=torch.bool).index_put(place, torch.ones_like(place[0]).bool())
         deferred = eligible.index_put(place, deferred_positions(view.candidate, self.policy, self.ending))
         values = grid.index_put(place, value)
         pick = select_top
         if self.ranking == "topk":
-            pick = partial(select_topk, columns=self.answer, width=self.width, dtype=dtype)
+            pick = partial(select_topk, columns=answer, width=self.width, dtype=dtype)
         chosen, ties = select_deferring(pick, values, eligible, deferred, k)
         inexact = torch.zeros_like(ties, dtype=torch.bool)
         if not own and value is not exact:
@@ -95,7 +96,7 @@ class Ranker:
             inexact = (best.chosen != chosen).any(dim=1)
         full = saturated(exact, "log-odds", dtype) if own or self.ranking == "log-odds" else value == 1
         return Ranked(
-            factor=factor,
+            factor=factor[live.cpu().numpy()],
             value=values,
             eligible=eligible,
             chosen=chosen,

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from rws_decode.checkpoints import Checkpoint, device_named, has_tokenizer, locate, refuse_incomplete, shipped
 from rws_decode.predictors.base import before_end, without_mask
+from rws_decode.predictors.modernbert import ModernBertAt
 
 __all__ = ["HFMaskPredictor", "load_predictor"]
 
@@ -53,6 +54,9 @@ class HFMaskPredictor:
         self.pad_id = self._special("pad_token_id")
         self.end_id = self._special("eos_token_id")
         named = set() if tokenizer is None else set(tokenizer.get_vocab().values())
+        base = getattr(self.model, "model", None)
+        lean = config.model_type == "modernbert" and base is not None and ModernBertAt.supported(base)
+        self._places = ModernBertAt(base) if lean else None
         self.forbidden_ids = tuple(token for token in range(self.vocab_size) if token not in named) if named else ()
 
     @property
@@ -68,11 +72,14 @@ class HFMaskPredictor:
         return self._forward(canvas, attention_mask)
 
     def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
-        """Return the logits [N, V] of N places: the language-model head is applied to no others.
+        """Return the logits [N, V] of N places, row rising: the language-model head is applied to no others.
 
-        The last layer of the head, the model's output embeddings, is given these places alone, by a hook; where a model
-        has no such layer, or does not end with it, all logits are computed.
+        ModernBERT's last layer is not either (`modernbert.ModernBertAt`). Of other models the output embeddings are
+        given these places alone, by a hook; a model that does not end with such a layer computes all logits.
         """
+        if self._places is not None:
+            hidden = self._places(canvas, attention_mask, self._positions(attention_mask), row, column)
+            return self.model.decoder(self.model.head(hidden))
         find = getattr(self.model, "get_output_embeddings", None)
         head = None if find is None else find()
         seen: list[Tensor] = []
@@ -94,10 +101,15 @@ class HFMaskPredictor:
         return logits[0] if seen else logits[row, column]
 
     def _forward(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
-        options: dict[str, Tensor] = {}
-        if attention_mask is not None and not bool(attention_mask[:, 0].all()) and not self._counts_positions():
-            options["position_ids"] = (attention_mask.long().cumsum(dim=1) - 1).clamp(min=0)
+        positions = self._positions(attention_mask)
+        options = {} if positions is None else {"position_ids": positions}
         return self.model(input_ids=canvas, attention_mask=attention_mask, **options).logits
+
+    def _positions(self, attention_mask: Tensor | None) -> Tensor | None:
+        """Return each column's position where padding on the left moves it and the model does not count by itself."""
+        if attention_mask is None or bool(attention_mask[:, 0].all()) or self._counts_positions():
+            return None
+        return (attention_mask.long().cumsum(dim=1) - 1).clamp(min=0)
 
     def encode_prompt(self, text: str) -> list[int]:
         """Return the prompt's ids, e.g. [CLS] text [SEP]; the word "[MASK]" in `text` is read as plain text.

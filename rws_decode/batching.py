@@ -1,0 +1,34 @@
+"""Which prompts are decoded together: rows of like length, as many as memory holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["batches", "logit_bytes"]
+
+
+def logit_bytes(length: int, vocabulary: int, *, guided: bool = False, published: bool = False) -> int:
+    """Return the bytes that one row's logits take at the first step, when all of its positions are masked.
+
+    length x vocabulary numbers of 4 bytes, held once as they come, once more under guidance (with and without prompt)
+    and once for a published copy. Ranking widens 64 positions at a time and is not counted, nor are the predictor's
+    own activations.
+
+    >>> logit_bytes(256, 126_464)
+    129499136
+    """
+    return 4 * length * vocabulary * (1 + 2 * guided + published)
+
+
+def batches(widths: Sequence[int], row_bytes: int | None, memory: int) -> list[list[int]]:
+    """Return the indices of the rows of each batch, every row once: sorted by width, as many a batch as fit, at least 1.
+
+    widths: tokens of each prompt; row_bytes: what a row takes, None for unknown (then one batch holds all); memory:
+    bytes. Within a batch the indices rise.
+
+    >>> batches([5, 90, 6, 80], row_bytes=10, memory=25)
+    [[0, 2], [1, 3]]
+    """
+    order = sorted(range(len(widths)), key=widths.__getitem__)
+    size = len(order) if row_bytes is None else max(1, memory // max(row_bytes, 1))
+    return [sorted(order[start : start + size]) for start in range(0, len(order), size)]

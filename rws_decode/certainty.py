@@ -1,0 +1,135 @@
+"""Whether a step commits the same positions at every factor of a range: then nobody need ask which factor it is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+__all__ = ["certain"]
+
+_CHUNK = 64
+_INNER = 7  # factors between the ends of the range, where the ends alone do not refute
+
+
+class _Curve(NamedTuple):
+    """log F and its derivative by the factor at G factors, float64 [G, N]."""
+
+    value: Tensor
+    slope: Tensor
+
+
+def certain(
+    logits: Tensor,
+    token: Tensor,
+    row: Tensor,
+    position: Tensor,
+    contested: Tensor,
+    k: Tensor,
+    low: float,
+    high: float,
+    error: Tensor,
+) -> Tensor:
+    """Return for each row whether one set of k positions is proved most confident at every factor in [low, high].
+
+    Positions go by log F(c) = logsumexp_{k != t} c (z_k - z_t), smallest first, t the candidate. log F is convex and
+    decreasing in c: on an interval it lies below its chord and above its tangents at the ends. A set is proved where at
+    consecutive factors, 2 or 9 in equal ratios, it is on top and the chord of each of its members lies below the larger
+    tangent of every other position; it does at all factors between if it does at both ends and where the tangents
+    cross. (`rws_theory.selection.selection_path` finds the whole path, breakpoints too.)
+
+    logits: [N, V] of the masked positions of a block, -inf forbidden; token: int64 [N]; row, position: int64 [N], place
+    in the grid; contested: bool [B, n], the positions that compete, others are out of the question; k: int64 [B], how
+    many of them are chosen; 0 < low <= high; error: float64 [N], by how much a position's logits may be off
+    (`rounding.logit_error`; zeros to take them as they are), which moves log F(c) by at most 2 c times as much.
+    Returns bool [B]; True where all or none are chosen.
+
+    Guarantee: True is a proof for all logits within `error` of those given, with the rounding of float64 on the
+    unfavourable side (sums of V terms, taking exp to be accurate to 8 ulp) and so wide of it that ranking in float64
+    chooses the same set. False proves nothing: exact ties and narrow gaps are False.
+
+    >>> z = torch.tensor([[0.0, 1.0, 3.0], [0.0, 2.0, 5.0]])
+    >>> place, both = (torch.tensor([0, 0]), torch.tensor([0, 1])), torch.ones(1, 2, dtype=torch.bool)
+    >>> certain(z, z.argmax(-1), *place, both, torch.tensor([1]), 0.1, 10.0, torch.zeros(2)).tolist()
+    [True]
+    """
+    number = contested.sum(dim=1)
+    open_ = (k > 0) & (k < number)
+    proved = ~open_
+    # The ends alone refute most rows and prove some; what is left is looked at more closely.
+    for factors in (2, 2 + _INNER):
+        if not bool(open_.any()):
+            break
+        scales = torch.logspace(0, 1, factors, base=high / low, dtype=torch.float64, device=logits.device) * low
+        scales[0], scales[-1] = low, high
+        here = open_[row] & contested[row, position]
+        place = (row[here], position[here])
+        curve = _curves(logits[here], token[here], scales)
+        grid = contested & open_[:, None]
+        same, above = _compared(curve, error[here].double(), place, grid, k, scales, logits.shape[-1])
+        proved = proved | (open_ & same & above)
+        open_ = open_ & same & ~above
+    return proved
+
+
+def _curves(logits: Tensor, token: Tensor, scales: Tensor) -> _Curve:
+    values, slopes = [], []
+    for rows, chosen in zip(logits.split(_CHUNK), token.split(_CHUNK), strict=True):
+        gaps = rows.double().gather(1, chosen[:, None]) - rows.double()  # [n, V], inf where forbidden
+        gaps.scatter_(1, chosen[:, None], torch.inf)
+        nearest = gaps.amin(dim=1, keepdim=True)
+        finite = gaps.masked_fill(gaps.isinf(), 0.0)
+        value, slope = [], []
+        for scale in scales.tolist():
+            weight = torch.exp(-scale * (gaps - nearest.clamp(max=1e300)))
+            total = weight.sum(dim=1)
+            value.append(total.log() - scale * nearest[:, 0])
+            slope.append(-(weight * finite).sum(dim=1) / total)
+        values.append(torch.stack(value))
+        slopes.append(torch.stack(slope))
+    # A position with one possible token has log F = -inf: it is not compared, so nothing is proved of its row.
+    value = torch.cat(values, dim=1)
+    return _Curve(value.masked_fill(~value.isfinite(), torch.nan), torch.cat(slopes, dim=1))
+
+
+def _compared(
+    curve: _Curve,
+    error: Tensor,
+    place: tuple[Tensor, Tensor],
+    grid: Tensor,
+    k: Tensor,
+    scales: Tensor,
+    vocabulary: int,
+) -> tuple[Tensor, Tensor]:
+    """Return for each row whether one set is on top at all scales, and whether it is proved between them: bool [B]."""
+    shape = (len(scales), *grid.shape)
+    value = torch.full(shape, torch.inf, dtype=torch.float64, device=grid.device)
+    slope = torch.zeros(shape, dtype=torch.float64, device=grid.device)
+    value[:, place[0], place[1]], slope[:, place[0], place[1]] = curve.value, curve.slope
+    unsure = torch.zeros_like(value)
+    unsure[:, place[0], place[1]] = 2 * scales[:, None] * error
+    order = value.argsort(dim=-1, stable=True)
+    rank = order.argsort(dim=-1)
+    top = (rank < k[:, None]) & grid  # [G, B, n]
+    same = (top == top[0]).all(dim=0).all(dim=-1)
+
+    inside, outside = top[0], grid & ~top[0]
+    # The last scale has no interval to its right; a single comparison of values there is the end of the one before.
+    width = scales.diff()[:, None, None]
+    reach = (value[:-1].abs() + value[1:].abs()) + (slope[:-1].abs() + slope[1:].abs()) * width
+    # A logit error moves the whole curve by at most that of the interval's larger factor.
+    slack = (8 * (vocabulary + 2048) * torch.finfo(torch.float64).eps) * (1 + reach) + unsure[1:]
+    a, b = value[:-1] + slack, value[1:] + slack  # chords from above
+    left, right = value[:-1] - slack, value[1:] - slack  # tangents from below
+    left_at_b = left + slope[:-1] * width
+    right_at_a = right - slope[1:] * width
+    # Where the two tangents of a position cross, as a share of the interval.
+    gain = (left - right_at_a) + (right - left_at_b)
+    share = torch.where(gain > 0, (left - right_at_a) / gain, 0.5)
+    lowest = left + (left_at_b - left) * share
+    p, q = (..., slice(None), None), (..., None, slice(None))
+    chord = a[p] + (b - a)[p] * share[q]
+    below = (a[p] < left[q]) & (b[p] < right[q]) & (chord < lowest[q])
+    counts = (inside[p] & outside[q])[None]
+    return same, (below | ~counts).all(dim=-1).all(dim=-1).all(dim=0)

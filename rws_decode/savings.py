@@ -1,0 +1,48 @@
+"""What a decode may leave out without another outcome, each part to be switched off alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Savings"]
+
+
+@dataclass(frozen=True)
+class Savings:
+    """Work that a decode leaves out, and how much memory it takes. Tokens are the same with each of them on or off.
+
+    reuse: a text that was scored before for the same row is not scored again. cache: a causal reward model keeps its
+    keys and values up to the first token that changed, where it can (`rewards.RewardSession`). certain: the reward is
+    not asked at a step whose choice is proved to be the same for every factor that a reward can give
+    (`certainty.certain`); the trace says so and shows the factor of reward 0, which commits the same. block_only:
+    without a reward, the completion is computed for the current block alone, and the trace has no other candidates;
+    tokens that are drawn are drawn everywhere all the same. settled: a row ends once its text cannot change, that is
+    once an end-of-text token and all before it are committed; what is left is filled with that token.
+    memory: bytes that the logits of a batch may take, as `batching.batches` counts them; at least 1.
+
+    Off by default is what leaves something out of the trace.
+
+    >>> Savings().reuse, Savings().settled, Savings.everything().settled
+    (True, False, True)
+    """
+
+    reuse: bool = True
+    cache: bool = True
+    certain: bool = False
+    block_only: bool = False
+    settled: bool = False
+    memory: int = 2**30
+
+    def __post_init__(self) -> None:
+        if self.memory < 1:
+            raise ValueError(f"memory is {self.memory}: at least 1 byte is needed")
+
+    @classmethod
+    def everything(cls, memory: int = 2**30) -> Savings:
+        """Return all savings at once."""
+        return cls(certain=True, block_only=True, settled=True, memory=memory)
+
+    @classmethod
+    def nothing(cls, memory: int = 2**30) -> Savings:
+        """Return no saving at all."""
+        return cls(reuse=False, cache=False, memory=memory)
