@@ -23,6 +23,8 @@ COMMANDS: dict[str, Command] = {
     "scale-path": Command(
         "rws_decode.commands.scale_path", "every output of any constant factor, or any reward scale, for one prompt"
     ),
+    "replay": Command("rws_decode.commands.replay", "repeat a run from its trace, and say where it parts from it"),
+    "diff": Command("rws_decode.commands.diff", "say where two runs part and why, from their traces"),
     "experiment": Command("rws_decode.commands.experiment", "run one of the paper's comparisons, or resume it"),
     "train": Command("rws_decode.commands.train", "train, measure and write the shipped models"),
 }

@@ -1,0 +1,52 @@
+"""`python -m rws_decode replay`: a run repeated from its trace."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `replay` to a parser."""
+    parser.add_argument("file", metavar="FILE", help="trace of the run")
+    parser.add_argument(
+        "--model", metavar="NAME", help="decode again with this mask predictor; without it, select again from the values"
+    )
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, ... (cpu)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Replay and print; ValueError for input that cannot be used.
+
+    JSON: `same`, whether the tokens and their steps are those recorded; `parted_at`, the first step at which they are
+    not, or null; `tokens`, those of the replay; `steps_run`, steps of the record.
+    """
+    from rws_decode.trace import load
+
+    trace = load(args.file)
+
+    from transformers.utils import logging
+
+    from rws_decode.diff import diff
+    from rws_decode.predictors import load_predictor
+    from rws_decode.replay import replay, replay_with
+
+    logging.disable_progress_bar()
+    if args.model is None:
+        outcome = replay(trace)
+        tokens, parted = outcome.tokens, outcome.parted_at
+    else:
+        again = replay_with(trace, load_predictor(args.model, args.device, mask_id=trace.mask_id))
+        parting = diff(trace, again).parting
+        tokens, parted = again.tokens, None if parting is None else parting.step
+    result = {"same": parted is None, "parted_at": parted, "tokens": tokens.tolist(), "steps_run": trace.steps_run}
+    if args.json:
+        print(json.dumps(result, allow_nan=False))
+    elif parted is None:
+        print(f"the replay commits the same tokens in all {trace.steps_run} steps")
+    else:
+        print(f"the replay parts from the record at step {parted} of {trace.steps_run} (steps from 0)")
+    return 0
