@@ -177,6 +177,8 @@ def select_deferring(
     [[False, True, True]]
     """
     wanted = torch.as_tensor(k, dtype=torch.int64, device=values.device).expand(values.shape[0])
+    if not bool(deferred.any()):
+        return select(values, candidates, wanted)
     early, late = candidates & ~deferred, candidates & deferred
     now = torch.minimum(wanted, early.sum(dim=1))
     first, second = select(values, early, now), select(values, late, wanted - now)

@@ -1,0 +1,154 @@
+"""How long decoding takes beside the loops that users run today, and what it leaves out: all measured in one run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from rws_decode.decode import Decoding, decode
+from rws_decode.guidance import RWS, Confidence
+from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
+from rws_decode.predictors.base import MaskPredictor, before_end
+from rws_decode.rewards.base import RewardModel
+from rws_decode.savings import Savings
+
+__all__ = ["bench"]
+
+
+def bench(
+    predictor: MaskPredictor,
+    reward: RewardModel,
+    prompts: Sequence[str],
+    *,
+    length: int = 128,
+    steps: int = 64,
+    block: int = 32,
+    reward_scale: float = 8.0,
+    repeats: int = 3,
+) -> dict[str, Any]:
+    """Decode the prompts in every way, in turn, `repeats` times, and return the least seconds of each way.
+
+    Ways, name -> seconds, forwards, reward calls, whose tokens are compared:
+    "plain" the published loop (`plain_loop.plain_loop`), a prompt at a time; "plain at once", the same loop over all
+    prompts of one length together; "one" and "all": `decode` with every saving, a prompt at a time and all at once;
+    "whole one" and "whole all": without any saving, so that all positions are filled. "naive rws", "rws one",
+    "rws all", "rws whole one": the same for RWS (`plain_loop.plain_rws`).
+
+    `same_text`: prompts whose text is that of the plain loop; `same_tokens`: whose tokens are, up to and with the first
+    end of text; `near`: of those that differ, how many have steps with ties or near-ties in their trace, which explain
+    it. `ratios`: throughput over the plain loop's, and RWS's overhead over the default as a share of the naive loop's.
+    """
+    if repeats < 1:
+        raise ValueError(f"repeats is {repeats}: at least 1 is needed")
+    shape: dict[str, Any] = {"length": length, "steps": steps, "block": block}
+    ids = [predictor.encode_prompt(prompt) for prompt in prompts]
+    by_length: dict[int, list[int]] = {}
+    for row, tokens in enumerate(ids):
+        by_length.setdefault(len(tokens), []).append(row)
+
+    def plain() -> list[PlainRun]:
+        return [plain_loop(predictor, torch.tensor([tokens], device=predictor.device), **shape) for tokens in ids]
+
+    def together() -> list[PlainRun]:
+        found: dict[int, PlainRun] = {}
+        for rows in by_length.values():
+            batch = torch.tensor([ids[row] for row in rows], device=predictor.device)
+            tokens, _, ties = plain_loop(predictor, batch, **shape)
+            found |= {row: PlainRun(tokens[place : place + 1], 0, ties) for place, row in enumerate(rows)}
+        return [found[row] for row in range(len(ids))]
+
+    def naive() -> list[PlainRun]:
+        return [plain_rws(predictor, reward, prompt, reward_scale, **shape) for prompt in prompts]
+
+    def ours(rws: bool, savings: Savings, at_once: bool) -> Callable[[], list[Decoding]]:
+        strategy, asked = (RWS(reward_scale), reward) if rws else (Confidence(), None)
+        groups = [list(prompts)] if at_once else [[prompt] for prompt in prompts]
+        return lambda: [decode(predictor, group, strategy, reward=asked, savings=savings, **shape) for group in groups]
+
+    every, none = Savings.everything(), Savings.nothing()
+    ways: dict[str, Callable[[], list[Any]]] = {
+        "plain": plain,
+        "plain at once": together,
+        "whole one": ours(False, none, False),
+        "whole all": ours(False, none, True),
+        "one": ours(False, every, False),
+        "all": ours(False, every, True),
+        "naive rws": naive,
+        "rws whole one": ours(True, none, False),
+        "rws one": ours(True, every, False),
+        "rws all": ours(True, every, True),
+    }
+    seconds = dict.fromkeys(ways, float("inf"))
+    outcomes: dict[str, list[Any]] = {}
+    with torch.inference_mode():
+        for _ in range(repeats):
+            # In turn, so that a machine that slows down slows them all.
+            for name, way in ways.items():
+                start = _now(predictor)
+                outcomes[name] = way()
+                seconds[name] = min(seconds[name], _now(predictor) - start)
+    reference = {rws: _answers(outcomes["naive rws" if rws else "plain"]) for rws in (False, True)}
+    rows = [
+        {"way": name, "seconds": seconds[name]} | _compared(predictor, outcomes[name], reference["rws" in name])
+        for name in ways
+    ]
+    return {
+        "model": predictor.name,
+        "reward": reward.name,
+        "prompts": len(prompts),
+        **shape,
+        "reward_scale": reward_scale,
+        "threads": torch.get_num_threads(),
+        "device": str(predictor.device),
+        "repeats": repeats,
+        "ways": rows,
+        "ratios": _ratios(seconds),
+    }
+
+
+def _ratios(seconds: dict[str, float]) -> dict[str, float]:
+    overhead = seconds["naive rws"] - seconds["plain"]
+    return {
+        "one prompt": seconds["plain"] / seconds["one"],
+        "all at once": seconds["plain"] / seconds["all"],
+        "all at once over plain at once": seconds["plain at once"] / seconds["all"],
+        "one prompt, every position": seconds["plain"] / seconds["whole one"],
+        "all at once, every position": seconds["plain"] / seconds["whole all"],
+        "rws overhead, one prompt": (seconds["rws one"] - seconds["one"]) / overhead,
+        "rws overhead, all at once": (seconds["rws all"] - seconds["all"]) / overhead,
+    }
+
+
+def _now(predictor: MaskPredictor) -> float:
+    if predictor.device.type == "cuda":
+        torch.cuda.synchronize(predictor.device)
+    return time.perf_counter()
+
+
+def _answers(runs: Sequence[Any]) -> list[list[int]]:
+    """Return the tokens of each prompt, of plain runs or of decodings."""
+    return [row.tolist() for run in runs for row in run.tokens]
+
+
+def _compared(predictor: MaskPredictor, runs: Sequence[Any], reference: list[list[int]]) -> dict[str, Any]:
+    end = predictor.end_id
+    found = _answers(runs)
+    traces = [trace for run in runs if isinstance(run, Decoding) for trace in run]
+    same = [before_end(a, end) == before_end(b, end) for a, b in zip(found, reference, strict=True)]
+    texts = [predictor.decode_answer(a) == predictor.decode_answer(b) for a, b in zip(found, reference, strict=True)]
+    unsure = [
+        not equal and bool(trace.ties.any() or trace.near_ties.any() or trace.near_tokens.any())
+        for equal, trace in zip(same, traces, strict=bool(traces))
+    ]
+    return {
+        "forwards": sum(run.forwards for run in runs) if traces else None,
+        "reward_calls": sum(run.reward_calls for run in runs),
+        "reward_calls_saved": sum(trace.reward_calls_saved for trace in traces),
+        "reward_tokens_saved": sum(trace.reward_tokens_saved for trace in traces),
+        "same_tokens": sum(same),
+        "same_text": sum(texts),
+        "near": sum(unsure),
+    }
