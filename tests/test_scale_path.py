@@ -15,8 +15,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import random_chain, random_table, scales
+from table_models import END, LENGTH, MASK, REWARD, table_predictor, word_reward
 from tiny_models import bert_predictor
-from torch import Tensor
 
 from rws_decode import _scale_states
 from rws_decode.decode import decode
@@ -27,39 +27,10 @@ from rws_decode.rewards import CallableReward
 from rws_decode.scale_path import Level, ScalePath, scale_path
 from rws_theory.selection import Bracket, SelectionPath, selection_path
 
-LENGTH, MASK, END = 8, 20, 19
 SHAPE = {"length": LENGTH, "steps": 8, "block": LENGTH}
 SHAPES = [SHAPE, {"length": 8, "steps": 3, "block": 8}, {"length": 8, "steps": 4, "block": 4}]
 LOW, HIGH = 0.01, 32.0
 Commits = tuple[tuple[int, ...], tuple[int, ...]]
-
-
-def table_predictor(seed: int, spread: float = 1.5, seen: list[bytes] | None = None) -> CallablePredictor:
-    """Seeded float64 logits that every other token of the canvas moves; rows of a batch do not touch each other."""
-    rng = np.random.default_rng(seed)
-    weight = torch.from_numpy(spread * rng.standard_normal((LENGTH, MASK + 1, LENGTH, MASK + 1)))
-
-    def logits(canvas: Tensor) -> Tensor:
-        if seen is not None:
-            seen.extend(row.numpy().tobytes() for row in canvas)
-        place = torch.arange(LENGTH)
-        return torch.stack([weight[place, row].sum(dim=0) for row in canvas])
-
-    return CallablePredictor(
-        logits,
-        mask_id=MASK,
-        end_id=END,
-        vocab_size=MASK + 1,
-        encode=lambda text: [],
-        decode=lambda i: " ".join(map(str, i)),
-    )
-
-
-def word_reward(prompt: str, answer: str) -> float:
-    return math.sin(sum((place + 2) * int(word) ** 2 for place, word in enumerate(answer.split())))
-
-
-REWARD = CallableReward(word_reward, mean=0.1, std=0.4, name="words")
 
 
 def outcomes(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "result", "run"]
 
-_TEXT = 60  # characters of a text in the table
+_TEXT = 76  # characters of a text in the table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
