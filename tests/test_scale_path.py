@@ -142,7 +142,7 @@ def reference(decoded: Callable[[float], Commits], low: float, high: float, poin
     return found
 
 
-@pytest.mark.parametrize(("seed", "over"), [(0, "temperature"), (5, "temperature"), (1, "reward-scale")])
+@pytest.mark.parametrize(("seed", "over"), [(0, "temperature"), (1, "reward-scale")])
 def test_a_plain_search_by_decoding_finds_the_same_pieces(seed: int, over: Any) -> None:
     predictor, shape = table_predictor(seed, 0.8), SHAPE
     reward = REWARD if over == "reward-scale" else None
@@ -152,10 +152,10 @@ def test_a_plain_search_by_decoding_finds_the_same_pieces(seed: int, over: Any) 
     def decoded(c: float) -> Commits:
         return outcomes(predictor, "", path, [c], reward=reward, **shape)[0]
 
-    plain = reference(decoded, 0.1, 10.0, 30)
+    plain = reference(decoded, 0.1, 10.0, 20)
     assert len(plain) > 2
     # A grid may miss a piece that lies between two of its points; what it finds is there, where the path has it.
-    wide = [piece for piece in path.pieces if piece.upper / piece.lower > (10 / 0.1) ** (1 / 29)]
+    wide = [piece for piece in path.pieces if piece.upper / piece.lower > (10 / 0.1) ** (1 / 19)]
     starts = [piece.lower for piece in path.pieces]
     for start, (tokens, steps) in plain:
         nearest = min(starts, key=lambda lower: abs(lower / start - 1))
@@ -271,6 +271,10 @@ def test_each_completed_text_is_scored_once() -> None:
     predictor = table_predictor(4, 0.8)
     path = scale_path(predictor, "", LOW, HIGH, over="reward-scale", reward=CallableReward(counted), **SHAPE)
     assert len(asked) == len(set(asked)) == path.reward_calls < path.forwards
+    whole = scale_path(
+        predictor, "", LOW, HIGH, over="reward-scale", reward=CallableReward(counted), **SHAPE | {"steps": 1}
+    )
+    assert whole.reward_calls == 0  # all is committed at once, whatever the factor
     assert path.pieces[0].text == " ".join(map(str, path.pieces[0].tokens)) or END in path.pieces[0].tokens
 
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from rws_decode.commands.scale_path import result
 from rws_decode.files import write_json
@@ -78,7 +78,7 @@ def run_cell(task: tuple[Path, int, str, Settings, str, str]) -> None:
             budget=settings.budget,
         )
 
-    paths = {over: follow(over) for over in ("temperature", "reward-scale")}
+    paths: dict[Over, ScalePath] = {over: follow(over) for over in get_args(Over)}
     reach = compare_reach(paths["temperature"], paths["reward-scale"])
     header = {"schema": "rws_decode.experiment.reach", "version": 1, "fingerprint": fingerprint}
     header |= {"index": index, "prompt": prompt, "settings": asdict(settings)}
