@@ -79,7 +79,8 @@ class Trace:
 
     What is kept, in memory as in the file: of each step, the values of the positions committed and of the best passed
     over (`record.kept_values`), all that selecting again needs; all candidates, but only those of kept positions where
-    they change more than `record.CHANGED_CANDIDATES` times per committed token, as drawn ones do (`whole_candidates`).
+    not all were computed (`savings.Savings.block_only`) or they change more than `record.CHANGED_CANDIDATES` times per
+    committed token, as drawn ones do (`whole_candidates`).
 
     Arrays, what rounding did: `ties` int64 [R], eligible positions level with the last committed one, not committed;
     `saturated` int64 [R], eligible positions whose candidate has probability exactly 1.0 at the step's factor in
@@ -91,7 +92,7 @@ class Trace:
     Where both are 0 at every step, another batch, padding or device that stays within the tolerance, and a reward model
     that does not depend on its batch, give the same tokens.
 
-    Costs: `forwards`; `reward_calls`, texts scored; `reward_calls_saved`, scores reused for a text already scored;
+    Costs: `forwards`; `reward_calls`, texts scored; `reward_calls_saved`, scores reused or not needed;
     `reward_tokens`, tokens that the reward model ran; `reward_tokens_saved`, tokens that it had cached (0: unknown).
 
     Guarantee: shapes and dtypes as above, arrays read-only, tokens those that were candidates when they were committed,

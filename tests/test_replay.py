@@ -21,6 +21,7 @@ from rws_decode.orders import Margin
 from rws_decode.predictors import CallablePredictor
 from rws_decode.replay import replay, replay_with
 from rws_decode.rewards import CallableReward
+from rws_decode.savings import Savings
 from rws_decode.trace import NOT_NEEDED, Trace, load
 
 REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")
@@ -105,6 +106,34 @@ def test_the_recorded_factors_decode_to_the_same_tokens() -> None:
     np.testing.assert_array_equal(again.value, TRACE.value)
     assert again.strategy == {"name": "schedule"} and again.reward_calls == 0
     assert not np.array_equal(replay_with(TRACE, modernbert_predictor()).tokens, TRACE.tokens)
+
+
+@pytest.mark.parametrize("scale", [0.5, 8.0])
+@pytest.mark.parametrize("policy", ["none", "defer"])
+def test_runs_with_every_saving_are_kept_and_repeated(tmp_path: Path, scale: float, policy: str) -> None:
+    table = 3 * torch.randn(24, VOCABULARY, generator=torch.Generator().manual_seed(6))
+    table[13:16, EOS] += 12.0
+    predictor = CallablePredictor(
+        lambda canvas: table + (canvas % 7).sum(dim=1)[:, None, None] % 3 * table.roll(1, 0) / 9,
+        mask_id=4,
+        end_id=EOS,
+        decode=lambda ids: " ".join(map(str, ids)),
+    )
+    options = {"length": 24, "steps": 12, "block": 8, "reward": REWARD, "end_of_text": policy}
+    runs = [
+        decode(predictor, [[]], RWS(scale), savings=savings, **options)[0]  # type: ignore[arg-type]
+        for savings in (Savings.nothing(), Savings.everything())
+    ]
+    whole, saved = runs
+    assert saved.text == whole.text and NOT_NEEDED in saved.reward_use.tolist()
+    assert saved.steps_run < whole.steps_run == 12
+    committed = saved.commit_step >= 0
+    assert np.array_equal(saved.commit_step[committed], whole.commit_step[committed])
+    assert saved.tokens[~committed].tolist() == [EOS] * int((~committed).sum())
+    assert load(saved.save(tmp_path / "t.parquet")) == saved
+    assert replay(saved).parted_at is None and np.array_equal(replay(saved).tokens, saved.tokens)
+    again = replay_with(saved, predictor)
+    assert np.array_equal(again.tokens, saved.tokens) and np.array_equal(again.commit_step, saved.commit_step)
 
 
 def test_an_order_of_its_own_is_repeated_from_the_values_that_are_kept() -> None:
