@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from rws_decode.orders import Entropy, LeftToRight, Margin, MaskedPositions, RandomOrder, RecordedOrder
     from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, load_predictor
+    from rws_decode.reach import Output, Reach, compare_reach
     from rws_decode.replay import Replay, replay_with
     from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward
     from rws_decode.scale_path import Breakpoint, ScalePath, ScalePiece, Unexplored
@@ -55,6 +56,7 @@ _HOME = {
     ),
     "orders": ("Entropy", "LeftToRight", "Margin", "MaskedPositions", "RandomOrder", "RecordedOrder"),
     "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "load_predictor"),
+    "reach": ("Output", "Reach", "compare_reach"),
     "replay": ("Replay", "replay_with"),
     "rewards": ("CallableReward", "RewardModel", "SequenceClassifierReward", "load_reward"),
     "scale_path": ("Breakpoint", "ScalePath", "ScalePiece", "Unexplored"),
@@ -78,9 +80,11 @@ __all__ = [
     "MaskPredictor",
     "MaskedPositions",
     "OrderStrategy",
+    "Output",
     "RWSEvery",
     "RandomOrder",
     "RandomReward",
+    "Reach",
     "RecordedOrder",
     "Replay",
     "RewardModel",
@@ -93,6 +97,7 @@ __all__ = [
     "Temperature",
     "Trace",
     "Unexplored",
+    "compare_reach",
     "constant_of",
     "load_predictor",
     "load_reward",

@@ -47,7 +47,7 @@ class View(NamedTuple):
 
     completed: the answer with the candidates; always: positions committed at any scale; positions: those that compete
     for `seats`, rising, with their logits, float64 [positions, V]; gain: factor per unit of the scale, None if the
-    scale is the factor; near: masked positions whose candidate rounding may change.
+    scale is the factor, or nothing depends on it; near: masked positions whose candidate rounding may change.
     """
 
     completed: Answer
@@ -58,9 +58,14 @@ class View(NamedTuple):
     gain: float | None
     near: frozenset[int]
 
+    @property
+    def choice(self) -> bool:
+        """Return whether not all of the competing positions are committed."""
+        return 0 < self.seats < len(self.positions)
+
     def cut(self, lower: float, upper: float) -> list[tuple[float, float, tuple[int, ...]]]:
         """Return the proved parts of [lower, upper], rising and disjoint, each with the positions committed there."""
-        if self.seats in (0, len(self.positions)):
+        if not self.choice:
             return [(lower, upper, (*self.always, *(self.positions if self.seats else ())))]
         low, high = lower, upper
         if self.gain is not None:  # a product rounds within these
@@ -152,39 +157,40 @@ class Forwards:
         token, lead = greedy(logits)
         if not bool(logits.gather(1, token[:, None]).isfinite().all()):
             raise ValueError(f"predictor {predictor.name} gives no finite largest logit")
-        completed = before.index_put((row, position), token)
-        gains = self._gains(completed.tolist())
+        completed = before.index_put((row, position), token).tolist()
         near = lead <= 2 * logit_error(logits)
         deferred = deferred_positions(token, self.policy, self.ending)
         here = (position >= planned.start) & (position < planned.stop)
         views = []
-        for n, gain in enumerate(gains):
+        for n, answer in enumerate(completed):
             early, late = row.eq(n) & here & ~deferred, row.eq(n) & here & deferred
             spare = planned.commits - int(early.sum())
             own, seats = (early, planned.commits) if spare <= 0 else (late, spare)
             views.append(
                 View(
-                    completed=tuple(completed[n].tolist()),
+                    completed=tuple(answer),
                     always=tuple(position[early].tolist()) if spare > 0 else (),
                     positions=tuple(position[own].tolist()),
                     seats=seats,
                     logits=logits[own].double().cpu().numpy(),
-                    gain=gain,
+                    gain=None,
                     near=frozenset(position[row.eq(n) & near].tolist()),
                 )
             )
-        return views
+        return views if self.scorer is None else self._score(views, self.scorer)
 
-    def _gains(self, completed: list[list[int]]) -> list[float | None]:
-        """Return the gain of each completion, scoring each text once."""
-        if self.scorer is None:
-            return [None] * len(completed)
-        texts = [self.predictor.decode_answer(ids) or "" for ids in completed]
-        new = {text: ids for text, ids in zip(texts, completed, strict=True) if text not in self.gains}
+    def _score(self, views: list[View], scorer: Scorer) -> list[View]:
+        """Return the views with their gains where there is a choice; each text is scored once."""
+        texts = [self.predictor.decode_answer(list(view.completed)) or "" for view in views]
+        asked = {text: list(view.completed) for text, view in zip(texts, views, strict=True) if view.choice}
+        new = {text: ids for text, ids in asked.items() if text not in self.gains}
         if new:
-            _, normalised = self.scorer.score([0] * len(new), list(new.values()))
+            _, normalised = scorer.score([0] * len(new), list(new.values()))
             self.gains |= zip(new, self.rule.factor(0, len(new), normalised).tolist(), strict=True)
-        return [self.gains[text] for text in texts]
+        return [
+            view._replace(gain=self.gains[text]) if view.choice else view
+            for text, view in zip(texts, views, strict=True)
+        ]
 
     def follow(self, answer: Answer, spans: list[Span], view: View, step: int) -> Iterator[tuple[Answer, Span]]:
         """Yield the answers to which a state's spans lead, each with its part of a span."""
@@ -197,4 +203,4 @@ class Forwards:
                 committed.update(chosen)
                 yield tuple(child), Span(lower, upper, tuple(when))
         # A score depends on every candidate, a commit only on those committed.
-        self.near_tokens += len(view.near if self.scorer is not None else view.near & committed)
+        self.near_tokens += len(view.near & committed if view.gain is None else view.near)

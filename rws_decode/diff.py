@@ -23,7 +23,7 @@ __all__ = ["CandidateChange", "Parting", "Reversal", "SettingChange", "StepChang
 Pair = tuple[float, float]
 
 # What a run brought about, or spent: no setting of it.
-_OUTCOMES = {"text", "steps_run", "forwards", "reward_calls", "reward_calls_saved", "reward_tokens", "reward_tokens_saved"}
+_OUTCOMES = set("text steps_run forwards reward_calls reward_calls_saved reward_tokens reward_tokens_saved".split())
 # Settings that must agree for a canvas to have the same logits in both runs.
 _OF_LOGITS = ("prompt", "mask_id", "length", "predictor", "cfg", "end_of_text", "end_ids")
 
@@ -157,9 +157,9 @@ def diff(first: Trace, second: Trace, predictor: MaskPredictor | None = None) ->
     if predictor is not None and predictor.mask_id != first.mask_id:
         raise ValueError(f"predictor {predictor.name} has mask id {predictor.mask_id}: the trace has {first.mask_id}")
     settings = _settings(first, second)
-    steps = tuple(change for step in range(min(first.steps_run, second.steps_run)) if (change := _step(first, second, step)))
+    changes = (_step(first, second, step) for step in range(min(first.steps_run, second.steps_run)))
     parting = _parting(first, second, {change.name for change in settings}, predictor)
-    return TraceDiff(parting is None, settings, parting, steps)
+    return TraceDiff(parting is None, settings, parting, tuple(change for change in changes if change is not None))
 
 
 def _settings(first: Trace, second: Trace) -> tuple[SettingChange, ...]:

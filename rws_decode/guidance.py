@@ -279,7 +279,7 @@ def shuffled(traces: Trace | Sequence[Trace], rng: np.random.Generator) -> Rewar
     """Return the shuffled-reward control of an RWS run: its normalised rewards, permuted among the steps of each row.
 
     The permutation is uniform and drawn from `rng`, one per row in turn; scale and eps are those of the run. A reward
-    scale that differs among the traces, a trace whose strategy was not RWS, and one that lacks rewards, as no reward was
+    scale that differs among the traces, a trace whose strategy was not RWS, and one that lacks rewards, as none was
     needed at a step or the run was settled early, is a ValueError.
 
     >>> from rws_decode.decode import decode

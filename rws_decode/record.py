@@ -1,4 +1,4 @@
-"""What a trace keeps of a decode: the per-step arrays while a batch is decoded, and the rule by which they are thinned."""
+"""What a trace keeps of a decode: the per-step arrays of a batch, and the rule by which they are thinned."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def kept_values(
     rank = np.argsort(order, axis=-1)
     commits = chosen.sum(axis=1, keepdims=True)
     last = np.take_along_axis(order, np.maximum(commits - 1, 0), axis=1)
-    level = (value == np.take_along_axis(value, last, axis=1)) & (deferred == np.take_along_axis(deferred, last, axis=1))
+    level = np.ones_like(known)
+    for array in (value, deferred):
+        level &= array == np.take_along_axis(array, last, axis=1)
     return known & (chosen | level | (rank < (1 + PASSED_OVER) * commits))
 
 

@@ -14,6 +14,7 @@ from rws_decode.guidance import recorded
 from rws_decode.orders import RecordedOrder
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.ranking import select_deferring, select_top
+from rws_decode.savings import Savings
 from rws_decode.schedule import PlannedStep, block_plan
 from rws_decode.trace import NOT_NEEDED, Trace
 
@@ -79,8 +80,8 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
     """Decode the trace's prompt again with its recorded factors, or its recorded order, asking no reward.
 
     With the predictor, device and batch of the run itself the tokens are the same, as the factors are what the reward
-    acted through; sampling, guidance and end-of-text policy are the run's. A predictor whose mask id differs raises
-    ValueError.
+    acted through; sampling, guidance and end-of-text policy are the run's, and a run that ended once its text was
+    settled is ended so again. A predictor whose mask id differs raises ValueError.
 
     >>> from rws_decode.guidance import Temperature
     >>> from rws_decode.predictors import CallablePredictor
@@ -108,5 +109,6 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
         cfg=trace.cfg,
         end_of_text=trace.end_of_text,  # type: ignore[arg-type]
         end_ids=trace.end_ids or None,
+        savings=Savings(settled=trace.steps_run < trace.steps),
     )
     return again

@@ -97,7 +97,7 @@ class ScalePath:
     states : different canvases that were met with masks left; those not left out by the budget are evaluated once.
     forwards, batches : canvases evaluated, and the batched forwards that they took.
     grid_forwards : forwards that decoding at a grid of as many scales as there are pieces would take.
-    reward_calls : texts scored.
+    reward_calls : texts scored: each once, and none for a state that commits whatever the scale.
     near_tokens : masked positions, over the states, whose candidate leads the runner-up by no more than rounding may
         change (`rounding.logit_error`), where they are committed or the completion is scored: on another device, or in
         batches of another size, these may take another token. `certified` is about the logits that were computed.
@@ -192,7 +192,8 @@ def scale_path(
     rule = RWS(1.0, eps)
     encoded = encode_prompts(predictor, [prompt], length)
     ending = end_tokens(predictor, end_of_text, end_ids)
-    scorer = scorer_for(predictor, rule, reward, encoded) if over == "reward-scale" else None
+    # A session's cache would make scores depend, by rounding, on the texts before them.
+    scorer = scorer_for(predictor, rule, reward, encoded, cache=False) if over == "reward-scale" else None
     run = Forwards(predictor, encoded[0].ids, length, batch, cfg, end_of_text, ending, scorer, rule)
     low, high = float(c_min), float(c_max)
 

@@ -69,17 +69,18 @@ class Trace:
     Arrays, what happened: `prompt` int64 [p], the prompt's ids; `tokens` int64 [n]; `commit_step` int64 [n], from 0,
     -1 where the row was settled before (`steps_run`, R, is less than S then, and the token there one that ends text);
     `candidate` int64 [R, n], the completion, greedy or drawn (committed tokens stay), -1 where not kept; `value`
-    float64 [R, n], what positions are ranked by, NaN where not `eligible` or not kept; `factor` float64 [R]; `reward_use`
-    int8 [R], of the reward: 0 not asked by the strategy, 1 scored, 2 reused (the same text was scored before), 3 not
-    needed (every reward selects the same set; `factor` is NaN then, and `value` where it was not computed);
-    `reward_raw` and `reward_normalised` float64 [R], NaN where there is none.
+    float64 [R, n], what positions are ranked by, NaN where not `eligible` or not kept; `factor` float64 [R];
+    `reward_use` int8 [R], of the reward: 0 not asked by the strategy, 1 scored, 2 reused (the same text was scored
+    before), 3 not needed (every reward selects the same set; `factor` is NaN then, and `value` where it was not
+    computed); `reward_raw` and `reward_normalised` float64 [R], NaN where there is none.
 
     Derived from these: `canvas` int64 [R, n], the answer before the step; `masked` bool [R, n]; `eligible` bool [R, n],
     masked positions of the current block; `chosen` bool [R, n], those committed; `reward_asked` bool [R].
 
     What is kept, in memory as in the file: of each step, the values of the positions committed and of the best passed
     over (`record.kept_values`), all that selecting again needs; all candidates, but only those of kept positions where
-    they change more than `record.CHANGED_CANDIDATES` times per committed token, as drawn ones do (`whole_candidates`).
+    not all were computed (`savings.Savings.block_only`) or they change more than `record.CHANGED_CANDIDATES` times per
+    committed token, as drawn ones do (`whole_candidates`).
 
     Arrays, what rounding did: `ties` int64 [R], eligible positions level with the last committed one, not committed;
     `saturated` int64 [R], eligible positions whose candidate has probability exactly 1.0 at the step's factor in
@@ -91,7 +92,7 @@ class Trace:
     Where both are 0 at every step, another batch, padding or device that stays within the tolerance, and a reward model
     that does not depend on its batch, give the same tokens.
 
-    Costs: `forwards`; `reward_calls`, texts scored; `reward_calls_saved`, scores reused for a text already scored;
+    Costs: `forwards`; `reward_calls`, texts scored; `reward_calls_saved`, scores reused or not needed;
     `reward_tokens`, tokens that the reward model ran; `reward_tokens_saved`, tokens that it had cached (0: unknown).
 
     Guarantee: shapes and dtypes as above, arrays read-only, tokens those that were candidates when they were committed,
@@ -181,7 +182,7 @@ class Trace:
             ("reward_normalised", ~self.reward_asked),
         ):
             if not np.array_equal(np.isnan(getattr(self, name)), missing):
-                raise ValueError(f"{name} must be NaN at the steps where reward_use says that there is none, only there")
+                raise ValueError(f"{name} must be NaN just at the steps where reward_use says that there is none")
         if np.isnan(self.value[self.chosen & ~unneeded[:, None]]).any():
             raise ValueError("value holds NaN at a committed position")
 

@@ -27,8 +27,15 @@ from transformers import (
 from rws_decode.decode import decode
 from rws_decode.files import write_json
 from rws_decode.guidance import RWS
-from rws_decode.rewards import CallableReward, CausalReward, SequenceClassifierReward, SessionReward, load_reward
-from rws_decode.rewards.base import RewardModel
+from rws_decode.rewards import (
+    CallableReward,
+    CausalReward,
+    RewardModel,
+    SequenceClassifierReward,
+    SessionReward,
+    load_reward,
+)
+from rws_decode.savings import Savings
 
 SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY,
@@ -234,14 +241,20 @@ def test_a_decode_is_the_same_with_and_without_the_cache(
     build: Any, predictor_of: Any, seed: int, prompts: list[str], scale: float, per_step: int
 ) -> None:
     model, predictor = reward(build(seed).double(), cache_bytes=2**20), predictor_of(seed)
-    whole = CallableReward(lambda prompt, answer: model.score([prompt], [answer])[0], name=model.name)
+    plain = CallableReward(lambda prompt, answer: model.score([prompt], [answer])[0], name=model.name)
     shape = {"length": 8, "steps": 8 // per_step, "block": 8}
-    cached, plain = (decode(predictor, prompts, RWS(scale), reward=scorer, **shape) for scorer in (model, whole))
-    for one, other in zip(cached, plain, strict=True):
-        assert one.tokens.tolist() == other.tokens.tolist()
-        assert one.commit_step.tolist() == other.commit_step.tolist()
-        assert one.reward_raw == pytest.approx(other.reward_raw, abs=1e-5)
-        assert one.reward_calls == other.reward_calls
+    runs = [
+        decode(predictor, prompts, RWS(scale), reward=scorer, savings=Savings(cache=cache), **shape)
+        for scorer, cache in ((model, True), (model, False), (plain, True))
+    ]
+    for cached, whole, called in zip(*runs, strict=True):
+        for other in (whole, called):
+            assert cached.tokens.tolist() == other.tokens.tolist()
+            assert cached.commit_step.tolist() == other.commit_step.tolist()
+            assert cached.reward_raw == pytest.approx(other.reward_raw, abs=1e-5)
+            assert cached.reward_calls == other.reward_calls
+        assert cached.reward_tokens + cached.reward_tokens_saved == whole.reward_tokens
+        assert cached.reward_tokens_saved >= cached.reward_calls - 1 and whole.reward_tokens_saved == 0
 
 
 CHAT = (

@@ -20,6 +20,7 @@ from rws_decode.decode import decode
 from rws_decode.guidance import RWS, Confidence, RewardReplay, Schedule, Strategy, Temperature
 from rws_decode.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.predictors import exact_predictor, token_reward
+from rws_decode.savings import Savings
 from rws_decode.schedule import block_plan
 from rws_theory.exact import MASK, JointTable, MaskedModel
 from rws_theory.markov import MarkovChain
@@ -297,7 +298,10 @@ POLICIES: dict[str, dict[str, Any]] = {
 }
 
 
-def check(case: Case, name: str, options: dict[str, Any]) -> None:
+SAVINGS = [Savings(), Savings.everything(), Savings.nothing()]
+
+
+def check(case: Case, name: str, options: dict[str, Any], savings: Savings) -> None:
     """Assert that a strategy commits what the reference does, or is refused where nothing possible is left."""
     end = case.truth.vocabulary - 1
     slow = options | {"end": end}
@@ -314,7 +318,7 @@ def check(case: Case, name: str, options: dict[str, Any]) -> None:
         strategy, value_of = ORDERS.get(name) or (RandomOrder(7), lambda position, row: float(drawn[position]))
         reference = enumerate_decode(case, value_of, order=True, **slow)
     assume(reference.clear)
-    fast = options | ({"end_ids": [end]} if "end_of_text" in options else {})
+    fast = options | ({"end_ids": [end]} if "end_of_text" in options else {}) | {"savings": savings}
     reward = token_reward(lambda x: case.rewards[tuple(x)], MEAN, STD)
 
     def run_package() -> Any:
@@ -337,18 +341,22 @@ def check(case: Case, name: str, options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@given(data=st.data(), policy=st.sampled_from(sorted(POLICIES)))
+@given(data=st.data(), policy=st.sampled_from(sorted(POLICIES)), savings=st.sampled_from(SAVINGS))
 @settings(max_examples=20)
-def test_every_strategy_commits_what_counting_sequences_says(name: str, data: st.DataObject, policy: str) -> None:
+def test_every_strategy_commits_what_counting_sequences_says(
+    name: str, data: st.DataObject, policy: str, savings: Savings
+) -> None:
     options = POLICIES[policy]
-    check(data.draw(cases(full="cfg" in options)), name, options)
+    check(data.draw(cases(full="cfg" in options)), name, options, savings)
 
 
 @pytest.mark.parametrize("name", NAMES)
-@given(data=st.data(), policy=st.sampled_from(["greedy", "suppress", "defer"]))
+@given(data=st.data(), policy=st.sampled_from(["greedy", "suppress", "defer"]), savings=st.sampled_from(SAVINGS))
 @settings(max_examples=10)
-def test_ties_of_equal_positions_and_tokens_go_to_the_leftmost(name: str, data: st.DataObject, policy: str) -> None:
-    check(data.draw(cases(ties=True)), name, POLICIES[policy])
+def test_ties_of_equal_positions_and_tokens_go_to_the_leftmost(
+    name: str, data: st.DataObject, policy: str, savings: Savings
+) -> None:
+    check(data.draw(cases(ties=True)), name, POLICIES[policy], savings)
 
 
 RULES: dict[str, Callable[[Reference], Any]] = {

@@ -15,8 +15,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import random_chain, random_table, scales
+from table_models import END, LENGTH, MASK, REWARD, table_predictor, word_reward
 from tiny_models import bert_predictor
-from torch import Tensor
 
 from rws_decode import _scale_states
 from rws_decode.decode import decode
@@ -27,39 +27,10 @@ from rws_decode.rewards import CallableReward
 from rws_decode.scale_path import Level, ScalePath, scale_path
 from rws_theory.selection import Bracket, SelectionPath, selection_path
 
-LENGTH, MASK, END = 8, 20, 19
 SHAPE = {"length": LENGTH, "steps": 8, "block": LENGTH}
 SHAPES = [SHAPE, {"length": 8, "steps": 3, "block": 8}, {"length": 8, "steps": 4, "block": 4}]
 LOW, HIGH = 0.01, 32.0
 Commits = tuple[tuple[int, ...], tuple[int, ...]]
-
-
-def table_predictor(seed: int, spread: float = 1.5, seen: list[bytes] | None = None) -> CallablePredictor:
-    """Seeded float64 logits that every other token of the canvas moves; rows of a batch do not touch each other."""
-    rng = np.random.default_rng(seed)
-    weight = torch.from_numpy(spread * rng.standard_normal((LENGTH, MASK + 1, LENGTH, MASK + 1)))
-
-    def logits(canvas: Tensor) -> Tensor:
-        if seen is not None:
-            seen.extend(row.numpy().tobytes() for row in canvas)
-        place = torch.arange(LENGTH)
-        return torch.stack([weight[place, row].sum(dim=0) for row in canvas])
-
-    return CallablePredictor(
-        logits,
-        mask_id=MASK,
-        end_id=END,
-        vocab_size=MASK + 1,
-        encode=lambda text: [],
-        decode=lambda i: " ".join(map(str, i)),
-    )
-
-
-def word_reward(prompt: str, answer: str) -> float:
-    return math.sin(sum((place + 2) * int(word) ** 2 for place, word in enumerate(answer.split())))
-
-
-REWARD = CallableReward(word_reward, mean=0.1, std=0.4, name="words")
 
 
 def outcomes(
@@ -171,7 +142,7 @@ def reference(decoded: Callable[[float], Commits], low: float, high: float, poin
     return found
 
 
-@pytest.mark.parametrize(("seed", "over"), [(0, "temperature"), (5, "temperature"), (1, "reward-scale")])
+@pytest.mark.parametrize(("seed", "over"), [(0, "temperature"), (1, "reward-scale")])
 def test_a_plain_search_by_decoding_finds_the_same_pieces(seed: int, over: Any) -> None:
     predictor, shape = table_predictor(seed, 0.8), SHAPE
     reward = REWARD if over == "reward-scale" else None
@@ -181,10 +152,10 @@ def test_a_plain_search_by_decoding_finds_the_same_pieces(seed: int, over: Any) 
     def decoded(c: float) -> Commits:
         return outcomes(predictor, "", path, [c], reward=reward, **shape)[0]
 
-    plain = reference(decoded, 0.1, 10.0, 30)
+    plain = reference(decoded, 0.1, 10.0, 20)
     assert len(plain) > 2
     # A grid may miss a piece that lies between two of its points; what it finds is there, where the path has it.
-    wide = [piece for piece in path.pieces if piece.upper / piece.lower > (10 / 0.1) ** (1 / 29)]
+    wide = [piece for piece in path.pieces if piece.upper / piece.lower > (10 / 0.1) ** (1 / 19)]
     starts = [piece.lower for piece in path.pieces]
     for start, (tokens, steps) in plain:
         nearest = min(starts, key=lambda lower: abs(lower / start - 1))
@@ -300,6 +271,10 @@ def test_each_completed_text_is_scored_once() -> None:
     predictor = table_predictor(4, 0.8)
     path = scale_path(predictor, "", LOW, HIGH, over="reward-scale", reward=CallableReward(counted), **SHAPE)
     assert len(asked) == len(set(asked)) == path.reward_calls < path.forwards
+    whole = scale_path(
+        predictor, "", LOW, HIGH, over="reward-scale", reward=CallableReward(counted), **SHAPE | {"steps": 1}
+    )
+    assert whole.reward_calls == 0  # all is committed at once, whatever the factor
     assert path.pieces[0].text == " ".join(map(str, path.pieces[0].tokens)) or END in path.pieces[0].tokens
 
 

@@ -202,7 +202,8 @@ def test_the_schema_page_reads_a_file_without_this_package(tmp_path: Path) -> No
             assert np.array_equal(names["canvas"](step), trace.canvas[step])
             assert np.array_equal(names["completion"](step), trace.candidate[step])
         pd.testing.assert_frame_equal(names["frame"], trace.to_frame())
-        described = re.findall(r"^\| `(\w+)` \|", page.split("## Columns")[1].split("## Metadata")[0], flags=re.MULTILINE)
+        section = page.split("## Columns")[1].split("## Metadata")[0]
+        described = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
         assert described == list(names["frame"].columns)
         assert set(names["metadata"]) == set("schema version prompt uncommitted_token whole_candidates trace".split())
         for name in trace.metadata():
@@ -277,7 +278,7 @@ CHOSEN = int(np.flatnonzero(TRACE.to_frame()["committed"])[0])
         (changed("committed", CHOSEN, False), "positions are not committed"),
         (changed("ties", LAST, 99), "ties differs among the rows of a step"),
         (changed("factor", 0, 99.0), "factor differs among the rows of a step"),
-        (lambda f: f.assign(factor=np.nan), "factor must be NaN at the steps where reward_use"),
+        (lambda f: f.assign(factor=np.nan), "factor must be NaN just at the steps where reward_use"),
         (lambda f: f.assign(reward_use=np.int8(9)), "reward_use holds 9"),
         (changed("value", CHOSEN, None), "value holds NaN at a committed position"),
     ],
@@ -392,7 +393,7 @@ def test_steps_that_needed_no_reward_are_kept_replayed_and_not_taken_for_known(t
     (again,) = decode(PREDICTOR, ["the cat sat"], recorded(trace), length=12, steps=5, block=12)
     assert again.commit_step.tolist() == trace.commit_step.tolist() and np.array_equal(again.tokens, trace.tokens)
     for control in (constant_of, lambda run: shuffled(run, np.random.default_rng(0))):
-        with pytest.raises(ValueError, match="lacks 1 factors.*decode again with every reward asked"):
+        with pytest.raises(ValueError, match=r"lacks 1 factors.*decode again with every reward asked"):
             control(trace)
 
 

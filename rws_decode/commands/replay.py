@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `replay` to a parser."""
     parser.add_argument("file", metavar="FILE", help="trace of the run")
     parser.add_argument(
-        "--model", metavar="NAME", help="decode again with this mask predictor; without it, select again from the values"
+        "--model", metavar="NAME", help="decode again with this mask predictor (else: select again from the values)"
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, ... (cpu)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")

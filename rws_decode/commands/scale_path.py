@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "result", "run"]
 
-_TEXT = 60  # characters of a text in the table
+_TEXT = 76  # characters of a text in the table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         args.scale_min,
         args.scale_max,
         over=args.over,
-        reward=load_reward(args.reward, args.device) if rewarded else None,
+        reward=load_reward(str(args.reward), args.device) if rewarded else None,
         length=args.length,
         steps=args.steps,
         block=args.block,
@@ -119,20 +119,20 @@ def result(path: ScalePath) -> dict[str, Any]:
 
 
 def _table(path: ScalePath) -> str:
+    from rws_decode.scale_path import Unexplored
     from rws_theory.order import generation_order_deviation
 
     lines = [f"{'from':>12}  {'to':>12}  {'GOD':>6}  {'output':>6}  text"]
     number: dict[tuple[int, ...], int] = {}
     for part in sorted([*path.pieces, *path.unexplored], key=lambda part: part.lower):
         line = f"{part.lower:12.6g}  {part.upper:12.6g}  "
-        tokens = getattr(part, "tokens", None)
-        if tokens is None:
+        if isinstance(part, Unexplored):
             lines.append(f"{line}{'-':>6}  {'-':>6}  unexplored")
             continue
-        text = json.dumps(list(tokens)) if part.text is None else " ".join(part.text.split())
+        text = json.dumps(list(part.tokens)) if part.text is None else " ".join(part.text.split())
         god = float(generation_order_deviation(part.commit_step, "tokens"))
         shown = text if len(text) <= _TEXT else text[: _TEXT - 3] + "..."
-        lines.append(f"{line}{god:6.3f}  {number.setdefault(tokens, len(number) + 1):6d}  {shown}")
+        lines.append(f"{line}{god:6.3f}  {number.setdefault(part.tokens, len(number) + 1):6d}  {shown}")
     lines.append(
         f"\n{len(path.pieces)} pieces, {len(number)} different outputs; "
         f"{'certified' if path.certified else 'not certified'}\n"

@@ -21,6 +21,9 @@ class Experiment(NamedTuple):
 EXPERIMENTS: dict[str, Experiment] = {
     "temperature": Experiment("rws_decode.experiments.temperature", "temperature against reward on keyword prompts"),
     "precision": Experiment("rws_decode.experiments.precision", "how much of the order is due to rounding, per scale"),
+    "reach": Experiment(
+        "rws_decode.experiments.reach", "what any temperature reaches, any reward scale, only one of them"
+    ),
     "commit-order": Experiment(
         "rws_decode.experiments.commit_order", "left to right, confidence and RWS, step by step"
     ),

@@ -209,11 +209,14 @@ def _croppable(model: Any) -> bool:
 
 
 def _bytes_per_token(model: Any) -> int:
+    from transformers.cache_utils import DynamicLayer
+
     ids, cache = _some_ids(model), _empty_cache()
     with torch.inference_mode():
         model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
-    held = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
-    return held // ids.shape[1]
+    layers = [layer for layer in cache.layers if isinstance(layer, DynamicLayer)]
+    held = [tensor.nbytes for layer in layers for tensor in (layer.keys, layer.values) if tensor is not None]
+    return sum(held) // ids.shape[1]
 
 
 def _some_ids(model: Any) -> Tensor:

@@ -40,16 +40,17 @@ def text_encoder(name: str, tokenizer: Any, template: Template) -> Callable[[str
         return lambda prompt, answer: tokenizer([prompt], [answer], truncation=False)["input_ids"][0]
     if tokenizer.chat_template is None:
         raise ValueError(f'template of reward model {name} is "chat": its tokenizer has no chat template')
-    start = tokenizer.bos_token_id
-    always = start is not None and tokenizer("")["input_ids"][:1] == [start]
+    # The token id as a list, empty where the tokenizer has none.
+    start = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
+    always = tokenizer("")["input_ids"][:1] == start
 
     def encode(prompt: str, answer: str) -> list[int]:
         messages = [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
         text = tokenizer.apply_chat_template(messages, tokenize=False, date_string=_DATE)
         ids = tokenizer(text, add_special_tokens=False, truncation=False)["input_ids"]
         bare = ids
-        while bare and bare[0] == start:
+        while start and bare[:1] == start:
             bare = bare[1:]
-        return [start, *bare] if always or len(bare) < len(ids) else bare
+        return start + bare if always or len(bare) < len(ids) else bare
 
     return encode

@@ -1,0 +1,42 @@
+"""Mask predictors in float64 that batches do not change, so that outputs can be compared, and a reward of words."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rws_decode.predictors import CallablePredictor
+from rws_decode.rewards import CallableReward
+
+LENGTH, MASK, END = 8, 20, 19
+
+
+def table_predictor(seed: int, spread: float = 1.5, seen: list[bytes] | None = None) -> CallablePredictor:
+    """Seeded float64 logits that every other token of the canvas moves; rows of a batch do not touch each other."""
+    rng = np.random.default_rng(seed)
+    weight = torch.from_numpy(spread * rng.standard_normal((LENGTH, MASK + 1, LENGTH, MASK + 1)))
+
+    def logits(canvas: Tensor) -> Tensor:
+        if seen is not None:
+            seen.extend(row.numpy().tobytes() for row in canvas)
+        place = torch.arange(LENGTH)
+        return torch.stack([weight[place, row].sum(dim=0) for row in canvas])
+
+    return CallablePredictor(
+        logits,
+        mask_id=MASK,
+        end_id=END,
+        vocab_size=MASK + 1,
+        encode=lambda text: [],
+        decode=lambda i: " ".join(map(str, i)),
+    )
+
+
+def word_reward(prompt: str, answer: str) -> float:
+    return math.sin(sum((place + 2) * int(word) ** 2 for place, word in enumerate(answer.split())))
+
+
+REWARD = CallableReward(word_reward, mean=0.1, std=0.4, name="words")
