@@ -21,7 +21,7 @@ def logit_bytes(length: int, vocabulary: int, *, guided: bool = False, published
 
 
 def batches(widths: Sequence[int], row_bytes: int | None, memory: int) -> list[list[int]]:
-    """Return the indices of the rows of each batch, every row once: sorted by width, as many a batch as fit, at least 1.
+    """Return the indices of the rows of each batch, every row once: sorted by width, as many as fit, at least 1.
 
     widths: tokens of each prompt; row_bytes: what a row takes, None for unknown (then one batch holds all); memory:
     bytes. Within a batch the indices rise.

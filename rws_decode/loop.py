@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from rws_decode.end_of_text import EndOfText, deferred_positions
 from rws_decode.guidance import Strategy, asks_reward
 from rws_decode.orders import MaskedPositions
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.ranker import Ranker
+from rws_decode.ranker import Ranked, Ranker
 from rws_decode.ranking import Precision, Ranking
 from rws_decode.record import Record
 from rws_decode.rounding import logit_error
@@ -26,6 +27,7 @@ from rws_decode.sampling import TokenSampler
 from rws_decode.savings import Savings
 from rws_decode.schedule import PlannedStep
 from rws_decode.scoring import Scorer
+from rws_decode.speculation import Speculation
 from rws_decode.trace import NOT_NEEDED
 
 __all__ = ["BatchRun", "Loop"]
@@ -40,6 +42,27 @@ class BatchRun:
     offsets: list[int]
     width: int
     logits_dtype: str
+
+
+class _Step(NamedTuple):
+    """A step of b rows before its choice.
+
+    view: the masked positions of the block; row: int64 [N], which of the b rows each of the view belongs to; here,
+    computed: bool [b, n], the masked positions of the block, and those with a candidate; unsure: bool [b, n], where
+    rounding could change the candidate.
+    """
+
+    view: MaskedPositions
+    row: Tensor
+    published: Tensor
+    error: Tensor
+    here: Tensor
+    computed: Tensor
+    before: Tensor
+    candidate: Tensor
+    unsure: Tensor
+    commits: int
+    asked: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,93 +92,165 @@ class Loop:
         record = Record(len(rows), length, len(self.plan))
         live, place = torch.tensor(rows, device=canvas.ids.device), np.arange(len(rows))
         masked = torch.ones_like(canvas.answer, dtype=torch.bool)  # [b, n], b rows still in the batch
-        dtype, step = torch.float32, 0
-        for step, planned in enumerate(self.plan):
-            before = canvas.ids.gather(1, canvas.answer)  # [b, n]
-            here = torch.zeros_like(masked)
-            here[:, planned.start : planned.stop] = masked[:, planned.start : planned.stop]
-            asked = self.scorer is not None and asks_reward(self.strategy, step)
-            partial = self.savings.block_only and not asked and self.sampler.temperature == 0
-            wanted = here if partial else masked
-            found = self._logits(canvas, wanted)
-            row, position, logits, published = found
-            dtype = logits.dtype
-            token, lead = self.sampler.draw(logits, live[row])
-            if not bool(logits.gather(1, token[:, None]).isfinite().all()):
-                raise ValueError(f"predictor {self.predictor.name} gives no finite largest logit at step {step}")
-            candidate = before.index_put((row, position), token)
+        found, forwards, last = self._logits(canvas, masked, 0), 0, np.zeros(self.rows)
+        with ExitStack() as stack:
+            ahead = stack.enter_context(Speculation()) if self.savings.ahead else None
+            for number in range(len(self.plan)):
+                forwards += 1
+                step = self._observe(number, canvas, masked, live, found)
+                if ahead is None or not step.asked or number + 1 == len(self.plan):
+                    ranked, rewards = self._choose(step, live, canvas, ranker)
+                else:
+                    ranked, rewards, found = self._run_ahead(ahead, step, last, live, canvas, masked, ranker)
+                canvas.ids.copy_(_committed(canvas, step, ranked.chosen))
+                self._write(record, number, place, live, masked, step, ranked, rewards)
+                masked = masked & ~ranked.chosen
+                if rewards is not None:
+                    last = np.nan_to_num(rewards["reward_normalised"])
+                if self.savings.settled and bool((done := self._settled(canvas, masked)).any()):
+                    canvas = Canvas(*(None if part is None else part[~done] for part in canvas))
+                    masked, live, place = masked[~done], live[~done], place[(~done).cpu().numpy()]
+                    if not len(place):
+                        break
+                if number + 1 < len(self.plan) and (ahead is None or not step.asked):
+                    found = self._logits(canvas, masked, number + 1)
+        dtype = str(found.logits.dtype).removeprefix("torch.")
+        return BatchRun(record, forwards, offsets, width, dtype)
 
-            own = slice(None) if partial else here[row, position]
-            view = MaskedPositions(
-                step, self.rows, length, live[row[own]], position[own], logits[own], token[own], None
-            )
-            error = logit_error(logits)
-            rewards = None
-            if asked:
-                rewards = self._rewards(view, row[own], here, candidate, planned.commits, error[own], live)
-                # Reward 0 stands in where any reward would lead to the same choice.
-                view = view._replace(reward=np.nan_to_num(rewards["reward_normalised"]))
-            ranked = ranker.rank(view, published[own], error[own], planned.commits, live, row[own], canvas.answer)
-            canvas.ids.scatter_(1, canvas.answer, torch.where(ranked.chosen, candidate, before))
-            masked_before, masked = masked, masked & ~ranked.chosen
-            unsure = torch.zeros_like(masked).index_put((row, position), lead <= 2 * error)
-            record.add(step, place, candidate=candidate.masked_fill(masked_before & ~wanted, -1), **ranked._asdict())
-            record.add(step, place, near_tokens=(unsure if asked else unsure & ranked.chosen).sum(dim=1))
-            if rewards is not None:
-                rewards = {name: array[live.cpu().numpy()] for name, array in rewards.items()}
-                record.add(step, place, **rewards)
-                unknown = place[rewards["reward_use"] == NOT_NEEDED]
-                record.add(step, unknown, factor=np.nan, value=np.nan)
-            if self.savings.settled and bool((stays := ~self._settled(canvas, masked)).logical_not().any()):
-                canvas = Canvas(*(None if part is None else part[stays] for part in canvas))
-                masked, live, place = masked[stays], live[stays], place[stays.cpu().numpy()]
-                if not len(place):
-                    break
-        return BatchRun(record, step + 1, offsets, width, str(dtype).removeprefix("torch."))
+    def _block(self, masked: Tensor, number: int) -> Tensor:
+        planned = self.plan[number]
+        here = torch.zeros_like(masked)
+        here[:, planned.start : planned.stop] = masked[:, planned.start : planned.stop]
+        return here
 
-    def _logits(self, canvas: Canvas, wanted: Tensor) -> MaskedLogits:
-        suppressed = self.ending if self.policy == "suppress" else ()
-        published = self.ranking == "topk"
-        return masked_logits(self.predictor, canvas, wanted, cfg=self.cfg, suppressed=suppressed, published=published)
+    def _asks(self, number: int) -> bool:
+        return self.scorer is not None and asks_reward(self.strategy, number)
 
-    def _rewards(
+    def _logits(self, canvas: Canvas, masked: Tensor, number: int) -> MaskedLogits:
+        partial = self.savings.block_only and not self._asks(number) and self.sampler.temperature == 0
+        return masked_logits(
+            self.predictor,
+            canvas,
+            self._block(masked, number) if partial else masked,
+            cfg=self.cfg,
+            suppressed=self.ending if self.policy == "suppress" else (),
+            published=self.ranking == "topk",
+        )
+
+    def _observe(self, number: int, canvas: Canvas, masked: Tensor, live: Tensor, found: MaskedLogits) -> _Step:
+        """Complete the answers: greedily, or by what the sampler draws."""
+        row, position, logits, published = found
+        token, lead = self.sampler.draw(logits, live[row])
+        if not bool(logits.gather(1, token[:, None]).isfinite().all()):
+            raise ValueError(f"predictor {self.predictor.name} gives no finite largest logit at step {number}")
+        before, here = canvas.ids.gather(1, canvas.answer), self._block(masked, number)
+        error, nowhere = logit_error(logits), torch.zeros_like(masked)
+        own = here[row, position]
+        view = MaskedPositions(
+            number, self.rows, here.shape[1], live[row[own]], position[own], logits[own], token[own], None
+        )
+        return _Step(
+            view=view,
+            row=row[own],
+            published=published[own],
+            error=error[own],
+            here=here,
+            computed=nowhere.index_put((row, position), torch.ones_like(own)),
+            before=before,
+            candidate=before.index_put((row, position), token),
+            unsure=nowhere.index_put((row, position), lead <= 2 * error),
+            commits=self.plan[number].commits,
+            asked=self._asks(number),
+        )
+
+    def _choose(
+        self, step: _Step, live: Tensor, canvas: Canvas, ranker: Ranker
+    ) -> tuple[Ranked, dict[str, NDArray[Any]] | None]:
+        """Score, if the strategy asks, and rank; return what was chosen and the rewards, [rows] each."""
+        if not step.asked:
+            return self._ranked(step, None, live, canvas, ranker), None
+        rewards = self._rewards(step, live)
+        # Reward 0 stands in where any reward would lead to the same choice.
+        return self._ranked(step, np.nan_to_num(rewards["reward_normalised"]), live, canvas, ranker), rewards
+
+    def _run_ahead(
         self,
-        view: MaskedPositions,
-        row: Tensor,
-        here: Tensor,
-        candidate: Tensor,
-        commits: int,
-        error: Tensor,
+        ahead: Speculation,
+        step: _Step,
+        last: NDArray[np.float64],
         live: Tensor,
-    ) -> dict[str, NDArray[Any]]:
+        canvas: Canvas,
+        masked: Tensor,
+        ranker: Ranker,
+    ) -> tuple[Ranked, dict[str, NDArray[Any]] | None, MaskedLogits]:
+        """Choose while the forward runs that would follow the last rewards; also return the next step's logits."""
+        chosen: list[tuple[Ranked, dict[str, NDArray[Any]] | None]] = []
+
+        def choose() -> Tensor:
+            chosen.append(self._choose(step, live, canvas, ranker))
+            return chosen[0][0].chosen
+
+        def forward(choice: Tensor) -> MaskedLogits:
+            after = canvas._replace(ids=_committed(canvas, step, choice))
+            return self._logits(after, masked & ~choice, step.view.step + 1)
+
+        _, found = ahead.step(forward, choose, self._ranked(step, last, live, canvas, ranker).chosen)
+        ((ranked, rewards),) = chosen
+        return ranked, rewards, found
+
+    def _ranked(
+        self, step: _Step, reward: NDArray[np.float64] | None, live: Tensor, canvas: Canvas, ranker: Ranker
+    ) -> Ranked:
+        view = step.view._replace(reward=reward)
+        return ranker.rank(view, step.published, step.error, step.commits, live, step.row, canvas.answer)
+
+    def _rewards(self, step: _Step, live: Tensor) -> dict[str, NDArray[Any]]:
         """Return raw and normalised rewards and their use, [rows] each; NaN in rows that are not scored."""
         assert self.scorer is not None
         out = {name: np.full(self.rows, np.nan) for name in ("reward_raw", "reward_normalised")}
         use = np.zeros(self.rows, dtype=np.int8)
-        needed = ~self._certain(view, row, here, candidate, commits, error)
+        needed = ~self._certain(step)
         use[live[~needed].cpu().numpy()] = NOT_NEEDED
         rows = live[needed].tolist()
         if rows:
-            raw, normalised = self.scorer.score(rows, candidate[needed].tolist())
+            raw, normalised = self.scorer.score(rows, step.candidate[needed].tolist())
             out["reward_raw"][rows], out["reward_normalised"][rows] = raw, normalised
             use[rows] = self.scorer.uses(rows)
         return out | {"reward_use": use}
 
-    def _certain(
-        self, view: MaskedPositions, row: Tensor, here: Tensor, candidate: Tensor, commits: int, error: Tensor
-    ) -> Tensor:
+    def _certain(self, step: _Step) -> Tensor:
         """Return the rows that commit the same positions whatever their reward: bool [b]."""
         factors = getattr(self.strategy, "factor_range", None)
         exact = self.ranking == "log-odds" and self.precision == "float64"
         if not (self.savings.certain and exact and factors is not None):
-            return torch.zeros(len(here), dtype=torch.bool, device=here.device)
-        deferred = deferred_positions(candidate, self.policy, self.ending)
-        early, late = here & ~deferred, here & deferred
+            return torch.zeros(len(step.here), dtype=torch.bool, device=step.here.device)
+        deferred = deferred_positions(step.candidate, self.policy, self.ending)
+        early, late = step.here & ~deferred, step.here & deferred
         number = early.sum(dim=1)
-        cut_early = number > commits
+        cut_early = number > step.commits
         contested = torch.where(cut_early[:, None], early, late)
-        k = torch.where(cut_early, commits, commits - number)
-        return certain(view.logits, view.candidate, row, view.position, contested, k, *factors(), error)
+        k = torch.where(cut_early, step.commits, step.commits - number)
+        view = step.view
+        return certain(view.logits, view.candidate, step.row, view.position, contested, k, *factors(), step.error)
+
+    def _write(
+        self,
+        record: Record,
+        number: int,
+        place: NDArray[np.int64],
+        live: Tensor,
+        masked: Tensor,
+        step: _Step,
+        ranked: Ranked,
+        rewards: dict[str, NDArray[Any]] | None,
+    ) -> None:
+        candidate = step.candidate.masked_fill(masked & ~step.computed, -1)
+        near_tokens = (step.unsure if step.asked else step.unsure & ranked.chosen).sum(dim=1)
+        record.add(number, place, candidate=candidate, near_tokens=near_tokens, **ranked._asdict())
+        if rewards is not None:
+            own = {name: array[live.cpu().numpy()] for name, array in rewards.items()}
+            record.add(number, place, **own)
+            record.add(number, place[own["reward_use"] == NOT_NEEDED], factor=np.nan, value=np.nan)
 
     def _settled(self, canvas: Canvas, masked: Tensor) -> Tensor:
         """Return the rows whose text is final: an end of text is committed, and all before it; bool [b]."""
@@ -165,3 +260,8 @@ class Loop:
         ends = (canvas.ids.gather(1, canvas.answer) == end) & ~masked
         open_before = masked.cumsum(dim=1).gather(1, ends.to(torch.uint8).argmax(dim=1, keepdim=True))[:, 0]
         return ends.any(dim=1) & (open_before == 0)
+
+
+def _committed(canvas: Canvas, step: _Step, chosen: Tensor) -> Tensor:
+    """Return the canvas's ids with the chosen positions committed."""
+    return canvas.ids.scatter(1, canvas.answer, torch.where(chosen, step.candidate, step.before))

@@ -17,7 +17,9 @@ class Savings:
     (`certainty.certain`); the trace says so and shows the factor of reward 0, which commits the same. block_only:
     without a reward, the completion is computed for the current block alone, and the trace has no other candidates;
     tokens that are drawn are drawn everywhere all the same. settled: a row ends once its text cannot change, that is
-    once an end-of-text token and all before it are committed; what is left is filled with that token.
+    once an end-of-text token and all before it are committed; what is left is filled with that token. ahead: while a
+    reward is scored, the next forward runs in another thread as if the last reward still held, and is kept where the
+    choice is the same; for a reward model on a device of its own, and not together with `settled`.
     memory: bytes that the logits of a batch may take, as `batching.batches` counts them; at least 1.
 
     Off by default is what leaves something out of the trace.
@@ -31,15 +33,18 @@ class Savings:
     certain: bool = False
     block_only: bool = False
     settled: bool = False
+    ahead: bool = False
     memory: int = 2**30
 
     def __post_init__(self) -> None:
         if self.memory < 1:
             raise ValueError(f"memory is {self.memory}: at least 1 byte is needed")
+        if self.ahead and self.settled:
+            raise ValueError("ahead is True: rows that leave the batch (settled) cannot be run ahead, choose one")
 
     @classmethod
     def everything(cls, memory: int = 2**30) -> Savings:
-        """Return all savings at once."""
+        """Return all savings of one device at once."""
         return cls(certain=True, block_only=True, settled=True, memory=memory)
 
     @classmethod

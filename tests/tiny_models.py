@@ -64,8 +64,8 @@ def bert(seed: int = 0, *, vocabulary: int = VOCABULARY, positions: int = 64) ->
     return BertForMaskedLM(config).eval()
 
 
-def modernbert(seed: int = 0) -> ModernBertForMaskedLM:
-    """Build a ModernBERT (rotary, alternating local and global attention) of random weights."""
+def modernbert(seed: int = 0, *, every: int = 2) -> ModernBertForMaskedLM:
+    """Build a ModernBERT (rotary; global attention in every so many layers, else local) of random weights."""
     torch.manual_seed(seed)
     config = ModernBertConfig(
         vocab_size=VOCABULARY,
@@ -74,7 +74,7 @@ def modernbert(seed: int = 0) -> ModernBertForMaskedLM:
         num_attention_heads=2,
         intermediate_size=32,
         max_position_embeddings=64,
-        global_attn_every_n_layers=2,
+        global_attn_every_n_layers=every,
         local_attention=8,
         initializer_range=0.6,
         initializer_cutoff_factor=2.0,
@@ -118,6 +118,11 @@ def bert_predictor(seed: int = 0) -> HFMaskPredictor:
 
 def modernbert_predictor(seed: int = 0) -> HFMaskPredictor:
     return HFMaskPredictor(modernbert(seed), tokenizer(), name="tiny-modernbert")
+
+
+def full_modernbert_predictor(seed: int = 0) -> HFMaskPredictor:
+    """A ModernBERT with global attention throughout, as the shipped model."""
+    return HFMaskPredictor(modernbert(seed, every=1), tokenizer(), name="tiny-full-modernbert")
 
 
 def llada_predictor(seed: int = 0) -> CallablePredictor:

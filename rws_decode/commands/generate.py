@@ -68,6 +68,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="float64",
         help="of the ranking; model is the model's own (float64)",
     )
+    parser.add_argument(
+        "--savings",
+        choices=["usual", "everything", "nothing"],
+        default="usual",
+        help="leave out what cannot change the text: repeated scores alone, all that one device can, nothing (usual)",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of sampling, random-order, rws-random and shuffled (0)")
     parser.add_argument("--mask-id", type=int, help="mask token, for a model that does not name its own")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, ... (cpu)")
@@ -96,6 +102,7 @@ def run(args: argparse.Namespace) -> int:
     from rws_decode.decode import decode
     from rws_decode.predictors import load_predictor
     from rws_decode.rewards import load_reward
+    from rws_decode.savings import Savings
 
     logging.disable_progress_bar()
     strategy = _strategy(args)
@@ -114,6 +121,7 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         cfg=args.cfg,
         end_of_text=args.end_of_text,
+        savings={"usual": Savings, "everything": Savings.everything, "nothing": Savings.nothing}[args.savings](),
     )
     if args.trace is not None:
         print(f"trace: {trace.save(Path(args.trace) / 'trace.parquet')}", file=sys.stderr)

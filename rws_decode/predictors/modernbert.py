@@ -19,7 +19,8 @@ class ModernBertAt:
     not depend on the place; residual sums inside the matrix products. Results agree with the model up to rounding.
 
     `supported(model)` says whether a model is of this kind: full attention in every layer, no biases, unscaled rotary
-    positions; it is meant for evaluation mode. Weights are read where they are; the tables, [V, 4 h] numbers in all, are made once.
+    positions; it is meant for evaluation mode. Weights are read where they are; the tables, [V, 4 h] numbers in all,
+    are made once.
     """
 
     def __init__(self, model: Any) -> None:
@@ -74,7 +75,7 @@ class ModernBertAt:
         if len(self.model.layers) > 1:
             qkv = layer.attn.Wqkv(layer.attn_norm(x)).view(batch, length, -1)
         query, key, value = self._rotated(qkv, angles)
-        # Rows may ask for different numbers of places: the places of each row stand first, and what fills up is dropped.
+        # Rows may ask for different numbers of places: a row's own stand first, and what fills up is dropped.
         counts = torch.bincount(row, minlength=batch)
         rank = torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[row]
         picked = query.new_zeros(batch, self.heads, int(counts.max()) if len(row) else 0, query.shape[-1])
