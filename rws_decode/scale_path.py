@@ -172,7 +172,7 @@ def scale_path(
     explored is as without a budget.
 
     length, steps, block, cfg, end_of_text, end_ids: as in `decode`; nothing is sampled. progress: called after each
-    level. Memory: the logits of `batch` canvases, and the tokens and commit steps of the states of one level.
+    level. Memory: the logits of two batches, those of one canvas in float64, and one level's tokens and commit steps.
 
     ValueError names the argument that is wrong, or the model whose output is not finite.
 
