@@ -175,11 +175,23 @@ def test_short_answers_and_early_ends_cost_no_more() -> None:
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_real_decodes_cost_no_more(temperature: float) -> None:
+@pytest.mark.parametrize("shape", [(64, 32, 32), (256, 256, 32)])
+def test_decodes_of_a_model_that_changes_its_mind_cost_no_more(shape: tuple[int, int, int], temperature: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    table = 3 * torch.randn(shape[0], 100, generator=generator)
+    moved = 2 * torch.randn(97, 100, generator=generator)
+    predictor = CallablePredictor(
+        lambda canvas: table[None] + moved[(canvas.cumsum(1) + canvas.sum()) % 97], mask_id=0, decode=str
+    )
+    options = {"length": shape[0], "steps": shape[1], "block": shape[2], "reward": REWARD}
+    (trace,) = decode(predictor, [[]], RWS(8.0), sampling_temperature=temperature, **options)  # type: ignore[arg-type]
+    assert len(trace_bytes(trace)) <= 1024 * shape[0]
+
+
+def test_decodes_of_a_shipped_model_cost_no_more() -> None:
     predictor = load_predictor("mini")
-    options = {"length": 32, "steps": 32, "block": 32, "sampling_temperature": temperature}
     prompt = predictor.examples[3]["prompt"]
-    (trace,) = decode(predictor, [prompt], Confidence(), **options)  # type: ignore[arg-type]
+    (trace,) = decode(predictor, [prompt], Confidence(), length=32, steps=32, block=32)
     assert len(trace_bytes(trace)) <= 1024 * 32
 
 
