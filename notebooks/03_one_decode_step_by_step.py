@@ -27,6 +27,7 @@ from transformers.utils import logging
 
 from rws_decode import RWS, Confidence, load_predictor, load_reward, replay_with
 from rws_decode.decode import decode
+from rws_decode.diff import diff
 from rws_decode.replay import replay
 from rws_decode.stories.answers import judge
 from rws_theory import factor_range, footrule_mean
@@ -105,6 +106,15 @@ panels[-1].set_xlabel("position in the answer [tokens, from 0]")
 plt.show()
 
 # %% [markdown]
+# ## Which pair changed places, and at which factor
+#
+# Both runs saw the same canvas at that step. Its logits are computed again; where the confidence curves of two positions
+# cross between the two factors, that is proved, and it is why they changed places.
+
+# %%
+print(diff(default, rws, predictor))
+
+# %% [markdown]
 # ## All steps at once
 #
 # Each row is a step, each column a position; colour is the ranking value of masked positions of the current block,
@@ -113,7 +123,7 @@ plt.show()
 # %%
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.6), sharey=True, layout="constrained")
 for axes, trace, name in zip(panels, (default, rws), ("confidence", "RWS"), strict=True):
-    value = np.ma.masked_array(trace.value, ~trace.eligible)
+    value = np.ma.masked_invalid(trace.value)
     span = np.maximum(np.ma.getdata(value.max(axis=1) - value.min(axis=1)), 1e-12)
     image = axes.imshow(
         (value - value.min(axis=1)[:, None]) / span[:, None],

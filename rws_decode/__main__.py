@@ -27,6 +27,7 @@ COMMANDS: dict[str, Command] = {
     "diff": Command("rws_decode.commands.diff", "say where two runs part and why, from their traces"),
     "experiment": Command("rws_decode.commands.experiment", "run one of the paper's comparisons, or resume it"),
     "bench": Command("rws_decode.commands.bench", "seconds and reward calls beside the loops in use"),
+    "convert": Command("rws_decode.commands.convert", "write a LLaDA or Dream checkpoint under transformers' names"),
     "train": Command("rws_decode.commands.train", "train, measure and write the shipped models"),
 }
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from rws_decode.canvas import Canvas, lay_out
 from rws_decode.completion import masked_logits
@@ -46,15 +47,17 @@ class View(NamedTuple):
     """What the forward of a state says of the planned step.
 
     completed: the answer with the candidates; always: positions committed at any scale; positions: those that compete
-    for `seats`, rising, with their logits, float64 [positions, V]; gain: factor per unit of the scale, None if the
-    scale is the factor, or nothing depends on it; near: masked positions whose candidate rounding may change.
+    for `seats`, rising; logits: [N, V] of the whole batch; rows: the competing positions' among them, int64; gain:
+    factor per unit of the scale, None if the scale is the factor, or nothing depends on it; near: masked positions
+    whose candidate rounding may change.
     """
 
     completed: Answer
     always: tuple[int, ...]
     positions: tuple[int, ...]
     seats: int
-    logits: NDArray[np.float64]
+    logits: Tensor
+    rows: Tensor
     gain: float | None
     near: frozenset[int]
 
@@ -63,14 +66,23 @@ class View(NamedTuple):
         """Return whether not all of the competing positions are committed."""
         return 0 < self.seats < len(self.positions)
 
-    def cut(self, lower: float, upper: float) -> list[tuple[float, float, tuple[int, ...]]]:
-        """Return the proved parts of [lower, upper], rising and disjoint, each with the positions committed there."""
+    def competing(self) -> NDArray[np.float64]:
+        """Return the logits of the competing positions, [positions, V]; none without a choice."""
+        return self.logits[self.rows if self.choice else self.rows[:0]].double().cpu().numpy()
+
+    def cut(
+        self, logits: NDArray[np.float64], lower: float, upper: float
+    ) -> list[tuple[float, float, tuple[int, ...]]]:
+        """Return the proved parts of [lower, upper], rising and disjoint, each with the positions committed there.
+
+        logits: as `competing` returns them.
+        """
         if not self.choice:
             return [(lower, upper, (*self.always, *(self.positions if self.seats else ())))]
         low, high = lower, upper
         if self.gain is not None:  # a product rounds within these
             low, high = math.nextafter(lower * self.gain, 0.0), math.nextafter(upper * self.gain, math.inf)
-        path = selection_path(self.logits, self.seats, low, high)
+        path = selection_path(logits, self.seats, low, high)
         # A bracket that is a breakpoint parts two pieces; others leave the piece on both sides the same.
         index, begin = 0, lower
         parts = []
@@ -172,7 +184,8 @@ class Forwards:
                     always=tuple(position[early].tolist()) if spare > 0 else (),
                     positions=tuple(position[own].tolist()),
                     seats=seats,
-                    logits=logits[own].double().cpu().numpy(),
+                    logits=logits,
+                    rows=own.nonzero()[:, 0],
                     gain=None,
                     near=frozenset(position[row.eq(n) & near].tolist()),
                 )
@@ -195,8 +208,9 @@ class Forwards:
     def follow(self, answer: Answer, spans: list[Span], view: View, step: int) -> Iterator[tuple[Answer, Span]]:
         """Yield the answers to which a state's spans lead, each with its part of a span."""
         committed: set[int] = set()
+        logits = view.competing()
         for span in spans:
-            for lower, upper, chosen in view.cut(span.lower, span.upper):
+            for lower, upper, chosen in view.cut(logits, span.lower, span.upper):
                 child, when = list(answer), list(span.commit_step)
                 for position in chosen:
                     child[position], when[position] = view.completed[position], step

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import torch
 
-__all__ = ["Checkpoint", "device_named", "has_tokenizer", "locate", "models_directory", "refuse_incomplete", "shipped"]
+__all__ = [
+    "Checkpoint",
+    "device_named",
+    "dtype_named",
+    "fetch",
+    "has_tokenizer",
+    "locate",
+    "models_directory",
+    "quiet",
+    "refuse_incomplete",
+    "shipped",
+]
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _TOKENIZER_FILES = (
@@ -21,6 +35,9 @@ _TOKENIZER_FILES = (
     "tokenizer.model",
     "spiece.model",
 )
+_DTYPES = ("bfloat16", "float16", "float32", "float64")
+# Of a repository on the hub: what describes the model and its text, never code.
+_SMALL_FILES = ("*.json", "*.txt", "*.model", "*.jinja")
 
 
 class Checkpoint:
@@ -87,6 +104,37 @@ def locate(argument: str, name: str, known: dict[str, str]) -> Checkpoint:
     )
 
 
+def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
+    """Return the checkpoint as a directory of this machine, from the hub or its cache where it is not one.
+
+    revision: a branch, tag or commit of the hub, its main branch if None. Only safetensors and text files are asked
+    for, with the hub's progress bars; HF_HUB_OFFLINE is honoured. ValueError for what cannot be had, and for a
+    revision of a directory.
+    """
+    if checkpoint.directory is not None:
+        if revision is not None:
+            raise ValueError(f"revision is {revision!r}: {checkpoint.name} is a directory, which has no revisions")
+        return checkpoint
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    name = checkpoint.name
+    try:
+        small = {"allow_patterns": list(_SMALL_FILES), "ignore_patterns": ["*/*"], "revision": revision}
+        found = Checkpoint(name, Path(snapshot_download(name, **small)))
+        index = found.read_json("model.safetensors.index.json")
+        table = index.get("weight_map") if isinstance(index, dict) else None
+        wanted = sorted({str(file) for file in table.values()}) if isinstance(table, dict) else ["model.safetensors"]
+        # The commit that the first call found, so that the weights are of the same one.
+        snapshot_download(name, allow_patterns=wanted, ignore_patterns=["*/*"], revision=Path(found.source).name)
+    except (OSError, ValueError, HfHubHTTPError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{argument} {name} cannot be loaded: it cannot be had from the hub ({reason})") from error
+    if found.read_json("config.json") is None:
+        raise ValueError(f"{argument} {name} cannot be loaded: it holds no config.json")
+    return found
+
+
 def has_tokenizer(checkpoint: Checkpoint) -> bool:
     """Say whether a directory holds a tokenizer; a hub id is taken to.
 
@@ -102,6 +150,40 @@ def refuse_incomplete(argument: str, checkpoint: Checkpoint, info: dict[str, Any
     if absent:
         some = ", ".join(absent[:4]) + (" ..." if len(absent) > 4 else "")
         raise ValueError(f"{argument} {checkpoint.name} lacks weights: {some}")
+
+
+@contextmanager
+def quiet(progress: bool) -> Iterator[None]:
+    """Leave out transformers' load report, for messages that say the same in one line, and its bar unless `progress`."""
+    from transformers.utils import logging as reports
+
+    modules = ("modeling_utils", "utils.loading_report", "core_model_loading", "distributed.tensor_parallel")
+    loggers = [logging.getLogger(f"transformers.{module}") for module in modules]
+    levels = [logger.level for logger in loggers]
+    bar = reports.is_progress_bar_enabled()
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    if not progress and bar:
+        reports.disable_progress_bar()
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+        if not progress and bar:
+            reports.enable_progress_bar()
+
+
+def dtype_named(name: str | torch.dtype) -> torch.dtype:
+    """Return the floating-point dtype of that name; ValueError for another.
+
+    >>> dtype_named("bfloat16")
+    torch.bfloat16
+    """
+    text = str(name).removeprefix("torch.")
+    if text not in _DTYPES:
+        raise ValueError(f"dtype is {text!r}: it must be one of {', '.join(_DTYPES)}")
+    return getattr(torch, text)
 
 
 def device_named(name: str | torch.device) -> torch.device:

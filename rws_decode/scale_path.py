@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
 
+from rws_decode._scale_parts import assemble
 from rws_decode._scale_states import Forwards, Left, Span, widest
 from rws_decode.canvas import encode_prompts
 from rws_decode.classifier_free import check_cfg
@@ -172,7 +172,7 @@ def scale_path(
     explored is as without a budget.
 
     length, steps, block, cfg, end_of_text, end_ids: as in `decode`; nothing is sampled. progress: called after each
-    level. Memory: the logits of `batch` canvases, and the tokens and commit steps of the states of one level.
+    level. Memory: the logits of two batches, those of one canvas in float64, and one level's tokens and commit steps.
 
     ValueError names the argument that is wrong, or the model whose output is not finite.
 
@@ -213,15 +213,19 @@ def scale_path(
         states = children
     left += [Left(span, steps, answer) for answer, spans in states.items() for span in spans]
 
-    pieces, unexplored, breakpoints = _assemble(sorted(left, key=lambda one: one.span.lower), low, high)
+    parts, gaps = assemble(left, low, high)
+    pieces = tuple(
+        ScalePiece(begin, end, one.answer, predictor.decode_answer(list(one.answer)), one.span.commit_step)
+        for begin, end, one in parts
+        if one.answer is not None
+    )
+    unexplored = tuple(Unexplored(begin, end) for begin, end, one in parts if one.answer is None)
+    breakpoints = tuple(Breakpoint(*gap) for gap in gaps)
     return ScalePath(
         over=over,
         c_min=low,
         c_max=high,
-        pieces=tuple(
-            ScalePiece(lower, upper, tokens, predictor.decode_answer(list(tokens)), commit_step)
-            for lower, upper, tokens, commit_step in pieces
-        ),
+        pieces=pieces,
         unexplored=unexplored,
         breakpoints=breakpoints,
         certified=not unexplored and all(one.proved and one.relative_width <= _WIDTH for one in breakpoints),
@@ -243,54 +247,3 @@ def _check(c_min: float, c_max: float, over: str, budget: int | None, batch: int
         raise ValueError(f"budget is {budget!r}: a whole number of forwards, at least steps, {steps}, is needed")
     if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
         raise ValueError(f"batch is {batch!r}: a whole number of canvases, at least 1, is needed")
-
-
-_Answers = list[tuple[float, float, tuple[int, ...], tuple[int, ...]]]
-
-
-def _assemble(
-    left: list[Left], low: float, high: float
-) -> tuple[_Answers, tuple[Unexplored, ...], tuple[Breakpoint, ...]]:
-    """Return answers, unexplored intervals and enclosures from the proved spans, rising and disjoint.
-
-    Whatever lies between two spans, or between a span and an end of the range, is an enclosure; what borders on it is
-    drawn to its middle, or to the end of the range.
-    """
-    if not left:
-        return [], (), (Breakpoint(low, high, None),)
-    breakpoints: list[Breakpoint] = []
-    ends = [low]
-    if left[0].span.lower > low:
-        breakpoints.append(Breakpoint(low, left[0].span.lower, None))
-    for one, two in pairwise(left):
-        lower, upper = one.span.upper, two.span.lower
-        breakpoints.append(Breakpoint(lower, upper, _parting(one, two)))
-        ends.append(lower + (upper - lower) / 2)
-    if left[-1].span.upper < high:
-        breakpoints.append(Breakpoint(left[-1].span.upper, high, None))
-    ends.append(high)
-
-    answers: _Answers = []
-    unexplored: list[Unexplored] = []
-    for one, begin, end in zip(left, ends[:-1], ends[1:], strict=True):
-        if one.answer is None:
-            if unexplored and unexplored[-1].upper == begin:
-                begin = unexplored.pop().lower
-            unexplored.append(Unexplored(begin, end))
-            continue
-        if answers and answers[-1][1:] == (begin, one.answer, one.span.commit_step):
-            begin = answers.pop()[0]
-        answers.append((begin, end, one.answer, one.span.commit_step))
-    return answers, tuple(unexplored), tuple(breakpoints)
-
-
-def _parting(one: Left, two: Left) -> int | None:
-    """Return the first step, of those that both went, at which they committed different positions; else None."""
-    known = min(one.steps, two.steps)
-    differing = [
-        min(step for step in pair if step >= 0)
-        for pair in zip(one.span.commit_step, two.span.commit_step, strict=True)
-        if pair[0] != pair[1]
-    ]
-    first = min(differing, default=known)
-    return first if first < known else None

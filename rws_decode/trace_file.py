@@ -19,6 +19,7 @@ __all__ = ["SCHEMA", "VERSION", "read_trace", "trace_bytes", "trace_table"]
 
 SCHEMA = "rws_decode.trace"
 VERSION = 3
+_CELLS = 2**26  # steps times positions that are read at most, 512 MiB for each dense array
 
 # Columns that differ from row to row, and those that are repeated in all rows of a step.
 _OF_ROWS = {
@@ -113,16 +114,22 @@ def read_trace(data: bytes, settings: set[str]) -> dict[str, Any]:
     fields, prompt = header.get("trace"), header.get("prompt")
     if not isinstance(fields, dict) or set(fields) != settings or not isinstance(prompt, list):
         raise ValueError("lacks parts of a trace, or holds others")
-    if not file.schema_arrow.equals(_COLUMNS):
+    found = {field.name: field.type for field in file.schema_arrow}
+    if found != _OF_ROWS | _OF_STEPS or len(found) != len(file.schema_arrow):
         raise ValueError("the columns are not those of a trace")
     steps, length = fields["steps_run"], fields["length"]
     if type(steps) is not int or type(length) is not int or not 0 < file.metadata.num_rows <= steps * length:
         raise ValueError(f"{file.metadata.num_rows} rows do not fit steps_run {steps!r} and length {length!r}")
+    if steps * length > _CELLS:
+        raise ValueError(f"steps_run {steps} times length {length} is more than {_CELLS}")
     try:
-        table = file.read()
+        table = file.read().select(_COLUMNS.names)
         table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"not a whole Parquet file: {error}") from error
+    for field in _COLUMNS:
+        if not field.nullable and table[field.name].null_count:
+            raise ValueError(f"{field.name} must not be null")
     columns = {name: table[name].to_numpy() for name in table.column_names}
     uncommitted, whole = header.get("uncommitted_token"), header.get("whole_candidates")
     if type(uncommitted) is not int or type(whole) is not bool:

@@ -299,8 +299,8 @@ def test_the_chat_template_has_one_beginning_of_text(tmp_path: Path, chat: str) 
     ("build", "known", "chat", "named"),
     [
         (llama, {"template": "chat"}, None, "its tokenizer has no chat template"),
-        (llama, {"template": "{prompt}"}, CHAT, "only pair, chat are read"),
-        (llama, {"template": 3}, CHAT, "only pair, chat are read"),
+        (llama, {"template": "{prompt}"}, CHAT, "only pair, chat, instruct are read"),
+        (llama, {"template": 3}, CHAT, "only pair, chat, instruct are read"),
         (classifier, {"template": "chat"}, CHAT, 'BertForSequenceClassification reads "pair" only'),
     ],
 )

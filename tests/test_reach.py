@@ -126,7 +126,7 @@ def test_rows_count_what_the_paths_hold_and_the_last_adds_them_up(finished: Path
         assert {tuple(output["tokens"]) for output in prompt["outputs"]} == one | two
         assert (row["certified"], row["open"]) == (2, 0)
         for path in cell["paths"].values():
-            assert (path["scale_min"], path["scale_max"]) == (0.1, 20.0)
+            assert (path["c_min"], path["c_max"]) == (0.1, 20.0)
             assert all(a["upper"] == b["lower"] for a, b in pairwise(path["pieces"]))
         for name in ("forwards", "grid_forwards"):
             assert row[name] == sum(path[name] for path in cell["paths"].values())

@@ -168,18 +168,32 @@ def test_a_committed_token_costs_at_most_a_kibibyte(shape: tuple[int, int, int],
     assert len(trace_bytes(made(*shape, changing=changing))) <= 1024 * shape[0]
 
 
-def test_short_answers_and_early_ends_cost_no_more() -> None:
+def test_short_answers_early_ends_and_ties_everywhere_cost_no_more() -> None:
     assert len(trace_bytes(made(4, 4, 4))) <= 1024 * 4
     early = made(512, 512, 32, fewer=480)
     assert len(trace_bytes(early)) <= 1024 * int((early.commit_step >= 0).sum()) == 1024 * 32
+    level = made(512, 512, 512, changing=1.0, grid=100.0)
+    assert np.isfinite(level.value[level.eligible]).mean() > 0.99 and len(trace_bytes(level)) <= 1024 * 512
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_real_decodes_cost_no_more(temperature: float) -> None:
+@pytest.mark.parametrize("shape", [(64, 32, 32), (256, 256, 32)])
+def test_decodes_of_a_model_that_changes_its_mind_cost_no_more(shape: tuple[int, int, int], temperature: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    table = 3 * torch.randn(shape[0], 100, generator=generator)
+    moved = 2 * torch.randn(97, 100, generator=generator)
+    predictor = CallablePredictor(
+        lambda canvas: table[None] + moved[(canvas.cumsum(1) + canvas.sum()) % 97], mask_id=0, decode=str
+    )
+    options = {"length": shape[0], "steps": shape[1], "block": shape[2], "reward": REWARD}
+    (trace,) = decode(predictor, [[]], RWS(8.0), sampling_temperature=temperature, **options)  # type: ignore[arg-type]
+    assert len(trace_bytes(trace)) <= 1024 * shape[0]
+
+
+def test_decodes_of_a_shipped_model_cost_no_more() -> None:
     predictor = load_predictor("mini")
-    options = {"length": 32, "steps": 32, "block": 32, "sampling_temperature": temperature}
     prompt = predictor.examples[3]["prompt"]
-    (trace,) = decode(predictor, [prompt], Confidence(), **options)  # type: ignore[arg-type]
+    (trace,) = decode(predictor, [prompt], Confidence(), length=32, steps=32, block=32)
     assert len(trace_bytes(trace)) <= 1024 * 32
 
 
@@ -242,7 +256,7 @@ def rewritten(path: Path, change: Any = lambda frame: frame, **header: object) -
     TRACE.save(path)
     table, complete = pq.read_table(path), json.loads(pq.read_metadata(path).metadata[SCHEMA.encode()])
     rows = change(table.to_pandas())
-    table = pa.Table.from_pandas(rows, schema=table.schema if "extra" not in rows else None, preserve_index=False)
+    table = pa.Table.from_pandas(rows, preserve_index=False)
     pq.write_table(table.replace_schema_metadata({SCHEMA: json.dumps(complete | header)}), path)
     return path
 
@@ -267,6 +281,7 @@ CHOSEN = int(np.flatnonzero(TRACE.to_frame()["committed"])[0])
     ("change", "message"),
     [
         (lambda f: f.assign(extra=1.0), "the columns are not those of a trace"),
+        (lambda f: f.assign(ties=pd.array([None] * len(f), dtype="Int32")), "ties must not be null"),
         (lambda f: f.iloc[::-1], "rows must go by step and position"),
         (lambda f: pd.concat([f, f.tail(1)]), "rows must go by step and position"),
         (lambda f: f.iloc[:0], "0 rows do not fit"),
@@ -305,6 +320,7 @@ def test_a_step_without_rows_is_refused(tmp_path: Path) -> None:
         ({"prompt": ["a"]}, "p.parquet"),
         ({"uncommitted_token": None}, "uncommitted_token must be a whole number"),
         ({"trace": TRACE.metadata() | {"length": 24}}, "positions are not committed"),
+        ({"trace": TRACE.metadata() | {"length": 10**12}}, "is more than 67108864"),
         ({"trace": TRACE.metadata() | {"length": "12"}}, "length '12'"),
         ({"trace": TRACE.metadata() | {"steps_run": 4}}, "within steps_run and length"),
         ({"trace": TRACE.metadata() | {"steps": 4}}, "steps_run is 5"),

@@ -8,7 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
-from rws_decode.commands.scale_path import result
 from rws_decode.files import write_json
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.reach import Reach, compare_reach
@@ -83,7 +82,7 @@ def run_cell(task: tuple[Path, int, str, Settings, str, str]) -> None:
     header = {"schema": "rws_decode.experiment.reach", "version": 1, "fingerprint": fingerprint}
     header |= {"index": index, "prompt": prompt, "settings": asdict(settings)}
     body: dict[str, Any] = {"row": _row(index, paths, reach), "outputs": [asdict(output) for output in reach.outputs]}
-    body |= {"paths": {over: result(path) for over, path in paths.items()}}
+    body |= {"paths": {over: asdict(path) for over, path in paths.items()}}
     seconds = round(time.perf_counter() - started, 3)
     write_json(folder / f"{cell_name(index)}.json", header | {"seconds": seconds} | body, indent=1)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rws_decode.predictors.base import CallablePredictor, MaskPredictor
 from rws_decode.predictors.exact import exact_predictor, token_reward
-from rws_decode.predictors.huggingface import HFMaskPredictor, load_predictor
+from rws_decode.predictors.huggingface import HFMaskPredictor
+from rws_decode.predictors.loading import load_predictor
 
 __all__ = [
     "CallablePredictor",

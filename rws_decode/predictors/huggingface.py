@@ -1,20 +1,20 @@
-"""Any masked language model of transformers as a mask predictor, loaded without remote code."""
+"""Any masked language model of transformers as a mask predictor."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 
-from rws_decode.checkpoints import Checkpoint, device_named, has_tokenizer, locate, refuse_incomplete, shipped
-from rws_decode.predictors.base import before_end, without_mask
+from rws_decode.predictors.base import without_mask
 from rws_decode.predictors.modernbert import ModernBertAt
+from rws_decode.predictors.prompts import chat_ids, chat_layout, plain_ids, without_specials
 
-__all__ = ["HFMaskPredictor", "load_predictor"]
+__all__ = ["HFMaskPredictor"]
 
 # Where neither tokenizer nor config names the mask: the id of the published vocabulary, used only at that very size.
 _PUBLISHED_MASKS = {
@@ -30,8 +30,10 @@ class HFMaskPredictor:
 
     model: its forward takes input_ids and attention_mask and returns `.logits` [B, L, V]. tokenizer: encodes a prompt
     to the ids that stand before the answer, by its own post-processor. mask_id: overrides the tokenizer's and the
-    config's. examples: held-out prompts that ship with it. Token ids that the tokenizer does not name are forbidden.
-    `end_id` is the tokenizer's eos token, or else the config's. ValueError where no mask id is known.
+    config's. end_ids: tokens that end the answer's text, the first of which is `end_id`; the tokenizer's eos token, or
+    else the config's, if None. chat: whether a prompt's text is one message of the tokenizer's chat template. examples:
+    held-out prompts that ship with it. Token ids that the tokenizer does not name are forbidden. ValueError where no
+    mask id is known, and for chat without a template.
     """
 
     def __init__(
@@ -41,6 +43,8 @@ class HFMaskPredictor:
         *,
         name: str = "model",
         mask_id: int | None = None,
+        end_ids: Sequence[int] | None = None,
+        chat: bool = False,
         examples: Sequence[dict[str, Any]] = (),
     ) -> None:
         self.model = model.eval()
@@ -52,7 +56,13 @@ class HFMaskPredictor:
         self.max_length: int | None = getattr(config, "max_position_embeddings", None)
         self.mask_id = self._mask_id(mask_id)
         self.pad_id = self._special("pad_token_id")
-        self.end_id = self._special("eos_token_id")
+        eos = self._special("eos_token_id")
+        self.end_ids: tuple[int, ...] = tuple(end_ids) if end_ids is not None else (() if eos is None else (eos,))
+        self.end_id = self.end_ids[0] if self.end_ids else None
+        if chat and getattr(tokenizer, "chat_template", None) is None:
+            raise ValueError(f"chat is True: {name} has no chat template")
+        self.chat = chat
+        self._layout = chat_layout(tokenizer) if chat else None
         named = set() if tokenizer is None else set(tokenizer.get_vocab().values())
         base = getattr(self.model, "model", None)
         lean = config.model_type == "modernbert" and base is not None and ModernBertAt.supported(base)
@@ -112,24 +122,26 @@ class HFMaskPredictor:
         return (attention_mask.long().cumsum(dim=1) - 1).clamp(min=0)
 
     def encode_prompt(self, text: str) -> list[int]:
-        """Return the prompt's ids, e.g. [CLS] text [SEP]; the word "[MASK]" in `text` is read as plain text.
+        """Return the prompt's ids, e.g. [CLS] text [SEP], or those of a chat of one message; at most one BOS.
 
-        ValueError without a tokenizer, or where even the plain text encodes to the mask.
+        The name of a special token in `text`, e.g. "[MASK]", is read as plain text. ValueError without a tokenizer, or
+        where even the plain text encodes to the mask.
         """
         if self.tokenizer is None:
             raise ValueError(f"prompt is text: {self.name} has no tokenizer, give token ids")
-        ids: list[int] = self.tokenizer(text)["input_ids"]
-        if self.mask_id in ids:
-            ids = self.tokenizer(text, split_special_tokens=True)["input_ids"]
+        ids = chat_ids(self.tokenizer, text) if self.chat else plain_ids(self.tokenizer, text)
         return without_mask(ids, self.mask_id, text)
 
     def decode_prompt(self, ids: Sequence[int]) -> str | None:
-        """Return the text of prompt ids, special tokens left out; None without a tokenizer."""
-        return None if self.tokenizer is None else self.tokenizer.decode(list(ids), skip_special_tokens=True)
+        """Return the text of prompt ids, special tokens left out, of a chat the message; None without a tokenizer."""
+        return None if self.tokenizer is None else without_specials(self.tokenizer, ids, self._layout)
 
     def decode_answer(self, ids: Sequence[int]) -> str | None:
-        """Return the text before the first end of text, special tokens left out; None without a tokenizer."""
-        return self.decode_prompt(before_end(ids, self.end_id))
+        """Return the text before the first of `end_ids`, special tokens left out; None without a tokenizer."""
+        if self.tokenizer is None:
+            return None
+        kept = list(takewhile(lambda token: token not in self.end_ids, map(int, ids)))
+        return self.tokenizer.decode(kept, skip_special_tokens=True)
 
     def _counts_positions(self) -> bool:
         """Say whether the model itself counts positions past padding, as RoBERTa does, by its padding token."""
@@ -160,35 +172,3 @@ class HFMaskPredictor:
                 "mask_token_id in its config"
             )
         return token
-
-
-def load_predictor(name: str, device: str | torch.device = "cpu", *, mask_id: int | None = None) -> HFMaskPredictor:
-    """Load a mask predictor by shipped name, directory, or hub id, in float32.
-
-    The class is AutoModelForMaskedLM's choice; safetensors only, no remote code. A directory without tokenizer files
-    gives a predictor that works on token ids. ValueError for an unknown name (the shipped ones are listed), weights
-    that are missing, or an unknown device.
-    """
-    from transformers import AutoModelForMaskedLM, AutoTokenizer
-
-    place = device_named(device)
-    checkpoint = locate("model", name, {shipped_name: shipped_name for shipped_name in shipped("ForMaskedLM")})
-    try:
-        model, info = AutoModelForMaskedLM.from_pretrained(
-            checkpoint.source, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **checkpoint.options
-        )
-        tokenizer = None
-        if has_tokenizer(checkpoint):
-            tokenizer = AutoTokenizer.from_pretrained(checkpoint.source, **checkpoint.options)
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        raise ValueError(f"model {name} cannot be loaded: {error}") from error
-    refuse_incomplete("model", checkpoint, info)
-    examples = _examples(checkpoint)
-    return HFMaskPredictor(model.to(place), tokenizer, name=checkpoint.name, mask_id=mask_id, examples=examples)
-
-
-def _examples(checkpoint: Checkpoint) -> list[dict[str, Any]]:
-    examples = checkpoint.read_json("examples.json") or []
-    if not isinstance(examples, list) or not all(isinstance(item, dict) and "prompt" in item for item in examples):
-        raise ValueError(f'examples.json of model {checkpoint.name} is not a list of {{"prompt": text, ...}}')
-    return examples

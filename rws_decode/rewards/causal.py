@@ -27,7 +27,8 @@ class CausalReward:
 
     "Last" is the last token of the text itself, whatever ids pad, separate or end it: the model's own pooling takes
     the rightmost token that is not padding, the wrong one where padding is the end-of-text token. `template`: how
-    texts are laid out (`templates.text_encoder`). mean, std: the normalisation. `score` reads whole texts in batches;
+    texts are laid out (`templates.text_encoder`, which `always_begin` is passed to); `closing`: token ids that end
+    every text, after what the template puts last. mean, std: the normalisation. `score` reads whole texts in batches;
     `session` keeps keys and values between calls, at most `cache_bytes` bytes per session: `bytes_per_token` times the
     tokens held, 2 * layers * kv heads * head dim * item size each. `keeps_cache` is False where a cache cannot be cut
     back (linear attention, chunked attention, rotary frequencies that depend on the length): all is read anew then.
@@ -44,6 +45,8 @@ class CausalReward:
         std: float,
         name: str = "reward",
         template: Template = "pair",
+        always_begin: bool = False,
+        closing: Sequence[int] = (),
         batch_size: int = 32,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
@@ -60,7 +63,8 @@ class CausalReward:
         self.mean = float(mean)
         self.std = float(std)
         self.template = template
-        self.encode = text_encoder(name, tokenizer, template)
+        self.closing = list(closing)
+        self.encode = text_encoder(name, tokenizer, template, always_begin=always_begin)
         self.batch_size = batch_size
         self.cache_bytes = cache_bytes
         limits = (getattr(model.config, "max_position_embeddings", None), tokenizer.model_max_length)
@@ -77,7 +81,7 @@ class CausalReward:
 
     def ids(self, prompt: str, answer: str) -> list[int]:
         """Return the token ids of a pair; ValueError for none, or more than the model reads."""
-        ids = self.encode(prompt, answer)
+        ids = [*self.encode(prompt, answer), *self.closing]
         if not 0 < len(ids) <= self.max_length:
             raise ValueError(
                 f"prompt and answer make {len(ids)} tokens: reward model {self.name} reads 1 to {self.max_length}"

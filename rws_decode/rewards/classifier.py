@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 
-from rws_decode.checkpoints import device_named, has_tokenizer, locate, models_directory, refuse_incomplete
+from rws_decode.checkpoints import (
+    Checkpoint,
+    device_named,
+    dtype_named,
+    fetch,
+    has_tokenizer,
+    locate,
+    models_directory,
+    quiet,
+    refuse_incomplete,
+)
 from rws_decode.rewards.base import RewardModel, check_statistics
 from rws_decode.rewards.causal import CACHE_BYTES, CausalReward, is_causal_classifier
-from rws_decode.rewards.templates import check_template
+from rws_decode.rewards.heads import (
+    QuantileHead,
+    QuantileReward,
+    load_eurus,
+    load_internlm2,
+    load_plain,
+    load_quantile,
+    published_tokenizer,
+    reward_token,
+)
+from rws_decode.rewards.registry import PUBLISHED, Layout, PublishedReward, layout_of, published_reward
+from rws_decode.rewards.templates import Template, check_template
+from rws_decode.weights import Stored, check_memory, loaded_bytes, read_headers, refuse_nonfinite, some
 
 __all__ = ["SHIPPED", "SequenceClassifierReward", "load_reward"]
 
 SHIPPED = {"mini": "mini-reward", "mini-judge": "mini-judge"}
+
+_COMMIT = re.compile("[0-9a-f]{40}")
+_TEMPLATES: dict[Layout, Template] = {"plain": "pair", "internlm2": "chat", "eurus": "instruct", "quantile": "chat"}
+# What transformers and its libraries raise for a checkpoint that is not what its config.json says.
+_LOADING = (
+    *(OSError, ValueError, RuntimeError, TypeError, KeyError, AttributeError, ImportError, ZeroDivisionError),
+    *(SafetensorError, StrictDataclassError),
+)
 
 
 class SequenceClassifierReward:
@@ -69,57 +101,152 @@ def load_reward(
     mean: float | None = None,
     std: float | None = None,
     cache_bytes: int = CACHE_BYTES,
+    dtype: str | torch.dtype = torch.float32,
+    device_map: Any = None,
+    revision: str | None = None,
+    published: str | None = None,
 ) -> RewardModel:
-    """Load a reward model by shipped name (mini, mini-judge, exact), directory, or hub id, in float32.
+    """Load a reward model by shipped name (mini, mini-judge, exact), the paper's name, directory, or hub id.
 
-    "exact" is the story language's own coherence reward. Others are AutoModelForSequenceClassification's choice with
-    num_labels 1; safetensors only, no remote code. One that reads from left to right becomes a CausalReward, which
-    keeps at most `cache_bytes` of keys and values per decode; others a SequenceClassifierReward. Their normalisation is
-    read from reward.json beside the weights, {"mean": ..., "std": ...}, unless given here; there, too, the layout of a
-    causal one's text, "template": "pair" (the default) or "chat" (`templates.text_encoder`). ValueError for an unknown
-    name (the shipped ones are listed), missing weights, tokenizer, statistics or chat template, another template, or an
-    unknown device.
+    The paper's names (skywork, skywork-v0.2, llamaob, intern, eurus, grm, qrm) and their hub ids stand for the entries
+    of `registry.PUBLISHED`: hub id, revision, text layout, and the paper's mean and std. `published` says that a
+    directory holds one of them. "exact" is the story language's own coherence reward. Any other directory or hub id is
+    a sequence classifier of one output, of a class that transformers has, or of the layout of Intern, Eurus or QRM,
+    told by config.json: one that reads from left to right becomes a CausalReward, which keeps at most `cache_bytes` of
+    keys and values per decode; QRM's a QuantileReward; others a SequenceClassifierReward. Safetensors only, no remote
+    code, no weight missing or left over. dtype: of the network (float32); device_map: transformers' placement, in place
+    of `device`; revision: of a hub id.
+
+    The normalisation is what is given here, else reward.json beside the weights, {"mean": ..., "std": ...}, as
+    `python -m rws_decode calibrate` writes it, else the paper's; there, too, the layout of a causal one's text,
+    "template": "pair" (the default), "chat" or "instruct" (`templates.text_encoder`).
+
+    ValueError in one line for an unknown name (the known ones are listed), a revision that is needed and not given,
+    missing weights, tokenizer, statistics or chat template, another template, weights that are pickled, cut short, not
+    finite or not those of config.json, a tokenizer of another vocabulary, too little memory, or an unknown device.
     """
     if name == "exact":
         from rws_decode.stories.reward import exact_reward
 
         return exact_reward()
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    place = device_named(device)
-    root = models_directory()
-    present = {short: folder for short, folder in SHIPPED.items() if (root / folder / "config.json").is_file()}
-    try:
-        checkpoint = locate("reward", name, present)
-    except ValueError as error:
-        raise ValueError(str(error).replace("shipped name (", "shipped name (exact, ")) from error
+    place, kind = device_named(device), dtype_named(dtype)
+    checkpoint, entry = _found(name, revision, published)
     if not has_tokenizer(checkpoint):
         raise ValueError(f"reward is {name}: the directory holds no tokenizer, and a reward model reads text")
     stored = checkpoint.read_json("reward.json")
     known = stored if isinstance(stored, dict) else {}
-    template = check_template(name, known.get("template", "pair"))
-    mean, std = _number(name, "mean", known, mean), _number(name, "std", known, std)
+    paper = {} if entry is None else {"mean": entry.mean, "std": entry.std, "template": entry.template}
+    config = checkpoint.read_json("config.json")
+    if not isinstance(config, dict):
+        raise ValueError(f"config.json of reward {name} holds no settings")
+    layout = layout_of(config)
+    if entry is not None and layout != entry.layout:
+        raise ValueError(f"config.json of reward {name} is not that of a {entry.architecture}, which {entry.name} is")
+    usual = paper.get("template", _TEMPLATES[layout])
+    template = check_template(name, known.get("template", usual))
+    given = {"mean": mean, "std": std}
+    settings: dict[str, Any] = {key: _number(name, key, paper | known, value) for key, value in given.items()}
+    headers = read_headers("reward", checkpoint)
+    if device_map is None:
+        check_memory(f"reward {checkpoint.name}", loaded_bytes(headers, kind), place)
+    options = {"dtype": kind, "device_map": device_map}
     try:
-        model, info = AutoModelForSequenceClassification.from_pretrained(
-            checkpoint.source,
-            num_labels=1,
-            use_safetensors=True,
-            dtype=torch.float32,
-            output_loading_info=True,
-            **checkpoint.options,
-        )
-        tokenizer = AutoTokenizer.from_pretrained(checkpoint.source, **checkpoint.options)
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        raise ValueError(f"reward {name} cannot be loaded: {error}") from error
-    refuse_incomplete("reward", checkpoint, info)
-    model, settings = model.to(place), {"mean": mean, "std": std, "name": checkpoint.name}
-    if is_causal_classifier(model):
-        return CausalReward(model, tokenizer, **settings, template=template, cache_bytes=cache_bytes)
-    if template != "pair":
+        with quiet(progress=True):
+            model, head, tokenizer = _loaded(checkpoint, layout, config, headers, options)
+    except _LOADING as error:
+        reason = " ".join(str(error).split())
+        if reason.startswith("reward "):
+            raise ValueError(reason) from error
+        raise ValueError(f"reward {checkpoint.name} cannot be loaded: {reason}") from error
+    _check_vocabulary(checkpoint.name, model, tokenizer)
+    parts = [model] if head is None else [model, head]
+    tensors = [pair for part in parts for pair in part.state_dict().items()]
+    refuse_nonfinite("reward", checkpoint, tensors)
+    if device_map is None:
+        model = model.to(place)
+    settings["name"] = checkpoint.name
+    made: RewardModel
+    if head is not None:
+        made = QuantileReward(model, head.to(model.device), tokenizer, **settings)
+    elif is_causal_classifier(model):
+        own = entry is not None or layout != "plain"
+        closing = [reward_token(checkpoint.name, config)] if layout == "internlm2" else []
+        settings |= {"template": template, "always_begin": own, "closing": closing, "cache_bytes": cache_bytes}
+        made = CausalReward(model, tokenizer, **settings)
+    elif template != "pair":
         raise ValueError(
             f'template in reward.json of {name} is "{template}": a {type(model).__name__} reads "pair" only'
         )
-    return SequenceClassifierReward(model, tokenizer, **settings)
+    else:
+        return SequenceClassifierReward(model, tokenizer, **settings)
+    if made.encode("a", "b").count(tokenizer.bos_token_id) > 1:
+        raise ValueError(
+            f"reward {name} begins its texts with several {tokenizer.bos_token!r}: its chat template puts them inside"
+        )
+    if head is not None:
+        made.gate(made.encode("a", "b"))
+    return made
+
+
+def _found(name: str, revision: str | None, published: str | None) -> tuple[Checkpoint, PublishedReward | None]:
+    entry = published_reward(name if published is None else published)
+    if published is not None and entry is None:
+        raise ValueError(f"published is {published!r}: one of {', '.join(PUBLISHED)} is needed")
+    root = models_directory()
+    present = {short: folder for short, folder in SHIPPED.items() if (root / folder / "config.json").is_file()}
+    try:
+        checkpoint = locate("reward", entry.hub_id if entry is not None and published is None else name, present)
+    except ValueError as error:
+        named = str(error).replace("shipped name (", "shipped name (exact, ")
+        raise ValueError(
+            named.replace(", nor a dir", f", nor the paper's ({', '.join(PUBLISHED)}), nor a dir")
+        ) from error
+    if entry is not None and checkpoint.directory is None:
+        revision = entry.revision if revision is None else revision
+        if revision is None or not _COMMIT.fullmatch(revision):
+            raise ValueError(
+                f"revision of reward {name} is {revision!r}: the commit of {entry.hub_id}, 40 hexadecimal digits, is "
+                "needed, as its page on the hub lists them; or download it and name its directory"
+            )
+    return fetch("reward", checkpoint, revision), entry
+
+
+def _loaded(
+    checkpoint: Checkpoint, layout: Layout, config: Any, headers: dict[str, Stored], options: dict[str, Any]
+) -> tuple[Any, QuantileHead | None, Any]:
+    from transformers import AutoTokenizer
+
+    head = None
+    if layout == "internlm2":
+        model, info = load_internlm2(checkpoint, config, headers, **options)
+    elif layout == "eurus":
+        model, info = load_eurus(checkpoint, config, headers, **options)
+    elif layout == "quantile":
+        model, info, head = load_quantile(checkpoint, config, headers, **options)
+    else:
+        model, info = load_plain(checkpoint, config, headers, **options)
+    refuse_incomplete("reward", checkpoint, info)
+    left = sorted(str(key) for key in info.get("unexpected_keys", ()))
+    if left:
+        raise ValueError(f"reward {checkpoint.name} has weights that its config does not ask for: {some(left)}")
+    if layout == "plain":
+        return model, head, AutoTokenizer.from_pretrained(checkpoint.source, **checkpoint.options)
+    return model, head, published_tokenizer(checkpoint)
+
+
+def _check_vocabulary(name: str, model: Any, tokenizer: Any) -> None:
+    rows = model.get_input_embeddings().num_embeddings
+    most = max(tokenizer.get_vocab().values(), default=-1)
+    if most >= rows:
+        raise ValueError(
+            f"the tokenizer of reward {name} has token ids up to {most} and its network {rows} rows: another vocabulary"
+        )
+    start = getattr(model.config, "bos_token_id", None)
+    if isinstance(start, int) and tokenizer.bos_token_id is not None and start != tokenizer.bos_token_id:
+        raise ValueError(
+            f"the tokenizer of reward {name} begins a text with id {tokenizer.bos_token_id} and its config.json says "
+            f"{start}: another vocabulary"
+        )
 
 
 def _number(name: str, field: str, stored: dict[str, Any], given: float | None) -> float:

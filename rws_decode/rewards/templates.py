@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 __all__ = ["Template", "check_template", "text_encoder"]
 
-Template = Literal["pair", "chat"]
+Template = Literal["pair", "chat", "instruct"]
 
 # Some chat templates write today's date unless given one: scores must not change overnight. It is the date that
 # Llama's own templates fall back to.
@@ -28,29 +28,41 @@ def check_template(name: str, template: object) -> Template:
     )
 
 
-def text_encoder(name: str, tokenizer: Any, template: Template) -> Callable[[str, str], list[int]]:
+def text_encoder(
+    name: str, tokenizer: Any, template: Template, *, always_begin: bool = False
+) -> Callable[[str, str], list[int]]:
     """Return the function from prompt and answer to token ids.
 
     "pair": tokenizer(prompt, answer), so its post-processor sets them apart. "chat": the tokenizer's chat template of a
-    user's and an assistant's message, special tokens as the template has them, but for the beginning-of-text token: one
-    where template or tokenizer puts any, none where neither does. ValueError for "chat" without a chat template.
+    user's and an assistant's message, special tokens as the template has them. "instruct": "[INST] prompt [/INST]
+    answer" and the end-of-text token. Of the beginning-of-text token, but for "pair": one where template or tokenizer
+    puts any or `always_begin` is set, none else. ValueError for "chat" without a chat template, "instruct" without an
+    end-of-text token, and `always_begin` without a beginning-of-text token.
     """
     if template == "pair":
         # Given as lists: alone, an empty answer would be no answer, and the text laid out as a single one.
         return lambda prompt, answer: tokenizer([prompt], [answer], truncation=False)["input_ids"][0]
-    if tokenizer.chat_template is None:
+    if template == "chat" and tokenizer.chat_template is None:
         raise ValueError(f'template of reward model {name} is "chat": its tokenizer has no chat template')
-    # The token id as a list, empty where the tokenizer has none.
-    start = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
-    always = tokenizer("")["input_ids"][:1] == start
+    if template == "instruct" and tokenizer.eos_token_id is None:
+        raise ValueError(f'template of reward model {name} is "instruct": its tokenizer has no end-of-text token')
+    start = tokenizer.bos_token_id
+    if always_begin and start is None:
+        raise ValueError(
+            f"reward model {name} begins its texts with a token that its tokenizer does not name: bos_token"
+        )
+    always = always_begin or (start is not None and tokenizer("")["input_ids"][:1] == [start])
 
     def encode(prompt: str, answer: str) -> list[int]:
-        messages = [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
-        text = tokenizer.apply_chat_template(messages, tokenize=False, date_string=_DATE)
-        ids = tokenizer(text, add_special_tokens=False, truncation=False)["input_ids"]
+        if template == "instruct":
+            text, end = f"[INST] {prompt} [/INST] {answer}", [tokenizer.eos_token_id]
+        else:
+            messages = [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
+            text, end = tokenizer.apply_chat_template(messages, tokenize=False, date_string=_DATE), []
+        ids = tokenizer(text, add_special_tokens=False, truncation=False)["input_ids"] + end
         bare = ids
-        while start and bare[:1] == start:
+        while bare and bare[0] == start:
             bare = bare[1:]
-        return start + bare if always or len(bare) < len(ids) else bare
+        return [start, *bare] if always or len(bare) < len(ids) else bare
 
     return encode

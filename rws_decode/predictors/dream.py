@@ -1,0 +1,50 @@
+"""Dream (Ye et al. 2025): the network of Qwen2 with attention both ways, and logits that are one position late."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rws_decode.predictors.families import Family, Layout, flag, head_counts, number, whole
+
+__all__ = ["DREAM"]
+
+# The config can describe other networks; the published checkpoints have these values.
+_REQUIRED = {"hidden_act": "silu", "use_sliding_window": False, "use_mrope": False, "rope_scaling": None}
+
+
+def _layout(raw: Mapping[str, Any], name: str) -> Layout:
+    """Return how a Dream checkpoint is loaded; ValueError for a config that is no such network, or contradicts itself."""
+    from transformers import Qwen2Config
+
+    for key, wanted in _REQUIRED.items():
+        if raw.get(key, wanted) != wanted:
+            raise ValueError(
+                f"model {name} cannot be loaded: {key} in its config.json is {raw[key]!r}, not {wanted!r} as in Dream"
+            )
+    width, heads, shared = head_counts(raw, name, ("hidden_size", "num_attention_heads", "num_key_value_heads"))
+    config = Qwen2Config(
+        vocab_size=whole(raw, "vocab_size", name),
+        hidden_size=width,
+        intermediate_size=whole(raw, "intermediate_size", name),
+        num_hidden_layers=whole(raw, "num_hidden_layers", name),
+        num_attention_heads=heads,
+        num_key_value_heads=shared,
+        max_position_embeddings=whole(raw, "max_position_embeddings", name),
+        rms_norm_eps=number(raw, "rms_norm_eps", name),
+        rope_parameters={"rope_type": "default", "rope_theta": number(raw, "rope_theta", name)},
+        tie_word_embeddings=flag(raw, "tie_word_embeddings", name),
+        use_sliding_window=False,
+        use_cache=False,
+    )
+    return Layout("qwen2", config, config.vocab_size, shifted=True)
+
+
+DREAM = Family(
+    name="dream",
+    layout=_layout,
+    width=152064,
+    mask=("<|mask|>", 151666),
+    ends=(("<|endoftext|>", 151643), ("<|im_end|>", 151645)),
+    tokenizer="Qwen2Tokenizer",
+)

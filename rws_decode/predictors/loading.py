@@ -1,0 +1,262 @@
+"""Mask predictors from checkpoints: shipped, in a directory, or on the hub; checked before and after loading."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+
+from rws_decode.checkpoints import (
+    Checkpoint,
+    device_named,
+    dtype_named,
+    fetch,
+    has_tokenizer,
+    locate,
+    quiet,
+    refuse_incomplete,
+    shipped,
+)
+from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
+from rws_decode.predictors.families import Family, Layout, special_ids
+from rws_decode.predictors.huggingface import HFMaskPredictor
+from rws_decode.predictors.native import FAMILIES, family_of
+from rws_decode.weights import (
+    Stored,
+    check_memory,
+    loaded_bytes,
+    read_headers,
+    refuse_nonfinite,
+    refuse_other_layout,
+    weight_files,
+)
+
+__all__ = ["config_of", "expected_tensors", "load_predictor", "renamed", "tokenizer_of"]
+
+# Parts of published masked language models that predict no token and are left out by transformers' classes.
+_OTHER_HEADS = re.compile(r"(^|\.)(pooler|seq_relationship)\.|position_ids$")
+_ERRORS = (OSError, ValueError, RuntimeError, ImportError, KeyError, TypeError, SafetensorError)
+
+
+def load_predictor(
+    name: str,
+    device: str | torch.device = "cpu",
+    *,
+    mask_id: int | None = None,
+    dtype: str | torch.dtype | None = None,
+    device_map: Any = None,
+    quantization: Any = None,
+    revision: str | None = None,
+    chat: bool | None = None,
+    progress: bool = True,
+) -> HFMaskPredictor:
+    """Load a mask predictor by shipped name, directory, or hub id.
+
+    config.json says what it is: LLaDA or Dream, as published or converted (`rws_decode.convert`), or else any
+    `AutoModelForMaskedLM`; safetensors only, no remote code. A directory without tokenizer files gives a predictor that
+    works on token ids. mask_id: in place of the checkpoint's. dtype: of the weights; None is float32, and bfloat16 for
+    LLaDA and Dream on CUDA. device_map, quantization: transformers' device_map and quantization_config, as they are, in
+    place of `device`. revision: of a hub id. chat: whether a prompt's text is one message of the chat template; None:
+    for LLaDA and Dream where there is one, unless the name says Base. progress: bars on standard error.
+
+    Weights that are missing, misshapen, left over or not finite, a config that contradicts them, another model's
+    tokenizer, an unknown name (the shipped ones are listed), an unknown device and too little memory for the weights,
+    which is not checked with device_map or quantization, are a ValueError of one line.
+    """
+    place = device_named(device)
+    kind = None if dtype is None else dtype_named(dtype)
+    known = {shipped_name: shipped_name for shipped_name in shipped("ForMaskedLM")}
+    checkpoint = fetch("model", locate("model", name, known), revision)
+    raw = config_of(checkpoint)
+    family = family_of(raw, checkpoint.name)
+    if kind is None:
+        kind = torch.bfloat16 if family is not None and place.type == "cuda" else torch.float32
+    options: dict[str, Any] = {"dtype": kind, "device_map": device_map, "quantization_config": quantization}
+    options = {key: value for key, value in options.items() if value is not None}
+    load = _load_masked if family is None else _load_bidirectional
+    return load(checkpoint, raw, family, place, options, mask_id, chat, progress)
+
+
+def config_of(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return a checkpoint's config.json; ValueError where it is no JSON object."""
+    raw = checkpoint.read_json("config.json")
+    if not isinstance(raw, dict):
+        raise ValueError(f"model {checkpoint.name} cannot be loaded: its config.json holds no JSON object")
+    return raw
+
+
+def renamed(name: str, patterns: Mapping[str, str]) -> str:
+    """Return a published tensor's name in transformers.
+
+    >>> renamed("model.transformer.wte.weight", {r"^model\\.transformer\\.wte\\.": "model.embed_tokens."})
+    'model.embed_tokens.weight'
+    """
+    for pattern, target in patterns.items():
+        name = re.sub(pattern, target, name)
+    return name
+
+
+def expected_tensors(layout: Layout, stored: Mapping[str, Stored], name: str) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a layout's tensors by transformers' names, from a model without memory.
+
+    ValueError where config and weights count other layers: a model of as many as a config claims may take forever.
+    """
+    layers = {int(found[1]) for tensor in stored if (found := re.match(r"model\.layers\.(\d+)\.", tensor))}
+    count = max(layers, default=-1) + 1
+    if count != layout.config.num_hidden_layers:
+        raise ValueError(
+            f"model {name} does not fit its config: it has weights of {count} layers, config.json says "
+            f"{layout.config.num_hidden_layers}"
+        )
+    with torch.device("meta"):
+        model = _class(layout)(layout.config)
+    tied = "lm_head.weight" if layout.config.tie_word_embeddings else None
+    return {key: tuple(tensor.shape) for key, tensor in model.state_dict().items() if key != tied}
+
+
+def tokenizer_of(checkpoint: Checkpoint, family: Family | None) -> Any:
+    """Return the checkpoint's tokenizer, None without files of one; ValueError where they cannot be read."""
+    import transformers
+
+    if not has_tokenizer(checkpoint):
+        return None
+    loader = getattr(transformers, "AutoTokenizer" if family is None else family.tokenizer)
+    try:
+        return loader.from_pretrained(checkpoint.source, **checkpoint.options)
+    except _ERRORS as error:
+        raise ValueError(f"model {checkpoint.name} cannot be loaded: its tokenizer is refused ({_line(error)})") from error
+
+
+def _load_bidirectional(
+    checkpoint: Checkpoint,
+    raw: dict[str, Any],
+    family: Family,
+    place: torch.device,
+    options: dict[str, Any],
+    mask_id: int | None,
+    chat: bool | None,
+    progress: bool,
+) -> HFMaskPredictor:
+    name = checkpoint.name
+    layout = family.layout(raw, name)
+    stored = {renamed(key, layout.renamed): value for key, value in read_headers("model", checkpoint).items()}
+    refuse_other_layout("model", checkpoint, stored, expected_tensors(layout, stored, name))
+    tokenizer = tokenizer_of(checkpoint, family)
+    generation = checkpoint.read_json("generation_config.json")
+    ids = special_ids(family, layout, raw, generation if isinstance(generation, dict) else {}, tokenizer, name, mask_id)
+    if chat is None:
+        base = re.search(r"(?<![a-z])base(?![a-z])", name.lower()) is not None
+        chat = not base and getattr(tokenizer, "chat_template", None) is not None
+    _refuse_too_large(checkpoint, stored, place, options)
+    mapping = {"key_mapping": dict(layout.renamed)} if layout.renamed else {}
+    config = layout.config
+    config.architectures = [_class(layout).__name__]
+    model = _from_pretrained(
+        _class(layout), checkpoint, progress, config=config, attn_implementation=attend_both_ways(), **mapping, **options
+    )
+    pad = raw.get("pad_token_id") if tokenizer is None else tokenizer.pad_token_id
+    return BidirectionalPredictor(
+        _placed(model, place, options),
+        tokenizer,
+        name=name,
+        mask_id=ids.mask,
+        end_ids=ids.ends,
+        pad_id=pad if type(pad) is int and 0 <= pad < layout.vocabulary else None,
+        chat=chat,
+        vocabulary=layout.vocabulary,
+        shifted=layout.shifted,
+        precise_rotary=layout.precise_rotary,
+        examples=_examples(checkpoint),
+    )
+
+
+def _load_masked(
+    checkpoint: Checkpoint,
+    raw: dict[str, Any],
+    family: None,
+    place: torch.device,
+    options: dict[str, Any],
+    mask_id: int | None,
+    chat: bool | None,
+    progress: bool,
+) -> HFMaskPredictor:
+    from transformers import AutoModelForMaskedLM
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+    kind = raw.get("model_type")
+    if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
+        raise ValueError(
+            f"model {checkpoint.name} cannot be loaded: model_type in its config.json is {kind!r}, no masked language "
+            f"model of transformers nor one of {', '.join(FAMILIES)}, and remote code is never run"
+        )
+    weight_files("model", checkpoint)
+    _refuse_too_large(checkpoint, read_headers("model", checkpoint), place, options)
+    model = _from_pretrained(AutoModelForMaskedLM, checkpoint, progress, **options)
+    tokenizer = tokenizer_of(checkpoint, None)
+    if tokenizer is not None and max(tokenizer.get_vocab().values(), default=-1) >= model.config.vocab_size:
+        raise ValueError(
+            f"model {checkpoint.name} cannot be loaded: its tokenizer has ids up to "
+            f"{max(tokenizer.get_vocab().values())}, its embedding {model.config.vocab_size} tokens"
+        )
+    return HFMaskPredictor(
+        _placed(model, place, options),
+        tokenizer,
+        name=checkpoint.name,
+        mask_id=mask_id,
+        chat=bool(chat),
+        examples=_examples(checkpoint),
+    )
+
+
+def _from_pretrained(loader: Any, checkpoint: Checkpoint, progress: bool, **options: Any) -> Any:
+    """Load the model, tensor by tensor as transformers does; ValueError unless all weights came and are finite."""
+    try:
+        with quiet(progress):
+            model, info = loader.from_pretrained(
+                checkpoint.source, use_safetensors=True, output_loading_info=True, **checkpoint.options, **options
+            )
+    except _ERRORS as error:
+        raise ValueError(f"model {checkpoint.name} cannot be loaded: {_line(error)}") from error
+    refuse_incomplete("model", checkpoint, info)
+    extra = sorted(key for key in info.get("unexpected_keys", ()) if not _OTHER_HEADS.search(key))
+    if extra:
+        raise ValueError(
+            f"model {checkpoint.name} has weights that its config does not ask for: {', '.join(extra[:4])}"
+            + (" ..." if len(extra) > 4 else "")
+        )
+    refuse_nonfinite("model", checkpoint, model.named_parameters())
+    return model
+
+
+def _refuse_too_large(
+    checkpoint: Checkpoint, stored: Mapping[str, Stored], place: torch.device, options: Mapping[str, Any]
+) -> None:
+    # What a device map or a quantised load takes is transformers' to plan.
+    if "device_map" in options or "quantization_config" in options:
+        return
+    needed = loaded_bytes(stored, options["dtype"])
+    check_memory(f"model {checkpoint.name} in {str(options['dtype']).removeprefix('torch.')}", needed, place)
+
+
+def _placed(model: Any, place: torch.device, options: Mapping[str, Any]) -> Any:
+    return model if "device_map" in options or "quantization_config" in options else model.to(place)
+
+
+def _class(layout: Layout) -> Any:
+    import transformers
+
+    return {"llama": transformers.LlamaForCausalLM, "qwen2": transformers.Qwen2ForCausalLM}[layout.kind]
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _examples(checkpoint: Checkpoint) -> list[dict[str, Any]]:
+    examples = checkpoint.read_json("examples.json") or []
+    if not isinstance(examples, list) or not all(isinstance(item, dict) and "prompt" in item for item in examples):
+        raise ValueError(f'examples.json of model {checkpoint.name} is not a list of {{"prompt": text, ...}}')
+    return examples

@@ -1,0 +1,83 @@
+"""Converted checkpoints: a causal language model of transformers, marked as one that attends both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from rws_decode.predictors.dream import DREAM
+from rws_decode.predictors.families import Family, Layout, SpecialIds, flag, head_counts, whole
+from rws_decode.predictors.llada import LLADA
+
+__all__ = ["FAMILIES", "MARKER", "family_of", "native_config"]
+
+MARKER = "masked_diffusion"
+FAMILIES = {family.name: family for family in (LLADA, DREAM)}
+_FORMAT = 1
+_UNUSED = frozenset(
+    "transformers_version _name_or_path bos_token_id output_hidden_states output_attentions return_dict id2label label2id "
+    "problem_type chunk_size_feed_forward is_encoder_decoder pretraining_tp".split()
+)
+_CLASSES = {"llama": ("LlamaConfig", "LlamaForCausalLM"), "qwen2": ("Qwen2Config", "Qwen2ForCausalLM")}
+
+
+def family_of(raw: Mapping[str, Any], name: str) -> Family | None:
+    """Return the family of a config.json: that of its model_type or of its marker, None for another model.
+
+    ValueError for a marker that this version does not know.
+    """
+    marker = raw.get(MARKER)
+    if marker is None:
+        return FAMILIES.get(str(raw.get("model_type")).lower())
+    family = FAMILIES.get(str(marker.get("family"))) if isinstance(marker, dict) else None
+    if family is None or marker.get("format") != _FORMAT or marker.get("attention") != "bidirectional":
+        raise ValueError(
+            f"model {name} cannot be loaded: {MARKER} in its config.json is not of format {_FORMAT}, for bidirectional "
+            f"attention, of a family of {', '.join(FAMILIES)}"
+        )
+    return replace(family, layout=_layout)
+
+
+def native_config(family: Family, layout: Layout, ids: SpecialIds, dtype: str) -> dict[str, Any]:
+    """Return the config.json of a converted checkpoint: transformers' own, with the marker and the special tokens."""
+    config = layout.config.to_dict()
+    return {key: value for key, value in config.items() if key not in _UNUSED} | {
+        "architectures": [_CLASSES[layout.kind][1]],
+        "dtype": dtype,
+        "mask_token_id": ids.mask,
+        "eos_token_id": list(ids.ends),
+        "pad_token_id": ids.ends[0] if ids.ends else None,
+        MARKER: {
+            "format": _FORMAT,
+            "family": family.name,
+            "attention": "bidirectional",
+            "shifted": layout.shifted,
+            "precise_rotary": layout.precise_rotary,
+            "vocab_size": layout.vocabulary,
+        },
+    }
+
+
+def _layout(raw: Mapping[str, Any], name: str) -> Layout:
+    """Return how a converted checkpoint is loaded: as it is. ValueError for a config that contradicts itself."""
+    import transformers
+
+    kind = str(raw.get("model_type"))
+    if kind not in _CLASSES:
+        raise ValueError(f"model {name} cannot be loaded: model_type in its config.json is {kind!r}, not llama or qwen2")
+    head_counts(raw, name, ("hidden_size", "num_attention_heads", "num_key_value_heads"))
+    for key in ("intermediate_size", "num_hidden_layers", "max_position_embeddings"):
+        whole(raw, key, name)
+    marker = raw[MARKER]
+    rows, vocabulary = whole(raw, "vocab_size", name), whole(marker, "vocab_size", name)
+    if rows < vocabulary:
+        raise ValueError(f"model {name} cannot be loaded: its config.json counts {vocabulary} tokens in {rows} rows")
+    own = ("architectures", "mask_token_id", "eos_token_id", "pad_token_id", "auto_map", MARKER)
+    kept = {key: value for key, value in raw.items() if key not in own}
+    try:
+        config = getattr(transformers, _CLASSES[kind][0]).from_dict(kept)
+    except (TypeError, ValueError, KeyError) as error:
+        raise ValueError(f"model {name} cannot be loaded: its config.json is no {kind} config ({error})") from error
+    shifted, precise = flag(marker, "shifted", name), flag(marker, "precise_rotary", name)
+    return Layout(kind, config, vocabulary, shifted=shifted, precise_rotary=precise)
