@@ -32,9 +32,10 @@ _USUAL = Savings()
 
 @dataclass(frozen=True)
 class Decoding(Sequence[Trace]):
-    """The outcome of one batched decode: a sequence of one Trace per prompt, in order.
+    """The outcome of a decode: a sequence of one Trace per prompt, in order.
 
-    `forwards`: batched forwards of the predictor; `reward_calls`, `reward_calls_saved`: texts scored and scores reused.
+    `forwards`: forwards of the predictor, a batch counting once; `reward_calls`: texts scored; `reward_calls_saved`:
+    scores reused or not needed.
     """
 
     traces: tuple[Trace, ...]
@@ -66,7 +67,7 @@ class Decoding(Sequence[Trace]):
 
     @property
     def reward_calls_saved(self) -> int:
-        """Return the number of scores reused."""
+        """Return the number of scores reused or not needed."""
         return sum(trace.reward_calls_saved for trace in self.traces)
 
 
@@ -100,7 +101,7 @@ def decode(
 
     prompts: text, or the token ids that stand before the answer; lengths may differ (rows are padded on one side,
     `padding`, under an attention mask, and no mask is passed where none is padded). A reward model sees the text
-    itself, or for ids their decoded text. Within a row, a text that was scored before is not scored again.
+    itself, or for ids their decoded text.
 
     ranking, precision: log-odds in float64 order as the exact probability does; "probability" is softmax in
     `precision`, ties leftmost; "topk" is what public decoders compute: softmax over the whole vocabulary, forbidden
@@ -109,7 +110,11 @@ def decode(
     per row. cfg: scale of classifier-free guidance (`classifier_free.guided_logits`). end_of_text: "none", "suppress"
     or "defer" (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's end_id if None.
 
-    Guarantees: one forward per step for the whole batch; [MASK], padding and the predictor's forbidden ids are never
+    savings: what is left out, and the memory that the logits of a batch may take (`savings.Savings`); prompts are
+    decoded in batches of like length, as many at a time as fit. finished: called with a prompt's number and its trace
+    as soon as its batch is done, so that what is done can be kept.
+
+    Guarantees: one forward per step for all rows of a batch; logits are asked of masked positions alone; [MASK], padding and the predictor's forbidden ids are never
     candidates; prompt positions and committed tokens never change; ties go to the leftmost position (but for "topk")
     and are counted; nothing is drawn but from `seed` and the strategy's own; a row's answer follows from its prompt and
     seed, not from the rest of the batch, as far as the predictor's arithmetic does (`Trace.near_ties`). ValueError
@@ -159,6 +164,7 @@ def decode(
         "strategy": describe(strategy),
         "predictor": predictor.name,
         "reward_model": None if scorer is None else scorer.model.name,
+        "reward_settings": {} if scorer is None else _reward_settings(scorer.model, savings),
         "mask_id": predictor.mask_id,
         "padding": padding,
         "sampling_temperature": sampler.temperature,
@@ -197,3 +203,9 @@ def decode(
             if finished is not None:
                 finished(row, trace)
     return Decoding(tuple(trace for trace in traces if trace is not None), forwards)
+
+
+def _reward_settings(model: RewardModel, savings: Savings) -> dict[str, Any]:
+    """Return what a reward's numbers follow from besides the texts."""
+    kept = {name: getattr(savings, name) for name in ("reuse", "cache", "certain")}
+    return {"mean": model.mean, "std": model.std, **kept}

@@ -14,7 +14,7 @@ class Savings:
     reuse: a text that was scored before for the same row is not scored again. cache: a causal reward model keeps its
     keys and values up to the first token that changed, where it can (`rewards.RewardSession`). certain: the reward is
     not asked at a step whose choice is proved to be the same for every factor that a reward can give
-    (`certainty.certain`); the trace says so and shows the factor of reward 0, which commits the same. block_only:
+    (`certainty.certain`, only for log-odds in float64); the trace says so, and has no factor there. block_only:
     without a reward, the completion is computed for the current block alone, and the trace has no other candidates;
     tokens that are drawn are drawn everywhere all the same. settled: a row ends once its text cannot change, that is
     once an end-of-text token and all before it are committed; what is left is filled with that token. ahead: while a
