@@ -115,11 +115,11 @@ def decode(
     as soon as its batch is done, so that what is done can be kept.
 
     Guarantees: one forward per step for all rows of a batch; logits are asked of masked positions alone; [MASK],
-    padding and the predictor's forbidden ids are never candidates; prompt positions and committed tokens never change; ties go
-    to the leftmost position (but for "topk") and are counted; nothing is drawn but from `seed` and the strategy's own;
-    a row's answer follows from its prompt and seed, not from the rest of the batch, as far as the predictor's
-    arithmetic does (`Trace.near_ties`). ValueError names the argument that is wrong, or the model whose output is not
-    finite.
+    padding and the predictor's forbidden ids are never candidates; prompt positions and committed tokens never change;
+    ties go to the leftmost position (but for "topk") and are counted; nothing is drawn but from `seed` and the
+    strategy's own; a row's answer follows from its prompt and seed, not from the rest of the batch, as far as the
+    predictor's arithmetic does (`Trace.near_ties`). ValueError names the argument that is wrong, or the model whose
+    output is not finite.
 
     >>> from rws_decode.guidance import Confidence
     >>> from rws_decode.predictors import CallablePredictor
