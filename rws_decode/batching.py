@@ -10,14 +10,14 @@ __all__ = ["batches", "logit_bytes"]
 def logit_bytes(length: int, vocabulary: int, *, guided: bool = False, published: bool = False) -> int:
     """Return the bytes that one row's logits take at the first step, when all of its positions are masked.
 
-    length x vocabulary numbers of 4 bytes, held once as they come, once more under guidance (with and without prompt)
-    and once for a published copy. Ranking widens 64 positions at a time and is not counted, nor are the predictor's
-    own activations.
+    length x vocabulary numbers of 4 bytes, held as they come and once more for the current block; twice more under
+    guidance (with and without prompt), and for published copies. Ranking widens 64 positions at a time and is not
+    counted, nor are the predictor's own activations.
 
     >>> logit_bytes(256, 126_464)
-    129499136
+    258998272
     """
-    return 4 * length * vocabulary * (1 + 2 * guided + published)
+    return 4 * length * vocabulary * (2 + 2 * guided + 2 * published)
 
 
 def batches(widths: Sequence[int], row_bytes: int | None, memory: int) -> list[list[int]]:

@@ -93,6 +93,7 @@ class Loop:
         live, place = torch.tensor(rows, device=canvas.ids.device), np.arange(len(rows))
         masked = torch.ones_like(canvas.answer, dtype=torch.bool)  # [b, n], b rows still in the batch
         found, forwards, last = self._logits(canvas, masked, 0), 0, np.zeros(self.rows)
+        dtype = str(found.logits.dtype).removeprefix("torch.")
         with ExitStack() as stack:
             ahead = stack.enter_context(Speculation()) if self.savings.ahead else None
             for number in range(len(self.plan)):
@@ -113,8 +114,8 @@ class Loop:
                     if not len(place):
                         break
                 if number + 1 < len(self.plan) and (ahead is None or not step.asked):
+                    del step, found  # two steps' logits at once would take twice the memory
                     found = self._logits(canvas, masked, number + 1)
-        dtype = str(found.logits.dtype).removeprefix("torch.")
         return BatchRun(record, forwards, offsets, width, dtype)
 
     def _block(self, masked: Tensor, number: int) -> Tensor:
@@ -146,13 +147,14 @@ class Loop:
         before, here = canvas.ids.gather(1, canvas.answer), self._block(masked, number)
         error, nowhere = logit_error(logits), torch.zeros_like(masked)
         own = here[row, position]
+        contested = logits if bool(own.all()) else logits[own]
         view = MaskedPositions(
-            number, self.rows, here.shape[1], live[row[own]], position[own], logits[own], token[own], None
+            number, self.rows, here.shape[1], live[row[own]], position[own], contested, token[own], None
         )
         return _Step(
             view=view,
             row=row[own],
-            published=published[own],
+            published=contested if published is logits else published[own],
             error=error[own],
             here=here,
             computed=nowhere.index_put((row, position), torch.ones_like(own)),

@@ -13,6 +13,8 @@ __all__ = ["ROUNDING_UNITS", "logit_error", "near_ties", "saturated", "value_ran
 # batch, the padding or the device. Half precision accumulates in float32, so its errors are few units.
 ROUNDING_UNITS = {torch.float64: 64, torch.float32: 64, torch.bfloat16: 8, torch.float16: 8}
 
+_CHUNK = 64
+
 
 def logit_error(logits: Tensor) -> Tensor:
     """Return by how much each row's logits may differ for the same canvas in another batch; float64 [N], in logits.
@@ -27,7 +29,9 @@ def logit_error(logits: Tensor) -> Tensor:
 
 
 def _largest(logits: Tensor) -> Tensor:
-    return logits.masked_fill(logits == -torch.inf, 0).abs().amax(dim=-1).double()
+    # By few rows at a time: the copies that this makes are as large as what they are made of.
+    parts = [rows.masked_fill(rows == -torch.inf, 0).abs().amax(dim=-1) for rows in logits.split(_CHUNK)]
+    return torch.cat(parts).double()
 
 
 def value_range(
