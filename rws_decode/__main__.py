@@ -28,6 +28,7 @@ COMMANDS: dict[str, Command] = {
     "experiment": Command("rws_decode.commands.experiment", "run one of the paper's comparisons, or resume it"),
     "bench": Command("rws_decode.commands.bench", "seconds and reward calls beside the loops in use"),
     "convert": Command("rws_decode.commands.convert", "write a LLaDA or Dream checkpoint under transformers' names"),
+    "calibrate": Command("rws_decode.commands.calibrate", "measure the mean and deviation of a reward model's scores"),
     "train": Command("rws_decode.commands.train", "train, measure and write the shipped models"),
 }
 

@@ -154,7 +154,7 @@ def refuse_incomplete(argument: str, checkpoint: Checkpoint, info: dict[str, Any
 
 @contextmanager
 def quiet(progress: bool) -> Iterator[None]:
-    """Leave out transformers' load report, for messages that say the same in one line, and its bar unless `progress`."""
+    """Leave out transformers' load report, where errors say the same in one line, and its bar unless `progress`."""
     from transformers.utils import logging as reports
 
     modules = ("modeling_utils", "utils.loading_report", "core_model_loading", "distributed.tensor_parallel")

@@ -116,4 +116,3 @@ def _refuse_too_small(checkpoint: Checkpoint, headers: dict[str, Stored], parent
             f"target is in {parent}: {needed / 10**9:.3g} GB are needed and {free / 10**9:.3g} GB are free, "
             f"{(needed - free) / 10**9:.3g} GB are missing"
         )
-

@@ -95,7 +95,8 @@ def read_headers(argument: str, checkpoint: Checkpoint) -> dict[str, Stored]:
                 for name in opened.keys():  # noqa: SIM118 - not a mapping
                     if name in stored:
                         raise ValueError(
-                            f"{argument} {checkpoint.name} cannot be loaded: {name} is in {stored[name].file} and {file}"
+                            f"{argument} {checkpoint.name} cannot be loaded: {name} is in {stored[name].file} and in "
+                            f"{file}"
                         )
                     part = opened.get_slice(name)
                     stored[name] = Stored(file, part.get_dtype(), tuple(part.get_shape()))
@@ -143,7 +144,7 @@ def loaded_bytes(stored: Mapping[str, Stored], dtype: torch.dtype) -> int:
 
 
 def free_memory(device: torch.device, meminfo: Path = Path("/proc/meminfo")) -> int | None:
-    """Return the bytes that new tensors on a device can take: of the GPU, or of Linux as MemAvailable; None if unknown."""
+    """Return the bytes that new tensors on a device can take, on Linux as MemAvailable; None if unknown."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     if device.type != "cpu" or not meminfo.is_file():
@@ -183,4 +184,6 @@ def refuse_nonfinite(argument: str, checkpoint: Checkpoint, tensors: Iterable[tu
             continue
         # The extremes carry NaN along, and take no second tensor as isfinite() would.
         if not bool(torch.stack(torch.aminmax(tensor.detach())).isfinite().all()):
-            raise ValueError(f"{argument} {checkpoint.name} cannot be used: weight {name} holds NaN or infinite numbers")
+            raise ValueError(
+                f"{argument} {checkpoint.name} cannot be used: weight {name} holds NaN or infinite numbers"
+            )

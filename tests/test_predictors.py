@@ -13,6 +13,7 @@ from tiny_models import (
     MASK,
     PAD,
     SEP,
+    SPECIAL,
     UNK,
     VOCABULARY,
     bert,
@@ -22,7 +23,16 @@ from tiny_models import (
     save_predictor,
     tokenizer,
 )
-from transformers import BertConfig, BertForSequenceClassification, BertModel
+from transformers import (
+    AutoModelForMaskedLM,
+    BertConfig,
+    BertForSequenceClassification,
+    BertModel,
+    DistilBertConfig,
+    ElectraConfig,
+    PreTrainedConfig,
+    RobertaConfig,
+)
 
 from rws_decode import checkpoints
 from rws_decode.decode import decode
@@ -107,6 +117,66 @@ def test_a_mask_in_the_users_text_is_text() -> None:
     assert trace.prompt.tolist() == ids
 
 
+@pytest.mark.parametrize("special", SPECIAL)
+def test_no_special_token_can_be_spelled(special: str) -> None:
+    for predictor in (bert_predictor(), modernbert_predictor()):
+        ids = predictor.encode_prompt(f"the {special} cat")
+        assert ids == [CLS, 6, UNK, UNK, UNK, 8, SEP]
+
+
+CONFIGS: dict[str, PreTrainedConfig] = {
+    "distilbert": DistilBertConfig(
+        vocab_size=VOCABULARY, dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=40
+    ),
+    "roberta": RobertaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=40,
+        pad_token_id=PAD,
+    ),
+    "electra": ElectraConfig(
+        vocab_size=VOCABULARY,
+        embedding_size=8,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=40,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+@torch.inference_mode()
+def test_any_masked_language_model_loads_and_gives_the_logits_of_chosen_places(tmp_path: Path, kind: str) -> None:
+    torch.manual_seed(0)
+    model = AutoModelForMaskedLM.from_config(CONFIGS[kind]).eval()
+    model.save_pretrained(tmp_path / kind)
+    tokenizer().save_pretrained(tmp_path / kind)
+    predictor = load_predictor(str(tmp_path / kind), progress=False)
+    canvas = torch.tensor([[CLS, 7, 8, SEP, MASK, MASK], [CLS, 9, SEP, MASK, 12, 13]])
+    logits = predictor.logits(canvas, None)
+    torch.testing.assert_close(logits, model(input_ids=canvas).logits, rtol=1e-5, atol=1e-5)
+    row, column = torch.tensor([0, 0, 1]), torch.tensor([4, 5, 3])
+    torch.testing.assert_close(
+        predictor.logits_at(canvas, None, row, column), logits[row, column], rtol=1e-5, atol=1e-5
+    )
+    (trace,) = decode(predictor, ["the cat"], Confidence(), length=4, steps=2, block=4)
+    assert MASK not in trace.tokens
+
+
+def test_dtype_and_chat_are_checked_for_masked_language_models_too(saved: Path) -> None:
+    half = load_predictor(str(saved), dtype="bfloat16", progress=False)
+    assert {parameter.dtype for parameter in half.model.parameters()} == {torch.bfloat16}
+    with pytest.raises(ValueError, match=r"^chat is True: tiny has no chat template"):
+        load_predictor(str(saved), chat=True, progress=False)
+    with pytest.raises(ValueError, match=r"^dtype is 'half'"):
+        load_predictor(str(saved), dtype="half")
+
+
 def test_a_tokenizer_that_reads_text_as_the_mask_is_refused() -> None:
     careless = CallablePredictor(lambda canvas: canvas, mask_id=MASK, encode=lambda text: [6, MASK])
     with pytest.raises(ValueError, match=r"encodes to the mask token 4"):
@@ -160,14 +230,14 @@ def test_pickled_weights_are_refused(tmp_path: Path) -> None:
     folder = save_predictor(tmp_path / "pickled")
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(b"anything")
-    with pytest.raises(ValueError, match=r"cannot be loaded"):
+    with pytest.raises(ValueError, match=r"holds only pickled weights \(pytorch_model.bin\), which are never opened"):
         load_predictor(str(folder))
 
 
 def test_truncated_weights_are_refused(tmp_path: Path) -> None:
     weights = save_predictor(tmp_path / "cut") / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-10])
-    with pytest.raises(ValueError, match=r"model .*cut cannot be loaded"):
+    with pytest.raises(ValueError, match=r"model cut cannot be loaded: model.safetensors is truncated"):
         load_predictor(str(weights.parent))
 
 
@@ -177,7 +247,7 @@ def test_remote_code_is_never_run(tmp_path: Path) -> None:
     config |= {"model_type": "odd", "auto_map": {"AutoModelForMaskedLM": "code.Model", "AutoConfig": "code.Config"}}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "code.py").write_text("raise SystemExit('ran')")
-    with pytest.raises(ValueError, match=r"cannot be loaded"):
+    with pytest.raises(ValueError, match=r"model_type in its config.json is 'odd', no masked language .* never run"):
         load_predictor(str(folder))
 
 

@@ -270,6 +270,10 @@ def test_reward_json_comes_before_the_paper_and_arguments_before_both(tmp_path: 
     found = load_reward(str(folder), published="grm")
     assert (found.mean, found.std) == (5.0, 6.0)
     assert load_reward(str(folder), published="grm", mean=7).mean == 7.0
+    elsewhere = write_json(tmp_path / "calibrated.json", {"mean": 8.0, "std": 9.0})
+    assert load_reward(str(folder), published="grm", statistics=elsewhere).mean == 8.0
+    with pytest.raises(ValueError, match=r"^statistics is .*: no such file"):
+        load_reward(str(folder), statistics=tmp_path / "none.json")
 
 
 @pytest.mark.parametrize("name", ["intern", "eurus", "qrm", "skywork"])

@@ -1,4 +1,4 @@
-"""Small checkpoints of exactly the layout that LLaDA and Dream publish: tensor names, config keys, shards, tokenizer."""
+"""Small checkpoints of exactly the layout that LLaDA and Dream publish: tensors, config keys, shards, tokenizer."""
 
 from __future__ import annotations
 

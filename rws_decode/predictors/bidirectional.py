@@ -39,7 +39,9 @@ def attend_both_ways() -> str:
 def turn_precisely(model: Any) -> None:
     """Have the rotary angles given in float32 whatever the weights' dtype, as LLaDA's rope_full_precision asks."""
 
-    def in_float32(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def in_float32(
+        module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         # The module reads dtype and device of its first argument, no values.
         return (args[0].new_empty(0, dtype=torch.float32), *args[1:]), kwargs
 
@@ -88,7 +90,7 @@ class BidirectionalPredictor(HFMaskPredictor):
         return logits[row, self._source(attention_mask, row, column)]
 
     def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
-        """Return the logits [N, V] that predict N places, row rising: the output embeddings are applied to no others."""
+        """Return the logits [N, V] that predict N places, row rising: the head is applied to no others."""
         source = self._source(attention_mask, row, column) if self.shifted else column
         return super().logits_at(canvas, attention_mask, row, source)
 

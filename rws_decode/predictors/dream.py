@@ -14,7 +14,7 @@ _REQUIRED = {"hidden_act": "silu", "use_sliding_window": False, "use_mrope": Fal
 
 
 def _layout(raw: Mapping[str, Any], name: str) -> Layout:
-    """Return how a Dream checkpoint is loaded; ValueError for a config that is no such network, or contradicts itself."""
+    """Return how a Dream checkpoint is loaded; ValueError for a config of another network, or of none."""
     from transformers import Qwen2Config
 
     for key, wanted in _REQUIRED.items():

@@ -76,7 +76,9 @@ def flag(raw: Mapping[str, Any], key: str, name: str) -> bool:
     return bool(value)
 
 
-def head_counts(raw: Mapping[str, Any], name: str, keys: tuple[str, str, str], *, one: bool = False) -> tuple[int, int, int]:
+def head_counts(
+    raw: Mapping[str, Any], name: str, keys: tuple[str, str, str], *, one: bool = False
+) -> tuple[int, int, int]:
     """Return width, heads and key-value heads of a config, under the keys that it has for them.
 
     one: whether the key-value heads are 1 where the config does not count them, and else as many as there are heads.
@@ -86,8 +88,8 @@ def head_counts(raw: Mapping[str, Any], name: str, keys: tuple[str, str, str], *
     shared = whole(raw, keys[2], name, 1 if one else heads)
     if width % heads or (width // heads) % 2 or heads % shared:
         raise ValueError(
-            f"model {name} cannot be loaded: {keys[1]} in its config.json is {heads}, which must divide {keys[0]} {width} "
-            f"into even parts and be a multiple of {keys[2]} {shared}"
+            f"model {name} cannot be loaded: {keys[1]} in its config.json is {heads}, which must divide {keys[0]} "
+            f"{width} into even parts and be a multiple of {keys[2]} {shared}"
         )
     return width, heads, shared
 
@@ -124,7 +126,9 @@ def special_ids(
     ):
         mask = found if mask is None else mask
     if isinstance(mask, bool) or not isinstance(mask, int) or not 0 <= mask < layout.vocabulary:
-        raise ValueError(f"mask_id is {mask!r}: {name} needs one below {layout.vocabulary}, as mask_token_id in its config")
+        raise ValueError(
+            f"mask_id is {mask!r}: {name} needs one below {layout.vocabulary}, as mask_token_id in its config"
+        )
     if given is None and vocabulary:
         named = vocabulary.get(family.mask[0], mask)
         if named != mask or mask not in vocabulary.values():

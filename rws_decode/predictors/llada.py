@@ -45,13 +45,14 @@ _REQUIRED: dict[str, tuple[Any, ...]] = {
 
 
 def _layout(raw: Mapping[str, Any], name: str) -> Layout:
-    """Return how a LLaDA checkpoint is loaded; ValueError for a config that is no such network, or contradicts itself."""
+    """Return how a LLaDA checkpoint is loaded; ValueError for a config of another network, or of none."""
     from transformers import LlamaConfig
 
     for key, allowed in _REQUIRED.items():
         if key in raw and raw[key] not in allowed:
             raise ValueError(
-                f"model {name} cannot be loaded: {key} in its config.json is {raw[key]!r}, not {allowed[0]!r} as in LLaDA"
+                f"model {name} cannot be loaded: {key} in its config.json is {raw[key]!r}, not {allowed[0]!r} as in "
+                "LLaDA"
             )
     one = flag(raw, "multi_query_attention", name)
     width, heads, shared = head_counts(raw, name, ("d_model", "n_heads", "n_kv_heads"), one=one)

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
+from tokenizers import AddedToken
 
 from rws_decode.checkpoints import (
     Checkpoint,
@@ -38,7 +40,7 @@ __all__ = ["config_of", "expected_tensors", "load_predictor", "renamed", "tokeni
 
 # Parts of published masked language models that predict no token and are left out by transformers' classes.
 _OTHER_HEADS = re.compile(r"(^|\.)(pooler|seq_relationship)\.|position_ids$")
-_ERRORS = (OSError, ValueError, RuntimeError, ImportError, KeyError, TypeError, SafetensorError)
+_ERRORS = (OSError, ValueError, RuntimeError, ImportError, KeyError, TypeError, SafetensorError, StrictDataclassError)
 
 
 def load_predictor(
@@ -125,9 +127,23 @@ def tokenizer_of(checkpoint: Checkpoint, family: Family | None) -> Any:
         return None
     loader = getattr(transformers, "AutoTokenizer" if family is None else family.tokenizer)
     try:
-        return loader.from_pretrained(checkpoint.source, **checkpoint.options)
+        tokenizer = loader.from_pretrained(checkpoint.source, **checkpoint.options)
     except _ERRORS as error:
-        raise ValueError(f"model {checkpoint.name} cannot be loaded: its tokenizer is refused ({_line(error)})") from error
+        raise ValueError(
+            f"model {checkpoint.name} cannot be loaded: its tokenizer is refused ({_line(error)})"
+        ) from error
+    if family is not None:
+        _mark_special(tokenizer, family)
+    return tokenizer
+
+
+def _mark_special(tokenizer: Any, family: Family) -> None:
+    """Mark what steers the model as special, where the tokenizer's files do not, so that prompts cannot spell it."""
+    template = str(tokenizer.chat_template or "")
+    steering = {family.mask[0], *(name for name, _ in family.ends)}
+    tokens = tokenizer.added_tokens_decoder.values()
+    found = [token.content for token in tokens if token.content in steering or token.content in template]
+    tokenizer.backend_tokenizer.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in found])
 
 
 def _load_bidirectional(
@@ -155,7 +171,13 @@ def _load_bidirectional(
     config = layout.config
     config.architectures = [_class(layout).__name__]
     model = _from_pretrained(
-        _class(layout), checkpoint, progress, config=config, attn_implementation=attend_both_ways(), **mapping, **options
+        _class(layout),
+        checkpoint,
+        progress,
+        config=config,
+        attn_implementation=attend_both_ways(),
+        **mapping,
+        **options,
     )
     pad = raw.get("pad_token_id") if tokenizer is None else tokenizer.pad_token_id
     return BidirectionalPredictor(

@@ -16,8 +16,8 @@ MARKER = "masked_diffusion"
 FAMILIES = {family.name: family for family in (LLADA, DREAM)}
 _FORMAT = 1
 _UNUSED = frozenset(
-    "transformers_version _name_or_path bos_token_id output_hidden_states output_attentions return_dict id2label label2id "
-    "problem_type chunk_size_feed_forward is_encoder_decoder pretraining_tp".split()
+    "transformers_version _name_or_path bos_token_id output_hidden_states output_attentions return_dict id2label "
+    "label2id problem_type chunk_size_feed_forward is_encoder_decoder pretraining_tp".split()
 )
 _CLASSES = {"llama": ("LlamaConfig", "LlamaForCausalLM"), "qwen2": ("Qwen2Config", "Qwen2ForCausalLM")}
 
@@ -62,10 +62,13 @@ def native_config(family: Family, layout: Layout, ids: SpecialIds, dtype: str) -
 def _layout(raw: Mapping[str, Any], name: str) -> Layout:
     """Return how a converted checkpoint is loaded: as it is. ValueError for a config that contradicts itself."""
     import transformers
+    from huggingface_hub.errors import StrictDataclassError
 
     kind = str(raw.get("model_type"))
     if kind not in _CLASSES:
-        raise ValueError(f"model {name} cannot be loaded: model_type in its config.json is {kind!r}, not llama or qwen2")
+        raise ValueError(
+            f"model {name} cannot be loaded: model_type in its config.json is {kind!r}, not llama or qwen2"
+        )
     head_counts(raw, name, ("hidden_size", "num_attention_heads", "num_key_value_heads"))
     for key in ("intermediate_size", "num_hidden_layers", "max_position_embeddings"):
         whole(raw, key, name)
@@ -77,7 +80,8 @@ def _layout(raw: Mapping[str, Any], name: str) -> Layout:
     kept = {key: value for key, value in raw.items() if key not in own}
     try:
         config = getattr(transformers, _CLASSES[kind][0]).from_dict(kept)
-    except (TypeError, ValueError, KeyError) as error:
-        raise ValueError(f"model {name} cannot be loaded: its config.json is no {kind} config ({error})") from error
+    except (TypeError, ValueError, KeyError, StrictDataclassError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"model {name} cannot be loaded: its config.json is no {kind} config ({reason})") from error
     shifted, precise = flag(marker, "shifted", name), flag(marker, "precise_rotary", name)
     return Layout(kind, config, vocabulary, shifted=shifted, precise_rotary=precise)

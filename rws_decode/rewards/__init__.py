@@ -1,4 +1,15 @@
-"""Reward models: what scores the greedy completions."""
+"""Reward models: what scores the greedy completions.
+
+One's own in one line: a function of prompt and answer, or the directory of a sequence classifier of one output.
+
+>>> shorter = CallableReward(lambda prompt, answer: -len(answer.split()), mean=-10.0, std=5.0)
+>>> shorter.score(["why?"], ["because it is"])
+[-3.0]
+>>> from rws_decode.checkpoints import models_directory
+>>> own = load_reward(str(models_directory() / "mini-reward"), mean=0.0, std=1.0)
+>>> [type(own.score(["sort : two one"], ["one two ."])[0])]
+[<class 'float'>]
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -72,6 +73,15 @@ class SequenceClassifierReward:
         limits = (getattr(model.config, "max_position_embeddings", None), tokenizer.model_max_length)
         self.max_length = min(limit for limit in limits if limit is not None)
 
+    def ids(self, prompt: str, answer: str) -> list[int]:
+        """Return the token ids of a pair; ValueError for more than the model reads."""
+        ids = self.tokenizer([prompt], [answer], truncation=False)["input_ids"][0]
+        if len(ids) > self.max_length:
+            raise ValueError(
+                f"prompt and answer make {len(ids)} tokens: reward model {self.name} reads at most {self.max_length}"
+            )
+        return ids
+
     def score(self, prompts: list[str], answers: list[str]) -> list[float]:
         """Return the logit of each pair, the same for a batch as for its pairs alone up to rounding.
 
@@ -105,6 +115,7 @@ def load_reward(
     device_map: Any = None,
     revision: str | None = None,
     published: str | None = None,
+    statistics: str | Path | None = None,
 ) -> RewardModel:
     """Load a reward model by shipped name (mini, mini-judge, exact), the paper's name, directory, or hub id.
 
@@ -119,7 +130,8 @@ def load_reward(
 
     The normalisation is what is given here, else reward.json beside the weights, {"mean": ..., "std": ...}, as
     `python -m rws_decode calibrate` writes it, else the paper's; there, too, the layout of a causal one's text,
-    "template": "pair" (the default), "chat" or "instruct" (`templates.text_encoder`).
+    "template": "pair" (the default), "chat" or "instruct" (`templates.text_encoder`). `statistics`: such a file
+    elsewhere, for a model whose directory is the hub's.
 
     ValueError in one line for an unknown name (the known ones are listed), a revision that is needed and not given,
     missing weights, tokenizer, statistics or chat template, another template, weights that are pickled, cut short, not
@@ -133,7 +145,7 @@ def load_reward(
     checkpoint, entry = _found(name, revision, published)
     if not has_tokenizer(checkpoint):
         raise ValueError(f"reward is {name}: the directory holds no tokenizer, and a reward model reads text")
-    stored = checkpoint.read_json("reward.json")
+    stored = checkpoint.read_json("reward.json") if statistics is None else _statistics(Path(statistics))
     known = stored if isinstance(stored, dict) else {}
     paper = {} if entry is None else {"mean": entry.mean, "std": entry.std, "template": entry.template}
     config = checkpoint.read_json("config.json")
@@ -183,9 +195,15 @@ def load_reward(
         raise ValueError(
             f"reward {name} begins its texts with several {tokenizer.bos_token!r}: its chat template puts them inside"
         )
-    if head is not None:
+    if isinstance(made, QuantileReward):
         made.gate(made.encode("a", "b"))
     return made
+
+
+def _statistics(path: Path) -> Any:
+    if not path.is_file():
+        raise ValueError(f"statistics is {path}: no such file")
+    return Checkpoint(str(path.parent), path.parent).read_json(path.name)
 
 
 def _found(name: str, revision: str | None, published: str | None) -> tuple[Checkpoint, PublishedReward | None]:

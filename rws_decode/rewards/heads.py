@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from rws_decode.checkpoints import Checkpoint
 from rws_decode.rewards.base import check_statistics
-from rws_decode.rewards.templates import text_encoder
+from rws_decode.rewards.templates import Template, text_encoder
 from rws_decode.weights import Stored, refuse_other_layout
 
 __all__ = [
@@ -41,6 +41,7 @@ _INTERNLM2 = {
 }
 _QKV = tuple(f".self_attn.{letter}_proj." for letter in "qkv")
 
+_SPECIAL = ("bos_token_id", "eos_token_id", "pad_token_id")
 _SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
 
 # Where the assistant's turn begins in Llama 3's chat template: the gate of QRM reads the first of these tokens.
@@ -72,16 +73,17 @@ def load_internlm2(
             f"config.json of reward {name} has {heads} attention heads of {groups} groups for a hidden size of "
             f"{numbers['hidden_size']}: each must divide the one before, counted from the last"
         )
-    built = LlamaConfig(
+    fields: dict[str, Any] = {key: config[key] for key in _SPECIAL if key in config}
+    fields |= {
         **numbers,
-        hidden_act=config.get("hidden_act", "silu"),
-        rms_norm_eps=_real(name, config, "rms_norm_eps"),
-        rope_parameters=_rotary(name, config),
-        attention_bias=bool(config.get("bias", False)),
-        tie_word_embeddings=False,
-        num_labels=1,
-        **{key: config[key] for key in ("bos_token_id", "eos_token_id", "pad_token_id") if key in config},
-    )
+        "hidden_act": config.get("hidden_act", "silu"),
+        "rms_norm_eps": _real(name, config, "rms_norm_eps"),
+        "rope_parameters": _rotary(name, config),
+        "attention_bias": bool(config.get("bias", False)),
+        "tie_word_embeddings": False,
+        "num_labels": 1,
+    }
+    built = LlamaConfig(**fields)
     names = _parameters(LlamaForSequenceClassification, built)
     wanted: dict[str, tuple[int, ...]] = {}
     size = numbers["hidden_size"] // heads
@@ -204,19 +206,27 @@ class QuantileHead(nn.Module):
         self.objectives, self.temperature = num_objectives, gating_temperature
         self.regression_layer = nn.Linear(hidden_size, num_objectives * num_quantiles, bias=False)
         self.reward_transform_matrix = nn.Parameter(torch.eye(num_objectives))
-        layers: list[nn.Module] = []
-        for width in [hidden_size] + [gating_hidden_dim] * (gating_n_hidden - 1):
-            layers += [nn.Linear(width, gating_hidden_dim, bias=False), nn.ReLU(), nn.BatchNorm1d(gating_hidden_dim)]
-        self.gating = nn.Module()
-        self.gating.layers = nn.Sequential(*layers, nn.Linear(gating_hidden_dim, num_objectives))
-        self.gating.logit_scale = nn.Parameter(torch.ones(1))
+        self.gating = _Gate(hidden_size, gating_hidden_dim, gating_n_hidden, num_objectives)
         self.requires_grad_(False)
 
     def forward(self, last: Tensor, gate: Tensor) -> Tensor:
         """Return the scores [B] of hidden states [B, hidden] at the last token and at the gate's."""
-        weights = torch.softmax(self.gating.layers(gate) / self.temperature, dim=-1) * self.gating.logit_scale
+        weights = torch.softmax(self.gating(gate) / self.temperature, dim=-1) * self.gating.logit_scale
         expected = self.regression_layer(last).unflatten(-1, (self.objectives, -1)).mean(-1)  # [B, objectives]
         return (weights * (expected @ self.reward_transform_matrix)).sum(-1)
+
+
+class _Gate(nn.Module):
+    def __init__(self, hidden: int, width: int, depth: int, objectives: int) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for size in [hidden] + [width] * (depth - 1):
+            layers += [nn.Linear(size, width, bias=False), nn.ReLU(), nn.BatchNorm1d(width)]
+        self.layers = nn.Sequential(*layers, nn.Linear(width, objectives))
+        self.logit_scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return self.layers(hidden)
 
 
 class QuantileReward:
@@ -242,6 +252,7 @@ class QuantileReward:
         self.model, self.head, self.tokenizer = model.eval(), head.eval(), tokenizer
         self.name, self.mean, self.std = name, float(mean), float(std)
         self.batch_size = batch_size
+        self.template: Template = "chat"
         self.encode = text_encoder(name, tokenizer, "chat", always_begin=True)
         self.turn: list[int] = tokenizer(_TURN, add_special_tokens=False)["input_ids"]
         self.max_length = min(model.config.max_position_embeddings, tokenizer.model_max_length)

@@ -46,7 +46,7 @@ def text_encoder(
         raise ValueError(f'template of reward model {name} is "chat": its tokenizer has no chat template')
     if template == "instruct" and tokenizer.eos_token_id is None:
         raise ValueError(f'template of reward model {name} is "instruct": its tokenizer has no end-of-text token')
-    start = tokenizer.bos_token_id
+    start: int | None = tokenizer.bos_token_id
     if always_begin and start is None:
         raise ValueError(
             f"reward model {name} begins its texts with a token that its tokenizer does not name: bos_token"
@@ -63,6 +63,7 @@ def text_encoder(
         bare = ids
         while bare and bare[0] == start:
             bare = bare[1:]
-        return [start, *bare] if always or len(bare) < len(ids) else bare
+        begins = start is not None and (always or len(bare) < len(ids))
+        return [start, *bare] if begins and start is not None else bare
 
     return encode
