@@ -23,7 +23,6 @@ from rws_decode.weights import Stored, read_headers, refuse_nonfinite, refuse_ot
 __all__ = ["convert"]
 
 _TEXT_FILES = ("*.txt", "*.model", "*.jinja", "*token*.json", "vocab.json", "generation_config.json", "examples.json")
-_DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 
 
 def convert(source: str, target: str | os.PathLike[str], *, revision: str | None = None) -> Path:
@@ -56,7 +55,7 @@ def convert(source: str, target: str | os.PathLike[str], *, revision: str | None
     ids = special_ids(family, layout, raw, described, tokenizer, checkpoint.name)
     # The dtype of the largest tensor: norms may be kept in another.
     largest = max(stored.values(), key=lambda tensor: math.prod(tensor.shape))
-    config = native_config(family, layout, ids, _DTYPES[largest.dtype])
+    config = native_config(family, layout, ids, str(largest.torch_dtype).removeprefix("torch."))
 
     goal.parent.mkdir(parents=True, exist_ok=True)
     _refuse_too_small(checkpoint, headers, goal.parent)

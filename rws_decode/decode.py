@@ -23,6 +23,7 @@ from rws_decode.sampling import TokenSampler
 from rws_decode.savings import Savings
 from rws_decode.schedule import block_plan
 from rws_decode.scoring import scorer_for
+from rws_decode.streaming import StepCallback
 from rws_decode.trace import Trace
 
 __all__ = ["Decoding", "decode"]
@@ -90,6 +91,7 @@ def decode(
     end_ids: Sequence[int] | None = None,
     savings: Savings = _USUAL,
     finished: Callable[[int, Trace], None] | None = None,
+    callback: StepCallback | None = None,
 ) -> Decoding:
     """Decode an answer of `length` tokens to each prompt, block by block, and record every step.
 
@@ -112,7 +114,9 @@ def decode(
 
     savings: what is left out, and the memory that the logits of a batch may take (`savings.Savings`); prompts are
     decoded in batches of like length, as many at a time as fit. finished: called with a prompt's number and its trace
-    as soon as its batch is done, so that what is done can be kept.
+    as soon as its batch is done, so that what is done can be kept. callback: called with a `streaming.StepView` after
+    each step of each batch; where it returns what is true, the batch ends there. Its rows' traces are of the steps run:
+    positions left masked have `commit_step` -1 and hold the mask id, and the text is that of the committed tokens.
 
     Guarantees: one forward per step for all rows of a batch; logits are asked of masked positions alone; [MASK],
     padding and the predictor's forbidden ids are never candidates; prompt positions and committed tokens never change;
@@ -155,6 +159,7 @@ def decode(
         ending=ending,
         scorer=scorer,
         savings=savings,
+        callback=callback,
     )
     settings: dict[str, Any] = {
         "length": length,
@@ -183,14 +188,16 @@ def decode(
             run = loop.run(rows, [encoded[row].ids for row in rows])
         forwards += run.forwards
         for place, row in enumerate(rows):
-            arrays = run.record.row(place, -1 if predictor.end_id is None else predictor.end_id)
+            settled = -1 if predictor.end_id is None else predictor.end_id
+            arrays = run.record.row(place, predictor.mask_id if place in run.stopped else settled)
+            committed = [token for token in arrays["tokens"].tolist() if token != predictor.mask_id]
             trace = Trace(
                 **settings,
                 logits_dtype=run.logits_dtype,
                 width=run.width,
                 offset=run.offsets[place],
                 prompt_text=encoded[row].text,
-                text=predictor.decode_answer(arrays["tokens"].tolist()),
+                text=predictor.decode_answer(committed),
                 seed=sampler.seeds[row],
                 forwards=arrays["steps_run"],
                 reward_calls=0 if scorer is None else scorer.calls(row),

@@ -28,6 +28,7 @@ from rws_decode.savings import Savings
 from rws_decode.schedule import PlannedStep
 from rws_decode.scoring import Scorer
 from rws_decode.speculation import Speculation
+from rws_decode.streaming import StepCallback, StepView
 from rws_decode.trace import NOT_NEEDED
 
 __all__ = ["BatchRun", "Loop"]
@@ -35,13 +36,17 @@ __all__ = ["BatchRun", "Loop"]
 
 @dataclass(frozen=True, eq=False)
 class BatchRun:
-    """What a batch did: its record, forwards of the whole batch, the columns where answers begin, the canvas width."""
+    """What a batch did: its record, forwards of the whole batch, the columns where answers begin, the canvas width.
+
+    stopped: the places of the rows whose masks were left when a callback ended the batch.
+    """
 
     record: Record
     forwards: int
     offsets: list[int]
     width: int
     logits_dtype: str
+    stopped: frozenset[int] = frozenset()
 
 
 class _Step(NamedTuple):
@@ -67,7 +72,10 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """All that the batches of a decode share; `rows`: how many prompts there are in all."""
+    """All that the batches of a decode share; `rows`: how many prompts there are in all.
+
+    callback: called after each step, before rows that are settled leave; what is true ends the batch.
+    """
 
     predictor: MaskPredictor
     strategy: Strategy
@@ -82,6 +90,7 @@ class Loop:
     ending: Sequence[int]
     scorer: Scorer | None
     savings: Savings
+    callback: StepCallback | None = None
 
     def run(self, rows: Sequence[int], prompts: Sequence[Sequence[int]]) -> BatchRun:
         """Decode some of the rows. rows: their numbers among all, rising; prompts: their token ids."""
@@ -93,7 +102,7 @@ class Loop:
         live, place = torch.tensor(rows, device=canvas.ids.device), np.arange(len(rows))
         masked = torch.ones_like(canvas.answer, dtype=torch.bool)  # [b, n], b rows still in the batch
         found, forwards, last = self._logits(canvas, masked, 0), 0, np.zeros(self.rows)
-        dtype = str(found.logits.dtype).removeprefix("torch.")
+        dtype, stopped = str(found.logits.dtype).removeprefix("torch."), frozenset[int]()
         with ExitStack() as stack:
             ahead = stack.enter_context(Speculation()) if self.savings.ahead else None
             for number in range(len(self.plan)):
@@ -108,6 +117,9 @@ class Loop:
                 masked = masked & ~ranked.chosen
                 if rewards is not None:
                     last = np.nan_to_num(rewards["reward_normalised"])
+                if self.callback is not None and self.callback(self._view(step, live, canvas, ranked, rewards)):
+                    stopped = frozenset(place[masked.any(dim=1).cpu().numpy()].tolist())
+                    break
                 if self.savings.settled and bool((done := self._settled(canvas, masked)).any()):
                     canvas = Canvas(*(None if part is None else part[~done] for part in canvas))
                     masked, live, place = masked[~done], live[~done], place[(~done).cpu().numpy()]
@@ -116,7 +128,7 @@ class Loop:
                 if number + 1 < len(self.plan) and (ahead is None or not step.asked):
                     del step, found  # two steps' logits at once would take twice the memory
                     found = self._logits(canvas, masked, number + 1)
-        return BatchRun(record, forwards, offsets, width, dtype)
+        return BatchRun(record, forwards, offsets, width, dtype, stopped)
 
     def _block(self, masked: Tensor, number: int) -> Tensor:
         planned = self.plan[number]
@@ -253,6 +265,16 @@ class Loop:
             own = {name: array[live.cpu().numpy()] for name, array in rewards.items()}
             record.add(number, place, **own)
             record.add(number, place[own["reward_use"] == NOT_NEEDED], factor=np.nan, value=np.nan)
+
+    def _view(
+        self, step: _Step, live: Tensor, canvas: Canvas, ranked: Ranked, rewards: dict[str, NDArray[Any]] | None
+    ) -> StepView:
+        rows, factor = live.cpu().numpy().copy(), ranked.factor.copy()
+        if rewards is not None:
+            factor[rewards["reward_use"][rows] == NOT_NEEDED] = np.nan
+        number, mask_id = step.view.step, self.predictor.mask_id
+        tokens = (canvas.ids.gather(1, canvas.answer), step.candidate, ranked.chosen)
+        return StepView(number, len(self.plan), mask_id, rows, *(part.cpu().numpy().copy() for part in tokens), factor)
 
     def _settled(self, canvas: Canvas, masked: Tensor) -> Tensor:
         """Return the rows whose text is final: an end of text is committed, and all before it; bool [b]."""

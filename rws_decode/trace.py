@@ -67,7 +67,8 @@ class Trace:
     the `end_ids` that it acts on.
 
     Arrays, what happened: `prompt` int64 [p], the prompt's ids; `tokens` int64 [n]; `commit_step` int64 [n], from 0,
-    -1 where the row was settled before (`steps_run`, R, is less than S then, and the token there one that ends text);
+    -1 where the row was settled before, or stopped by a callback (`steps_run`, R, is less than S then, and the token
+    there one that ends text, or the mask);
     `candidate` int64 [R, n], the completion, greedy or drawn (committed tokens stay), -1 where not kept; `value`
     float64 [R, n], what positions are ranked by, NaN where not `eligible` or not kept; `factor` float64 [R];
     `reward_use` int8 [R], of the reward: 0 not asked by the strategy, 1 scored, 2 reused (the same text was scored

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,14 @@ __all__ = [
     "read_headers",
     "refuse_nonfinite",
     "refuse_other_layout",
+    "stored_tensors",
     "weight_files",
 ]
 
 _INDEX = "model.safetensors.index.json"
 _SINGLE = "model.safetensors"
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
-_FLOATS = {"F64", "F32", "F16", "BF16"}
+_FLOATS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,11 @@ class Stored:
     file: str
     dtype: str
     shape: tuple[int, ...]
+
+    @property
+    def torch_dtype(self) -> torch.dtype | None:
+        """Return PyTorch's dtype, None for one that is no floating-point dtype of a checkpoint."""
+        return _FLOATS.get(self.dtype)
 
 
 def some(names: Iterable[str], limit: int = 4) -> str:
@@ -134,6 +140,16 @@ def refuse_other_layout(
             raise ValueError(f"{named} cannot be loaded: {name} is stored as {tensor.dtype}, not as floating point")
 
 
+def stored_tensors(checkpoint: Checkpoint, stored: Mapping[str, Stored]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield each stored tensor by its name in the files, one in memory at a time."""
+    folder = checkpoint.directory
+    assert folder is not None
+    for file in sorted({tensor.file for tensor in stored.values()}):
+        with safe_open(folder / file, framework="pt") as opened:
+            for name in opened.keys():  # noqa: SIM118 - not a mapping
+                yield name, opened.get_tensor(name)
+
+
 def loaded_bytes(stored: Mapping[str, Stored], dtype: torch.dtype) -> int:
     """Return what the weights take once loaded in `dtype`, in bytes.
 
@@ -178,9 +194,17 @@ def _gigabytes(size: int) -> str:
 
 
 def refuse_nonfinite(argument: str, checkpoint: Checkpoint, tensors: Iterable[tuple[str, Any]]) -> None:
-    """Raise ValueError for the first named tensor of floating-point numbers that holds NaN or an infinity."""
+    """Raise ValueError for the first named tensor of floating-point numbers that holds NaN or an infinity.
+
+    Tensors of other classes than PyTorch's own, as quantisation makes them, are passed over: see `stored_tensors`.
+    """
     for name, tensor in tensors:
-        if not tensor.is_floating_point() or tensor.numel() == 0 or tensor.is_meta:
+        if (
+            type(tensor.data) is not torch.Tensor
+            or not tensor.is_floating_point()
+            or tensor.numel() == 0
+            or tensor.is_meta
+        ):
             continue
         # The extremes carry NaN along, and take no second tensor as isfinite() would.
         if not bool(torch.stack(torch.aminmax(tensor.detach())).isfinite().all()):

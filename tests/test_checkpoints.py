@@ -295,6 +295,16 @@ def test_too_little_memory_names_what_is_missing(tmp_path: Path, monkeypatch: py
     assert load_predictor(str(tmp_path / "model"), progress=False).name == "model"
 
 
+def test_weights_that_change_dtype_need_memory_of_the_machine_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_llada(tmp_path / "model")
+    monkeypatch.setattr(weights, "free_memory", lambda device: 10 if device.type == "cpu" else None)
+    with pytest.raises(ValueError, match=r"^model model in float32 needs .* on cpu and 1e-08 GB are free"):
+        load_predictor(str(tmp_path / "model"), "meta", progress=False)
+    assert load_predictor(str(tmp_path / "model"), "meta", dtype="bfloat16", progress=False).device.type == "meta"
+
+
 def test_free_memory_is_what_linux_says_is_available(tmp_path: Path) -> None:
     (tmp_path / "meminfo").write_text("MemTotal:  100 kB\nMemFree:  10 kB\nMemAvailable:     7 kB\n")
     assert weights.free_memory(torch.device("cpu"), tmp_path / "meminfo") == 7 * 1024

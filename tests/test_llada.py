@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from reference_layers import rms_norm, rotate
+from safetensors.torch import save_file
 from tiny_checkpoints import (
     FIRST_SPECIAL,
     LLADA_CONFIG,
@@ -251,6 +252,24 @@ def test_a_chat_is_the_default_where_there_is_a_template_and_the_name_is_not_bas
         load_predictor(str(tmp_path / "bare"), chat=True, progress=False)
 
 
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("hello", r"the tokenizer's chat template leaves the user's message out"),
+        ("{{ messages[0].content | upper }}", r"the tokenizer's chat template leaves the user's message out"),
+        ("{{ raise_exception('no user') }}", r"the tokenizer's chat template fails \(no user\)"),
+        ("{% if %}", r"the tokenizer's chat template fails"),
+        ("{{ messages[0].content }}{{ messages[0].content | length }}", r"chat template changes with the message"),
+    ],
+)
+def test_a_chat_template_that_does_not_quote_the_message_is_refused(
+    tmp_path: Path, template: str, message: str
+) -> None:
+    write_llada(tmp_path / "model", template=template)
+    with pytest.raises(ValueError, match=rf"^chat is True: .*{message}"):
+        load_predictor(str(tmp_path / "model"), progress=False).encode_prompt("the cat")
+
+
 def test_a_tokenizer_that_adds_its_own_bos_does_not_double_it(folder: Path) -> None:
     from tokenizers import processors
 
@@ -308,6 +327,14 @@ def test_device_map_and_quantization_reach_transformers(folder: Path, monkeypatc
     given.clear()
     load_predictor(str(folder), progress=False)
     assert given == {}
+
+
+def test_nan_is_found_before_quantisation_hides_it(tmp_path: Path) -> None:
+    weights = write_llada(tmp_path / "model", shards=1)
+    weights["model.transformer.ln_f.weight"][3] = float("nan")
+    save_file(weights, tmp_path / "model" / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ValueError, match=r"weight model.transformer.ln_f.weight holds NaN or infinite numbers"):
+        load_predictor(str(tmp_path / "model"), quantization=object(), progress=False)
 
 
 def test_progress_is_shown_unless_disabled(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

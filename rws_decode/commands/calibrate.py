@@ -39,7 +39,8 @@ def run(args: argparse.Namespace) -> int:
 
     The file and `--json`: `mean`, `std` and `template`, which `load_reward` reads, and `calibration`, how they came
     about: `std_kind`, `n`, `rows`, `standard_error` (of the mean, by rows), `seed`, `pairs` (all there are), `chosen`
-    ([row, answer] of each pair scored, from 0, or "all"), `skipped`, `data` (its name and digest), `reward`, `revision`, `dtype`.
+    ([row, answer] of each pair scored, from 0, or "all"), `skipped`, `data` (its name and digest), `reward`,
+    `revision`, `dtype`.
     """
     if args.sample is not None and args.sample < 2:
         raise ValueError(f"--sample is {args.sample}: at least 2 is needed")

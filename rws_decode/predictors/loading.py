@@ -33,7 +33,7 @@ from rws_decode.weights import (
     read_headers,
     refuse_nonfinite,
     refuse_other_layout,
-    weight_files,
+    stored_tensors,
 )
 
 __all__ = ["config_of", "expected_tensors", "load_predictor", "renamed", "tokenizer_of"]
@@ -75,11 +75,13 @@ def load_predictor(
     raw = config_of(checkpoint)
     family = family_of(raw, checkpoint.name)
     if kind is None:
-        kind = torch.bfloat16 if family is not None and place.type == "cuda" else torch.float32
+        on_cuda = place.type == "cuda" or (device_map is not None and torch.cuda.is_available())
+        kind = torch.bfloat16 if family is not None and on_cuda else torch.float32
     options: dict[str, Any] = {"dtype": kind, "device_map": device_map, "quantization_config": quantization}
     options = {key: value for key, value in options.items() if value is not None}
-    load = _load_masked if family is None else _load_bidirectional
-    return load(checkpoint, raw, family, place, options, mask_id, chat, progress)
+    if family is None:
+        return _load_masked(checkpoint, raw, place, options, mask_id, chat, progress)
+    return _load_bidirectional(checkpoint, raw, family, place, options, mask_id, chat, progress)
 
 
 def config_of(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -166,13 +168,14 @@ def _load_bidirectional(
     if chat is None:
         base = re.search(r"(?<![a-z])base(?![a-z])", name.lower()) is not None
         chat = not base and getattr(tokenizer, "chat_template", None) is not None
-    _refuse_too_large(checkpoint, stored, place, options)
+    _refuse_unusable(checkpoint, stored, place, options)
     mapping = {"key_mapping": dict(layout.renamed)} if layout.renamed else {}
     config = layout.config
     config.architectures = [_class(layout).__name__]
     model = _from_pretrained(
         _class(layout),
         checkpoint,
+        place,
         progress,
         config=config,
         attn_implementation=attend_both_ways(),
@@ -181,7 +184,7 @@ def _load_bidirectional(
     )
     pad = raw.get("pad_token_id") if tokenizer is None else tokenizer.pad_token_id
     return BidirectionalPredictor(
-        _placed(model, place, options),
+        model,
         tokenizer,
         name=name,
         mask_id=ids.mask,
@@ -198,7 +201,6 @@ def _load_bidirectional(
 def _load_masked(
     checkpoint: Checkpoint,
     raw: dict[str, Any],
-    family: None,
     place: torch.device,
     options: dict[str, Any],
     mask_id: int | None,
@@ -214,9 +216,9 @@ def _load_masked(
             f"model {checkpoint.name} cannot be loaded: model_type in its config.json is {kind!r}, no masked language "
             f"model of transformers nor one of {', '.join(FAMILIES)}, and remote code is never run"
         )
-    weight_files("model", checkpoint)
-    _refuse_too_large(checkpoint, read_headers("model", checkpoint), place, options)
-    model = _from_pretrained(AutoModelForMaskedLM, checkpoint, progress, **options)
+    stored = read_headers("model", checkpoint)
+    _refuse_unusable(checkpoint, stored, place, options)
+    model = _from_pretrained(AutoModelForMaskedLM, checkpoint, place, progress, **options)
     tokenizer = tokenizer_of(checkpoint, None)
     if tokenizer is not None and max(tokenizer.get_vocab().values(), default=-1) >= model.config.vocab_size:
         raise ValueError(
@@ -224,7 +226,7 @@ def _load_masked(
             f"{max(tokenizer.get_vocab().values())}, its embedding {model.config.vocab_size} tokens"
         )
     return HFMaskPredictor(
-        _placed(model, place, options),
+        model,
         tokenizer,
         name=checkpoint.name,
         mask_id=mask_id,
@@ -233,7 +235,7 @@ def _load_masked(
     )
 
 
-def _from_pretrained(loader: Any, checkpoint: Checkpoint, progress: bool, **options: Any) -> Any:
+def _from_pretrained(loader: Any, checkpoint: Checkpoint, place: torch.device, progress: bool, **options: Any) -> Any:
     """Load the model, tensor by tensor as transformers does; ValueError unless all weights came and are finite."""
     try:
         with quiet(progress):
@@ -249,22 +251,28 @@ def _from_pretrained(loader: Any, checkpoint: Checkpoint, progress: bool, **opti
             f"model {checkpoint.name} has weights that its config does not ask for: {', '.join(extra[:4])}"
             + (" ..." if len(extra) > 4 else "")
         )
+    if "device_map" not in options and "quantization_config" not in options:
+        model = model.to(place)
     refuse_nonfinite("model", checkpoint, model.named_parameters())
     return model
 
 
-def _refuse_too_large(
+def _refuse_unusable(
     checkpoint: Checkpoint, stored: Mapping[str, Stored], place: torch.device, options: Mapping[str, Any]
 ) -> None:
+    """Raise ValueError for weights that do not fit in memory, or that quantisation would hide NaN of."""
+    if "quantization_config" in options:
+        refuse_nonfinite("model", checkpoint, stored_tensors(checkpoint, stored))
     # What a device map or a quantised load takes is transformers' to plan.
     if "device_map" in options or "quantization_config" in options:
         return
-    needed = loaded_bytes(stored, options["dtype"])
-    check_memory(f"model {checkpoint.name} in {str(options['dtype']).removeprefix('torch.')}", needed, place)
-
-
-def _placed(model: Any, place: torch.device, options: Mapping[str, Any]) -> Any:
-    return model if "device_map" in options or "quantization_config" in options else model.to(place)
+    dtype = options["dtype"]
+    what = f"model {checkpoint.name} in {str(dtype).removeprefix('torch.')}"
+    check_memory(what, loaded_bytes(stored, dtype), place)
+    if place.type != "cpu":
+        # On their way to a device, weights of the asked dtype stay in the file's mapping; others are made here first.
+        changed = {name: tensor for name, tensor in stored.items() if tensor.torch_dtype != dtype}
+        check_memory(what, loaded_bytes(changed, dtype), torch.device("cpu"))
 
 
 def _class(layout: Layout) -> Any:

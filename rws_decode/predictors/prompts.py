@@ -19,8 +19,13 @@ class ChatLayout(NamedTuple):
 
 
 def _rendered(tokenizer: Any, text: str) -> str:
+    from jinja2 import TemplateError
+
     message = [{"role": "user", "content": text}]
-    return tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+    try:
+        return tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+    except TemplateError as error:
+        raise ValueError(f"chat is True: the tokenizer's chat template fails ({error})") from error
 
 
 def chat_layout(tokenizer: Any) -> ChatLayout:

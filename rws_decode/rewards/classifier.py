@@ -249,7 +249,7 @@ def _loaded(
         raise ValueError(f"reward {checkpoint.name} has weights that its config does not ask for: {some(left)}")
     if layout == "plain":
         return model, head, AutoTokenizer.from_pretrained(checkpoint.source, **checkpoint.options)
-    return model, head, published_tokenizer(checkpoint)
+    return model, head, published_tokenizer(checkpoint, layout)
 
 
 def _check_vocabulary(name: str, model: Any, tokenizer: Any) -> None:

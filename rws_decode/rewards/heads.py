@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from rws_decode.checkpoints import Checkpoint
 from rws_decode.rewards.base import check_statistics
+from rws_decode.rewards.registry import Layout
 from rws_decode.rewards.templates import Template, text_encoder
 from rws_decode.weights import Stored, refuse_other_layout
 
@@ -295,11 +296,12 @@ class QuantileReward:
         return scores
 
 
-def published_tokenizer(checkpoint: Checkpoint) -> Any:
+def published_tokenizer(checkpoint: Checkpoint, layout: Layout) -> Any:
     """Return the tokenizer of a model whose own tokenizer class is not transformers': that of its tokenizer.json.
 
-    Where there is only a SentencePiece tokenizer.model, as beside Eurus, transformers' LlamaTokenizer reads it, which
-    needs the packages sentencepiece and protobuf: ValueError without them.
+    Where there is only a SentencePiece tokenizer.model, transformers reads that, which needs the packages sentencepiece
+    and protobuf: Eurus's as Llama's; InternLM2's with the names that tokenizer_config.json gives to unused pieces, and
+    a space before a text only where the model says so. ValueError without the packages, or without either file.
     """
     from transformers import LlamaTokenizer, PreTrainedTokenizerFast
 
@@ -314,7 +316,16 @@ def published_tokenizer(checkpoint: Checkpoint) -> Any:
             f"reward {checkpoint.name} has its tokenizer as tokenizer.model only, which needs "
             f"{' and '.join(absent)}: install them, or put a tokenizer.json beside it"
         )
-    return LlamaTokenizer.from_pretrained(folder, **checkpoint.options)
+    if layout != "internlm2":
+        return LlamaTokenizer.from_pretrained(folder, **checkpoint.options)
+    from tokenizers import normalizers
+    from transformers.convert_slow_tokenizer import SentencePieceExtractor
+
+    found = PreTrainedTokenizerFast.from_pretrained(folder, **checkpoint.options)
+    if SentencePieceExtractor(str(folder / "tokenizer.model")).proto.normalizer_spec.add_dummy_prefix:
+        spaced = [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
+        found.backend_tokenizer.normalizer = normalizers.Sequence(spaced)
+    return found
 
 
 def _installed(module: str) -> bool:

@@ -1,0 +1,232 @@
+"""What a decode shows while it runs: the step's view that callbacks are given, and streamers of drafts and of text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from queue import Queue
+from typing import Any, Protocol, TextIO
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rws_decode.predictors.base import MaskPredictor, before_end
+
+__all__ = ["MASK_CHARACTER", "DraftIterator", "DraftStreamer", "StepCallback", "StepView", "Streamer", "feed"]
+
+MASK_CHARACTER = "█"
+
+
+@dataclass(frozen=True, eq=False)
+class StepView:
+    """One step of a batch, just after its commits; the arrays are copies.
+
+    step: counted from 0 over the `steps` planned; rows: int64 [b], which prompts these rows are, numbered as they were
+    given (rows that were settled before are gone); canvas: int64 [b, n], the answers' tokens, `mask_id` where none is
+    committed yet; candidate: int64 [b, n], the completion that the step chose from, `mask_id` where it was not computed
+    (`savings.Savings.block_only`); chosen: bool [b, n], the positions that this step committed; factor: float64 [b],
+    what multiplied the logits, NaN where no reward was needed to know the choice (`savings.Savings.certain`).
+    """
+
+    step: int
+    steps: int
+    mask_id: int
+    rows: NDArray[np.int64]
+    canvas: NDArray[np.int64]
+    candidate: NDArray[np.int64]
+    chosen: NDArray[np.bool_]
+    factor: NDArray[np.float64]
+
+    @property
+    def cur_step(self) -> int:
+        """Return how many steps remain, this one included: from `steps` down to 1, as transformers' text diffusion."""
+        return self.steps - self.step
+
+
+StepCallback = Callable[[StepView], bool | None]
+"""Called after every step of every batch; what is true ends that batch there."""
+
+
+class Streamer(Protocol):
+    """What transformers' BaseStreamer asks for: `put` is given the prompt's ids, then tokens that are final, and `end`
+    closes.
+
+    A streamer that has a method `put_draft(value, **more)` too, as transformers' TextDiffusionStreamer, is given the
+    completed answer, int64 [n], after every step; `more` holds `canvas`, int64 [n], the same with `mask_id` at masked
+    positions, `mask_id`, and `cur_step`.
+    """
+
+    def put(self, value: Tensor) -> None: ...
+
+    def end(self) -> None: ...
+
+
+class DraftStreamer:
+    """Shows the answer at every step with a block character for every mask, and its text at the end.
+
+    decode: token ids -> text (`MaskPredictor.decode_answer`, or a tokenizer's `decode`). stream: standard output if
+    None. On a terminal each draft is written over the last one; elsewhere, as in a file, each has a line of its own.
+    What `put` is given, the prompt and final tokens, is not printed but kept until `end`.
+
+    >>> streamer = DraftStreamer(lambda ids: "".join("abc"[token] for token in ids))
+    >>> streamer.put(torch.tensor([2]))
+    >>> streamer.put_draft(torch.tensor([0, 1, 1]), canvas=torch.tensor([0, 9, 1]), mask_id=9)
+    a█b
+    >>> streamer.put(torch.tensor([0, 1, 1])), streamer.end()
+    abb
+    (None, None)
+    """
+
+    def __init__(
+        self, decode: Callable[[list[int]], str | None], stream: TextIO | None = None, mask: str = MASK_CHARACTER
+    ) -> None:
+        self._decode = decode
+        self._stream = stream
+        self._mask = mask
+        self._final: list[int] = []
+        self._prompt_seen = False
+        self._drawn = False
+
+    def put(self, value: Tensor) -> None:
+        """Take the prompt, the first time, and final tokens after that."""
+        if self._prompt_seen:
+            self._final += _single(value)
+        self._prompt_seen = True
+
+    def put_draft(self, value: Tensor, *, canvas: Tensor | None = None, mask_id: int | None = None, **_: Any) -> None:
+        """Show the answer with its masks; the whole completion where no canvas is given."""
+        ids = _single(value if canvas is None else canvas)
+        self._show(draft_text(ids, mask_id, self._decode, self._mask))
+
+    def end(self) -> None:
+        """Show the final text, and start anew."""
+        self._show(self._decode(self._final) or "", last=True)
+        self._final, self._prompt_seen = [], False
+
+    def _show(self, text: str, *, last: bool = False) -> None:
+        stream = sys.stdout if self._stream is None else self._stream
+        if stream.isatty():
+            # Save the cursor before the first draft; go back there and clear before the others.
+            stream.write(("\x1b8\x1b[J" if self._drawn else "\x1b7") + text + ("\n" if last else ""))
+            self._drawn = not last
+        else:
+            stream.write(text + "\n")
+        stream.flush()
+
+
+class DraftIterator:
+    """Gives the drafts of a decode that runs in another thread, one by one, and the final text last.
+
+    decode, mask: as in DraftStreamer. timeout: seconds to wait for the next one, None for ever; `queue.Empty` after
+    that. One decode, one iterator.
+
+    >>> streamer = DraftIterator(lambda ids: "".join("abc"[token] for token in ids))
+    >>> streamer.put(torch.tensor([2]))
+    >>> streamer.put_draft(torch.tensor([0, 1]), canvas=torch.tensor([0, 9]), mask_id=9)
+    >>> streamer.put(torch.tensor([0, 1])), streamer.end()
+    (None, None)
+    >>> list(streamer)
+    ['a█', 'ab']
+    """
+
+    def __init__(
+        self,
+        decode: Callable[[list[int]], str | None],
+        timeout: float | None = None,
+        mask: str = MASK_CHARACTER,
+    ) -> None:
+        self._decode = decode
+        self._timeout = timeout
+        self._mask = mask
+        self._queue: Queue[str | None] = Queue()
+        self._final: list[int] = []
+        self._prompt_seen = False
+
+    def put(self, value: Tensor) -> None:
+        """Take the prompt, the first time, and final tokens after that."""
+        if self._prompt_seen:
+            self._final += _single(value)
+        self._prompt_seen = True
+
+    def put_draft(self, value: Tensor, *, canvas: Tensor | None = None, mask_id: int | None = None, **_: Any) -> None:
+        """Queue the answer with its masks."""
+        ids = _single(value if canvas is None else canvas)
+        self._queue.put(draft_text(ids, mask_id, self._decode, self._mask))
+
+    def end(self) -> None:
+        """Queue the final text, and that there is no more."""
+        self._queue.put(self._decode(self._final) or "")
+        self._queue.put(None)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield drafts as they come, then the final text."""
+        while (text := self._queue.get(timeout=self._timeout)) is not None:
+            yield text
+
+
+def draft_text(
+    ids: Sequence[int], mask_id: int | None, decode: Callable[[list[int]], str | None], mask: str = MASK_CHARACTER
+) -> str:
+    """Return a canvas as text: each run of committed tokens decoded, each masked position one `mask` character.
+
+    Text stops where an end of text is committed, as far as `decode` stops there: what stands after it is left out.
+
+    >>> draft_text([1, 9, 9, 0], 9, lambda ids: "".join("abc"[token] for token in ids))
+    'b██a'
+    """
+    parts: list[str] = []
+    run: list[int] = []
+    for token in [*ids, mask_id]:
+        if token != mask_id:
+            run.append(token)
+            continue
+        if run:
+            parts.append(decode(run) or "")
+        parts.append(mask)
+        run = []
+    return "".join(parts[:-1])
+
+
+def feed(streamer: Streamer, predictor: MaskPredictor, block: int) -> StepCallback:
+    """Return a callback that gives a decode of one prompt to a streamer: drafts at each step, blocks once complete.
+
+    block: tokens per block. Of a block the tokens before the first end of text are put, and nothing after it.
+
+    >>> from rws_decode.decode import decode
+    >>> from rws_decode.guidance import Confidence
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, decode=str)
+    >>> streamer = DraftStreamer(lambda ids: "".join(map(str, ids)))
+    >>> streamer.put(torch.tensor([2]))
+    >>> run = decode(predictor, [[2]], Confidence(), length=2, steps=2, block=2,
+    ...              callback=feed(streamer, predictor, block=2))
+    3█
+    33
+    """
+    given, over = 0, False
+    put_draft = getattr(streamer, "put_draft", None)
+
+    def after(view: StepView) -> None:
+        nonlocal given, over
+        canvas = view.canvas[0]
+        if put_draft is not None:
+            more = {"canvas": torch.from_numpy(canvas.copy()), "mask_id": view.mask_id, "cur_step": view.cur_step}
+            put_draft(torch.from_numpy(view.candidate[0].copy()), **more)
+        while not over and given < len(canvas) and (canvas[given : given + block] != view.mask_id).all():
+            tokens = canvas[given : given + block]
+            kept = before_end(tokens.tolist(), predictor.end_id)
+            given, over = given + block, len(kept) < len(tokens)
+            if kept:
+                streamer.put(torch.tensor(kept))
+
+    return after
+
+
+def _single(value: Tensor) -> list[int]:
+    """Return the ids of one sequence, [n] or [1, n]; ValueError for a batch."""
+    if value.ndim > 2 or (value.ndim == 2 and len(value) != 1):
+        raise ValueError(f"value has shape {tuple(value.shape)}: a streamer shows one prompt at a time")
+    return value.flatten().tolist()
