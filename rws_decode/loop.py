@@ -223,7 +223,8 @@ class Loop:
         assert self.scorer is not None
         out = {name: np.full(self.rows, np.nan) for name in ("reward_raw", "reward_normalised")}
         use = np.zeros(self.rows, dtype=np.int8)
-        needed = ~self._certain(step)
+        known = torch.tensor(self.scorer.known(live.tolist(), step.candidate.tolist()), device=live.device)
+        needed = known | ~self._certain(step, ~known)
         use[live[~needed].cpu().numpy()] = NOT_NEEDED
         rows = live[needed].tolist()
         if rows:
@@ -232,8 +233,8 @@ class Loop:
             use[rows] = self.scorer.uses(rows)
         return out | {"reward_use": use}
 
-    def _certain(self, step: _Step) -> Tensor:
-        """Return the rows that commit the same positions whatever their reward: bool [b]."""
+    def _certain(self, step: _Step, rows: Tensor) -> Tensor:
+        """Return which rows are proved to commit the same positions whatever their reward, bool [b]; of `rows` alone."""
         factors = getattr(self.strategy, "factor_range", None)
         exact = self.ranking == "log-odds" and self.precision == "float64"
         if not (self.savings.certain and exact and factors is not None):
@@ -242,8 +243,8 @@ class Loop:
         early, late = step.here & ~deferred, step.here & deferred
         number = early.sum(dim=1)
         cut_early = number > step.commits
-        contested = torch.where(cut_early[:, None], early, late)
-        k = torch.where(cut_early, step.commits, step.commits - number)
+        contested = torch.where(cut_early[:, None], early, late) & rows[:, None]
+        k = torch.where(cut_early, step.commits, step.commits - number) * rows
         view = step.view
         return certain(view.logits, view.candidate, step.row, view.position, contested, k, *factors(), step.error)
 

@@ -61,6 +61,11 @@ class Scorer:
         raw = np.array([self._known[row][text] for row, text in pairs])
         return raw, np.asarray(normalise(raw, self.model.mean, self.model.std))
 
+    def known(self, rows: Sequence[int], answers: Sequence[list[int]]) -> list[bool]:
+        """Return whether each row's answer has a score that `score` would reuse."""
+        texts = [self.predictor.decode_answer(ids) or "" for ids in answers]
+        return [self.reuse and text in self._known[row] for row, text in zip(rows, texts, strict=True)]
+
     def uses(self, rows: Sequence[int]) -> list[int]:
         """Return what the last call of `score` did for each of its rows: 1 a text was scored, 2 a score was reused."""
         return [self._uses[row] for row in rows]

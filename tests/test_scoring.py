@@ -94,3 +94,14 @@ def test_a_scorer_is_made_only_where_rewards_are_needed() -> None:
         scorer_for(PREDICTOR, RWS(8.0), None, prompts)
     with pytest.raises(ValueError, match=r"reward letters reads text"):
         scorer_for(PREDICTOR, RWS(8.0), Counted(), [Prompt([2], None)])
+
+
+def test_known_texts_are_those_that_would_be_reused() -> None:
+    predictor = bert_predictor()
+    reward = CallableReward(lambda prompt, answer: len(answer))
+    for reuse in (True, False):
+        scorer = Scorer(predictor, reward, ["a", "b"], reuse=reuse)
+        assert scorer.known([0, 1], [[7], [7]]) == [False, False]
+        scorer.score([0], [[7]])
+        assert scorer.known([0, 1], [[7], [7]]) == [reuse, False]
+        assert scorer.known([0], [[8]]) == [False]
