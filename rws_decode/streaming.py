@@ -15,7 +15,7 @@ from torch import Tensor
 
 from rws_decode.predictors.base import MaskPredictor, before_end
 
-__all__ = ["MASK_CHARACTER", "DraftIterator", "DraftStreamer", "StepCallback", "StepView", "Streamer", "feed"]
+__all__ = ["MASK_CHARACTER", "DraftIterator", "DraftStreamer", "Feed", "StepCallback", "StepView", "Streamer"]
 
 MASK_CHARACTER = "█"
 
@@ -190,10 +190,11 @@ def draft_text(
     return "".join(parts[:-1])
 
 
-def feed(streamer: Streamer, predictor: MaskPredictor, block: int) -> StepCallback:
-    """Return a callback that gives a decode of one prompt to a streamer: drafts at each step, blocks once complete.
+class Feed:
+    """A callback that gives a decode of one prompt to a streamer: drafts at each step, blocks once they are complete.
 
-    block: tokens per block. Of a block the tokens before the first end of text are put, and nothing after it.
+    block: tokens per block. Of a block the tokens before the first end of text are put, and nothing after it. `finish`
+    puts what is left of a decode that ended before its last block was complete.
 
     >>> from rws_decode.decode import decode
     >>> from rws_decode.guidance import Confidence
@@ -201,28 +202,39 @@ def feed(streamer: Streamer, predictor: MaskPredictor, block: int) -> StepCallba
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, decode=str)
     >>> streamer = DraftStreamer(lambda ids: "".join(map(str, ids)))
     >>> streamer.put(torch.tensor([2]))
-    >>> run = decode(predictor, [[2]], Confidence(), length=2, steps=2, block=2,
-    ...              callback=feed(streamer, predictor, block=2))
+    >>> run = decode(predictor, [[2]], Confidence(), length=2, steps=2, block=2, callback=Feed(streamer, predictor, 2))
     3█
     33
     """
-    given, over = 0, False
-    put_draft = getattr(streamer, "put_draft", None)
 
-    def after(view: StepView) -> None:
-        nonlocal given, over
-        canvas = view.canvas[0]
-        if put_draft is not None:
-            more = {"canvas": torch.from_numpy(canvas.copy()), "mask_id": view.mask_id, "cur_step": view.cur_step}
-            put_draft(torch.from_numpy(view.candidate[0].copy()), **more)
-        while not over and given < len(canvas) and (canvas[given : given + block] != view.mask_id).all():
-            tokens = canvas[given : given + block]
-            kept = before_end(tokens.tolist(), predictor.end_id)
-            given, over = given + block, len(kept) < len(tokens)
-            if kept:
-                streamer.put(torch.tensor(kept))
+    def __init__(self, streamer: Streamer, predictor: MaskPredictor, block: int) -> None:
+        self._streamer = streamer
+        self._predictor = predictor
+        self._block = block
+        self._given = 0
+        self._over = False
+        self._put_draft: Callable[..., None] | None = getattr(streamer, "put_draft", None)
 
-    return after
+    def __call__(self, view: StepView) -> None:
+        """Give the step's draft, and the blocks that it completed."""
+        canvas, candidate = (torch.from_numpy(array[0].copy()) for array in (view.canvas, view.candidate))
+        if self._put_draft is not None:
+            self._put_draft(candidate, canvas=canvas, mask_id=view.mask_id, cur_step=view.cur_step)
+        for block in canvas[self._given :].split(self._block):
+            if bool((block == view.mask_id).any()):
+                break
+            self._put(block.tolist())
+
+    def finish(self, tokens: Sequence[int]) -> None:
+        """Put the committed tokens of the answer that were not put yet. tokens: [n], masks where none is."""
+        self._put(tokens[self._given :])
+
+    def _put(self, tokens: Sequence[int]) -> None:
+        kept = before_end(tokens, self._predictor.end_id)
+        committed = [token for token in kept if token != self._predictor.mask_id]
+        if committed and not self._over:
+            self._streamer.put(torch.tensor(committed))
+        self._given, self._over = self._given + len(tokens), self._over or len(kept) < len(tokens)
 
 
 def _single(value: Tensor) -> list[int]:

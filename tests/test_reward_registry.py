@@ -162,8 +162,9 @@ def ids_of(name: str, prompt: str, answer: str) -> list[int]:
     return [vocabulary.index(token) for token in layout(name, prompt, answer)]
 
 
-def reference(name: str, prompt: str, answer: str) -> float:
-    config, weights, ids = published_config(name), published_tensors(name), ids_of(name, prompt, answer)
+def reference(name: str, prompt: str, answer: str, stored: torch.dtype = torch.float32) -> float:
+    config, ids = published_config(name), ids_of(name, prompt, answer)
+    weights = {key: tensor.to(stored) for key, tensor in published_tensors(name).items()}
     states = hidden_states(name, weights, config, ids)
     if name == "qrm":
         tokens = layout(name, prompt, answer)
@@ -284,6 +285,19 @@ def test_networks_load_in_the_dtype_that_is_asked_for(name: str, folders: dict[s
     assert found.score(["the cat"], ["sat ."]) == pytest.approx(exact.score(["the cat"], ["sat ."]), abs=0.5)
     if name == "qrm":
         assert {tensor.dtype for tensor in found.head.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize(("name", "stored"), [("intern", "float16"), ("eurus", "bfloat16"), ("qrm", "bfloat16")])
+def test_weights_stored_in_half_precision_are_read_as_they_are(name: str, stored: str, tmp_path: Path) -> None:
+    folder, kind = save_published(tmp_path / name, name), getattr(torch, stored)
+    halved = {
+        key: tensor.to(kind) if tensor.is_floating_point() else tensor
+        for key, tensor in published_tensors(name).items()
+    }
+    write_shards(folder, halved, shards=3)
+    (folder / "model-00002-of-00002.safetensors").unlink()
+    found = load_reward(str(folder), published=name)
+    assert found.score(["the cat"], ["sat ."]) == pytest.approx([reference(name, "the cat", "sat .", kind)], abs=1e-5)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -20,7 +20,7 @@ from rws_decode.predictors import CallablePredictor
 from rws_decode.replay import replay
 from rws_decode.rewards import CallableReward
 from rws_decode.savings import Savings
-from rws_decode.streaming import MASK_CHARACTER, DraftIterator, DraftStreamer, StepView, feed
+from rws_decode.streaming import MASK_CHARACTER, DraftIterator, DraftStreamer, Feed, StepView
 from rws_decode.trace import load
 
 PREDICTOR = bert_predictor()
@@ -111,7 +111,7 @@ def test_drafts_show_the_canvas_and_end_with_the_text() -> None:
     out = io.StringIO()
     streamer = DraftStreamer(words, out)
     streamer.put(torch.tensor([1, 2, 3]))
-    (trace,) = run(feed(streamer, PREDICTOR, block=4), PROMPTS[:1])
+    (trace,) = run(Feed(streamer, PREDICTOR, block=4), PROMPTS[:1])
     streamer.end()
     lines = out.getvalue().splitlines()
     assert len(lines) == 5
@@ -129,7 +129,7 @@ def test_a_terminal_is_overdrawn() -> None:
     streamer = DraftStreamer(words, out)
     for _ in range(2):  # it can be used again
         streamer.put(torch.tensor([[1, 2, 3]]))
-        (trace,) = run(feed(streamer, PREDICTOR, block=4), PROMPTS[:1])
+        (trace,) = run(Feed(streamer, PREDICTOR, block=4), PROMPTS[:1])
         streamer.end()
     assert out.getvalue().count("\x1b7") == 2 and out.getvalue().count("\x1b8\x1b[J") == 8
     assert out.getvalue().endswith(f"\x1b[J{trace.text}\n")
@@ -141,7 +141,7 @@ def test_an_iterator_gives_drafts_to_another_thread() -> None:
 
     def work() -> None:
         streamer.put(torch.tensor([1, 2, 3]))
-        traces.extend(run(feed(streamer, PREDICTOR, block=4), PROMPTS[:1]))
+        traces.extend(run(Feed(streamer, PREDICTOR, block=4), PROMPTS[:1]))
         streamer.end()
 
     thread = threading.Thread(target=work)
@@ -160,7 +160,7 @@ def test_streamers_of_transformers_show_the_text(capsys: pytest.CaptureFixture[s
         TextDiffusionStreamer(codec, skip_prompt=True, skip_special_tokens=True),
     ):
         streamer.put(torch.tensor([1, 2, 3]))
-        (trace,) = run(feed(streamer, PREDICTOR, block=4), PROMPTS[:1])
+        (trace,) = run(Feed(streamer, PREDICTOR, block=4), PROMPTS[:1])
         streamer.end()
         shown = capsys.readouterr().out
         assert shown.split("\x1b[J")[-1].split() == (trace.text or "").split()
@@ -169,23 +169,38 @@ def test_streamers_of_transformers_show_the_text(capsys: pytest.CaptureFixture[s
                 assert f"\x1b[33m{codec.decode(trace.candidate[step], skip_special_tokens=True)}\x1b[0m" in shown
 
 
+class Log:
+    """A streamer without drafts."""
+
+    def __init__(self) -> None:
+        self.given: list[list[int]] = []
+
+    def put(self, value: torch.Tensor) -> None:
+        self.given.append(value.tolist())
+
+    def end(self) -> None:
+        self.given.append([])
+
+
+VIEW = StepView(0, 9, MASK, *(np.zeros(1, np.int64) for _ in range(4)), np.ones(1))  # type: ignore[arg-type]
+
+
 def test_blocks_are_put_once_complete_up_to_the_end_of_text() -> None:
-    class Log:
-        def __init__(self) -> None:
-            self.given: list[list[int]] = []
-
-        def put(self, value: torch.Tensor) -> None:
-            self.given.append(value.tolist())
-
-        def end(self) -> None:
-            self.given.append([])
-
     log = Log()
-    after = feed(log, PREDICTOR, block=2)
-    view = StepView(0, 9, MASK, *(np.zeros(1, np.int64) for _ in range(4)), np.ones(1))  # type: ignore[arg-type]
+    after = Feed(log, PREDICTOR, block=2)
     for canvas in ([7, MASK, 8, 9, MASK, MASK], [7, 6, 8, EOS, MASK, MASK], [7, 6, 8, EOS, 9, 9]):
-        after(replace(view, canvas=np.array([canvas]), candidate=np.array([canvas])))
+        after(replace(VIEW, canvas=np.array([canvas]), candidate=np.array([canvas])))
+    after.finish([7, 6, 8, EOS, 9, 9])
     assert log.given == [[7, 6], [8]]
+
+
+def test_what_an_early_end_leaves_is_put_at_the_finish() -> None:
+    for settled, shown in (([7, 6, 8, EOS, EOS, EOS], [6, 8]), ([7, MASK, 8, 9, MASK, EOS], [8, 9])):
+        log = Log()
+        after = Feed(log, PREDICTOR, block=1)
+        after(replace(VIEW, canvas=np.array([[7] + [MASK] * 5]), candidate=np.array([[7] * 6])))
+        after.finish(settled)
+        assert log.given == [[7], shown]
 
 
 def test_a_streamer_shows_one_prompt() -> None:

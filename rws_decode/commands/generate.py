@@ -6,35 +6,18 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.commands._options import add_answer, add_policies, add_prompt, prompt_of, token_ids
+from rws_decode.named import STRATEGIES, strategy_named
 from rws_decode.schedule import block_plan
 
 if TYPE_CHECKING:
-    from rws_decode.guidance import Strategy
     from rws_decode.trace import Trace
 
 __all__ = ["STRATEGIES", "add_arguments", "result", "run"]
 
-# The options that each strategy reads besides the common ones.
-STRATEGIES = {
-    "default": (),
-    "temperature": ("scale",),
-    "rws": ("reward_scale", "reward"),
-    "rws-every": ("reward_scale", "reward", "every"),
-    "rws-flipped": ("reward_scale", "reward"),
-    "rws-random": ("reward_scale",),
-    "schedule": ("run",),
-    "constant": ("run",),
-    "shuffled": ("run",),
-    "margin": (),
-    "entropy": (),
-    "random-order": (),
-    "left-to-right": (),
-}
 _OPTIONS = ("scale", "reward", "reward_scale", "every", "run")
 
 
@@ -105,7 +88,8 @@ def run(args: argparse.Namespace) -> int:
     from rws_decode.savings import Savings
 
     logging.disable_progress_bar()
-    strategy = _strategy(args)
+    options = {option: getattr(args, option) for option in ("scale", "reward_scale", "every", "seed")}
+    strategy = strategy_named(args.strategy, **options, run=_run(args))
     predictor = load_predictor(args.model, args.device, mask_id=args.mask_id)
     (trace,) = decode(
         predictor,
@@ -156,33 +140,11 @@ def _summary(trace: Trace) -> str:
     )
 
 
-def _strategy(args: argparse.Namespace) -> Strategy:
-    import numpy as np
-
-    from rws_decode import controls, guidance, orders
-
-    name, s_r, seed = args.strategy, args.reward_scale, args.seed
-    build: dict[str, Callable[[], Strategy]] = {
-        "default": guidance.Confidence,
-        "temperature": lambda: guidance.Temperature(args.scale),
-        "rws": lambda: guidance.RWS(s_r),
-        "rws-every": lambda: controls.RWSEvery(s_r, args.every),
-        "rws-flipped": lambda: controls.FlippedReward(s_r),
-        "rws-random": lambda: controls.RandomReward(s_r, seed),
-        "schedule": lambda: guidance.recorded(_run(args)),
-        "constant": lambda: guidance.constant_of(_run(args)),
-        "shuffled": lambda: guidance.shuffled(_run(args), np.random.default_rng(seed)),
-        "margin": orders.Margin,
-        "entropy": orders.Entropy,
-        "random-order": lambda: orders.RandomOrder(seed),
-        "left-to-right": orders.LeftToRight,
-    }
-    return build[name]()
-
-
-def _run(args: argparse.Namespace) -> Trace:
+def _run(args: argparse.Namespace) -> Trace | None:
     from rws_decode.trace import load
 
+    if "run" not in STRATEGIES[args.strategy]:
+        return None
     trace = load(args.run)
     if trace.steps != args.steps:
         raise ValueError(f"--run is {args.run}: a run of {trace.steps} steps, --steps is {args.steps}")

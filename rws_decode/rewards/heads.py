@@ -322,7 +322,8 @@ def published_tokenizer(checkpoint: Checkpoint, layout: Layout) -> Any:
     from transformers.convert_slow_tokenizer import SentencePieceExtractor
 
     found = PreTrainedTokenizerFast.from_pretrained(folder, **checkpoint.options)
-    if SentencePieceExtractor(str(folder / "tokenizer.model")).proto.normalizer_spec.add_dummy_prefix:
+    proto: Any = SentencePieceExtractor(str(folder / "tokenizer.model")).proto
+    if proto.normalizer_spec.add_dummy_prefix:
         spaced = [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
         found.backend_tokenizer.normalizer = normalizers.Sequence(spaced)
     return found
