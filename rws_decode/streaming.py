@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from queue import Queue
 from typing import Any, Protocol, TextIO
 
@@ -13,9 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.predictors.base import MaskPredictor, before_end
+from rws_decode.predictors.base import MaskPredictor
 
-__all__ = ["MASK_CHARACTER", "DraftIterator", "DraftStreamer", "Feed", "StepCallback", "StepView", "Streamer"]
+__all__ = ["MASK_CHARACTER", "DraftIterator", "DraftStreamer", "Feed", "StepCallback", "StepView", "Streamer", "text_tokens"]
 
 MASK_CHARACTER = "█"
 
@@ -230,11 +231,27 @@ class Feed:
         self._put(tokens[self._given :])
 
     def _put(self, tokens: Sequence[int]) -> None:
-        kept = before_end(tokens, self._predictor.end_id)
-        committed = [token for token in kept if token != self._predictor.mask_id]
-        if committed and not self._over:
-            self._streamer.put(torch.tensor(committed))
-        self._given, self._over = self._given + len(tokens), self._over or len(kept) < len(tokens)
+        kept = text_tokens(self._predictor, tokens)
+        if kept and not self._over:
+            self._streamer.put(torch.tensor(kept))
+        self._given += len(tokens)
+        self._over = self._over or any(token in _ends(self._predictor) for token in tokens)
+
+
+def text_tokens(predictor: MaskPredictor, tokens: Sequence[int]) -> list[int]:
+    """Return an answer's committed tokens before its first end of text.
+
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> text_tokens(CallablePredictor(lambda canvas: canvas, mask_id=0, end_id=2), [5, 0, 6, 2, 7])
+    [5, 6]
+    """
+    ends = _ends(predictor)
+    return [token for token in takewhile(lambda token: token not in ends, tokens) if token != predictor.mask_id]
+
+
+def _ends(predictor: MaskPredictor) -> set[int | None]:
+    """Return the ids that end an answer's text; predictors of transformers' models may have several."""
+    return {predictor.end_id, *getattr(predictor, "end_ids", ())}
 
 
 def _single(value: Tensor) -> list[int]:

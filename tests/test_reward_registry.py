@@ -407,6 +407,7 @@ def test_a_model_that_is_not_the_one_named_is_refused(name: str, folders: dict[s
         ("intern", {"reward_token_id": 4000}, r"reward_token_id in config.json of reward intern is 4000"),
         ("intern", {"rope_scaling": {"type": "odd"}}, r"rope_scaling in config.json of reward intern is 'odd'"),
         ("qrm", {"num_quantiles": None}, r"num_quantiles in config.json of reward qrm is None"),
+        ("eurus", {"hidden_act": "odd"}, r"its network is not one that transformers reads \(KeyError: 'odd'\)"),
         ("qrm", {"gating_temperature": -1}, r"gating_temperature in config.json of reward qrm is -1"),
     ],
 )
@@ -450,6 +451,23 @@ def test_a_chat_template_with_a_beginning_inside_is_refused(tmp_path: Path) -> N
     (folder / "chat_template.jinja").write_text(template)
     with pytest.raises(ValueError, match=r"begins its texts with several '<s>'"):
         load_reward(str(folder), published="intern")
+
+
+@pytest.mark.parametrize("template", ["{{ raise_exception('no') }}", "{% for message"])
+def test_a_chat_template_that_lays_nothing_out_is_refused(template: str, tmp_path: Path) -> None:
+    folder = save_published(tmp_path / "skywork", "skywork")
+    (folder / "chat_template.jinja").write_text(template)
+    with pytest.raises(ValueError, match=r"^the chat template of reward model skywork cannot lay out"):
+        load_reward(str(folder), published="skywork")
+
+
+@pytest.mark.parametrize("name", ["intern", "skywork"])
+@pytest.mark.parametrize("content", ["garbage", "{}"])
+def test_a_tokenizer_that_is_none_is_refused(name: str, content: str, tmp_path: Path) -> None:
+    folder = save_published(tmp_path / name, name)
+    (folder / "tokenizer.json").write_text(content)
+    with pytest.raises(ValueError, match=rf"^reward {name} cannot be loaded: its tokenizer is not one that"):
+        load_reward(str(folder), published=name)
 
 
 def test_a_sentencepiece_tokenizer_names_the_packages_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,14 +162,15 @@ def load_reward(
     if device_map is None:
         check_memory(f"reward {checkpoint.name}", loaded_bytes(headers, kind), place)
     options = {"dtype": kind, "device_map": device_map}
-    try:
-        with quiet(progress=True):
-            model, head, tokenizer = _loaded(checkpoint, layout, config, headers, options)
-    except _LOADING as error:
-        reason = " ".join(str(error).split())
-        if reason.startswith("reward "):
-            raise ValueError(reason) from error
-        raise ValueError(f"reward {checkpoint.name} cannot be loaded: {reason}") from error
+    with quiet(progress=True):
+        try:
+            model, head = _network(checkpoint, layout, config, headers, options)
+        except _LOADING as error:
+            raise _unloadable(checkpoint.name, "network", error) from error
+        try:
+            tokenizer = _tokenizer(checkpoint, layout)
+        except _LOADING as error:
+            raise _unloadable(checkpoint.name, "tokenizer", error) from error
     _check_vocabulary(checkpoint.name, model, tokenizer)
     parts = [model] if head is None else [model, head]
     tensors = [pair for part in parts for pair in part.state_dict().items()]
@@ -229,11 +230,9 @@ def _found(name: str, revision: str | None, published: str | None) -> tuple[Chec
     return fetch("reward", checkpoint, revision), entry
 
 
-def _loaded(
+def _network(
     checkpoint: Checkpoint, layout: Layout, config: Any, headers: dict[str, Stored], options: dict[str, Any]
-) -> tuple[Any, QuantileHead | None, Any]:
-    from transformers import AutoTokenizer
-
+) -> tuple[Any, QuantileHead | None]:
     head = None
     if layout == "internlm2":
         model, info = load_internlm2(checkpoint, config, headers, **options)
@@ -247,9 +246,24 @@ def _loaded(
     left = sorted(str(key) for key in info.get("unexpected_keys", ()))
     if left:
         raise ValueError(f"reward {checkpoint.name} has weights that its config does not ask for: {some(left)}")
+    return model, head
+
+
+def _tokenizer(checkpoint: Checkpoint, layout: Layout) -> Any:
+    from transformers import AutoTokenizer
+
     if layout == "plain":
-        return model, head, AutoTokenizer.from_pretrained(checkpoint.source, **checkpoint.options)
-    return model, head, published_tokenizer(checkpoint, layout)
+        return AutoTokenizer.from_pretrained(checkpoint.source, **checkpoint.options)
+    return published_tokenizer(checkpoint, layout)
+
+
+def _unloadable(name: str, part: str, error: Exception) -> ValueError:
+    reason = " ".join(str(error).split())
+    # What this package says names the field, and needs no frame.
+    if isinstance(error, ValueError) and f"reward {name} " in reason:
+        return ValueError(reason)
+    kind = "" if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: "
+    return ValueError(f"reward {name} cannot be loaded: its {part} is not one that transformers reads ({kind}{reason})")
 
 
 def _check_vocabulary(name: str, model: Any, tokenizer: Any) -> None:

@@ -36,8 +36,8 @@ def text_encoder(
     "pair": tokenizer(prompt, answer), so its post-processor sets them apart. "chat": the tokenizer's chat template of a
     user's and an assistant's message, special tokens as the template has them. "instruct": "[INST] prompt [/INST]
     answer" and the end-of-text token. Of the beginning-of-text token, but for "pair": one where template or tokenizer
-    puts any or `always_begin` is set, none else. ValueError for "chat" without a chat template, "instruct" without an
-    end-of-text token, and `always_begin` without a beginning-of-text token.
+    puts any or `always_begin` is set, none else. ValueError for "chat" without a chat template, or with one that cannot
+    lay these messages out, "instruct" without an end-of-text token, and `always_begin` without a beginning-of-text one.
     """
     if template == "pair":
         # Given as lists: alone, an empty answer would be no answer, and the text laid out as a single one.
@@ -46,6 +46,8 @@ def text_encoder(
         raise ValueError(f'template of reward model {name} is "chat": its tokenizer has no chat template')
     if template == "instruct" and tokenizer.eos_token_id is None:
         raise ValueError(f'template of reward model {name} is "instruct": its tokenizer has no end-of-text token')
+    from jinja2 import TemplateError
+
     start: int | None = tokenizer.bos_token_id
     if always_begin and start is None:
         raise ValueError(
@@ -58,7 +60,13 @@ def text_encoder(
             text, end = f"[INST] {prompt} [/INST] {answer}", [tokenizer.eos_token_id]
         else:
             messages = [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
-            text, end = tokenizer.apply_chat_template(messages, tokenize=False, date_string=_DATE), []
+            try:
+                text, end = tokenizer.apply_chat_template(messages, tokenize=False, date_string=_DATE), []
+            except TemplateError as error:
+                raise ValueError(
+                    f"the chat template of reward model {name} cannot lay out a user's and an assistant's message: "
+                    f"{error}"
+                ) from error
         ids = tokenizer(text, add_special_tokens=False, truncation=False)["input_ids"] + end
         bare = ids
         while bare and bare[0] == start:
