@@ -29,6 +29,9 @@ COMMANDS: dict[str, Command] = {
     "bench": Command("rws_decode.commands.bench", "seconds and reward calls beside the loops in use"),
     "convert": Command("rws_decode.commands.convert", "write a LLaDA or Dream checkpoint under transformers' names"),
     "calibrate": Command("rws_decode.commands.calibrate", "measure the mean and deviation of a reward model's scores"),
+    "humaneval-check": Command(
+        "rws_decode.commands.humaneval_check", "run HumanEval's canonical solutions in the sandbox"
+    ),
     "train": Command("rws_decode.commands.train", "train, measure and write the shipped models"),
 }
 

@@ -1,10 +1,12 @@
-"""What decoded text is measured by: perplexity under a causal language model, distinct-n, intervals by resampling."""
+"""What decoded text is measured by: perplexity under a causal language model, distinct-n, pass@k, intervals by resampling."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,9 +16,18 @@ from safetensors import SafetensorError
 from scipy import stats
 from torch.nn import functional as F
 
-from rws_decode.checkpoints import device_named, has_tokenizer, locate, refuse_incomplete, shipped
+from rws_decode.checkpoints import (
+    Checkpoint,
+    device_named,
+    dtype_named,
+    has_tokenizer,
+    locate,
+    refuse_incomplete,
+    shipped,
+)
 
 __all__ = [
+    "DEFAULT_VARIABLE",
     "SHIPPED",
     "AnswerScore",
     "CausalScorer",
@@ -27,11 +38,13 @@ __all__ = [
     "load_causal",
     "mean_perplexity",
     "paired_bootstrap_interval",
+    "pass_at_k",
     "pooled_perplexity",
     "share_interval",
     "text_perplexity",
 ]
 
+DEFAULT_VARIABLE = "RWS_CAUSAL"
 SHIPPED = {"mini": "mini-causal", "mini-causal": "mini-causal"}
 
 
@@ -61,48 +74,56 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class CausalScorer:
-    """A causal language model of transformers (`.logits` [B, L, V]) with its tokenizer, to score answers with.
-
-    ValueError where the tokenizer names no end-of-text token: without one an answer that stops early would be free.
-    """
+    """A causal language model of transformers (`.logits` [B, L, V]) with its tokenizer, to score texts with."""
 
     model: Any
     tokenizer: Any
     name: str = "causal"
 
     def __post_init__(self) -> None:
-        if self.tokenizer.eos_token_id is None:
-            raise ValueError(f"causal model {self.name} has no end-of-text token: its tokenizer must name eos_token")
         self.model.eval()
 
     @property
     def max_length(self) -> int:
-        """Return the most tokens that prompt, answer and end may have together."""
+        """Return the most tokens that the model reads at once, as its config or tokenizer says."""
         limits = (getattr(self.model.config, "max_position_embeddings", None), self.tokenizer.model_max_length)
         return min(limit for limit in limits if limit is not None)
 
 
-def load_causal(name: str, device: str | torch.device = "cpu") -> CausalScorer:
-    """Load a causal language model by shipped name (mini-causal, or mini for short), directory, or hub id, in float32.
+def load_causal(
+    name: str | None = None, device: str | torch.device = "cpu", *, dtype: str | torch.dtype = "float32"
+) -> CausalScorer:
+    """Load a causal language model by shipped name (mini-causal, or mini for short), directory, GGUF file, or hub id.
 
-    The class is AutoModelForCausalLM's choice; safetensors only, no remote code. ValueError for an unknown name (the
-    shipped ones are listed), missing weights or tokenizer, or an unknown device.
+    name: the user's own default if None, which the environment variable RWS_CAUSAL names, or else mini-causal. The
+    class is AutoModelForCausalLM's choice; safetensors only, or a file that ends in .gguf, whose weights transformers
+    expands (with the package gguf); no remote code. ValueError for an unknown name (the shipped ones are listed),
+    missing weights or tokenizer, or an unknown device or dtype.
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    place = device_named(device)
-    present = set(shipped("ForCausalLM"))
-    checkpoint = locate("causal", name, {short: folder for short, folder in SHIPPED.items() if folder in present})
-    if not has_tokenizer(checkpoint):
-        raise ValueError(f"causal is {name}: the directory holds no tokenizer, and perplexity is of text")
+    place, kind = device_named(device), dtype_named(dtype)
+    wanted = name or os.environ.get(DEFAULT_VARIABLE) or "mini-causal"
+    if wanted.endswith(".gguf") and Path(wanted).is_file():
+        file = Path(wanted)
+        checkpoint = Checkpoint(file.stem, file.parent)
+        options: dict[str, Any] = checkpoint.options | {"gguf_file": file.name}
+        weights: dict[str, Any] = options
+    else:
+        present = set(shipped("ForCausalLM"))
+        checkpoint = locate("causal", wanted, {short: folder for short, folder in SHIPPED.items() if folder in present})
+        if not has_tokenizer(checkpoint):
+            raise ValueError(f"causal is {wanted}: the directory holds no tokenizer, and perplexity is of text")
+        options, weights = checkpoint.options, checkpoint.options | {"use_safetensors": True}
     try:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
-            checkpoint.source, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **checkpoint.options
+            checkpoint.source, dtype=kind, output_loading_info=True, **weights
         )
         model, info = loaded
-        tokenizer = AutoTokenizer.from_pretrained(checkpoint.source, **checkpoint.options)
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        raise ValueError(f"causal {name} cannot be loaded: {error}") from error
+        tokenizer = AutoTokenizer.from_pretrained(checkpoint.source, **options)
+    except (OSError, ValueError, RuntimeError, ImportError, SafetensorError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"causal {wanted} cannot be loaded: {reason}") from error
     refuse_incomplete("causal", checkpoint, info)
     return CausalScorer(model.to(place), tokenizer, checkpoint.name)
 
@@ -119,8 +140,11 @@ def answer_scores(
 
     Guarantee: batches are padded on the right, where a causal model does not look, so a batch scores each pair as if
     it were alone, up to rounding. ValueError for lists of unequal length, for a text longer than the model reads
-    (nothing is cut off), and for a score that is not finite.
+    (nothing is cut off), for a score that is not finite, and for a tokenizer that names no end of text: without one an
+    answer that stops early would be free.
     """
+    if causal.tokenizer.eos_token_id is None:
+        raise ValueError(f"causal model {causal.name} has no end-of-text token: its tokenizer must name eos_token")
     if len(prompts) != len(answers):
         raise ValueError(f"answers has {len(answers)} texts: prompts has {len(prompts)}, one answer for each is needed")
     if batch_size < 1:
@@ -216,6 +240,22 @@ def distinct_n(
     grams = [line[start : start + n] for line in lines for start in range(len(line) - n + 1)]
     total = sum(map(len, lines)) if per == "tokens" else len(grams)
     return len(set(grams)) / total if total else 0.0
+
+
+def pass_at_k(samples: int, passed: int, k: int) -> float:
+    """Return 1 - C(n - c, k) / C(n, k): unbiased for the chance that one of k draws passes (Chen et al. 2021, eq. 1).
+
+    samples: n drawn, of which passed: c, 0 <= c <= n; 1 <= k <= n. Exact, rounded once. ValueError otherwise.
+
+    >>> pass_at_k(4, 1, 2)
+    0.5
+    """
+    if not 1 <= k <= samples:
+        raise ValueError(f"k is {k}: it must be 1 to samples, which is {samples}")
+    if not 0 <= passed <= samples:
+        raise ValueError(f"passed is {passed}: it must be 0 to samples, which is {samples}")
+    total = math.comb(samples, k)
+    return (total - math.comb(samples - passed, k)) / total
 
 
 def bootstrap_interval(
