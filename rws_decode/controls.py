@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode._arguments import check_positive, check_seeds, per_row
-from rws_theory.gain import factor_range, reward_factor
+from rws_decode.guidance import reward_factors
+from rws_theory.gain import reward_factor
 
 __all__ = ["FlippedReward", "RWSEvery", "RandomReward"]
 
@@ -49,9 +50,9 @@ class RWSEvery:
             return np.ones(rows)
         return _factor(self.name, reward, self.reward_scale, self.eps)
 
-    def factor_range(self) -> tuple[float, float]:
-        """Return the least and greatest factor of any reward, at the steps that ask for one."""
-        return factor_range(self.reward_scale, self.eps)
+    def factor_range(self, low: float, high: float) -> tuple[float, float]:
+        """Return the least and greatest factor of the rewards in [low, high], at the steps that ask for one."""
+        return reward_factors(self.reward_scale, self.eps, low, high)
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,9 @@ class FlippedReward:
         """Return the factor of each reward's opposite, [rows]; ValueError without rewards."""
         return _factor(self.name, None if reward is None else -reward, self.reward_scale, self.eps)
 
-    def factor_range(self) -> tuple[float, float]:
-        """Return the least and greatest factor of any reward."""
-        return factor_range(self.reward_scale, self.eps)
+    def factor_range(self, low: float, high: float) -> tuple[float, float]:
+        """Return the least and greatest factor of the rewards in [low, high]."""
+        return reward_factors(self.reward_scale, self.eps, -high, -low)
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,9 @@ class FactorStrategy(Protocol):
     """A rule for the factor c that multiplies all logits of a row at a step; positions go by their confidence then.
 
     `needs_reward` says whether the candidate text is scored at every step, or at those for which `asks_reward(step)` is
-    true, where a strategy has that method; `name` goes into traces. A method `factor_range() -> (low, high)`, the
-    factors that any reward can give, lets rewards be left out where they cannot matter (`savings.Savings`).
+    true, where a strategy has that method; `name` goes into traces. A method `factor_range(low, high)`, the least and
+    greatest factor that normalised rewards in [low, high] can give, lets rewards be left out where they cannot matter
+    (`savings.Savings`).
     Implementations are frozen dataclasses, whose numbers `describe` puts into the trace.
     """
 
@@ -151,9 +152,9 @@ class RWS:
             raise ValueError("reward is None: rws needs the normalised reward of every row")
         return np.asarray(reward_factor(reward, self.reward_scale, self.eps), dtype=np.float64)
 
-    def factor_range(self) -> tuple[float, float]:
-        """Return the least and greatest factor of any reward."""
-        return factor_range(self.reward_scale, self.eps)
+    def factor_range(self, low: float, high: float) -> tuple[float, float]:
+        """Return the least and greatest factor of the rewards in [low, high], -inf and inf allowed, rounded outward."""
+        return reward_factors(self.reward_scale, self.eps, low, high)
 
 
 @dataclass(frozen=True)
@@ -205,6 +206,18 @@ class RewardReplay:
         """Return the factors of this step's given rewards, [rows]."""
         given = at_step("rewards", self.rewards, step, rows)
         return np.asarray(reward_factor(given, self.reward_scale, self.eps), dtype=np.float64)
+
+
+def reward_factors(reward_scale: float, eps: float, low: float, high: float) -> tuple[float, float]:
+    """Return the least and greatest RWS factor of the normalised rewards in [low, high], rounded outward.
+
+    >>> [round(factor, 6) for factor in reward_factors(8.0, 1e-5, -np.inf, 0.0)]
+    [0.025298, 5.656911]
+    """
+    ends = factor_range(reward_scale, eps)
+    least, most = (float(reward_factor(reward, reward_scale, eps)) for reward in (low, high))
+    # The factor is accurate to a few ulp.
+    return max(ends[0], least * (1 - 1e-14)), min(ends[1], most * (1 + 1e-14))
 
 
 def describe(strategy: Strategy) -> dict[str, Any]:

@@ -116,7 +116,7 @@ class Loop:
                 self._write(record, number, place, live, masked, step, ranked, rewards)
                 masked = masked & ~ranked.chosen
                 if rewards is not None:
-                    last = np.nan_to_num(rewards["reward_normalised"])
+                    last = self._stand_in(rewards)
                 if self.callback is not None and self.callback(self._view(step, live, canvas, ranked, rewards)):
                     stopped = frozenset(place[masked.any(dim=1).cpu().numpy()].tolist())
                     break
@@ -184,8 +184,7 @@ class Loop:
         if not step.asked:
             return self._ranked(step, None, live, canvas, ranker), None
         rewards = self._rewards(step, live)
-        # Reward 0 stands in where any reward would lead to the same choice.
-        return self._ranked(step, np.nan_to_num(rewards["reward_normalised"]), live, canvas, ranker), rewards
+        return self._ranked(step, self._stand_in(rewards), live, canvas, ranker), rewards
 
     def _run_ahead(
         self,
@@ -218,13 +217,18 @@ class Loop:
         view = step.view._replace(reward=reward)
         return ranker.rank(view, step.published, step.error, step.commits, live, step.row, canvas.answer)
 
+    def _stand_in(self, rewards: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
+        """Return normalised rewards, [rows], with one within the model's bounds where any leads to the same choice."""
+        assert self.scorer is not None
+        return np.nan_to_num(rewards["reward_normalised"], nan=float(np.clip(0.0, *self.scorer.rewards)))
+
     def _rewards(self, step: _Step, live: Tensor) -> dict[str, NDArray[Any]]:
         """Return raw and normalised rewards and their use, [rows] each; NaN in rows that are not scored."""
         assert self.scorer is not None
         out = {name: np.full(self.rows, np.nan) for name in ("reward_raw", "reward_normalised")}
         use = np.zeros(self.rows, dtype=np.int8)
         known = torch.tensor(self.scorer.known(live.tolist(), step.candidate.tolist()), device=live.device)
-        needed = known | ~self._certain(step, ~known)
+        needed = ~self._certain(step, ~known)
         use[live[~needed].cpu().numpy()] = NOT_NEEDED
         rows = live[needed].tolist()
         if rows:
@@ -234,10 +238,10 @@ class Loop:
         return out | {"reward_use": use}
 
     def _certain(self, step: _Step, rows: Tensor) -> Tensor:
-        """Return which rows are proved to commit the same positions whatever their reward, bool [b]; of `rows` alone."""
+        """Return which rows are proved to commit the same whatever their reward, bool [b]; others than `rows` not."""
         factors = getattr(self.strategy, "factor_range", None)
         exact = self.ranking == "log-odds" and self.precision == "float64"
-        if not (self.savings.certain and exact and factors is not None):
+        if self.scorer is None or factors is None or not (self.savings.certain and exact):
             return torch.zeros(len(step.here), dtype=torch.bool, device=step.here.device)
         deferred = deferred_positions(step.candidate, self.policy, self.ending)
         early, late = step.here & ~deferred, step.here & deferred
@@ -245,8 +249,9 @@ class Loop:
         cut_early = number > step.commits
         contested = torch.where(cut_early[:, None], early, late) & rows[:, None]
         k = torch.where(cut_early, step.commits, step.commits - number) * rows
-        view = step.view
-        return certain(view.logits, view.candidate, step.row, view.position, contested, k, *factors(), step.error)
+        view, ends = step.view, factors(*self.scorer.rewards)
+        same = certain(view.logits, view.candidate, step.row, view.position, contested, k, *ends, step.error)
+        return same & rows
 
     def _write(
         self,

@@ -13,13 +13,13 @@ class Savings:
 
     reuse: a text that was scored before for the same row is not scored again. cache: a causal reward model keeps its
     keys and values up to the first token that changed, where it can (`rewards.RewardSession`). certain: the reward is
-    not asked at a step whose choice is proved to be the same for every factor that a reward can give
-    (`certainty.certain`, only for log-odds in float64); the trace says so, and has no factor there. block_only:
-    without a reward, the completion is computed for the current block alone, and the trace has no other candidates;
-    tokens that are drawn are drawn everywhere all the same. settled: a row ends once its text cannot change, that is
-    once an end-of-text token and all before it are committed; what is left is filled with that token. ahead: while a
-    reward is scored, the next forward runs in another thread as if the last reward still held, and is kept where the
-    choice is the same; for a reward model on a device of its own, and not together with `settled`.
+    not asked at a step whose choice is proved to be the same for every factor that a reward within the model's bounds
+    can give (`certainty.certain`, `rewards.bounds`; only for log-odds in float64); the trace says so, and has no factor
+    there. block_only: without a reward, the completion is computed for the current block alone, and the trace has no
+    other candidates; tokens that are drawn are drawn everywhere all the same. settled: a row ends once its text cannot
+    change, that is once an end-of-text token and all before it are committed; what is left is filled with that token.
+    ahead: while a reward is scored, the next forward runs in another thread as if the last reward still held, and is
+    kept where the choice is the same; for a reward model on a device of its own, and not together with `settled`.
     memory: bytes that the logits of a batch may take, as `batching.batches` counts them; at least 1.
 
     Off by default is what leaves something out of the trace.

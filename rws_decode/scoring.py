@@ -40,6 +40,8 @@ class Scorer:
         self.model = model
         self.prompts = list(prompts)
         self.reuse = reuse
+        low, high = getattr(model, "bounds", None) or (-np.inf, np.inf)
+        self.bounds = (float(low), float(high))
         self._session = model.session(len(self.prompts), cache=cache) if isinstance(model, SessionReward) else None
         self._known: list[dict[str, float]] = [{} for _ in prompts]
         self._asked = [0 for _ in prompts]
@@ -53,6 +55,8 @@ class Scorer:
         new = [(row, text) for row, text in pairs if not (self.reuse and text in self._known[row])]
         if new:
             for (row, text), score in zip(new, self._fresh(new), strict=True):
+                if not self.bounds[0] <= score <= self.bounds[1]:
+                    raise ValueError(f"reward model {self.model.name} scored {score}: its bounds are {self.bounds}")
                 self._known[row][text] = score
                 self._scored[row] += 1
         self._uses = dict.fromkeys(rows, REUSED) | {row: SCORED for row, _ in new}
@@ -60,6 +64,12 @@ class Scorer:
             self._asked[row] += 1
         raw = np.array([self._known[row][text] for row, text in pairs])
         return raw, np.asarray(normalise(raw, self.model.mean, self.model.std))
+
+    @property
+    def rewards(self) -> tuple[float, float]:
+        """Return between which normalised rewards all lie."""
+        low, high = ((bound - self.model.mean) / self.model.std for bound in self.bounds)
+        return low, high
 
     def known(self, rows: Sequence[int], answers: Sequence[list[int]]) -> list[bool]:
         """Return whether each row's answer has a score that `score` would reuse."""

@@ -22,6 +22,8 @@ class RewardModel(Protocol):
     """A score of an answer to a prompt, with the statistics that normalise it.
 
     `mean` and `std` (positive) are those of the raw scores on a reference set: mu_R and sigma_R of the paper's Step 2.
+    An attribute `bounds`, (low, high) or None, says between which raw scores all lie, -inf and inf allowed: the
+    narrower, the more often a reward need not be asked (`savings.Savings`). A score outside them is an error.
     """
 
     @property
@@ -64,16 +66,25 @@ class SessionReward(RewardModel, Protocol):
 class CallableReward:
     """A reward model from any function of (prompt, answer).
 
-    mean, std: the normalisation; ValueError unless mean is finite and std positive and finite.
+    mean, std: the normalisation; ValueError unless mean is finite and std positive and finite. bounds: (low, high),
+    if all scores are known to lie between.
 
     >>> CallableReward(lambda prompt, answer: len(answer)).score(["a", "b"], ["xyz", ""])
     [3.0, 0.0]
     """
 
     def __init__(
-        self, function: Callable[[str, str], float], mean: float = 0.0, std: float = 1.0, name: str = "callable"
+        self,
+        function: Callable[[str, str], float],
+        mean: float = 0.0,
+        std: float = 1.0,
+        name: str = "callable",
+        bounds: tuple[float, float] | None = None,
     ) -> None:
         check_statistics(name, mean, std)
+        if bounds is not None and not bounds[0] <= bounds[1]:
+            raise ValueError(f"bounds of reward model {name} are {bounds}: (low, high) with low <= high is needed")
+        self.bounds = bounds
         self.name = name
         self.mean = float(mean)
         self.std = float(std)

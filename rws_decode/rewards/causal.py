@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rws_decode.rewards.base import RewardSession, check_statistics
+from rws_decode.rewards.bounds import head_bounds
 from rws_decode.rewards.templates import Template, text_encoder
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class CausalReward:
         self.name = name
         self.mean = float(mean)
         self.std = float(std)
+        self.bounds = head_bounds(model)
         self.template = template
         self.closing = list(closing)
         self.encode = text_encoder(name, tokenizer, template, always_begin=always_begin)

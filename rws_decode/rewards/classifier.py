@@ -22,6 +22,7 @@ from rws_decode.checkpoints import (
     refuse_incomplete,
 )
 from rws_decode.rewards.base import RewardModel, check_statistics
+from rws_decode.rewards.bounds import head_bounds
 from rws_decode.rewards.causal import CACHE_BYTES, CausalReward, is_causal_classifier
 from rws_decode.rewards.heads import (
     QuantileHead,
@@ -69,6 +70,7 @@ class SequenceClassifierReward:
         self.name = name
         self.mean = float(mean)
         self.std = float(std)
+        self.bounds = head_bounds(model)
         self.batch_size = batch_size if tokenizer.pad_token_id is not None else 1
         limits = (getattr(model.config, "max_position_embeddings", None), tokenizer.model_max_length)
         self.max_length = min(limit for limit in limits if limit is not None)

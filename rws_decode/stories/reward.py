@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib.resources import files
+from math import inf
 
 from .answers import judge
 
@@ -18,6 +19,7 @@ class ExactReward:
     """
 
     name = "exact"
+    bounds = (-inf, 0.0)
 
     def __init__(self, mean: float, std: float) -> None:
         self.mean = mean
