@@ -97,8 +97,8 @@ def load_causal(
 
     name: the user's own default if None, which the environment variable RWS_CAUSAL names, or else mini-causal. The
     class is AutoModelForCausalLM's choice; safetensors only, or a file that ends in .gguf, whose weights transformers
-    expands (with the package gguf); no remote code. ValueError for an unknown name (the shipped ones are listed),
-    missing weights or tokenizer, or an unknown device or dtype.
+    expands (with the packages gguf and accelerate); no remote code. ValueError for an unknown name (the shipped ones
+    are listed), missing weights or tokenizer, or an unknown device or dtype.
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

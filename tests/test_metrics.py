@@ -86,7 +86,7 @@ def test_scoring_refuses_what_it_cannot_score() -> None:
     endless = tokenizer()
     endless.eos_token = None
     with pytest.raises(ValueError, match=r"no end-of-text token"):
-        CausalScorer(llama(), endless)
+        answer_scores(CausalScorer(llama(), endless), ["a"], ["b"])
     with pytest.raises(ValueError, match="scores is empty"):
         mean_perplexity([])
 

@@ -95,6 +95,8 @@ def command(isolation: Isolation, words: Sequence[str], folder: Path, limits: Li
     folder: an empty directory, the mount point of the namespaces' root, and the scratch directory under limits.
     """
     superuser = os.geteuid() == 0
+    # Killed with the thread that started it, should that be killed.
+    held = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv", path=_PATH) else []
     # A superuser would be exempt from the limit on processes: it steps down once the mounts are made.
     user = [f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"] if superuser else []
     powerless = ["setpriv", *user, "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--"]
@@ -106,17 +108,17 @@ def command(isolation: Isolation, words: Sequence[str], folder: Path, limits: Li
             shown += ["--dev-bind", device, device]
         scratch = ["--size", str(limits.disk_bytes), "--tmpfs", SCRATCH, "--symlink", SCRATCH, "/tmp"]
         alone = ["--unshare-all", "--disable-userns", "--die-with-parent", "--cap-drop", "ALL"]
-        return ["bwrap", *alone, *shown, *scratch, "--remount-ro", "/", "--chdir", SCRATCH, "--", *words]
+        return [*held, "bwrap", *alone, *shown, *scratch, "--remount-ro", "/", "--chdir", SCRATCH, "--", *words]
     if isolation == "namespaces":
         own = [] if superuser else ["--user", "--map-root-user"]
         kinds = ["--mount", "--net", "--ipc", "--uts", "--pid", "--fork", "--kill-child"]
         paths = [*visible_paths(), "/dev/null", "/dev/urandom"]
         setup = ["/bin/sh", "-c", _SETUP, "sh", str(folder), str(limits.disk_bytes), *paths, "--"]
-        return ["unshare", *own, *kinds, *setup, *powerless, *words]
-    if superuser and _others_can_read(interpreter()) and shutil.which("setpriv", path=_PATH):
+        return [*held, "unshare", *own, *kinds, *setup, *powerless, *words]
+    if superuser and held and _others_can_read(interpreter()):
         os.chown(folder, _NOBODY, _NOBODY)
-        return [*powerless, *words]
-    return list(words)
+        return ["setpriv", "--pdeathsig", "KILL", *powerless[1:], *words]
+    return [*held, *words]
 
 
 def environment(home: str) -> dict[str, str]:

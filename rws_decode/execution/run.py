@@ -177,8 +177,9 @@ def _starter(
         home = str(folder) if bare else SCRATCH
         guarded = bare and job["role"] == "candidate"
         job = job | {"scratch": home, "readable": visible_paths() if guarded else []}
-        # -P -s -S: neither the working directory nor any installed package can be imported.
-        words = [interpreter(), "-P", "-s", "-S", "-B", "-X", "utf8", "-c", source]
+        # -P -s -S: neither the working directory nor any installed package can be imported. -u: what a program writes
+        # is there before it answers.
+        words = [interpreter(), "-P", "-s", "-S", "-B", "-u", "-X", "utf8", "-c", source]
         with os.fdopen(os.memfd_create("job"), "wb+") as paper:
             paper.write(json.dumps(job).encode())
             paper.seek(0)
@@ -224,7 +225,8 @@ def _supervise(
                     raise OSError(f"the {isolation} sandbox did not start: {_last(held)}")
                 outcome = ("time", f"more than {limits.seconds:g} s")
                 break
-            for key, _ in selector.select(min(left, 0.05)):
+            # The verdict last, so that what was written before it has been read.
+            for key, _ in sorted(selector.select(min(left, 0.05)), key=lambda event: event[0].fd == verdict):
                 chunk = os.read(key.fd, 2**16)
                 if not chunk:
                     selector.unregister(key.fd)

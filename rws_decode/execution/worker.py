@@ -252,7 +252,9 @@ def checker(job: dict[str, Any], requests: BinaryIO, replies: BinaryIO, verdict:
     try:
         first = proxy.read()
         if first != {"event": "ready"}:
-            name, text = (str(part) for part in first.get("raised", ("", "a reply is no message")))
+            if "raised" not in first:
+                return end("refused", "a reply is no message")
+            name, text = (str(part) for part in first["raised"])
             return end("error", f"{name}: {text}")
         scope: dict[str, Any] = {"__name__": "checks"}
         try:
