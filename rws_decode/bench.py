@@ -11,7 +11,7 @@ import torch
 from rws_decode.decode import Decoding, decode
 from rws_decode.guidance import RWS, Confidence
 from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
-from rws_decode.predictors.base import MaskPredictor, before_end
+from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.savings import Savings
 
@@ -134,10 +134,10 @@ def _answers(runs: Sequence[Any]) -> list[list[int]]:
 
 
 def _compared(predictor: MaskPredictor, runs: Sequence[Any], reference: list[list[int]]) -> dict[str, Any]:
-    end = predictor.end_id
+    ends = ends_of(predictor)
     found = _answers(runs)
     traces = [trace for run in runs if isinstance(run, Decoding) for trace in run]
-    same = [before_end(a, end) == before_end(b, end) for a, b in zip(found, reference, strict=True)]
+    same = [before_end(a, ends) == before_end(b, ends) for a, b in zip(found, reference, strict=True)]
     texts = [predictor.decode_answer(a) == predictor.decode_answer(b) for a, b in zip(found, reference, strict=True)]
     unsure = [
         not equal and bool(trace.ties.any() or trace.near_ties.any() or trace.near_tokens.any())

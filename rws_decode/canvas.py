@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.predictors.base import MaskPredictor, ends_of
 
 __all__ = ["Canvas", "Padding", "Prompt", "encode_prompts", "forbidden_tokens", "lay_out"]
 
@@ -116,6 +116,6 @@ def forbidden_tokens(predictor: MaskPredictor) -> Tensor:
     >>> forbidden_tokens(predictor).tolist()
     [0, 2, 4]
     """
-    padding = () if predictor.pad_id is None or predictor.pad_id == predictor.end_id else (predictor.pad_id,)
+    padding = () if predictor.pad_id is None or predictor.pad_id in ends_of(predictor) else (predictor.pad_id,)
     ids = sorted({predictor.mask_id, *padding, *predictor.forbidden_ids})
     return torch.tensor(ids, dtype=torch.int64, device=predictor.device)

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.predictors.base import MaskPredictor, ends_of
 
 __all__ = ["EndOfText", "deferred_positions", "end_tokens"]
 
@@ -16,7 +16,7 @@ EndOfText = Literal["none", "suppress", "defer"]
 
 
 def end_tokens(predictor: MaskPredictor, policy: EndOfText, end_ids: Sequence[int] | None) -> list[int]:
-    """Return the end-of-text ids that a policy acts on, sorted: those given, or the predictor's end_id.
+    """Return the end-of-text ids that a policy acts on, sorted: those given, or all of the predictor's.
 
     Policies: "none" leaves them alone; "suppress" sets their logits to -inf, so that they are never committed and take
     no probability; "defer" keeps the logits, and commits a position whose candidate ends the text only once no other
@@ -32,7 +32,7 @@ def end_tokens(predictor: MaskPredictor, policy: EndOfText, end_ids: Sequence[in
     """
     if policy not in get_args(EndOfText):
         raise ValueError(f"end_of_text is {policy!r}: it must be one of {', '.join(get_args(EndOfText))}")
-    known = [predictor.end_id] if end_ids is None and predictor.end_id is not None else sorted(set(end_ids or ()))
+    known = sorted(set(ends_of(predictor) if end_ids is None else end_ids))
     if policy != "none" and not known:
         raise ValueError(f"end_of_text is {policy!r}: predictor {predictor.name} names no end of text, give end_ids")
     limit = float("inf") if predictor.vocab_size is None else predictor.vocab_size

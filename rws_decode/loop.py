@@ -18,7 +18,7 @@ from rws_decode.completion import MaskedLogits, masked_logits
 from rws_decode.end_of_text import EndOfText, deferred_positions
 from rws_decode.guidance import Strategy, asks_reward
 from rws_decode.orders import MaskedPositions
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.predictors.base import MaskPredictor, ends_of
 from rws_decode.ranker import Ranked, Ranker
 from rws_decode.ranking import Precision, Ranking
 from rws_decode.record import Record
@@ -284,10 +284,11 @@ class Loop:
 
     def _settled(self, canvas: Canvas, masked: Tensor) -> Tensor:
         """Return the rows whose text is final: an end of text is committed, and all before it; bool [b]."""
-        end = self.predictor.end_id
-        if end is None:
+        known = ends_of(self.predictor)
+        if not known:
             return torch.zeros(len(masked), dtype=torch.bool, device=masked.device)
-        ends = (canvas.ids.gather(1, canvas.answer) == end) & ~masked
+        ids = canvas.ids.gather(1, canvas.answer)
+        ends = torch.isin(ids, torch.tensor(known, device=ids.device)) & ~masked
         open_before = masked.cumsum(dim=1).gather(1, ends.to(torch.uint8).argmax(dim=1, keepdim=True))[:, 0]
         return ends.any(dim=1) & (open_before == 0)
 

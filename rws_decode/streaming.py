@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from queue import Queue
 from typing import Any, Protocol, TextIO
 
@@ -14,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 
 __all__ = ["MASK_CHARACTER", "DraftIterator", "DraftStreamer", "Feed", "StepCallback", "StepView", "Streamer", "text_tokens"]
 
@@ -235,7 +234,7 @@ class Feed:
         if kept and not self._over:
             self._streamer.put(torch.tensor(kept))
         self._given += len(tokens)
-        self._over = self._over or any(token in _ends(self._predictor) for token in tokens)
+        self._over = self._over or any(token in ends_of(self._predictor) for token in tokens)
 
 
 def text_tokens(predictor: MaskPredictor, tokens: Sequence[int]) -> list[int]:
@@ -245,13 +244,7 @@ def text_tokens(predictor: MaskPredictor, tokens: Sequence[int]) -> list[int]:
     >>> text_tokens(CallablePredictor(lambda canvas: canvas, mask_id=0, end_id=2), [5, 0, 6, 2, 7])
     [5, 6]
     """
-    ends = _ends(predictor)
-    return [token for token in takewhile(lambda token: token not in ends, tokens) if token != predictor.mask_id]
-
-
-def _ends(predictor: MaskPredictor) -> set[int | None]:
-    """Return the ids that end an answer's text; predictors of transformers' models may have several."""
-    return {predictor.end_id, *getattr(predictor, "end_ids", ())}
+    return [token for token in before_end(tokens, ends_of(predictor)) if token != predictor.mask_id]
 
 
 def _single(value: Tensor) -> list[int]:

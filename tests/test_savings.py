@@ -254,3 +254,20 @@ def test_bench_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None
     for wrong in (["--prompts", "0"], ["--threads", "0"], ["--repeats", "0"], ["--block", "7"]):
         assert main(["bench", *options, *wrong]) == 2
         assert wrong[0].strip("-") in capsys.readouterr().err
+
+
+def test_any_token_that_ends_the_text_settles_and_is_deferred() -> None:
+    table = ending_after(3)
+    table[3, 9], table[3, EOS] = 17.0, 0.0  # the text ends with another token than the first of them
+    predictor = CallablePredictor(
+        lambda canvas: table.expand(len(canvas), -1, -1), mask_id=MASK, end_id=EOS, vocab_size=VOCABULARY, decode=str
+    )
+    predictor.end_ids = (EOS, 9)
+    options = {"length": 12, "steps": 12, "block": 12}
+    (full,) = decode(predictor, [[]], Confidence(), **options)
+    (less,) = decode(predictor, [[]], Confidence(), savings=Savings(settled=True), **options)
+    assert less.steps_run == 4 and less.text == full.text == "[7, 7, 7]"
+    (late,) = decode(predictor, [[]], Confidence(), end_of_text="defer", **options)
+    assert late.end_ids == sorted([EOS, 9])
+    (never,) = decode(predictor, [[]], Confidence(), end_of_text="suppress", **options)
+    assert not np.isin(never.tokens, [EOS, 9]).any()

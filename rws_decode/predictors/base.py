@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-__all__ = ["CallablePredictor", "MaskPredictor", "logits_at"]
+__all__ = ["CallablePredictor", "MaskPredictor", "before_end", "ends_of", "logits_at", "without_mask"]
 
 
 @runtime_checkable
@@ -20,7 +21,8 @@ class MaskPredictor(Protocol):
     further tokens that are never committed; `vocab_size`: token ids are below it, None if unknown; `max_length`:
     longest canvas, None if any.
 
-    A predictor may have a method `logits_at(canvas, attention_mask, row, column) -> [N, V]` too, the logits of N places
+    A predictor may have an attribute `end_ids`, all tokens that end the answer's text, where there are others than
+    `end_id`, and a method `logits_at(canvas, attention_mask, row, column) -> [N, V]` too, the logits of N places
     alone, int64 [N] each, in a tensor that may be written to: the decoder asks for no others, and a vocabulary is much
     to compute for every column.
     """
@@ -130,7 +132,7 @@ class CallablePredictor:
 
     def decode_answer(self, ids: Sequence[int]) -> str | None:
         """Return the text before the first end_id, None without `decode`."""
-        return None if self._decode is None else self._decode(before_end(ids, self.end_id))
+        return None if self._decode is None else self._decode(before_end(ids, ends_of(self)))
 
 
 def logits_at(
@@ -161,14 +163,25 @@ def logits_at(
     return logits[row, column]
 
 
-def before_end(ids: Sequence[int], end_id: int | None) -> list[int]:
-    """Return the ids before the first `end_id`, all of them where there is none.
+def ends_of(predictor: MaskPredictor) -> tuple[int, ...]:
+    """Return all tokens that end the answer's text.
 
-    >>> before_end([7, 8, 2, 9], 2)
+    >>> ends_of(CallablePredictor(lambda canvas: canvas, mask_id=0, end_id=5))
+    (5,)
+    """
+    known = getattr(predictor, "end_ids", None)
+    if known is not None:
+        return tuple(known)
+    return () if predictor.end_id is None else (predictor.end_id,)
+
+
+def before_end(ids: Sequence[int], ends: Sequence[int]) -> list[int]:
+    """Return the ids before the first of `ends`, all of them where there is none.
+
+    >>> before_end([7, 8, 2, 9], [2])
     [7, 8]
     """
-    kept = [int(token) for token in ids]
-    return kept[: kept.index(end_id)] if end_id in kept else kept
+    return list(takewhile(lambda token: token not in ends, map(int, ids)))
 
 
 def without_mask(ids: list[int], mask_id: int, text: str) -> list[int]:

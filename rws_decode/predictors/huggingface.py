@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from rws_decode.predictors.base import without_mask
+from rws_decode.predictors.base import before_end, without_mask
 from rws_decode.predictors.modernbert import ModernBertAt
 from rws_decode.predictors.prompts import chat_ids, chat_layout, plain_ids, without_specials
 
@@ -140,7 +139,7 @@ class HFMaskPredictor:
         """Return the text before the first of `end_ids`, special tokens left out; None without a tokenizer."""
         if self.tokenizer is None:
             return None
-        kept = list(takewhile(lambda token: token not in self.end_ids, map(int, ids)))
+        kept = before_end(ids, self.end_ids)
         return self.tokenizer.decode(kept, skip_special_tokens=True)
 
     def _counts_positions(self) -> bool:

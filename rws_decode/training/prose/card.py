@@ -146,7 +146,7 @@ def write_release(out: Path, stage: Path, release: Path, *, seed: int) -> dict[s
             {
                 "kind": "prose",
                 "prompt": tokenizer.decode(w[1 : 1 + p].tolist()),
-                "answer": tokenizer.decode(before_end(w[1 + p :].tolist(), EOS)),
+                "answer": tokenizer.decode(before_end(w[1 + p :].tolist(), [EOS])),
                 "length": ANSWER,
             }
             for w, p in windows

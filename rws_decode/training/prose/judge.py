@@ -131,9 +131,9 @@ def judge_run(out: Path, stage: Path, wheel: Path, *, seed: int) -> dict[str, An
     predictor = HFMaskPredictor(load_model(checkpoint), tokenizer)
     rows, produced, actual = [], [], []
     for number, (window, prompt) in enumerate(windows, 1):
-        head, real = window[: 1 + prompt], before_end(window[1 + prompt :].tolist(), EOS)
+        head, real = window[: 1 + prompt], before_end(window[1 + prompt :].tolist(), [EOS])
         (trace,) = decode(predictor, [head.tolist()], Confidence(), length=ANSWER, steps=ANSWER // 2, block=ANSWER // 2)
-        answer = before_end(trace.tokens.tolist(), EOS)
+        answer = before_end(trace.tokens.tolist(), [EOS])
         texts = [tokenizer.decode(t) for t in (head[1:].tolist(), answer, real)]
         rows.append(
             {
