@@ -107,7 +107,7 @@ def command(isolation: Isolation, words: Sequence[str], folder: Path, limits: Li
         for device in ("/dev/null", "/dev/urandom"):
             shown += ["--dev-bind", device, device]
         scratch = ["--size", str(limits.disk_bytes), "--tmpfs", SCRATCH, "--symlink", SCRATCH, "/tmp"]
-        alone = ["--unshare-all", "--disable-userns", "--die-with-parent", "--cap-drop", "ALL"]
+        alone = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--cap-drop", "ALL"]
         return [*held, "bwrap", *alone, *shown, *scratch, "--remount-ro", "/", "--chdir", SCRATCH, "--", *words]
     if isolation == "namespaces":
         own = [] if superuser else ["--user", "--map-root-user"]
