@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from rws_decode.canvas import Canvas, forbidden_tokens
@@ -43,6 +42,7 @@ def masked_logits(
     committed and take no probability, also not among those published. Forbidden: [MASK], padding and the predictor's
     forbidden ids (`canvas.forbidden_tokens`).
 
+    >>> import torch
     >>> from rws_decode.canvas import lay_out
     >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(3)[canvas], mask_id=0)

@@ -322,3 +322,20 @@ def test_every_command_has_its_module() -> None:
         with pytest.raises(SystemExit) as stopped:
             main([name, "--help"])
         assert stopped.value.code == 0 and command.summary
+
+
+def test_models_are_loaded_as_the_options_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(save_predictor(tmp_path / "model"))
+    shape = ["--input-ids", "[7, 8]", "--length", "6", "--steps", "3", "--block", "6"]
+    assert main(["generate", "--model", model, *shape, "--dtype", "bfloat16", "--trace", str(tmp_path)]) == 0
+    assert load(tmp_path / "trace.parquet").logits_dtype == "bfloat16"
+    capsys.readouterr()
+    for wrong, named in (
+        (["--dtype", "int7"], "dtype"),
+        (["--device", "toaster"], "device"),
+        (["--chat"], "chat"),
+        (["--reward", "mini", "--reward-dtype", "int7", "--strategy", "rws", "--reward-scale", "1"], "dtype"),
+    ):
+        assert main(["generate", "--model", model, *shape, *wrong]) == 2
+        lines = capsys.readouterr().err.strip().splitlines()
+        assert named in lines[-1] and "Traceback" not in "".join(lines)

@@ -113,7 +113,7 @@ def test_certified_pairs_are_those_that_exact_curves_reverse(
 
 def test_a_reward_moves_the_factor_and_the_factor_the_order() -> None:
     found = diff(run(Confidence()), run(RWS(8.0), reward=REWARD), PREDICTOR)
-    assert {change.name for change in found.settings} == {"strategy", "reward_model"}
+    assert {change.name for change in found.settings} == {"strategy", "reward_model", "reward_settings"}
     assert found.parting is not None and found.parting.why == "order"
     assert all(pair.certified for pair in found.parting.reversals)
     changed = {change.step: change for change in found.steps}

@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rws_decode.predictors import HFMaskPredictor
+    from rws_decode.rewards import RewardModel
 
-__all__ = ["add_answer", "add_policies", "add_prompt", "prompt_of", "token_ids"]
+__all__ = [
+    "add_answer",
+    "add_loading",
+    "add_policies",
+    "add_prompt",
+    "add_reward_loading",
+    "predictor_of",
+    "prompt_of",
+    "reward_of",
+    "token_ids",
+]
 
 
 def add_prompt(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +30,55 @@ def add_prompt(parser: argparse.ArgumentParser) -> None:
     prompt.add_argument("--prompt", metavar="TEXT", help="the prompt")
     prompt.add_argument("--input-ids", metavar="JSON", help="the prompt as a JSON list of token ids, used as they are")
     prompt.add_argument("--example", type=int, metavar="N", help="the model's N-th held-out prompt, from 0")
+
+
+def add_loading(parser: argparse.ArgumentParser, *, mask: bool = True) -> None:
+    """Add where and how the mask predictor is loaded."""
+    if mask:
+        parser.add_argument("--mask-id", type=int, help="mask token, for a model that does not name its own")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, ... (cpu)")
+    parser.add_argument(
+        "--dtype", metavar="NAME", help="of the weights (float32; bfloat16 for LLaDA and Dream on a CUDA device)"
+    )
+    parser.add_argument("--device-map", metavar="MAP", help="transformers' placement, e.g. auto, in place of --device")
+    parser.add_argument("--revision", metavar="COMMIT", help="of a model on the hub")
+    parser.add_argument(
+        "--chat",
+        action=argparse.BooleanOptionalAction,
+        help="read a prompt's text as a message of the model's chat template, or not (as the model says)",
+    )
+
+
+def add_reward_loading(parser: argparse.ArgumentParser) -> None:
+    """Add where and how the reward model is loaded."""
+    parser.add_argument("--reward", metavar="NAME", help="reward model: shipped name (exact too), directory or hub id")
+    parser.add_argument("--reward-device", metavar="NAME", help="of the reward model (--device)")
+    parser.add_argument("--reward-dtype", default="float32", metavar="NAME", help="of its weights (float32)")
+    parser.add_argument("--reward-revision", metavar="COMMIT", help="of a reward model on the hub")
+
+
+def predictor_of(args: argparse.Namespace, mask_id: int | None = None) -> HFMaskPredictor:
+    """Load the mask predictor that the options name; mask_id: in place of theirs."""
+    from rws_decode.predictors import load_predictor
+
+    return load_predictor(
+        args.model,
+        args.device,
+        mask_id=getattr(args, "mask_id", None) if mask_id is None else mask_id,
+        dtype=args.dtype,
+        device_map=args.device_map,
+        revision=args.revision,
+        chat=args.chat,
+    )
+
+
+def reward_of(args: argparse.Namespace) -> RewardModel:
+    """Load the reward model that the options name."""
+    from rws_decode.rewards import load_reward
+
+    return load_reward(
+        args.reward, args.reward_device or args.device, dtype=args.reward_dtype, revision=args.reward_revision
+    )
 
 
 def add_policies(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-from rws_decode.commands._options import add_answer
+from rws_decode.commands._options import add_answer, add_loading, add_reward_loading, predictor_of, reward_of
 
 __all__ = ["add_arguments", "run"]
 
@@ -22,14 +22,14 @@ _GOALS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `bench` to a parser."""
     parser.add_argument("--model", default="mini", help="mask predictor: shipped name, directory or hub id (mini)")
-    parser.add_argument("--reward", default="mini", help="reward model: shipped name (exact too), directory or hub id")
+    add_reward_loading(parser)
     parser.add_argument("--reward-scale", type=float, default=8.0, metavar="S", help="reward scale s_R (8)")
     parser.add_argument("--prompts", type=int, default=16, help="held-out prompts, spread over the model's (16)")
     add_answer(parser)
-    parser.set_defaults(length=128, steps=64)
+    parser.set_defaults(length=128, steps=64, reward="mini")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each way; the fastest counts (3)")
     parser.add_argument("--threads", type=int, help="PyTorch threads (as PyTorch is set up)")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, ... (cpu)")
+    add_loading(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
 
 
@@ -39,8 +39,6 @@ def run(args: argparse.Namespace) -> int:
     from transformers.utils import logging
 
     from rws_decode.bench import bench
-    from rws_decode.predictors import load_predictor
-    from rws_decode.rewards import load_reward
     from rws_decode.schedule import block_plan
 
     block_plan(args.length, args.steps, args.block)
@@ -49,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
             raise ValueError(f"--threads is {args.threads}: it must be at least 1")
         torch.set_num_threads(args.threads)
     logging.disable_progress_bar()
-    predictor = load_predictor(args.model, args.device)
+    predictor = predictor_of(args)
     examples = predictor.examples
     if not 1 <= args.prompts <= len(examples):
         raise ValueError(f"--prompts is {args.prompts}: {predictor.name} ships {len(examples)} examples, at least 1")
@@ -57,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     print(f"bench: 10 ways, {args.repeats} times, {args.prompts} prompts each", file=sys.stderr)
     result = bench(
         predictor,
-        load_reward(args.reward, args.device),
+        reward_of(args),
         spread,
         length=args.length,
         steps=args.steps,
@@ -75,7 +73,8 @@ def _as_text(result: dict[str, Any]) -> str:
         f"{result['model']}, {prompts} prompts, {result['length']} tokens in {result['steps']} steps, blocks of "
         f"{result['block']}, s_R = {result['reward_scale']:g}; {result['device']}, {result['threads']} threads; least "
         f"seconds of {result['repeats']}",
-        f"{'':16}{'seconds':>9}{'forwards':>10}{'reward calls':>14}{'saved':>7}{'tokens saved':>14}{'same tokens':>13}{'near-tied':>11}",
+        f"{'':16}{'seconds':>9}{'forwards':>10}{'reward calls':>14}{'saved':>7}{'tokens saved':>14}"
+        f"{'same tokens':>13}{'near-tied':>11}",
     ]
     for row in result["ways"]:
         forwards = "" if row["forwards"] is None else row["forwards"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
+from rws_decode.commands._options import add_loading, predictor_of
+
 __all__ = ["add_arguments", "run"]
 
 
@@ -13,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("first", metavar="A", help="trace of the first run")
     parser.add_argument("second", metavar="B", help="trace of the second run")
     parser.add_argument("--model", metavar="NAME", help="the runs' mask predictor: proves where the curves cross")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, ... (cpu)")
+    add_loading(parser, mask=False)
     parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
 
 
@@ -26,12 +28,11 @@ def run(args: argparse.Namespace) -> int:
     from transformers.utils import logging
 
     from rws_decode.diff import diff
-    from rws_decode.predictors import load_predictor
 
     logging.disable_progress_bar()
     predictor = None
     if args.model is not None:
-        predictor = load_predictor(args.model, args.device, mask_id=first.mask_id)
+        predictor = predictor_of(args, first.mask_id)
     found = diff(first, second, predictor)
     print(json.dumps(found.as_json(), allow_nan=False) if args.json else found)
     return 0

@@ -9,7 +9,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.commands._options import add_answer, add_policies, add_prompt, prompt_of, token_ids
+from rws_decode.commands._options import (
+    add_answer,
+    add_loading,
+    add_policies,
+    add_prompt,
+    add_reward_loading,
+    predictor_of,
+    prompt_of,
+    reward_of,
+    token_ids,
+)
 from rws_decode.named import STRATEGIES, strategy_named
 from rws_decode.schedule import block_plan
 
@@ -28,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strategy", choices=list(STRATEGIES), default="default", help="how logits are scaled, or positions ordered"
     )
     parser.add_argument("--scale", type=float, metavar="C", help="factor of --strategy temperature")
-    parser.add_argument("--reward", metavar="NAME", help="reward model: shipped name (exact too), directory or hub id")
+    add_reward_loading(parser)
     parser.add_argument("--reward-scale", type=float, metavar="S", help="reward scale s_R of the rws strategies")
     parser.add_argument("--every", type=int, metavar="N", help="rws-every: ask the reward every N steps")
     parser.add_argument(
@@ -58,8 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave out what cannot change the text: repeated scores alone, all that one device can, nothing (usual)",
     )
     parser.add_argument("--seed", type=int, default=0, help="of sampling, random-order, rws-random and shuffled (0)")
-    parser.add_argument("--mask-id", type=int, help="mask token, for a model that does not name its own")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, ... (cpu)")
+    add_loading(parser)
     parser.add_argument("--trace", metavar="DIR", help="write the trace to DIR/trace.parquet")
     parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
 
@@ -83,14 +92,12 @@ def run(args: argparse.Namespace) -> int:
     from transformers.utils import logging
 
     from rws_decode.decode import decode
-    from rws_decode.predictors import load_predictor
-    from rws_decode.rewards import load_reward
     from rws_decode.savings import Savings
 
     logging.disable_progress_bar()
     options = {option: getattr(args, option) for option in ("scale", "reward_scale", "every", "seed")}
     strategy = strategy_named(args.strategy, **options, run=_run(args))
-    predictor = load_predictor(args.model, args.device, mask_id=args.mask_id)
+    predictor = predictor_of(args)
     (trace,) = decode(
         predictor,
         [prompt_of(args, predictor)],
@@ -98,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
         length=args.length,
         steps=args.steps,
         block=args.block,
-        reward=load_reward(args.reward, args.device) if strategy.needs_reward else None,
+        reward=reward_of(args) if strategy.needs_reward else None,
         ranking=args.ranking,
         precision=args.precision,
         sampling_temperature=args.sampling_temperature,

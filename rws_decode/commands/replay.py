@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
+from rws_decode.commands._options import add_loading, predictor_of
+
 __all__ = ["add_arguments", "run"]
 
 
@@ -14,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="NAME", help="decode again with this mask predictor (else: select again from the values)"
     )
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, ... (cpu)")
+    add_loading(parser, mask=False)
     parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
 
 
@@ -31,7 +33,6 @@ def run(args: argparse.Namespace) -> int:
     from transformers.utils import logging
 
     from rws_decode.diff import diff
-    from rws_decode.predictors import load_predictor
     from rws_decode.replay import replay, replay_with
 
     logging.disable_progress_bar()
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         outcome = replay(trace)
         tokens, parted = outcome.tokens, outcome.parted_at
     else:
-        again = replay_with(trace, load_predictor(args.model, args.device, mask_id=trace.mask_id))
+        again = replay_with(trace, predictor_of(args, trace.mask_id))
         parting = diff(trace, again).parting
         tokens, parted = again.tokens, None if parting is None else parting.step
     result = {"same": parted is None, "parted_at": parted, "tokens": tokens.tolist(), "steps_run": trace.steps_run}

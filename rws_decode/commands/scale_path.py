@@ -7,7 +7,17 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.commands._options import add_answer, add_policies, add_prompt, prompt_of, token_ids
+from rws_decode.commands._options import (
+    add_answer,
+    add_loading,
+    add_policies,
+    add_prompt,
+    add_reward_loading,
+    predictor_of,
+    prompt_of,
+    reward_of,
+    token_ids,
+)
 from rws_decode.schedule import block_plan
 
 if TYPE_CHECKING:
@@ -29,13 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="temperature",
         help="what the scale is: the constant factor c, or s_R of reward-weighted sampling (temperature)",
     )
-    parser.add_argument("--reward", metavar="NAME", help="reward model of --over reward-scale: as in generate")
+    add_reward_loading(parser)
     parser.add_argument("--budget", type=int, metavar="N", help="evaluate at most N canvases, at least --steps")
     parser.add_argument("--batch", type=int, default=16, metavar="N", help="canvases per forward (16)")
     add_policies(parser)
     add_answer(parser)
-    parser.add_argument("--mask-id", type=int, help="mask token, for a model that does not name its own")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, ... (cpu)")
+    add_loading(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
 
 
@@ -52,8 +61,6 @@ def run(args: argparse.Namespace) -> int:
 
     from transformers.utils import logging
 
-    from rws_decode.predictors import load_predictor
-    from rws_decode.rewards import load_reward
     from rws_decode.scale_path import scale_path
 
     logging.disable_progress_bar()
@@ -62,14 +69,14 @@ def run(args: argparse.Namespace) -> int:
         line = f"step {level.step + 1} of {args.steps}: {level.states} canvases, {level.intervals} intervals"
         print(line, file=sys.stderr, flush=True)
 
-    predictor = load_predictor(args.model, args.device, mask_id=args.mask_id)
+    predictor = predictor_of(args)
     path = scale_path(
         predictor,
         prompt_of(args, predictor),
         args.scale_min,
         args.scale_max,
         over=args.over,
-        reward=load_reward(str(args.reward), args.device) if rewarded else None,
+        reward=reward_of(args) if rewarded else None,
         length=args.length,
         steps=args.steps,
         block=args.block,
