@@ -88,8 +88,8 @@ def processes(workers: int, threads: int | None = 1) -> Backend:
 def on_cluster(scheduler: str, *, timeout: float = 30.0) -> Backend:
     """Run units on the Dask cluster whose scheduler has this address, or whose scheduler file has this path.
 
-    Dask runs a batch again whose worker died, three times at most (`distributed.scheduler.allowed-failures`). ValueError
-    in one line where Dask is not installed, or nothing answers within `timeout` seconds.
+    Dask runs a batch again whose worker died, three times at most (`distributed.scheduler.allowed-failures`).
+    ValueError in one line where Dask is not installed, or nothing answers within `timeout` seconds.
     """
     try:
         from distributed import Client

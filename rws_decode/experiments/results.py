@@ -71,7 +71,9 @@ def write_part(
                 raise ValueError(f"rows of {unit.experiment} name {sorted(taken)}: these are columns of the unit")
             lines.append(columns | dict(row))
     names = dict.fromkeys(name for line in lines for name in line)
-    table = pa.table({name: [line.get(name) for line in lines] for name in names} or {"unit": pa.array([], pa.string())})
+    table = pa.table(
+        {name: [line.get(name) for line in lines] for name in names} or {"unit": pa.array([], pa.string())}
+    )
     table = table.replace_schema_metadata({_KEY: json.dumps(sorted(hashes)), _SCHEMA: _VERSION})
     buffer = pa.BufferOutputStream()
     pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
@@ -100,7 +102,12 @@ def read_parts(folder: Path) -> tuple[list[Part], list[str]]:
     """Return the parts of one origin's folder, by name, and a line for each file that is none."""
     parts, lines = [], []
     for path in sorted(folder.glob("*")) if folder.is_dir() else ():
-        if path.name.startswith(".") or path.is_dir() or path.name == "origin.json" or path.name.endswith(".failed.json"):
+        if (
+            path.name.startswith(".")
+            or path.is_dir()
+            or path.name == "origin.json"
+            or path.name.endswith(".failed.json")
+        ):
             continue
         try:
             parts.append(read_part(path))
@@ -140,8 +147,9 @@ def read_results(folder: str | Path, code: str | None = None) -> pandas.DataFram
 
     folder: what `run_units` was given, or one experiment's folder in it. code: the digest of code and libraries whose
     results are wanted, or its first digits; without it, those last written, of each experiment: results of different
-    code are never mixed, nor those of model files that changed: the last written are kept. Columns: `unit`, the hash; `code`; those of `Unit.columns`; those of the rows. Rows are
-    ordered by experiment and hash, and so do not depend on how the work was divided.
+    code are never mixed, nor those of model files that changed: the last written are kept. Columns: `unit`, the hash;
+    `code`; those of `Unit.columns`; those of the rows. Rows are ordered by experiment and hash, and so do not depend on
+    how the work was divided.
 
     Guarantee: each unit once. Where two parts hold one unit (a worker died after it wrote, or two runs shared the
     folder), one is kept, and a ResultsWarning says so if their rows differ (columns that end in "seconds" aside). A
@@ -185,7 +193,9 @@ def rows_of(place: Path) -> tuple[dict[str, list[dict[str, Any]]], list[str]]:
 
 def _lasting(row: Mapping[str, Any]) -> str:
     """Return what another run of the unit repeats, all that has a value and is not a duration; nan equals nan."""
-    return repr(sorted((name, value) for name, value in row.items() if value is not None and not name.endswith("seconds")))
+    return repr(
+        sorted((name, value) for name, value in row.items() if value is not None and not name.endswith("seconds"))
+    )
 
 
 def read_failures(folder: str | Path, code: str | None = None) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rws_decode.experiments.digests import digest
 from rws_decode.experiments.executors import Backend, in_process
 from rws_decode.experiments.results import part_name, read_part, read_parts, rows_of, write_part
 from rws_decode.experiments.units import Model, Origin, Unit, batch_key, origin_of, unit_hash
@@ -133,6 +134,8 @@ def run_units(
     for name, value in (("batch", batch), ("max_crashes", max_crashes)):
         if value < 1:
             raise ValueError(f"{name} is {value}: at least 1 is needed")
+    if not units:
+        raise ValueError("units is empty: at least one is needed")
     names = {unit.experiment for unit in units}
     if len(names) != 1:
         raise ValueError(f"units are of {sorted(names)}: one experiment is needed")
@@ -175,9 +178,7 @@ def _begin(folder: Path, origin: Origin) -> None:
             continue
 
 
-def _batches(
-    table: dict[str, Unit], skipped: set[str], size: int, key: Callable[[Unit], Hashable]
-) -> deque[_Batch]:
+def _batches(table: dict[str, Unit], skipped: set[str], size: int, key: Callable[[Unit], Hashable]) -> deque[_Batch]:
     groups: dict[Hashable, list[str]] = {}
     for name, unit in table.items():
         groups.setdefault(key(unit), []).append(name)
@@ -263,8 +264,8 @@ class _Run:
             self._crashed(batch, error, 1)
             return True
         elif type(error).__name__ == "KilledWorker":
-            # Dask has tried several workers already.
-            self._crashed(batch, error, 2)
+            # Dask has tried several workers already, but perhaps in company.
+            self._crashed(batch, error, max(1, self.max_crashes - 1))
         elif len(batch.units) > 1:
             self.queue.extendleft(reversed(batch.split(batch.crashes)))
         else:
@@ -272,8 +273,9 @@ class _Run:
         return False
 
     def _crashed(self, batch: _Batch, error: BaseException, weight: int) -> None:
+        """Try a batch again alone, then its units alone, until one is known to end the process that it runs in."""
         crashes = batch.crashes + weight
-        if len(batch.units) > 1 and batch.crashes:
+        if len(batch.units) > 1 and crashes > 1:
             self.suspects.extend(batch.split(min(crashes, self.max_crashes - 1)))
         elif len(batch.units) > 1 or crashes < self.max_crashes:
             self.suspects.append(_Batch(batch.units, batch.hashes, crashes))
@@ -296,8 +298,6 @@ class _Identity(NamedTuple):
 
 
 def _identity(origin: Origin) -> _Identity:
-    from rws_decode.experiments.sources import digest
-
     models = tuple((model, digest(found)) for model, found in origin.models.items())
     return _Identity(origin.code, tuple(sorted(origin.libraries.items())), models)
 
@@ -366,6 +366,6 @@ def _check_seen(folder: Path, written: set[str], patience: float = 60.0) -> None
     while missing := written - {path.name for path in folder.glob("*.parquet")}:
         if time.monotonic() > until:
             raise OSError(
-                f"{folder}: {len(missing)} parts were written and are not to be seen here: workers must share the folder"
+                f"{folder}: {len(missing)} parts were written and are not seen from here: workers must share the folder"
             )
         time.sleep(1.0)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import rws_decode
 import rws_theory
 from rws_decode.checkpoints import locate, models_directory, shipped
+from rws_decode.experiments.digests import digest
 from rws_decode.files import write_text
 
 __all__ = ["Example", "digest", "examples_of", "read_result", "sources", "write_changed"]
@@ -43,15 +44,6 @@ def examples_of(model: str) -> list[dict[str, Any]]:
     if not stored or not whole:
         raise ValueError(f"model is {model}: it ships no held-out prompts (examples.json beside its weights)")
     return stored
-
-
-def digest(value: Any) -> str:
-    """Return the SHA-256, in hexadecimal, of a value's JSON with sorted keys.
-
-    >>> digest({"b": 1, "a": 2}) == digest({"a": 2, "b": 1})
-    True
-    """
-    return hashlib.sha256(json.dumps(value, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
 def sources(**models: tuple[str, dict[str, str]]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from rws_decode.experiments.digests import digest
+
 __all__ = ["Model", "Origin", "Unit", "batch_key", "origin_of", "unit_hash"]
 
 # Numbers of a strategy that may differ from row to row of one decode: strategies take one per row.
@@ -40,8 +42,8 @@ class Unit:
     Mappings hold what JSON can hold, and their order does not matter: units are equal where they are the same JSON with
     sorted keys. ValueError names the field that is not JSON, or a setting or label named as a field is.
 
-    >>> unit = Unit(experiment="x", prompt="why?", strategy={"name": "rws", "reward_scale": 8.0, "eps": 1e-5})
-    >>> unit.scale, unit == Unit(experiment="x", prompt="why?", strategy={"eps": 1e-5, "reward_scale": 8.0, "name": "rws"})
+    >>> unit = Unit(experiment="x", prompt="why?", strategy={"name": "rws", "reward_scale": 8.0})
+    >>> unit.scale, unit == Unit(experiment="x", prompt="why?", strategy={"reward_scale": 8.0, "name": "rws"})
     (8.0, True)
     """
 
@@ -70,7 +72,9 @@ class Unit:
             try:
                 json.dumps(value, allow_nan=False)
             except (TypeError, ValueError) as error:
-                raise ValueError(f"{each.name} is {value!r}: JSON without nan or infinity is needed ({error})") from error
+                raise ValueError(
+                    f"{each.name} is {value!r}: JSON without nan or infinity is needed ({error})"
+                ) from error
             if isinstance(value, Mapping):
                 # A copy: what the caller does to its own afterwards does not change the unit.
                 object.__setattr__(self, each.name, json.loads(json.dumps(value)))
@@ -135,8 +139,6 @@ class Origin:
     @cached_property
     def name(self) -> str:
         """Return a digest of code and libraries, 16 hexadecimal digits: results of another are kept apart."""
-        from rws_decode.experiments.sources import digest
-
         return digest([self.code, dict(self.libraries)])[:16]
 
 
@@ -167,8 +169,6 @@ def unit_hash(unit: Unit, origin: Origin) -> str:
     >>> len(unit_hash(unit, Origin("", {}, {Model("predictor", "mini"): ""})))
     64
     """
-    from rws_decode.experiments.sources import digest
-
     missing = [model for model in unit.models if model not in origin.models]
     if missing:
         raise ValueError(f"origin lacks {missing[0].role} {missing[0].name!r}: make it from the same units")
@@ -177,13 +177,15 @@ def unit_hash(unit: Unit, origin: Origin) -> str:
 
 
 def batch_key(unit: Unit) -> str:
-    """Return what units of one decode share: all but prompt, seed, labels, and the numbers that strategies take per row.
+    """Return what units of one decode share: all but prompt, seed, labels, and numbers that strategies take per row.
 
     >>> two = [Unit(experiment="x", prompt="a", strategy={"name": "temperature", "scale": c}) for c in (1.0, 2.0)]
     >>> batch_key(two[0]) == batch_key(two[1])
     True
     """
     free = PER_ROW.get(unit.strategy["name"], ())
-    shared = json.loads(unit.key) | {"strategy": {key: value for key, value in unit.strategy.items() if key not in free}}
+    shared = json.loads(unit.key) | {
+        "strategy": {key: value for key, value in unit.strategy.items() if key not in free}
+    }
     own = ("prompt", "example", "seed", "labels")
     return json.dumps({key: value for key, value in shared.items() if key not in own}, sort_keys=True)

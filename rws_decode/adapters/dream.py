@@ -1,0 +1,137 @@
+"""RWS inside Dream's own `diffusion_generate`: its hooks for logits and tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rws_decode.guidance import FactorStrategy, asks_reward
+from rws_decode.predictors.base import CallablePredictor
+from rws_decode.rewards.base import RewardModel
+from rws_decode.scoring import Scorer
+
+__all__ = ["DreamHooks", "DreamStep"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class DreamStep:
+    """What the hook did at one step of B rows: factor, and raw and normalised reward, [B] each, NaN where not asked."""
+
+    step: int
+    factor: Floats
+    reward_raw: Floats
+    reward_normalised: Floats
+
+
+class DreamHooks:
+    """Reward-weighted sampling in the hooks of Dream's `diffusion_generate` (Ye et al. 2025).
+
+        hooks = DreamHooks(RWS(8.0), mask_id=model.config.mask_token_id, end_id=tokenizer.eos_token_id,
+                           prompts=["..."], reward=reward, decode=lambda ids: tokenizer.decode(ids, ...))
+        model.diffusion_generate(input_ids, attention_mask=..., alg="maskgit_plus",
+                                 generation_tokens_hook_func=hooks.tokens, generation_logits_hook_func=hooks.logits)
+
+    `logits(step, x, logits)` is called after each forward, x: int64 [B, L], logits: [B, L, V], shifted into place. It
+    completes every row greedily at its masked positions, scores prompt and answer where the strategy asks, normalises
+    to r = (raw - mean) / std, and returns all logits times the strategy's factor (the paper's Steps 1 to 3); Step 4 is
+    Dream's. `tokens(step, x, logits)` changes nothing; called first with step None it starts a new run, as step 0 of
+    `logits` does too. A row's answer begins at its first masked column.
+
+    strategy: one that gives factors (`guidance.FactorStrategy`); reward: asked for where the strategy needs it;
+    prompts: their texts, one per row, which the reward reads; decode: ids of the answer, before the first `end_id` and
+    without masks -> text. forbidden_ids: further tokens that a completion never holds. dtype: of the logits returned,
+    their own if None.
+
+    What this is not: Dream's confidence is a probability (or margin, or entropy) in the dtype of the logits, bfloat16 as
+    published. Factors above 1 push probabilities to 1.0 exactly, where positions tie and topk decides; float32 or
+    float64 as `dtype` keeps them apart for longer, at 2 or 4 times the memory, and `decode.decode` ranks by log-odds
+    instead. alg "origin" chooses positions at random: there the factor matters only to what is drawn. With a sampling
+    temperature the tokens committed are drawn, but the completion that is scored is the greedy one.
+
+    `steps` holds what was done since the run began (`DreamStep`). ValueError for a strategy without factors, a reward
+    or prompts that are missing, and rows that are not as many as the prompts.
+
+    >>> from rws_decode.guidance import Temperature
+    >>> hooks = DreamHooks(Temperature(2.0), mask_id=0)
+    >>> hooks.logits(0, torch.tensor([[1, 0]]), torch.ones(1, 2, 3)).tolist()
+    [[[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]]
+    """
+
+    def __init__(
+        self,
+        strategy: FactorStrategy,
+        *,
+        mask_id: int,
+        end_id: int | None = None,
+        prompts: Sequence[str] | None = None,
+        reward: RewardModel | None = None,
+        decode: Callable[[list[int]], str] | None = None,
+        forbidden_ids: Sequence[int] = (),
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        if not isinstance(strategy, FactorStrategy):
+            raise ValueError(f"strategy is {strategy!r}: one that gives factors is needed, the order is Dream's own")
+        for name, given in (("reward", reward), ("prompts", prompts), ("decode", decode)):
+            if strategy.needs_reward and given is None:
+                raise ValueError(f"{name} is None: strategy {strategy.name} needs it")
+        self.strategy = strategy
+        self.mask_id = mask_id
+        self.prompts = None if prompts is None else list(prompts)
+        self.reward = reward
+        self.dtype = dtype
+        self.steps: list[DreamStep] = []
+        self._codec = CallablePredictor(lambda canvas: canvas, mask_id=mask_id, end_id=end_id, decode=decode)
+        self._forbidden = [mask_id, *forbidden_ids]
+        self._scorer: Scorer | None = None
+        self._starts: list[int] = []
+
+    def tokens(self, step: int | None, x: Tensor, logits: Tensor | None) -> Tensor:
+        """Return x unchanged; a step of None starts a new run."""
+        if step is None:
+            self._begin(x)
+        return x
+
+    def logits(self, step: int, x: Tensor, logits: Tensor) -> Tensor:
+        """Return the logits times each row's factor, [B, L, V]."""
+        if step == 0 or len(self._starts) != len(x):
+            self._begin(x)
+        rows, reward = len(x), None
+        raw = normalised = np.full(rows, np.nan)
+        if asks_reward(self.strategy, step):
+            assert self._scorer is not None
+            filled = self._completed(x, logits)
+            answers = [row[start:].tolist() for row, start in zip(filled, self._starts, strict=True)]
+            raw, normalised = self._scorer.score(range(rows), answers)
+            reward = normalised
+        factor = np.broadcast_to(np.asarray(self.strategy.factor(step, rows, reward), np.float64), (rows,)).copy()
+        self.steps.append(DreamStep(step, factor, raw, normalised))
+        scaled = logits if self.dtype is None else logits.to(self.dtype)
+        return scaled * torch.from_numpy(factor).to(scaled)[:, None, None]
+
+    def _begin(self, x: Tensor) -> None:
+        masked = x == self.mask_id
+        if not bool(masked.any(dim=1).all()):
+            raise ValueError("x holds a row without masks at the first step: every row needs an answer to decode")
+        if self.prompts is not None and len(self.prompts) != len(x):
+            raise ValueError(f"prompts has {len(self.prompts)} texts: the canvas has {len(x)} rows, one for each")
+        self.steps, self._starts = [], masked.to(torch.uint8).argmax(dim=1).tolist()
+        if self.strategy.needs_reward:
+            assert self.reward is not None and self.prompts is not None
+            self._scorer = Scorer(self._codec, self.reward, self.prompts)
+
+    def _completed(self, x: Tensor, logits: Tensor) -> Tensor:
+        """Return x with the largest allowed logit's token at every masked position, the first among equals."""
+        filled = x.clone()
+        row, column = (x == self.mask_id).nonzero(as_tuple=True)
+        for at in torch.arange(len(row), device=x.device).split(256):
+            part = logits[row[at], column[at]].clone()  # [n, V]
+            part[:, self._forbidden] = -torch.inf
+            filled[row[at], column[at]] = part.max(dim=-1).indices
+        return filled

@@ -1,0 +1,258 @@
+"""A mask predictor, and any strategy, as a model of lm-evaluation-harness (`lm_eval.api.model.LM`).
+
+    python -m rws_decode.adapters.lm_eval --model rws --model_args model=mini,strategy=default,max_new_tokens=64 --tasks ...
+
+is the harness's own command line with the model `rws` registered; `--model_args` are the arguments of `RWSLM`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from rws_decode.decode import decode
+from rws_decode.generation import RWSGenerationConfig
+from rws_decode.guidance import Confidence
+from rws_decode.predictors import load_predictor
+from rws_decode.predictors.base import MaskPredictor, logits_at
+from rws_decode.rewards import load_reward
+from rws_decode.rewards.base import RewardModel
+
+try:  # The methods work without the harness, on any requests that have `args`; only running its tasks needs it.
+    from lm_eval.api.model import LM
+    from lm_eval.api.registry import register_model
+except ImportError:
+    LM, register_model = object, None  # type: ignore[assignment,misc]
+
+__all__ = ["RWSLM", "Request"]
+
+_KNOWN = ("until", "max_gen_toks", "do_sample", "temperature")
+
+
+class Request(Protocol):
+    """What is read of `lm_eval.api.instance.Instance`."""
+
+    @property
+    def args(self) -> tuple[Any, ...]: ...
+
+
+class RWSLM(LM):
+    """The harness's model interface over `decode.decode` and a Monte Carlo estimate of the likelihood bound.
+
+    model: a predictor, or the name of one (`predictors.load_predictor`); reward: a reward model or its name, where the
+    strategy needs one; config and options: of `generation.RWSGenerationConfig` (strategy, reward_scale, max_new_tokens,
+    steps, ...). batch_size: canvases per forward of the likelihood (generation batches by memory, `Savings.memory`);
+    max_batch_size: taken as the harness passes it, and unused. mc_num: samples of the likelihood estimate, 128 as in
+    LLaDA's evaluation; seed: of the estimates and of sampling; check_greedy: whether `loglikelihood` also decodes, one
+    forward per token, or says False of every answer; encode: text -> ids without special tokens, the predictor's
+    tokenizer if None.
+
+    Prompts are encoded as the predictor does (`encode_prompt`), in its chat template where it has one: leave the
+    harness's --apply_chat_template off. Same seed, same results, whatever the order and batching of the requests.
+
+    ValueError for a bad option, and for what a request asks that this model does not do.
+    """
+
+    def __init__(
+        self,
+        model: MaskPredictor | str = "mini",
+        *,
+        reward: RewardModel | str | None = None,
+        config: RWSGenerationConfig | None = None,
+        device: str | None = None,
+        batch_size: int | str | None = 1,
+        max_batch_size: int | None = None,
+        mc_num: int = 128,
+        seed: int = 0,
+        check_greedy: bool = True,
+        encode: Any = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.predictor: MaskPredictor = load_predictor(model, device or "cpu") if isinstance(model, str) else model
+        self.reward = load_reward(reward, device or "cpu") if isinstance(reward, str) else reward
+        self.config = (RWSGenerationConfig() if config is None else config).update(seed=seed, **options)
+        if self.config.make_strategy().needs_reward and self.reward is None:
+            raise ValueError(f"reward is None: strategy {self.config.strategy} needs a reward model")
+        size = int(batch_size) if str(batch_size).isdecimal() else 1  # "auto" and None too
+        for name, value in (("batch_size", size), ("mc_num", mc_num)):
+            if value < 1:
+                raise ValueError(f"{name} is {value}: at least 1 is needed")
+        self.batch_size = size
+        self.mc_num = mc_num
+        self.seed = seed
+        self.check_greedy = check_greedy
+        tokenizer = getattr(self.predictor, "tokenizer", None)
+        if encode is None and tokenizer is None:
+            raise ValueError(f"encode is None: predictor {self.predictor.name} has no tokenizer, give text -> ids")
+        self._encode = encode or (lambda text: tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    @property
+    def tokenizer_name(self) -> str:
+        """Return the predictor's name, which the harness marks its request caches with."""
+        return self.predictor.name.replace("/", "__")
+
+    def generate_until(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[str]:
+        """Decode an answer to each request's context, cut before the first of its stop strings.
+
+        A request is (context, options). until: one stop string or several. max_gen_toks: of the answer's tokens, at
+        most so many are kept; the canvas is max_new_tokens long whatever it says. do_sample and temperature: where
+        do_sample is true the temperature takes the place of the config's. Another option is a ValueError. A context that
+        comes several times, as where tasks ask for repeats, has the seeds `seed`, `seed` + 1, ... in turn.
+        """
+        wanted = [(request.args[0], _options(request.args[1])) for request in requests]
+        seeds, again = [], Counter[str]()
+        for context, _ in wanted:
+            seeds.append((self.config.seed + again[context]) % 2**63)
+            again[context] += 1
+        answers: list[str] = [""] * len(wanted)
+        for temperature in dict.fromkeys(options["temperature"] for _, options in wanted):
+            rows = [row for row, (_, options) in enumerate(wanted) if options["temperature"] == temperature]
+            config = self.config if temperature is None else self.config.update(temperature=temperature)
+            own = tuple(seeds[row] for row in rows)
+            prompts, strategy = [wanted[row][0] for row in rows], config.make_strategy(own)
+            traces = decode(
+                self.predictor, prompts, strategy, **config.decode_options(), seed=own, reward=self.reward
+            )
+            for row, trace in zip(rows, traces, strict=True):
+                text = self.predictor.decode_answer(trace.tokens.tolist()[: wanted[row][1]["max_gen_toks"]])
+                answers[row] = _before(text or "", wanted[row][1]["until"])
+        for request, answer in zip(requests, answers, strict=True):
+            self._remember("generate_until", request, answer)
+        return answers
+
+    def loglikelihood(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
+        """Return, of each (context, continuation), an estimate of a bound on log p(continuation | context), and whether
+        greedy decoding gives it.
+
+        With L tokens of continuation: E over l uniform on 1 .. L and a uniform set of l masked positions of
+        (L / l) sum over the set of log p(token | context, tokens that are not masked) <= log p, in nats (Nie et al.
+        2025, Equation 14 and Appendix B.5, LLaDA's own evaluation), estimated from `mc_num` samples whose l are spread
+        evenly from a random start, which keeps each uniform. Exact for L = 1. Probabilities are over the whole
+        vocabulary. Greedy decoding is plain confidence decoding, one token per step.
+
+        Blanks at the end of the context count to the continuation, as in the harness's own models.
+        """
+        pairs = [self._pair(*request.args) for request in requests]
+        bounds = [self._bound(prompt, answer) for prompt, answer in pairs]
+        greedy = self._greedy(pairs) if self.check_greedy else [False] * len(pairs)
+        found = list(zip(bounds, greedy, strict=True))
+        for request, answer in zip(requests, found, strict=True):
+            self._remember("loglikelihood", request, answer)
+        return found
+
+    def loglikelihood_rolling(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[float]:
+        """Return an estimate of a bound on log p(text) of each (text,), nothing standing before it.
+
+        A text longer than half of what the predictor reads is scored in chunks of that size, each given what is before
+        it, as far as that fits: every token is scored once.
+        """
+        found = []
+        limit = self.predictor.max_length
+        for request in requests:
+            ids = list(self._encode(request.args[0]))
+            chunk = max(1, len(ids) if limit is None or len(ids) <= limit else limit // 2)
+            total = 0.0
+            for start in range(0, len(ids), chunk):
+                part = ids[start : start + chunk]
+                before = ids[:start] if limit is None else ids[max(0, start - (limit - len(part))) : start]
+                total += self._bound(before, part)
+            found.append(total)
+            self._remember("loglikelihood_rolling", request, total)
+        return found
+
+    def _pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
+        """Return prompt ids, and the continuation's: those that follow when both are encoded together, where they do."""
+        kept = context.rstrip()
+        continuation = context[len(kept) :] + continuation
+        alone, together = list(self._encode(kept)), list(self._encode(kept + continuation))
+        follows = together[: len(alone)] == alone
+        answer = together[len(alone) :] if follows else list(self._encode(continuation))
+        if self.predictor.mask_id in answer:
+            raise ValueError(f"continuation {continuation[:60]!r} encodes to the mask token {self.predictor.mask_id}")
+        return self.predictor.encode_prompt(kept), answer
+
+    def _bound(self, prompt: Sequence[int], answer: Sequence[int]) -> float:
+        """Return the estimate for the answer's ids, 0.0 for none of them."""
+        length = len(answer)
+        if not length:
+            return 0.0
+        limit = self.predictor.max_length
+        if limit is not None and len(prompt) + length > limit:
+            if length > limit:
+                raise ValueError(f"continuation has {length} tokens: {self.predictor.name} reads at most {limit}")
+            prompt = list(prompt)[len(prompt) + length - limit :]  # the end of the context, as the harness's own models
+        rng = np.random.default_rng([self.seed, len(prompt), *prompt, *answer])
+        start = int(rng.integers(length))
+        counts = [(start + sample * length // self.mc_num) % length + 1 for sample in range(self.mc_num)]
+        text = torch.tensor([*prompt, *answer], dtype=torch.int64, device=self.predictor.device)
+        total = 0.0
+        for begin in range(0, self.mc_num, self.batch_size):
+            part = counts[begin : begin + self.batch_size]
+            masked = torch.zeros(len(part), len(text), dtype=torch.bool)
+            for row, count in enumerate(part):
+                masked[row, len(prompt) + torch.from_numpy(rng.permutation(length)[:count])] = True
+            masked = masked.to(text.device)
+            row, column = masked.nonzero(as_tuple=True)
+            canvas = torch.where(masked, self.predictor.mask_id, text)
+            with torch.inference_mode():
+                logits = logits_at(self.predictor, canvas, None, row, column)
+                nll = F.cross_entropy(logits.double(), text[column], reduction="none")
+            weight = length / torch.tensor(part, dtype=torch.float64, device=text.device)
+            total -= float((nll * weight[row]).sum())
+        if math.isnan(total):
+            raise ValueError(f"predictor {self.predictor.name} gives a continuation the log-likelihood nan")
+        return total / self.mc_num
+
+    def _greedy(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[bool]:
+        """Return whether plain confidence decoding, a token per step, gives each answer; those of a length together."""
+        found = [not answer for _, answer in pairs]
+        for length in sorted({len(answer) for _, answer in pairs if answer}):
+            rows = [row for row, (_, answer) in enumerate(pairs) if len(answer) == length]
+            room = math.inf if self.predictor.max_length is None else self.predictor.max_length - length
+            prompts = [pairs[row][0][max(0, len(pairs[row][0]) - int(min(room, 2**62))) :] for row in rows]
+            traces = decode(self.predictor, prompts, Confidence(), length=length, steps=length, block=length)
+            for row, trace in zip(rows, traces, strict=True):
+                found[row] = trace.tokens.tolist() == pairs[row][1]
+        return found
+
+    def _remember(self, method: str, request: Request, result: Any) -> None:
+        hook = getattr(self, "cache_hook", None)
+        if hook is not None:
+            hook.add_partial(method, request.args, result)
+
+
+if register_model is not None:
+    RWSLM = register_model("rws")(RWSLM)  # type: ignore[misc]
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return a request's options, checked, in one shape."""
+    for name in given:
+        if name not in _KNOWN:
+            raise ValueError(f"{name} is {given[name]!r}: of generation options {', '.join(_KNOWN)} are known")
+    until = given.get("until") or []
+    temperature = given.get("temperature") if given.get("do_sample") else None
+    stops = [until] if isinstance(until, str) else list(until)
+    return {"until": stops, "max_gen_toks": given.get("max_gen_toks"), "temperature": temperature}
+
+
+def _before(text: str, stops: Iterable[str]) -> str:
+    """Return the text before the first of any stop string.
+
+    >>> _before("a. b\\nc", ["\\n", ".", ""])
+    'a'
+    """
+    return text[: min([len(text), *(text.find(stop) for stop in stops if stop and stop in text)])]
+
+
+if __name__ == "__main__":
+    from lm_eval.__main__ import cli_evaluate
+
+    cli_evaluate()
