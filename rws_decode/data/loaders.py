@@ -191,7 +191,7 @@ def split_prompts(
 
     >>> prompts = tuple(BenchmarkPrompt(str(n), f"text {n}", (f"text {n}",)) for n in range(5))
     >>> [[prompt.id for prompt in part] for part in split_prompts(prompts, 2, seed=0)]
-    [['2', '3'], ['0', '1', '4']]
+    [['3', '4'], ['0', '1', '2']]
     """
     different = list({prompt.turns: prompt for prompt in reversed(prompts)}.values())[::-1]
     if not 1 <= validation < len(different):
