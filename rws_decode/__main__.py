@@ -26,6 +26,7 @@ COMMANDS: dict[str, Command] = {
     "replay": Command("rws_decode.commands.replay", "repeat a run from its trace, and say where it parts from it"),
     "diff": Command("rws_decode.commands.diff", "say where two runs part and why, from their traces"),
     "experiment": Command("rws_decode.commands.experiment", "run one of the paper's comparisons, or resume it"),
+    "summarize": Command("rws_decode.commands.summarize", "tables of experiments, the paper's numbers beside ours"),
     "bench": Command("rws_decode.commands.bench", "seconds and reward calls beside the loops in use"),
     "convert": Command("rws_decode.commands.convert", "write a LLaDA or Dream checkpoint under transformers' names"),
     "calibrate": Command("rws_decode.commands.calibrate", "measure the mean and deviation of a reward model's scores"),

@@ -1,4 +1,4 @@
-"""A config object as of transformers' `generate`, and `generate` with it: prompts in, sequences, texts and traces out."""
+"""A config object as of transformers' `generate`, and `generate` with it: prompts in, sequences and traces out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rws_decode.ranking import Precision, Ranking, check_ranking
 from rws_decode.rewards.base import RewardModel
 from rws_decode.savings import Savings
 from rws_decode.schedule import block_plan
-from rws_decode.streaming import Feed, StepCallback, Streamer, StepView, text_tokens
+from rws_decode.streaming import Feed, StepCallback, StepView, Streamer, text_tokens
 from rws_decode.trace import Trace, load
 
 __all__ = ["CONFIG_NAME", "RWSGenerationConfig", "RWSGenerationOutput", "generate"]

@@ -278,9 +278,16 @@ class Loop:
         rows, factor = live.cpu().numpy().copy(), ranked.factor.copy()
         if rewards is not None:
             factor[rewards["reward_use"][rows] == NOT_NEEDED] = np.nan
-        number, mask_id = step.view.step, self.predictor.mask_id
-        tokens = (canvas.ids.gather(1, canvas.answer), step.candidate, ranked.chosen)
-        return StepView(number, len(self.plan), mask_id, rows, *(part.cpu().numpy().copy() for part in tokens), factor)
+        return StepView(
+            step=step.view.step,
+            steps=len(self.plan),
+            mask_id=self.predictor.mask_id,
+            rows=rows,
+            canvas=canvas.ids.gather(1, canvas.answer).cpu().numpy().copy(),
+            candidate=step.candidate.cpu().numpy().copy(),
+            chosen=ranked.chosen.cpu().numpy().copy(),
+            factor=factor,
+        )
 
     def _settled(self, canvas: Canvas, masked: Tensor) -> Tensor:
         """Return the rows whose text is final: an end of text is committed, and all before it; bool [b]."""

@@ -156,7 +156,7 @@ def perplexity(
         rows = [(ids[number][part.begin : part.stop], part.first - part.begin) for number, part in batch]
         for (number, _), nll in zip(batch, _score(causal, rows), strict=True):
             totals[number].append(nll)
-    scores = [TextScore(math.fsum(parts), *rest) for parts, *rest in zip(totals, tokens, statuses, strict=True)]
+    scores = [TextScore(math.fsum(parts), n, said) for parts, n, said in zip(totals, tokens, statuses, strict=True)]
     return Perplexity(tuple(scores), causal.name, wide, step)
 
 

@@ -15,7 +15,16 @@ from torch import Tensor
 
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 
-__all__ = ["MASK_CHARACTER", "DraftIterator", "DraftStreamer", "Feed", "StepCallback", "StepView", "Streamer", "text_tokens"]
+__all__ = [
+    "MASK_CHARACTER",
+    "DraftIterator",
+    "DraftStreamer",
+    "Feed",
+    "StepCallback",
+    "StepView",
+    "Streamer",
+    "text_tokens",
+]
 
 MASK_CHARACTER = "█"
 

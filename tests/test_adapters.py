@@ -18,8 +18,8 @@ from torch import Tensor
 from rws_decode.adapters.dream import DreamHooks
 from rws_decode.adapters.lm_eval import RWSLM
 from rws_decode.controls import FlippedReward, RWSEvery
-from rws_decode.guidance import RWS, Confidence, FactorStrategy, Schedule, Temperature
 from rws_decode.generation import RWSGenerationConfig, generate
+from rws_decode.guidance import RWS, Confidence, FactorStrategy, Schedule, Temperature
 from rws_decode.orders import Margin
 from rws_decode.predictors import CallablePredictor, MaskPredictor
 from rws_decode.predictors.exact import exact_predictor
@@ -97,7 +97,7 @@ def slow_factors(x: Tensor, logits: Tensor) -> list[tuple[float, float]]:
         answer = []
         for column in range(IDS.shape[1], len(row)):
             allowed = [token for token in range(len(z[column])) if token not in (MASK, PAD)]
-            best = max(allowed, key=lambda token: z[column][token])  # noqa: B023
+            best = max(allowed, key=lambda token: z[column][token])
             answer.append(best if row[column] == MASK else row[column])
         text = words(answer[: answer.index(EOS)] if EOS in answer else answer)
         (raw,) = REWARD.score([prompt], [text])
@@ -149,9 +149,7 @@ def test_a_reward_is_asked_when_the_strategy_asks() -> None:
     assert every.steps[1].factor.tolist() == [1.0] * 3
     flipped = hooks(FlippedReward(8.0))
     dream(flipped.tokens, flipped.logits)
-    assert flipped.steps[0].factor == pytest.approx(
-        reward_factor(-flipped.steps[0].reward_normalised, 8.0, 1e-5)
-    )
+    assert flipped.steps[0].factor == pytest.approx(reward_factor(-flipped.steps[0].reward_normalised, 8.0, 1e-5))
 
 
 def test_in_float64_dream_orders_positions_as_log_odds_do() -> None:
@@ -196,7 +194,10 @@ def test_bfloat16_probabilities_tie_where_float64_ones_do_not() -> None:
         (lambda: hooks(RWS(8.0), prompts=None), "prompts is None: strategy rws needs it"),
         (lambda: hooks(RWS(8.0), decode=None), "decode is None: strategy rws needs it"),
         (lambda: hooks(Margin()), "strategy is Margin"),  # type: ignore[arg-type]
-        (lambda: dream(keep_tokens, hooks(RWS(8.0), prompts=["one"]).logits), "prompts has 1 texts: the canvas has 3 rows"),
+        (
+            lambda: dream(keep_tokens, hooks(RWS(8.0), prompts=["one"]).logits),
+            "prompts has 1 texts: the canvas has 3 rows",
+        ),
         (lambda: hooks(RWS(8.0)).tokens(None, IDS, None), "x holds a row without masks"),
     ],
 )
@@ -243,7 +244,10 @@ def test_the_estimate_has_the_bound_as_its_mean() -> None:
 def test_of_an_exact_model_the_bound_is_the_likelihood() -> None:
     weights = np.random.default_rng(0).dirichlet(np.ones(81)).reshape(3, 3, 3, 3)
     predictor = exact_predictor(JointTable(np.log(weights)))
-    text = lambda line: [int(word) for word in line.split()]  # noqa: E731
+
+    def text(line: str) -> list[int]:
+        return [int(word) for word in line.split()]
+
     truth = math.log(weights[1, 2, 0, 1] / weights[1].sum())
     assert exact_bound(predictor, [1], [2, 0, 1]) == pytest.approx(truth)
     model = RWSLM(predictor, mc_num=600, batch_size=200, encode=text)
@@ -295,7 +299,9 @@ def test_long_contexts_lose_their_beginning_and_long_texts_are_scored_in_chunks(
     (rolled,) = model.loglikelihood_rolling(requests((words,)))
     ids = CODEC(words, add_special_tokens=False)["input_ids"]
     starts = range(0, len(ids), 32)
-    expected = [model._bound(ids[:start][len(ids[start : start + 32]) - 64 :], ids[start : start + 32]) for start in starts]
+    expected = [
+        model._bound(ids[:start][len(ids[start : start + 32]) - 64 :], ids[start : start + 32]) for start in starts
+    ]
     assert rolled == pytest.approx(sum(expected))
     assert model.loglikelihood_rolling(requests(("",))) == [0.0]
     with pytest.raises(ValueError, match="continuation has 140 tokens: tiny-bert reads at most 64"):
@@ -311,7 +317,9 @@ def test_answers_are_those_of_generate_up_to_the_stops() -> None:
     found = model.generate_until(requests(*((context, {"until": [stop, "zebra", ""]}) for context in contexts)))
     assert found == [str(text).split(stop)[0] for text in texts] and found != texts
     assert model.generate_until(requests((contexts[0], {"until": stop}))) == found[:1]
-    (short,) = model.generate_until(requests((contexts[0], {"max_gen_toks": 2, "do_sample": False, "temperature": 1.0})))
+    (short,) = model.generate_until(
+        requests((contexts[0], {"max_gen_toks": 2, "do_sample": False, "temperature": 1.0}))
+    )
     assert short == PREDICTOR.decode_answer(generate(PREDICTOR, contexts[:1], **SMALL).sequences[0, :2].tolist())
 
 
@@ -328,17 +336,29 @@ def test_repeats_are_drawn_anew_and_alike_each_time() -> None:
 def test_a_strategy_with_a_reward_is_used() -> None:
     options = SMALL | {"strategy": "rws", "reward_scale": 8.0, "steps": 8}
     model = RWSLM(PREDICTOR, reward=REWARD, **options)
-    assert model.generate_until(requests(("the cat", {}))) == generate(PREDICTOR, ["the cat"], reward=REWARD, **options).texts
+    assert (
+        model.generate_until(requests(("the cat", {})))
+        == generate(PREDICTOR, ["the cat"], reward=REWARD, **options).texts
+    )
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: RWSLM(PREDICTOR, strategy="rws", reward_scale=8.0), "reward is None: strategy rws needs a reward model"),
+        (
+            lambda: RWSLM(PREDICTOR, strategy="rws", reward_scale=8.0),
+            "reward is None: strategy rws needs a reward model",
+        ),
         (lambda: RWSLM(PREDICTOR, mc_num=0), "mc_num is 0"),
         (lambda: RWSLM(PREDICTOR, gen_length=8), "gen_length is not an option"),
-        (lambda: RWSLM(CallablePredictor(lambda canvas: canvas, mask_id=0)), "encode is None: predictor callable has no"),
-        (lambda: RWSLM(PREDICTOR).generate_until(requests(("a", {"top_p": 0.9}))), "top_p is 0.9: of generation options"),
+        (
+            lambda: RWSLM(CallablePredictor(lambda canvas: canvas, mask_id=0)),
+            "encode is None: predictor callable has no",
+        ),
+        (
+            lambda: RWSLM(PREDICTOR).generate_until(requests(("a", {"top_p": 0.9}))),
+            "top_p is 0.9: of generation options",
+        ),
     ],
 )
 def test_what_the_model_does_not_do_is_refused(make: Callable[[], Any], said: str) -> None:
@@ -354,5 +374,7 @@ def test_the_harness_knows_the_model_where_it_is_installed() -> None:
     from lm_eval.api.registry import get_model
 
     assert issubclass(RWSLM, LM) and not RWSLM.__abstractmethods__ and get_model("rws") is RWSLM
-    made = RWSLM.create_from_arg_string("model=mini,max_new_tokens=16,steps=8,block_length=16,mc_num=4", {"batch_size": 2})
+    made = RWSLM.create_from_arg_string(
+        "model=mini,max_new_tokens=16,steps=8,block_length=16,mc_num=4", {"batch_size": 2}
+    )
     assert (made.config.steps, made.batch_size, made.rank, made.world_size) == (8, 2, 0, 1)

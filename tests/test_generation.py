@@ -192,7 +192,9 @@ def test_a_generator_gives_each_row_a_seed_and_moves_on() -> None:
     alone = generate(PREDICTOR, PROMPTS[:1], hot, seed=seeds[0])
     assert alone.sequences.tolist() == first.sequences[:1].tolist()
     order = generate(PREDICTOR, PROMPTS, SMALL, strategy="random-order", generator=torch.Generator().manual_seed(1))
-    own = decode(PREDICTOR, PROMPTS, RandomOrder(tuple(trace.seed for trace in order.traces)), length=8, steps=4, block=4)
+    own = decode(
+        PREDICTOR, PROMPTS, RandomOrder(tuple(trace.seed for trace in order.traces)), length=8, steps=4, block=4
+    )
     assert order.sequences.tolist() == own.tokens.tolist()
     with pytest.raises(ValueError, match="seed is 1: the generator gives the seeds"):
         generate(PREDICTOR, PROMPTS, SMALL, generator=generator, seed=1)
@@ -214,12 +216,15 @@ def test_a_streamer_and_a_callback_see_the_same_steps() -> None:
     assert len(drafts) == 5 and drafts[-1] == output.texts[0]
 
 
-def test_a_stopped_stream_ends_with_what_is_committed() -> None:
-    for last in range(4):
-        streamer = DraftIterator(lambda ids: PREDICTOR.decode_answer(ids))
-        output = generate(PREDICTOR, PROMPTS[1:], SMALL, streamer=streamer, callback=lambda view: view.step == last)  # noqa: B023
-        assert list(streamer)[-1] == output.texts[0]
-        assert output.traces[0].steps_run == last + 1
+@pytest.mark.parametrize("last", range(4))
+def test_a_stopped_stream_ends_with_what_is_committed(last: int) -> None:
+    streamer = DraftIterator(lambda ids: PREDICTOR.decode_answer(ids))
+    output = generate(PREDICTOR, PROMPTS[1:], SMALL, streamer=streamer, callback=lambda view: view.step == last)
+    assert list(streamer)[-1] == output.texts[0]
+    assert output.traces[0].steps_run == last + 1
+
+
+def test_a_stream_of_a_settled_decode_is_closed() -> None:
     settled = generate(PREDICTOR, PROMPTS[1:], SMALL, savings={"settled": True}, streamer=(it := DraftIterator(str)))
     assert len(list(it)) == settled.forwards + 1
 

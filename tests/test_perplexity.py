@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_models import CLS, WORDS, llama, tokenizer
+from tiny_models import CLS, llama, tokenizer
 
 from rws_decode.metrics import CausalScorer, answer_scores, load_causal
 from rws_decode.perplexity import Perplexity, TextScore, perplexity, windows

@@ -26,10 +26,11 @@ from rws_decode.trace import load
 PREDICTOR = bert_predictor()
 PROMPTS = ["the cat", "a dog sat on the mat", "it"]
 REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=2.0, std=1.5)
+USUAL = Savings()
 SIZE: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
 
 
-def run(callback: Any = None, prompts: Any = PROMPTS, savings: Savings = Savings(), **more: Any) -> Decoding:
+def run(callback: Any = None, prompts: Any = PROMPTS, savings: Savings = USUAL, **more: Any) -> Decoding:
     options = SIZE | {"reward": REWARD, "savings": savings, "callback": callback} | more
     return decode(PREDICTOR, prompts, RWS(8.0), **options)
 

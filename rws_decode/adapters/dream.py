@@ -49,8 +49,8 @@ class DreamHooks:
     without masks -> text. forbidden_ids: further tokens that a completion never holds. dtype: of the logits returned,
     their own if None.
 
-    What this is not: Dream's confidence is a probability (or margin, or entropy) in the dtype of the logits, bfloat16 as
-    published. Factors above 1 push probabilities to 1.0 exactly, where positions tie and topk decides; float32 or
+    What this is not: Dream's confidence is a probability (or margin, or entropy) in the dtype of the logits, bfloat16
+    as published. Factors above 1 push probabilities to 1.0 exactly, where positions tie and topk decides; float32 or
     float64 as `dtype` keeps them apart for longer, at 2 or 4 times the memory, and `decode.decode` ranks by log-odds
     instead. alg "origin" chooses positions at random: there the factor matters only to what is drawn. With a sampling
     temperature the tokens committed are drawn, but the completion that is scored is the greedy one.

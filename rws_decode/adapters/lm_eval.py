@@ -1,6 +1,6 @@
 """A mask predictor, and any strategy, as a model of lm-evaluation-harness (`lm_eval.api.model.LM`).
 
-    python -m rws_decode.adapters.lm_eval --model rws --model_args model=mini,strategy=default,max_new_tokens=64 --tasks ...
+    python -m rws_decode.adapters.lm_eval --model rws --model_args model=mini,steps=32 --tasks NAME
 
 is the harness's own command line with the model `rws` registered; `--model_args` are the arguments of `RWSLM`.
 """
@@ -88,7 +88,7 @@ class RWSLM(LM):
         self.mc_num = mc_num
         self.seed = seed
         self.check_greedy = check_greedy
-        tokenizer = getattr(self.predictor, "tokenizer", None)
+        tokenizer: Any = getattr(self.predictor, "tokenizer", None)
         if encode is None and tokenizer is None:
             raise ValueError(f"encode is None: predictor {self.predictor.name} has no tokenizer, give text -> ids")
         self._encode = encode or (lambda text: tokenizer(text, add_special_tokens=False)["input_ids"])
@@ -103,8 +103,8 @@ class RWSLM(LM):
 
         A request is (context, options). until: one stop string or several. max_gen_toks: of the answer's tokens, at
         most so many are kept; the canvas is max_new_tokens long whatever it says. do_sample and temperature: where
-        do_sample is true the temperature takes the place of the config's. Another option is a ValueError. A context that
-        comes several times, as where tasks ask for repeats, has the seeds `seed`, `seed` + 1, ... in turn.
+        do_sample is true the temperature takes the place of the config's. Another option is a ValueError. A context
+        that comes several times, as where tasks ask for repeats, has the seeds `seed`, `seed` + 1, ... in turn.
         """
         wanted = [(request.args[0], _options(request.args[1])) for request in requests]
         seeds, again = [], Counter[str]()
@@ -117,9 +117,7 @@ class RWSLM(LM):
             config = self.config if temperature is None else self.config.update(temperature=temperature)
             own = tuple(seeds[row] for row in rows)
             prompts, strategy = [wanted[row][0] for row in rows], config.make_strategy(own)
-            traces = decode(
-                self.predictor, prompts, strategy, **config.decode_options(), seed=own, reward=self.reward
-            )
+            traces = decode(self.predictor, prompts, strategy, **config.decode_options(), seed=own, reward=self.reward)
             for row, trace in zip(rows, traces, strict=True):
                 text = self.predictor.decode_answer(trace.tokens.tolist()[: wanted[row][1]["max_gen_toks"]])
                 answers[row] = _before(text or "", wanted[row][1]["until"])
@@ -168,7 +166,7 @@ class RWSLM(LM):
         return found
 
     def _pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
-        """Return prompt ids, and the continuation's: those that follow when both are encoded together, where they do."""
+        """Return prompt ids and the continuation's: those that follow where both are encoded together, if they do."""
         kept = context.rstrip()
         continuation = context[len(kept) :] + continuation
         alone, together = list(self._encode(kept)), list(self._encode(kept + continuation))

@@ -54,7 +54,7 @@ _SECTION_OF = {subset: section for section, subsets in SECTIONS.items() for subs
 
 @dataclass(frozen=True)
 class BenchmarkPrompt:
-    """One prompt: `prompt` is the first of `turns`, all by the user.
+    """One prompt: `prompt` is the first of `turns`, all by the user; `id` is unique in its benchmark.
 
     category: RewardBench's section, MT-Bench's category, the source of a Nectar prompt, "" where there is none;
     subset: RewardBench's; references: answers that come with it, best first (RewardBench: chosen, rejected; MT-Bench:
@@ -96,7 +96,7 @@ def load_reward_bench(file: str | os.PathLike[str] | None = None, *, revision: s
     """Load RewardBench: `prompt`, `chosen`, `rejected`, `subset`, `id` (2,985 rows in the split filtered).
 
     file: JSON, JSON Lines or Parquet; without one, allenai/reward-bench by the datasets library. A prompt that is a
-    list of chat messages stands for its last user turn's text, its earlier user turns before it in `turns`.
+    list of chat messages stands for its user's turns. Ids are those of the rows, after their subset and a slash.
     ValueError, naming row and field, for rows of another layout, and for a subset that RewardBench does not have.
     """
 
@@ -106,7 +106,8 @@ def load_reward_bench(file: str | os.PathLike[str] | None = None, *, revision: s
             raise ValueError(f"row {number}: subset is {subset!r}, which RewardBench does not have")
         turns = _turns(row, number, "prompt")
         references = (_answer(row, number, "chosen"), _answer(row, number, "rejected"))
-        return BenchmarkPrompt(_id(row, number, "id"), turns[0], turns, _SECTION_OF[subset], subset, references)
+        name = f"{subset}/{_id(row, number, 'id')}"
+        return BenchmarkPrompt(name, turns[0], turns, _SECTION_OF[subset], subset, references)
 
     return _load("reward-bench", file, revision, read)
 
@@ -191,9 +192,12 @@ def split_prompts(
 
     >>> prompts = tuple(BenchmarkPrompt(str(n), f"text {n}", (f"text {n}",)) for n in range(5))
     >>> [[prompt.id for prompt in part] for part in split_prompts(prompts, 2, seed=0)]
-    [['2', '3'], ['0', '1', '4']]
+    [['3', '4'], ['0', '1', '2']]
     """
-    different = list({prompt.turns: prompt for prompt in reversed(prompts)}.values())[::-1]
+    first: dict[tuple[str, ...], BenchmarkPrompt] = {}
+    for prompt in prompts:
+        first.setdefault(prompt.turns, prompt)
+    different = list(first.values())
     if not 1 <= validation < len(different):
         raise ValueError(f"validation is {validation}: 1 to {len(different) - 1} of {len(different)} texts is needed")
     chosen = set(np.random.default_rng(seed).choice(len(different), validation, replace=False).tolist())
