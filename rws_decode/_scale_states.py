@@ -15,6 +15,7 @@ from rws_decode.canvas import Canvas, lay_out
 from rws_decode.completion import masked_logits
 from rws_decode.end_of_text import EndOfText, deferred_positions
 from rws_decode.guidance import RWS
+from rws_decode.orders import MaskedPositions
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rounding import logit_error
 from rws_decode.sampling import greedy
@@ -199,7 +200,7 @@ class Forwards:
         new = {text: ids for text, ids in asked.items() if text not in self.gains}
         if new:
             _, normalised = scorer.score([0] * len(new), list(new.values()))
-            self.gains |= zip(new, self.rule.factor(0, len(new), normalised).tolist(), strict=True)
+            self.gains |= zip(new, self.rule.factor(MaskedPositions(0, len(new), reward=normalised)).tolist(), strict=True)
         return [
             view._replace(gain=self.gains[text]) if view.choice else view
             for text, view in zip(texts, views, strict=True)

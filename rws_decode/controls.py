@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode._arguments import check_positive, check_seeds, per_row
-from rws_decode.guidance import reward_factors
-from rws_theory.gain import reward_factor
+from rws_decode.guidance import reward_factors, rws_factor
+from rws_decode.orders import MaskedPositions
 
 __all__ = ["FlippedReward", "RWSEvery", "RandomReward"]
 
@@ -24,7 +24,7 @@ class RWSEvery:
     Default's as the calls get rarer. every: at least 1 (which is RWS itself); reward_scale and eps: as in RWS.
 
     >>> rule = RWSEvery(8.0, every=2)
-    >>> [rule.asks_reward(step) for step in range(3)], rule.factor(step=1, rows=1, reward=None).tolist()
+    >>> [rule.asks_reward(step) for step in range(3)], rule.factor(MaskedPositions(step=1, rows=1)).tolist()
     ([True, False, True], [1.0])
     """
 
@@ -44,11 +44,11 @@ class RWSEvery:
         """Say whether the reward is asked at a step."""
         return step % self.every == 0
 
-    def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
+    def factor(self, view: MaskedPositions) -> Floats:
         """Return the factor of each normalised reward, or ones between calls, [rows]."""
-        if not self.asks_reward(step):
-            return np.ones(rows)
-        return _factor(self.name, reward, self.reward_scale, self.eps)
+        if not self.asks_reward(view.step):
+            return np.ones(view.rows)
+        return rws_factor(self.name, view.reward, self.reward_scale, self.eps)
 
     def factor_range(self, low: float, high: float) -> tuple[float, float]:
         """Return the least and greatest factor of the rewards in [low, high], at the steps that ask for one."""
@@ -59,7 +59,7 @@ class RWSEvery:
 class FlippedReward:
     """RWS of the reward with its sign turned: factor s_R sqrt(sigmoid(-r) + eps).
 
-    >>> FlippedReward(8.0).factor(step=0, rows=1, reward=np.array([-3.0])).round(3).tolist()
+    >>> FlippedReward(8.0).factor(MaskedPositions(0, rows=1, reward=np.array([-3.0]))).round(3).tolist()
     [7.808]
     """
 
@@ -72,9 +72,9 @@ class FlippedReward:
         check_positive("reward_scale", self.reward_scale)
         check_positive("eps", self.eps)
 
-    def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
+    def factor(self, view: MaskedPositions) -> Floats:
         """Return the factor of each reward's opposite, [rows]; ValueError without rewards."""
-        return _factor(self.name, None if reward is None else -reward, self.reward_scale, self.eps)
+        return rws_factor(self.name, None if view.reward is None else -view.reward, self.reward_scale, self.eps)
 
     def factor_range(self, low: float, high: float) -> tuple[float, float]:
         """Return the least and greatest factor of the rewards in [low, high]."""
@@ -88,7 +88,7 @@ class RandomReward:
     At step t the reward is default_rng([seed, t]).standard_normal(). seed: one number, then all rows have the same
     rewards and no answer depends on the batch, or a tuple with one per row. reward_scale and eps: as in RWS.
 
-    >>> RandomReward(8.0, seed=(3, 3)).factor(step=5, rows=2, reward=None).round(3).tolist()
+    >>> RandomReward(8.0, seed=(3, 3)).factor(MaskedPositions(step=5, rows=2)).round(3).tolist()
     [5.841, 5.841]
     """
 
@@ -103,14 +103,8 @@ class RandomReward:
         check_positive("eps", self.eps)
         check_seeds("seed", self.seed)
 
-    def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
+    def factor(self, view: MaskedPositions) -> Floats:
         """Return the factors of this step's noise, [rows]."""
-        seeds = per_row("seed", self.seed, rows).tolist()
-        noise = np.array([np.random.default_rng([seed, step]).standard_normal() for seed in seeds])
-        return _factor(self.name, noise, self.reward_scale, self.eps)
-
-
-def _factor(name: str, reward: Floats | None, reward_scale: float, eps: float) -> Floats:
-    if reward is None:
-        raise ValueError(f"reward is None: {name} needs the normalised reward of every row")
-    return np.asarray(reward_factor(reward, reward_scale, eps), dtype=np.float64)
+        seeds = per_row("seed", self.seed, view.rows).tolist()
+        noise = np.array([np.random.default_rng([seed, view.step]).standard_normal() for seed in seeds])
+        return rws_factor(self.name, noise, self.reward_scale, self.eps)

@@ -199,7 +199,7 @@ def decode(
                 prompt_text=encoded[row].text,
                 text=predictor.decode_answer(committed),
                 seed=sampler.seeds[row],
-                forwards=arrays["steps_run"],
+                forwards=arrays["steps_run"] + run.missed,
                 reward_calls=0 if scorer is None else scorer.calls(row),
                 reward_calls_saved=0 if scorer is None else scorer.saved(row) + int((arrays["reward_use"] == 3).sum()),
                 reward_tokens=0 if scorer is None else scorer.tokens(row),

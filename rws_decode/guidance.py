@@ -51,8 +51,8 @@ class FactorStrategy(Protocol):
     @property
     def needs_reward(self) -> bool: ...
 
-    def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
-        """Return each row's factor, float64 [rows], positive; reward: normalised [rows], None if not asked."""
+    def factor(self, view: MaskedPositions) -> Floats:
+        """Return each row's factor, float64 [rows], positive. Rows that have left the batch are not looked at."""
         ...
 
 
@@ -92,16 +92,16 @@ def asks_reward(strategy: Strategy, step: int) -> bool:
 class Confidence:
     """Plain confidence decoding: factor 1 at every step (the paper's Default).
 
-    >>> Confidence().factor(step=0, rows=2, reward=None).tolist()
+    >>> Confidence().factor(MaskedPositions(step=0, rows=2)).tolist()
     [1.0, 1.0]
     """
 
     name = "default"
     needs_reward = False
 
-    def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
+    def factor(self, view: MaskedPositions) -> Floats:
         """Return ones, [rows]."""
-        return np.ones(rows)
+        return np.ones(view.rows)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Temperature:
 
     scale: c, positive and finite; one number, or a tuple with one per row. ValueError otherwise.
 
-    >>> Temperature(2.0).factor(step=0, rows=2, reward=None).tolist()
+    >>> Temperature(2.0).factor(MaskedPositions(step=0, rows=2)).tolist()
     [2.0, 2.0]
     """
 
@@ -122,9 +122,9 @@ class Temperature:
         for value in self.scale if isinstance(self.scale, tuple) else (self.scale,):
             check_positive("scale", value)
 
-    def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
+    def factor(self, view: MaskedPositions) -> Floats:
         """Return the scale, [rows]; ValueError where a tuple of scales has another length."""
-        return per_row("scale", self.scale, rows)
+        return per_row("scale", self.scale, view.rows)
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class RWS:
 
     reward_scale: s_R, positive; eps: positive. The factor lies between s_R sqrt(eps) and s_R sqrt(1 + eps).
 
-    >>> RWS(8.0).factor(step=0, rows=2, reward=np.array([0.0, 3.0])).round(3).tolist()
+    >>> RWS(8.0).factor(MaskedPositions(0, rows=2, reward=np.array([0.0, 3.0]))).round(3).tolist()
     [5.657, 7.808]
     """
 
@@ -146,11 +146,9 @@ class RWS:
         check_positive("reward_scale", self.reward_scale)
         check_positive("eps", self.eps)
 
-    def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
+    def factor(self, view: MaskedPositions) -> Floats:
         """Return the factor of each normalised reward, [rows]; ValueError without rewards."""
-        if reward is None:
-            raise ValueError("reward is None: rws needs the normalised reward of every row")
-        return np.asarray(reward_factor(reward, self.reward_scale, self.eps), dtype=np.float64)
+        return rws_factor(self.name, view.reward, self.reward_scale, self.eps)
 
     def factor_range(self, low: float, high: float) -> tuple[float, float]:
         """Return the least and greatest factor of the rewards in [low, high], -inf and inf allowed, rounded outward."""
@@ -164,7 +162,7 @@ class Schedule:
     factors: a tuple with one positive factor per step, or one such tuple per row. ValueError otherwise, and where a
     step beyond the last or another number of rows is asked for.
 
-    >>> Schedule((1.0, 2.0)).factor(step=1, rows=2, reward=None).tolist()
+    >>> Schedule((1.0, 2.0)).factor(MaskedPositions(step=1, rows=2)).tolist()
     [2.0, 2.0]
     """
 
@@ -175,9 +173,9 @@ class Schedule:
     def __post_init__(self) -> None:
         check_table("factors", self.factors, positive=True)
 
-    def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
+    def factor(self, view: MaskedPositions) -> Floats:
         """Return the factors of this step, [rows]."""
-        return at_step("factors", self.factors, step, rows)
+        return at_step("factors", self.factors, view.step, view.rows)
 
 
 @dataclass(frozen=True)
@@ -187,7 +185,7 @@ class RewardReplay:
     With the rewards of an RWS run in another order (`shuffled`) the factors keep their distribution and lose their
     link to the text. reward_scale, eps: as in RWS; rewards: one per step, or one such tuple per row.
 
-    >>> RewardReplay(8.0, (0.0, 3.0)).factor(step=1, rows=1, reward=None).round(3).tolist()
+    >>> RewardReplay(8.0, (0.0, 3.0)).factor(MaskedPositions(step=1, rows=1)).round(3).tolist()
     [7.808]
     """
 
@@ -202,10 +200,21 @@ class RewardReplay:
         check_positive("eps", self.eps)
         check_table("rewards", self.rewards, positive=False)
 
-    def factor(self, step: int, rows: int, reward: Floats | None) -> Floats:
+    def factor(self, view: MaskedPositions) -> Floats:
         """Return the factors of this step's given rewards, [rows]."""
-        given = at_step("rewards", self.rewards, step, rows)
+        given = at_step("rewards", self.rewards, view.step, view.rows)
         return np.asarray(reward_factor(given, self.reward_scale, self.eps), dtype=np.float64)
+
+
+def rws_factor(name: str, reward: Floats | None, reward_scale: float, eps: float) -> Floats:
+    """Return the RWS factors of normalised rewards, [rows]; ValueError, naming the strategy, without rewards.
+
+    >>> rws_factor("rws", np.array([0.0]), 8.0, 1e-5).round(3).tolist()
+    [5.657]
+    """
+    if reward is None:
+        raise ValueError(f"reward is None: {name} needs the normalised reward of every row")
+    return np.asarray(reward_factor(reward, reward_scale, eps), dtype=np.float64)
 
 
 def reward_factors(reward_scale: float, eps: float, low: float, high: float) -> tuple[float, float]:

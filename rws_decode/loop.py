@@ -16,11 +16,11 @@ from rws_decode.canvas import Canvas, Padding, lay_out
 from rws_decode.certainty import certain
 from rws_decode.completion import MaskedLogits, masked_logits
 from rws_decode.end_of_text import EndOfText, deferred_positions
-from rws_decode.guidance import Strategy, asks_reward
+from rws_decode.guidance import OrderStrategy, Strategy, asks_reward
 from rws_decode.orders import MaskedPositions
 from rws_decode.predictors.base import MaskPredictor, ends_of
 from rws_decode.ranker import Ranked, Ranker
-from rws_decode.ranking import Precision, Ranking
+from rws_decode.ranking import Precision, Ranking, at_the_cut
 from rws_decode.record import Record
 from rws_decode.rounding import logit_error
 from rws_decode.sampling import TokenSampler
@@ -43,6 +43,7 @@ class BatchRun:
 
     record: Record
     forwards: int
+    missed: int
     offsets: list[int]
     width: int
     logits_dtype: str
@@ -128,7 +129,8 @@ class Loop:
                 if number + 1 < len(self.plan) and (ahead is None or not step.asked):
                     del step, found  # two steps' logits at once would take twice the memory
                     found = self._logits(canvas, masked, number + 1)
-        return BatchRun(record, forwards, offsets, width, dtype, stopped)
+        missed = 0 if ahead is None else ahead.misses
+        return BatchRun(record, forwards + missed, missed, offsets, width, dtype, stopped)
 
     def _block(self, masked: Tensor, number: int) -> Tensor:
         planned = self.plan[number]
@@ -239,16 +241,14 @@ class Loop:
 
     def _certain(self, step: _Step, rows: Tensor) -> Tensor:
         """Return which rows are proved to commit the same whatever their reward, bool [b]; others than `rows` not."""
-        factors = getattr(self.strategy, "factor_range", None)
+        ordered = isinstance(self.strategy, OrderStrategy)
+        factors = None if ordered else getattr(self.strategy, "factor_range", None)
         exact = self.ranking == "log-odds" and self.precision == "float64"
         if self.scorer is None or factors is None or not (self.savings.certain and exact):
             return torch.zeros(len(step.here), dtype=torch.bool, device=step.here.device)
         deferred = deferred_positions(step.candidate, self.policy, self.ending)
-        early, late = step.here & ~deferred, step.here & deferred
-        number = early.sum(dim=1)
-        cut_early = number > step.commits
-        contested = torch.where(cut_early[:, None], early, late) & rows[:, None]
-        k = torch.where(cut_early, step.commits, step.commits - number) * rows
+        contested, k = at_the_cut(step.here, deferred, step.commits)
+        contested, k = contested & rows[:, None], k * rows
         view, ends = step.view, factors(*self.scorer.rewards)
         same = certain(view.logits, view.candidate, step.row, view.position, contested, k, *ends, step.error)
         return same & rows
@@ -265,12 +265,16 @@ class Loop:
         rewards: dict[str, NDArray[Any]] | None,
     ) -> None:
         candidate = step.candidate.masked_fill(masked & ~step.computed, -1)
-        near_tokens = (step.unsure if step.asked else step.unsure & ranked.chosen).sum(dim=1)
+        # A candidate that changes counts where it is committed, and where it moves others: a score reads them all,
+        # drawn ones have other confidences, deferred ones another turn.
+        moving = self.sampler.temperature > 0 or self.policy == "defer"
+        counted = step.unsure if step.asked else step.unsure & (step.here if moving else ranked.chosen)
+        near_tokens = counted.sum(dim=1)
         record.add(number, place, candidate=candidate, near_tokens=near_tokens, **ranked._asdict())
         if rewards is not None:
             own = {name: array[live.cpu().numpy()] for name, array in rewards.items()}
             record.add(number, place, **own)
-            record.add(number, place[own["reward_use"] == NOT_NEEDED], factor=np.nan, value=np.nan)
+            record.add(number, place[own["reward_use"] == NOT_NEEDED], factor=np.nan, value=np.nan, saturated=-1)
 
     def _view(
         self, step: _Step, live: Tensor, canvas: Canvas, ranked: Ranked, rewards: dict[str, NDArray[Any]] | None

@@ -15,8 +15,11 @@ from rws_decode._arguments import check_seeds, per_row
 __all__ = ["Entropy", "LeftToRight", "Margin", "MaskedPositions", "RandomOrder", "RecordedOrder"]
 
 
+_NONE = torch.empty(0, dtype=torch.int64)
+
+
 class MaskedPositions(NamedTuple):
-    """What an order strategy sees of a step: the N masked positions of the current block, over all B rows of the batch.
+    """What a strategy sees of a step: the N masked positions of the current block, over all B rows of the batch.
 
     step: from 0; rows: B; length: answer tokens; row and position: int64 [N], where each is in the batch and in its
     answer; logits: [N, V], in the model's dtype, -inf for tokens that cannot be committed; candidate: int64 [N], the
@@ -26,12 +29,12 @@ class MaskedPositions(NamedTuple):
 
     step: int
     rows: int
-    length: int
-    row: Tensor
-    position: Tensor
-    logits: Tensor
-    candidate: Tensor
-    reward: NDArray[np.float64] | None
+    length: int = 0
+    row: Tensor = _NONE
+    position: Tensor = _NONE
+    logits: Tensor = torch.empty(0, 0)
+    candidate: Tensor = _NONE
+    reward: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)

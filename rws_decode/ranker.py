@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.end_of_text import EndOfText, deferred_positions
+from rws_decode.exact_cut import exact_at_the_cut
 from rws_decode.guidance import OrderStrategy, Strategy
 from rws_decode.orders import MaskedPositions
 from rws_decode.ranking import Precision, Ranking, dtype_of, rank_values, select_deferring, select_top, select_topk
@@ -69,22 +70,29 @@ class Ranker:
         place, strategy = (row, view.position), self.strategy
         dtype = dtype_of(self.precision, logits)
         own = isinstance(strategy, OrderStrategy)
-        factor = np.ones(view.rows) if own else np.asarray(strategy.factor(view.step, view.rows, view.reward))
-        factor = np.broadcast_to(np.asarray(factor, np.float64), view.rows)
+        factor = np.ones(view.rows) if own else np.asarray(strategy.factor(view), np.float64)
+        if factor.shape not in ((), (view.rows,)):
+            raise ValueError(
+                f"strategy {strategy.name} gives factors of shape {factor.shape}: one for each of {view.rows} rows "
+                "is needed"
+            )
+        factor = np.broadcast_to(factor, view.rows)
         scale = torch.from_numpy(factor.copy()).to(logits.device)[view.row]
+        grid = torch.zeros_like(answer, dtype=torch.float64)
+        eligible = torch.zeros_like(answer, dtype=torch.bool).index_put(place, torch.ones_like(place[0]).bool())
+        deferred = eligible.index_put(place, deferred_positions(view.candidate, self.policy, self.ending))
         exact = rank_values(logits, view.candidate, scale)
         if own:
             value = self._own_values(strategy, view)
             reach = getattr(strategy, "sensitivity", 2.0) * error
             low, high = value - reach, value + reach
         else:
+            sorted_out = exact_at_the_cut(grid.index_put(place, exact), logits, scale, place, eligible, deferred, k)
+            exact = sorted_out[place]
             known = self.ranking == "log-odds" and dtype == torch.float64
             value = exact if known else rank_values(logits, view.candidate, scale, self.ranking, self.precision)
             low, high = value_range(exact, logits, error, scale, self.ranking, dtype)
 
-        grid = torch.zeros_like(answer, dtype=torch.float64)
-        eligible = torch.zeros_like(answer, dtype=torch.bool).index_put(place, torch.ones_like(place[0]).bool())
-        deferred = eligible.index_put(place, deferred_positions(view.candidate, self.policy, self.ending))
         values = grid.index_put(place, value)
         pick = select_top
         if self.ranking == "topk":

@@ -12,6 +12,7 @@ __all__ = [
     "Precision",
     "Ranking",
     "Selection",
+    "at_the_cut",
     "check_ranking",
     "dtype_of",
     "rank_values",
@@ -159,6 +160,20 @@ def select_topk(
     for row, number in enumerate(leftmost.chosen.sum(dim=1).tolist()):
         picked[row, torch.topk(canvas[row], number).indices] = True
     return Selection(picked.gather(1, columns), leftmost.ties)
+
+
+def at_the_cut(eligible: Tensor, deferred: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:
+    """Return the positions among which a choice of k is made, bool [B, n], and how many of them are chosen, int64 [B].
+
+    Those that are not deferred if there are more than k of them; else the deferred ones, for what is left of k.
+
+    >>> both, late = torch.tensor([[True, True, True]]), torch.tensor([[False, True, True]])
+    >>> at_the_cut(both, late, 2)
+    (tensor([[False,  True,  True]]), tensor([1]))
+    """
+    early = eligible & ~deferred
+    spare = k - early.sum(dim=1)
+    return torch.where((spare < 0)[:, None], early, eligible & deferred), torch.where(spare < 0, k, spare)
 
 
 def select_deferring(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rws_decode.ranking import Ranking
+from rws_decode.ranking import Ranking, at_the_cut
 
 __all__ = ["ROUNDING_UNITS", "logit_error", "near_ties", "saturated", "value_range"]
 
@@ -75,8 +75,7 @@ def near_ties(low: Tensor, high: Tensor, eligible: Tensor, chosen: Tensor, defer
     >>> near_ties(low, high, everywhere, torch.tensor([[False, True, True]]), nowhere).tolist()
     [2]
     """
-    early_cut = (eligible & ~deferred & ~chosen).any(dim=1, keepdim=True)
-    group = eligible & (deferred ^ early_cut)
+    group, _ = at_the_cut(eligible, deferred, chosen.sum(dim=1))
     inside, outside = group & chosen, group & ~chosen
     floor = low.masked_fill(~inside, float("inf")).amin(dim=1, keepdim=True)
     roof = high.masked_fill(~outside, float("-inf")).amax(dim=1, keepdim=True)

@@ -14,7 +14,7 @@ from ._selection_pairs import Pairs
 from ._selection_sums import Row, equal_classes
 from .confidence import check_logits
 
-__all__ = ["Bracket", "Piece", "SelectionPath", "selection_path"]
+__all__ = ["Bracket", "Piece", "SelectionPath", "same_at_every_scale", "selection_path"]
 
 _WIDTH = 1e-12
 
@@ -157,6 +157,22 @@ def selection_path(logits: ArrayLike, k: int, c_min: float, c_max: float) -> Sel
         certificate="float64 error bound" + " and exact gaps" * pairs.used_exact,
         evaluations=pairs.evaluations,
     )
+
+
+def same_at_every_scale(logits: ArrayLike) -> list[list[int]]:
+    """Group positions of equal confidence at every scale: those whose multisets of exact gaps are identical.
+
+    logits: shape (positions, d); -inf is a forbidden token. Returns the groups, each rising, in order of their first
+    member. Positions of different groups are equal at no float scale at all (see :func:`selection_path`). ValueError
+    as there.
+
+    >>> same_at_every_scale([[3.0, 1.0, 2.0], [0.0, 0.0, 1.0], [4.0, 2.0, 3.0]])
+    [[0, 2], [1]]
+    """
+    x = check_logits(logits)
+    if x.ndim != 2:
+        raise ValueError(f"logits must have shape (positions, d), got shape {x.shape}")
+    return equal_classes([np.sort(row[np.isfinite(row)])[::-1] for row in x])
 
 
 def _assemble(

@@ -26,6 +26,7 @@ from torch import Tensor
 
 from rws_decode.decode import decode
 from rws_decode.guidance import RWS, Confidence, Schedule, Strategy, Temperature, recorded
+from rws_decode.orders import MaskedPositions
 from rws_decode.predictors import CallablePredictor, MaskPredictor
 from rws_decode.rewards import CallableReward
 
@@ -353,8 +354,8 @@ class Alternating:
     name = "alternating"
     needs_reward = False
 
-    def factor(self, step: int, rows: int, reward: object) -> np.ndarray:
-        return np.full(rows, 1.0 + step % 2)
+    def factor(self, view: MaskedPositions) -> np.ndarray:
+        return np.full(view.rows, 1.0 + view.step % 2)
 
 
 def test_any_object_with_a_factor_is_a_strategy() -> None:

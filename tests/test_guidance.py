@@ -24,6 +24,7 @@ from rws_decode.guidance import (
     recorded,
     shuffled,
 )
+from rws_decode.orders import MaskedPositions
 from rws_decode.rewards import CallableReward
 
 SHIPPED = [Confidence(), Temperature(2.0), RWS(8.0), Schedule((1.0,)), RewardReplay(8.0, (0.0,))]
@@ -41,31 +42,31 @@ RUN = rws_run()
 @pytest.mark.parametrize("strategy", SHIPPED, ids=lambda strategy: strategy.name)
 def test_shipped_strategies_keep_the_protocol(strategy: Strategy) -> None:
     assert isinstance(strategy, Strategy)
-    factor = strategy.factor(0, 3, np.zeros(3) if strategy.needs_reward else None)
+    factor = strategy.factor(MaskedPositions(0, 3, reward=np.zeros(3) if strategy.needs_reward else None))
     assert factor.shape == (3,) and factor.dtype == np.float64 and (factor > 0).all()
 
 
 @given(st.lists(st.floats(-40, 40), min_size=1, max_size=4), st.floats(0.01, 32), st.floats(1e-8, 0.1))
 def test_rws_is_the_papers_factor(rewards: list[float], scale: float, eps: float) -> None:
-    factor = RWS(scale, eps).factor(0, len(rewards), np.array(rewards))
+    factor = RWS(scale, eps).factor(MaskedPositions(0, len(rewards), reward=np.array(rewards)))
     expected = [scale * math.sqrt(1 / (1 + math.exp(-r)) + eps) for r in rewards]
     np.testing.assert_allclose(factor, expected, rtol=1e-12)
 
 
 def test_rws_without_a_reward_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^reward is None"):
-        RWS(8.0).factor(0, 1, None)
+        RWS(8.0).factor(MaskedPositions(0, 1))
 
 
 def test_per_row_and_per_step_tables() -> None:
-    assert Temperature((1.0, 2.0)).factor(5, 2, None).tolist() == [1.0, 2.0]
-    assert Schedule(((1.0, 2.0), (3.0, 4.0))).factor(1, 2, None).tolist() == [2.0, 4.0]
+    assert Temperature((1.0, 2.0)).factor(MaskedPositions(5, 2)).tolist() == [1.0, 2.0]
+    assert Schedule(((1.0, 2.0), (3.0, 4.0))).factor(MaskedPositions(1, 2)).tolist() == [2.0, 4.0]
     replay = RewardReplay(8.0, ((0.0, 1.0), (2.0, 3.0)))
-    assert replay.factor(1, 2, None).tolist() == RWS(8.0).factor(1, 2, np.array([1.0, 3.0])).tolist()
+    assert replay.factor(MaskedPositions(1, 2)).tolist() == RWS(8.0).factor(MaskedPositions(1, 2, reward=np.array([1.0, 3.0]))).tolist()
     with pytest.raises(ValueError, match=r"^scale has 2 rows"):
-        Temperature((1.0, 2.0)).factor(0, 3, None)
+        Temperature((1.0, 2.0)).factor(MaskedPositions(0, 3))
     with pytest.raises(ValueError, match=r"^factors has 2 steps"):
-        Schedule((1.0, 2.0)).factor(2, 1, None)
+        Schedule((1.0, 2.0)).factor(MaskedPositions(2, 1))
 
 
 @pytest.mark.parametrize(

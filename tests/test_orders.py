@@ -122,7 +122,7 @@ def test_a_flipped_reward_turns_the_factor_around() -> None:
 
 
 def test_random_rewards_are_standard_normal() -> None:
-    factors = np.array([RandomReward(1.0, seed).factor(step, 1, None)[0] for seed in range(20) for step in range(50)])
+    factors = np.array([RandomReward(1.0, seed).factor(MaskedPositions(step, 1))[0] for seed in range(20) for step in range(50)])
     rewards = -np.log(1 / (factors**2 - 1e-5) - 1)
     assert abs(rewards.mean()) < 0.1 and abs(rewards.std() - 1) < 0.1
     assert len(set(factors)) == 1000
@@ -184,7 +184,7 @@ def test_misuse_is_named(strategy: object, options: dict[str, object], named: st
         (lambda: RWSEvery(8.0, 1.5), "every is 1.5"),  # type: ignore[arg-type]
         (lambda: FlippedReward(8.0, eps=0.0), "eps is 0.0"),
         (lambda: RecordedOrder(np.zeros((2, 3))), "values has shape"),
-        (lambda: RWSEvery(8.0, 2).factor(0, 1, None), "reward is None: rws-every"),
+        (lambda: RWSEvery(8.0, 2).factor(MaskedPositions(0, 1)), "reward is None: rws-every"),
     ],
 )
 def test_numbers_that_make_no_strategy_are_named(build: Callable[[], object], named: str) -> None:

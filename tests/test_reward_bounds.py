@@ -22,6 +22,7 @@ from transformers import (
 from rws_decode.controls import FlippedReward
 from rws_decode.decode import decode
 from rws_decode.guidance import RWS, reward_factors
+from rws_decode.orders import MaskedPositions
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.rewards.bounds import head_bounds
 from rws_decode.savings import Savings
@@ -108,7 +109,7 @@ def test_factors_of_bounded_rewards_stay_in_their_range(scale: float, low: float
     reward = np.array([low + share * width])
     for rule in (RWS(scale), FlippedReward(scale)):
         least, most = rule.factor_range(low, low + width)
-        assert least <= rule.factor(0, 1, reward)[0] <= most
+        assert least <= rule.factor(MaskedPositions(0, 1, reward=reward))[0] <= most
     assert reward_factors(scale, 1e-5, -math.inf, math.inf) == pytest.approx(
         (float(reward_factor(-math.inf, scale)), float(reward_factor(math.inf, scale)))
     )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.guidance import FactorStrategy, asks_reward
+from rws_decode.orders import MaskedPositions
 from rws_decode.predictors.base import CallablePredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.scoring import Scorer
@@ -110,7 +111,8 @@ class DreamHooks:
             answers = [row[start:].tolist() for row, start in zip(filled, self._starts, strict=True)]
             raw, normalised = self._scorer.score(range(rows), answers)
             reward = normalised
-        factor = np.broadcast_to(np.asarray(self.strategy.factor(step, rows, reward), np.float64), (rows,)).copy()
+        view = MaskedPositions(step, rows, reward=reward)
+        factor = np.broadcast_to(np.asarray(self.strategy.factor(view), np.float64), (rows,)).copy()
         self.steps.append(DreamStep(step, factor, raw, normalised))
         scaled = logits if self.dtype is None else logits.to(self.dtype)
         return scaled * torch.from_numpy(factor).to(scaled)[:, None, None]
