@@ -17,7 +17,6 @@ from rws_decode.end_of_text import EndOfText, deferred_positions
 from rws_decode.guidance import RWS
 from rws_decode.orders import MaskedPositions
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.rounding import logit_error
 from rws_decode.sampling import greedy
 from rws_decode.schedule import PlannedStep
 from rws_decode.scoring import Scorer
@@ -48,14 +47,15 @@ class View(NamedTuple):
     """What the forward of a state says of the planned step.
 
     completed: the answer with the candidates; always: positions committed at any scale; positions: those that compete
-    for `seats`, rising; logits: [N, V] of the whole batch; rows: the competing positions' among them, int64; gain:
-    factor per unit of the scale, None if the scale is the factor, or nothing depends on it; near: masked positions
-    whose candidate rounding may change.
+    for `seats`, rising; block: all masked positions of the block; logits: [N, V] of the whole batch; rows: the
+    competing positions' among them, int64; gain: factor per unit of the scale, None if the scale is the factor, or
+    nothing depends on it; near: masked positions whose candidate rounding may change.
     """
 
     completed: Answer
     always: tuple[int, ...]
     positions: tuple[int, ...]
+    block: frozenset[int]
     seats: int
     logits: Tensor
     rows: Tensor
@@ -158,7 +158,7 @@ class Forwards:
         canvas = ids.repeat(len(answers), 1)
         canvas[:, columns[0]] = before
         masked = before == predictor.mask_id
-        row, position, logits, _ = masked_logits(  # [N], N masked positions in the batch; [N, V]
+        row, position, logits, _, error = masked_logits(  # [N], N masked positions in the batch; [N, V]
             predictor,
             Canvas(canvas, None, columns.expand(len(answers), -1), prompt.expand(len(answers), -1)),
             masked,
@@ -171,7 +171,7 @@ class Forwards:
         if not bool(logits.gather(1, token[:, None]).isfinite().all()):
             raise ValueError(f"predictor {predictor.name} gives no finite largest logit")
         completed = before.index_put((row, position), token).tolist()
-        near = lead <= 2 * logit_error(logits)
+        near = lead <= 2 * error
         deferred = deferred_positions(token, self.policy, self.ending)
         here = (position >= planned.start) & (position < planned.stop)
         views = []
@@ -184,6 +184,7 @@ class Forwards:
                     completed=tuple(answer),
                     always=tuple(position[early].tolist()) if spare > 0 else (),
                     positions=tuple(position[own].tolist()),
+                    block=frozenset(position[row.eq(n) & here].tolist()),
                     seats=seats,
                     logits=logits,
                     rows=own.nonzero()[:, 0],
@@ -200,7 +201,8 @@ class Forwards:
         new = {text: ids for text, ids in asked.items() if text not in self.gains}
         if new:
             _, normalised = scorer.score([0] * len(new), list(new.values()))
-            self.gains |= zip(new, self.rule.factor(MaskedPositions(0, len(new), reward=normalised)).tolist(), strict=True)
+            view = MaskedPositions(0, len(new), reward=normalised)
+            self.gains |= zip(new, self.rule.factor(view).tolist(), strict=True)
         return [
             view._replace(gain=self.gains[text]) if view.choice else view
             for text, view in zip(texts, views, strict=True)
@@ -217,5 +219,6 @@ class Forwards:
                     child[position], when[position] = view.completed[position], step
                 committed.update(chosen)
                 yield tuple(child), Span(lower, upper, tuple(when))
-        # A score depends on every candidate, a commit only on those committed.
-        self.near_tokens += len(view.near & committed if view.gain is None else view.near)
+        # A score depends on every candidate, what is deferred on those of the block, a commit on those committed.
+        read = view.near if view.gain is not None else view.block if self.policy == "defer" else committed
+        self.near_tokens += len(view.near & read)

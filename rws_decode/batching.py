@@ -7,17 +7,22 @@ from collections.abc import Sequence
 __all__ = ["batches", "logit_bytes"]
 
 
-def logit_bytes(length: int, vocabulary: int, *, guided: bool = False, published: bool = False) -> int:
+def logit_bytes(
+    length: int, vocabulary: int, *, width: int = 0, guided: bool = False, published: bool = False, ahead: bool = False
+) -> int:
     """Return the bytes that one row's logits take at the first step, when all of its positions are masked.
 
     length x vocabulary numbers of 4 bytes, held as they come and once more for the current block; twice more under
-    guidance (with and without prompt), and for published copies. Ranking widens 64 positions at a time and is not
-    counted, nor are the predictor's own activations.
+    guidance (with and without prompt), and for published copies; twice all if the next step is run ahead. width: more
+    columns for which logits come, those of the prompt where a predictor gives all logits alone. Half precision takes
+    half of this, float64 twice. Ranking widens 64 positions at a time and is not counted, nor are the predictor's own
+    activations.
 
     >>> logit_bytes(256, 126_464)
     258998272
     """
-    return 4 * length * vocabulary * (2 + 2 * guided + 2 * published)
+    copies = (2 + 2 * guided + 2 * published) * (1 + ahead)
+    return 4 * vocabulary * (length * copies + (length + width) * (1 + guided) * (width > 0))
 
 
 def batches(widths: Sequence[int], row_bytes: int | None, memory: int) -> list[list[int]]:

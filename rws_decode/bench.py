@@ -37,9 +37,10 @@ def bench(
     "whole one" and "whole all": without any saving, so that all positions are filled. "naive rws", "rws one",
     "rws all", "rws whole one": the same for RWS (`plain_loop.plain_rws`).
 
-    `same_text`: prompts whose text is that of the plain loop; `same_tokens`: whose tokens are, up to and with the first
-    end of text; `near`: of those that differ, how many have steps with ties or near-ties in their trace, which explain
-    it. `ratios`: throughput over the plain loop's, and RWS's overhead over the default as a share of the naive loop's.
+    `same_text`: prompts whose text is that of the plain loop; `same_tokens`: whose tokens are, up to the first end of
+    text; `same_answer`: whose tokens are to the last, which rows that end early fill with the end of text; `near`: of
+    those whose text differs, how many have ties or near-ties in their trace, which explain it. `ratios`: throughput
+    over the plain loop's, and RWS's overhead over the default as a share of the naive loop's.
     """
     if repeats < 1:
         raise ValueError(f"repeats is {repeats}: at least 1 is needed")
@@ -149,6 +150,7 @@ def _compared(predictor: MaskPredictor, runs: Sequence[Any], reference: list[lis
         "reward_calls_saved": sum(trace.reward_calls_saved for trace in traces),
         "reward_tokens_saved": sum(trace.reward_tokens_saved for trace in traces),
         "same_tokens": sum(same),
+        "same_answer": sum(a == b for a, b in zip(found, reference, strict=True)),
         "same_text": sum(texts),
         "near": sum(unsure),
     }

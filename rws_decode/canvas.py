@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Literal, NamedTuple, get_args
 
 import torch
@@ -54,6 +55,8 @@ def encode_prompts(predictor: MaskPredictor, prompts: Sequence[str | Sequence[in
         if isinstance(prompt, str):
             ids, text = predictor.encode_prompt(prompt), prompt
         else:
+            if not isinstance(prompt, Iterable) or not all(isinstance(token, Integral) for token in prompt):
+                raise ValueError(f"prompts[{number}] is {prompt!r}: text or a list of token ids is needed")
             ids = [int(token) for token in prompt]
             text = None
         limit = float("inf") if predictor.vocab_size is None else predictor.vocab_size

@@ -10,6 +10,7 @@ from torch import Tensor
 from rws_decode.canvas import Canvas, forbidden_tokens
 from rws_decode.classifier_free import guided_logits
 from rws_decode.predictors.base import MaskPredictor
+from rws_decode.rounding import logit_error
 
 __all__ = ["MaskedLogits", "masked_logits"]
 
@@ -18,13 +19,15 @@ class MaskedLogits(NamedTuple):
     """Logits of the N masked positions of a batch: row and position, int64 [N], rising; logits and published, [N, V].
 
     logits: -inf where a token cannot be committed. published: what the predictor gave, forbidden tokens too; the same
-    tensor as `logits` where that was not asked for.
+    tensor as `logits` where that was not asked for. error: float64 [N], by how much the logits of a position may be off
+    (`rounding.logit_error`).
     """
 
     row: Tensor
     position: Tensor
     logits: Tensor
     published: Tensor
+    error: Tensor
 
 
 def masked_logits(
@@ -52,9 +55,11 @@ def masked_logits(
     """
     row, position = masked.nonzero(as_tuple=True)
     column = canvas.answer[row, position]
-    logits = guided_logits(predictor, canvas.ids, canvas.attention_mask, canvas.prompt, row, column, cfg)
+    logits, error = guided_logits(predictor, canvas.ids, canvas.attention_mask, canvas.prompt, row, column, cfg)
+    if suppressed and max(suppressed) >= logits.shape[-1]:
+        raise ValueError(f"end_ids holds {max(suppressed)}: {predictor.name} gives {logits.shape[-1]} logits")
     logits[:, list(suppressed)] = float("-inf")
     given = logits.clone() if published else logits
     forbidden = forbidden_tokens(predictor)
     logits[:, forbidden[forbidden < logits.shape[-1]]] = float("-inf")
-    return MaskedLogits(row, position, logits, given)
+    return MaskedLogits(row, position, logits, given, logit_error(logits) if error is None else error)

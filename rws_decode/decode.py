@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,7 @@ def decode(
     plan = block_plan(length, steps, block)
     check_ranking(ranking, precision)
     check_cfg(cfg)
-    if not isinstance(strategy, FactorStrategy | OrderStrategy):
+    if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy | OrderStrategy):
         raise ValueError(f"strategy is {strategy!r}: name, needs_reward and a method factor or order are needed")
     own_order = isinstance(strategy, OrderStrategy)
     if own_order and ranking != "log-odds":
@@ -170,7 +171,8 @@ def decode(
         "strategy": describe(strategy),
         "predictor": predictor.name,
         "reward_model": None if scorer is None else scorer.model.name,
-        "reward_settings": {} if scorer is None else _reward_settings(scorer.model, savings),
+        "savings": asdict(savings),
+        "reward_settings": {} if scorer is None else _reward_settings(scorer.model),
         "mask_id": predictor.mask_id,
         "padding": padding,
         "sampling_temperature": sampler.temperature,
@@ -182,7 +184,10 @@ def decode(
     forwards = 0
     row_bytes = None
     if predictor.vocab_size is not None:
-        row_bytes = logit_bytes(length, predictor.vocab_size, guided=cfg != 0, published=ranking == "topk")
+        # A predictor without logits_at computes those of the prompt as well.
+        whole = 0 if hasattr(predictor, "logits_at") else max(len(prompt.ids) for prompt in encoded)
+        copies = {"guided": cfg != 0, "published": ranking == "topk", "ahead": savings.ahead}
+        row_bytes = logit_bytes(length, predictor.vocab_size, width=whole, **copies)
     for rows in batches([len(prompt.ids) for prompt in encoded], row_bytes, savings.memory):
         with torch.inference_mode():
             run = loop.run(rows, [encoded[row].ids for row in rows])
@@ -213,7 +218,8 @@ def decode(
     return Decoding(tuple(trace for trace in traces if trace is not None), forwards)
 
 
-def _reward_settings(model: RewardModel, savings: Savings) -> dict[str, Any]:
+def _reward_settings(model: RewardModel) -> dict[str, Any]:
     """Return what a reward's numbers follow from besides the texts."""
-    kept = {name: getattr(savings, name) for name in ("reuse", "cache", "certain")}
-    return {"mean": model.mean, "std": model.std, **kept}
+    bounds = getattr(model, "bounds", None)
+    finite = None if bounds is None else [bound if math.isfinite(bound) else None for bound in bounds]
+    return {"mean": model.mean, "std": model.std, "bounds": finite}

@@ -14,6 +14,7 @@ from rws_decode.canvas import lay_out
 from rws_decode.completion import masked_logits
 from rws_decode.end_of_text import deferred_positions
 from rws_decode.predictors.base import MaskPredictor
+from rws_decode.ranking import rank_values
 from rws_decode.schedule import block_plan
 from rws_decode.trace import Trace
 from rws_theory.crossings import Crossing, Crossings, crossings
@@ -211,7 +212,9 @@ class _Curves:
         self.obstacle = self._obstacle(unequal)
         self.rows: dict[int, NDArray[np.float64]] = {}
         if predictor is not None and not self.obstacle:
-            self.rows = _logits(first, step, predictor)
+            self.rows, error = _logits(first, step, predictor)
+            if not all(_explains(trace, step, self.rows, error) for trace in (first, second)):
+                self.rows, self.obstacle = {}, f"{predictor.name} does not give the values that the runs recorded"
 
     def _obstacle(self, unequal: set[str]) -> str:
         logits = [name for name in _OF_LOGITS if name in unequal]
@@ -254,6 +257,20 @@ class _Curves:
         return between, False, "the exact order at the two factors does not say so: rounding, ties or other logits did"
 
 
+def _explains(trace: Trace, step: int, rows: dict[int, NDArray[np.float64]], error: dict[int, float]) -> bool:
+    """Return whether logits computed again lead to the log-odds that a trace kept, up to rounding."""
+    if (trace.ranking, trace.precision) != ("log-odds", "float64"):
+        return True
+    factor = float(trace.factor[step])
+    for position in np.flatnonzero(trace.eligible[step] & ~np.isnan(trace.value[step])).tolist():
+        kept, logits = float(trace.value[step, position]), torch.tensor(rows[position])[None]
+        again = float(rank_values(logits, torch.tensor(trace.candidate[step, [position]]), factor))
+        slack = 2 * factor * error[position] + 1e-9 * (1 + abs(kept))
+        if kept != again and not abs(kept - again) <= slack:
+            return False
+    return True
+
+
 def _sign(found: Crossings, factor: float) -> int | None:
     """Return the proved sign of P^a - P^b at a factor, None where the enclosure of a crossing leaves it open."""
     low, high = min(factor, 1.0), max(factor, 1.0)
@@ -267,8 +284,10 @@ def _sign(found: Crossings, factor: float) -> int | None:
     return found.sign_at_one * (-1) ** passed if found.complete or low == high else None
 
 
-def _logits(trace: Trace, step: int, predictor: MaskPredictor) -> dict[int, NDArray[np.float64]]:
-    """Return the logits that ranked each masked position of a step, by position, computed again."""
+def _logits(
+    trace: Trace, step: int, predictor: MaskPredictor
+) -> tuple[dict[int, NDArray[np.float64]], dict[int, float]]:
+    """Return the logits that ranked each masked position of a step, by position, computed again, and their error."""
     canvas = lay_out(predictor, [trace.prompt.tolist()], trace.length)
     canvas.ids[0, canvas.answer[0]] = torch.tensor(trace.canvas[step], device=canvas.ids.device)
     masked = torch.tensor(trace.masked[step], device=canvas.ids.device)[None]
@@ -277,7 +296,8 @@ def _logits(trace: Trace, step: int, predictor: MaskPredictor) -> dict[int, NDAr
     with torch.inference_mode():
         found = masked_logits(predictor, canvas, masked, cfg=trace.cfg, suppressed=suppressed, published=public)
     rows = (found.published if public else found.logits).double().cpu().numpy()
-    return dict(zip(found.position.tolist(), rows, strict=True))
+    positions = found.position.tolist()
+    return dict(zip(positions, rows, strict=True)), dict(zip(positions, found.error.tolist(), strict=True))
 
 
 def _committed(trace: Trace, step: int) -> dict[int, int]:

@@ -15,7 +15,13 @@ __all__ = ["exact_at_the_cut"]
 
 
 def exact_at_the_cut(
-    values: Tensor, logits: Tensor, scale: Tensor, place: tuple[Tensor, Tensor], eligible: Tensor, deferred: Tensor, k: int
+    values: Tensor,
+    logits: Tensor,
+    scale: Tensor,
+    place: tuple[Tensor, Tensor],
+    eligible: Tensor,
+    deferred: Tensor,
+    k: int,
 ) -> Tensor:
     """Return log-odds by which the exact top k is chosen, exact ties leftmost; float64 [B, n].
 

@@ -22,7 +22,6 @@ from rws_decode.predictors.base import MaskPredictor, ends_of
 from rws_decode.ranker import Ranked, Ranker
 from rws_decode.ranking import Precision, Ranking, at_the_cut
 from rws_decode.record import Record
-from rws_decode.rounding import logit_error
 from rws_decode.sampling import TokenSampler
 from rws_decode.savings import Savings
 from rws_decode.schedule import PlannedStep
@@ -154,12 +153,12 @@ class Loop:
 
     def _observe(self, number: int, canvas: Canvas, masked: Tensor, live: Tensor, found: MaskedLogits) -> _Step:
         """Complete the answers: greedily, or by what the sampler draws."""
-        row, position, logits, published = found
+        row, position, logits, published, error = found
         token, lead = self.sampler.draw(logits, live[row])
         if not bool(logits.gather(1, token[:, None]).isfinite().all()):
             raise ValueError(f"predictor {self.predictor.name} gives no finite largest logit at step {number}")
         before, here = canvas.ids.gather(1, canvas.answer), self._block(masked, number)
-        error, nowhere = logit_error(logits), torch.zeros_like(masked)
+        nowhere = torch.zeros_like(masked)
         own = here[row, position]
         contested = logits if bool(own.all()) else logits[own]
         view = MaskedPositions(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -69,9 +69,9 @@ class TokenSampler:
     """
 
     def __init__(self, temperature: float, seed: int | Sequence[int], rows: int) -> None:
-        if not (math.isfinite(temperature) and temperature >= 0):
+        if not (isinstance(temperature, int | float) and math.isfinite(temperature) and temperature >= 0):
             raise ValueError(f"sampling_temperature is {temperature!r}: it must be finite and at least 0")
-        seeds = seed if isinstance(seed, int) else tuple(seed)
+        seeds = tuple(seed) if isinstance(seed, Iterable) else seed
         check_seeds("seed", seeds)
         self.temperature = float(temperature)
         self.seeds: list[int] = per_row("seed", seeds, rows).tolist()

@@ -9,7 +9,8 @@ __all__ = ["Savings"]
 
 @dataclass(frozen=True)
 class Savings:
-    """Work that a decode leaves out, and how much memory it takes. Tokens are the same with each of them on or off.
+    """Work that a decode leaves out, and how much memory it takes. The text is the same with each of them on or off,
+    and so are the tokens up to its end; `settled` alone changes what stands after it.
 
     reuse: a text that was scored before for the same row is not scored again. cache: a causal reward model keeps its
     keys and values up to the first token that changed, where it can (`rewards.RewardSession`). certain: the reward is

@@ -162,10 +162,10 @@ def scale_path(
     followed; breakpoints in s_R are those in c divided by g, rounded outward.
 
     Guaranteed: at a scale outside `breakpoints` and `unexplored`, decoding gives exactly the tokens and commit steps of
-    the piece that holds it, with positions ranked by their exact confidence, exact ties leftmost. (`decode` ranks by
-    log-odds in float64: the same order but for differences of some 1e-15, as within a relative distance of about 1e-14
-    of a breakpoint, or between positions with the same gaps in another order.) All is about the logits and rewards as
-    they are computed; a model whose numbers depend on the batch may give others in a batch of one (`near_tokens`).
+    the piece that holds it: both rank positions by their exact confidence, exact ties leftmost. (An RWS factor is a
+    rounded product: within a relative distance of about 1e-15 of a breakpoint in s_R it may be on the other side.) All
+    is about the logits and rewards as they are computed; a model whose numbers depend on the batch may give others in a
+    batch of one (`near_tokens`).
 
     budget: at most so many canvases are evaluated, at least `steps`. Each level keeps as many states as its equal share
     of what is left allows, those of the widest intervals in log scale; the others become `unexplored`. Whatever is

@@ -60,7 +60,8 @@ class Trace:
 
     Settings: length (n), steps (planned, S), block; `ranking`, "order" where the strategy's own values rank;
     `precision`, and `logits_dtype`, the model's; `strategy`, the strategy's description; `predictor` and
-    `reward_model`, names (None where no reward was asked), and `reward_settings`, JSON-ready; `mask_id`; `prompt_text`
+    `reward_model`, names (None where no reward was asked), `reward_settings` and `savings`, JSON-ready: its mean, std
+    and bounds, and what the decode left out; `mask_id`; `prompt_text`
     and `text`, None without a tokenizer. `offset` and `width`: of the canvas, the first answer column and the number of
     columns, padding counted, which stood on the side `padding`. `sampling_temperature` and `seed` of Gumbel sampling
     (0: greedy, the seed unused); `cfg`, the scale of classifier-free guidance (0: none); `end_of_text`, the policy, and
@@ -85,13 +86,14 @@ class Trace:
 
     Arrays, what rounding did: `ties` int64 [R], eligible positions level with the last committed one, not committed;
     `saturated` int64 [R], eligible positions whose candidate has probability exactly 1.0 at the step's factor in
-    `precision` (of the logits, whatever the ranking); `inexact` bool [R], whether the chosen set is not the one that
-    log-odds in float64 of the same logits choose (ties leftmost; False for an order of the strategy's own);
-    `near_ties` int64 [R], eligible positions whose ranking value is within rounding of the cut (`rounding.near_ties`,
-    logits as uncertain as `rounding.logit_error` says); `near_tokens` int64 [R], positions whose candidate leads the
-    runner-up by less than twice that error: among the committed ones, or among all masked ones where a reward is asked.
-    Where both are 0 at every step, another batch, padding or device that stays within the tolerance, and a reward model
-    that does not depend on its batch, give the same tokens.
+    `precision` (of the logits, whatever the ranking), -1 where the factor is not known; `inexact` bool [R], whether the
+    chosen set is not the one that the exact confidences of the same logits choose (`exact_cut`, ties leftmost; False
+    for an order of the strategy's own); `near_ties` int64 [R], eligible positions whose ranking value is within
+    rounding of the cut (`rounding.near_ties`, logits as uncertain as `rounding.logit_error` says); `near_tokens` int64
+    [R], positions whose candidate leads the runner-up by less than twice that error: among the committed ones; among
+    those of the block where tokens are drawn or end-of-text tokens deferred; among all masked ones where a reward is
+    asked. Where both are 0 at every step, another batch, padding or device that stays within the tolerance, and a
+    reward model that does not depend on its batch, give the same tokens.
 
     Costs: `forwards`; `reward_calls`, texts scored; `reward_calls_saved`, scores reused or not needed;
     `reward_tokens`, tokens that the reward model ran; `reward_tokens_saved`, tokens that it had cached (0: unknown).
@@ -111,6 +113,7 @@ class Trace:
     predictor: str
     reward_model: str | None
     reward_settings: dict[str, Any] = field(default_factory=dict)
+    savings: dict[str, Any] = field(default_factory=dict)
     mask_id: int
     offset: int
     width: int
@@ -269,7 +272,7 @@ class Trace:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the trace to one Parquet file, atomically, and return the path; equal traces give equal bytes.
 
-        (With one version of pyarrow.) At most 1 KiB per committed token: see TRACE.md.
+        (With one version of pyarrow.) At most 1 KiB per committed token but for answers of a few tokens: see TRACE.md.
         """
         return write_bytes(path, trace_bytes(self))
 

@@ -16,6 +16,7 @@ from rws_decode.decode import decode
 from rws_decode.guidance import Confidence, Temperature
 from rws_decode.predictors import CallablePredictor
 from rws_decode.replay import replay, replay_with
+from rws_decode.rounding import logit_error
 from rws_decode.sampling import TokenSampler, greedy, gumbel_scores
 
 PREDICTOR = bert_predictor()
@@ -121,11 +122,13 @@ def test_guidance_is_the_published_combination_with_the_prompt_masked() -> None:
     predictor = CallablePredictor(logits, mask_id=MASK)
     canvas, prompt = torch.tensor([[7, 9, MASK, 8]]), torch.tensor([[True, True, False, False]])
     places = torch.tensor([0, 0]), torch.tensor([2, 3])
-    found = guided_logits(predictor, canvas, None, prompt, *places, 1.5)
+    found, error = guided_logits(predictor, canvas, None, prompt, *places, 1.5)
     assert [batch.tolist() for batch in seen] == [[[7, 9, MASK, 8], [MASK, MASK, MASK, 8]]]
     conditional, blind = logits(canvas), logits(torch.tensor([[MASK, MASK, MASK, 8]]))
     assert torch.equal(found, (blind + 2.5 * (conditional - blind))[places])
-    assert torch.equal(guided_logits(predictor, canvas, None, prompt, *places, 0.0), conditional[places])
+    assert torch.equal(error, 2.5 * logit_error(conditional[places]) + 1.5 * logit_error(blind[places]))
+    plain, none = guided_logits(predictor, canvas, None, prompt, *places, 0.0)
+    assert torch.equal(plain, conditional[places]) and none is None
     assert len(seen[-1]) == 1
 
 

@@ -74,13 +74,13 @@ def _as_text(result: dict[str, Any]) -> str:
         f"{result['block']}, s_R = {result['reward_scale']:g}; {result['device']}, {result['threads']} threads; least "
         f"seconds of {result['repeats']}",
         f"{'':16}{'seconds':>9}{'forwards':>10}{'reward calls':>14}{'saved':>7}{'tokens saved':>14}"
-        f"{'same tokens':>13}{'near-tied':>11}",
+        f"{'same text':>11}{'same answer':>13}{'near-tied':>11}",
     ]
     for row in result["ways"]:
         forwards = "" if row["forwards"] is None else row["forwards"]
         lines.append(
             f"{row['way']:16}{row['seconds']:9.2f}{forwards:>10}{row['reward_calls']:>14}{row['reward_calls_saved']:>7}{row['reward_tokens_saved']:>14}"
-            f"{row['same_tokens']:>8} / {prompts:<2}{row['near']:>11}"
+            f"{row['same_text']:>6} / {prompts:<2}{row['same_answer']:>8} / {prompts:<2}{row['near']:>11}"
         )
     for name, ratio in result["ratios"].items():
         goal = f" (aimed at: {_GOALS[name]})" if name in _GOALS else ""

@@ -40,6 +40,7 @@ class ModernBertAt:
         plain = set(config.layer_types) == {"full_attention"} and rotary.get("rope_type") == "default"
         return plain and not (config.attention_bias or config.mlp_bias)
 
+    @torch.no_grad()
     def __call__(
         self, canvas: Tensor, attention_mask: Tensor | None, positions: Tensor | None, row: Tensor, column: Tensor
     ) -> Tensor:
@@ -106,7 +107,7 @@ class ModernBertAt:
     def _token_tables(self) -> tuple[Tensor, Tensor]:
         embeddings, projection = self.model.embeddings, self.model.layers[0].attn.Wqkv
         weights = (embeddings.tok_embeddings.weight, embeddings.norm.weight, projection.weight)
-        # Weights that were moved or trained since then give other tables.
+        # Weights that were moved or trained since then give other tables (not those written through .data).
         state = tuple((weight.data_ptr(), weight._version) for weight in weights)
         if self._tables is None or self._made_from != state:
             every = torch.arange(self.model.config.vocab_size, device=weights[0].device)
