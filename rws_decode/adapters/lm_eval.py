@@ -1,8 +1,9 @@
 """A mask predictor, and any strategy, as a model of lm-evaluation-harness (`lm_eval.api.model.LM`).
 
-    python -m rws_decode.adapters.lm_eval --model rws --model_args model=mini,steps=32 --tasks NAME
+    python -m rws_decode.adapters.lm_eval --model rws --model_args model=mini,steps=32 --device cpu --tasks NAME
 
-is the harness's own command line with the model `rws` registered; `--model_args` are the arguments of `RWSLM`.
+is the harness's own command line with the model `rws` registered; `--model_args` are the arguments of `RWSLM`. (Its
+default device is cuda:0.)
 """
 
 from __future__ import annotations
