@@ -37,7 +37,7 @@ _KNOWN = ("until", "max_gen_toks", "do_sample", "temperature")
 
 
 class Request(Protocol):
-    """What is read of `lm_eval.api.instance.Instance`."""
+    """What is read of `lm_eval.api.instance.Instance`: `args`, a tuple that each method describes."""
 
     @property
     def args(self) -> tuple[Any, ...]: ...
@@ -58,6 +58,18 @@ class RWSLM(LM):
     harness's --apply_chat_template off. Same seed, same results, whatever the order and batching of the requests.
 
     ValueError for a bad option, and for what a request asks that this model does not do.
+
+    >>> from types import SimpleNamespace
+    >>> from rws_decode.predictors.exact import exact_predictor
+    >>> from rws_theory.exact import JointTable
+    >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))
+    >>> model = RWSLM(predictor, encode=lambda text: [int(word) for word in text.split()],
+    ...               max_new_tokens=1, steps=1, block_length=1)
+    >>> model.generate_until([SimpleNamespace(args=("1", {"until": ["0"]}))])
+    ['1']
+    >>> ((bound, greedy),) = model.loglikelihood([SimpleNamespace(args=("0", " 1"))])
+    >>> round(math.exp(bound), 3), greedy
+    (0.25, False)
     """
 
     def __init__(
