@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
@@ -217,6 +218,56 @@ def test_the_verdict_is_that_of_the_checks() -> None:
     assert ran(in_f("return 0"), expects).detail == "no error"
     lenient = "def check(f):\n    try: f(0)\n    except BaseException: pass\n"
     assert ran(in_f("import os", "os._exit(0)"), lenient).status == "ended"
+
+
+@pytest.mark.parametrize("isolation", OFFERED)
+def test_limits_are_those_that_were_asked_for(isolation: Isolation) -> None:
+    busy = ran(in_f("while True: pass"), isolation=isolation, limits=Limits(seconds=20, cpu_seconds=1))
+    assert busy.status == "ended"
+    assert "SIGKILL" in busy.detail
+    assert 0.5 < busy.seconds < 20
+    keeps = in_f("return len([0] * (x * 2**17))")  # x MiB
+    holds = "def check(f):\n    assert f(MIB) == MIB * 2**17\n"
+    for mebibytes, status in ((32, "passed"), (256, "error")):
+        test = holds.replace("MIB", str(mebibytes))
+        assert ran(keeps, test, isolation=isolation, limits=Limits(memory=128 * 2**20)).status == status
+    text = in_f("return 'x' * x")
+    long = "def check(f):\n    assert len(f(LENGTH)) == LENGTH\n"
+    for length, status in ((900, "passed"), (1100, "refused")):
+        test = long.replace("LENGTH", str(length))
+        assert ran(text, test, isolation=isolation, limits=Limits(reply_bytes=1000)).status == status
+
+
+@pytest.mark.parametrize("isolation", [isolation for isolation in OFFERED if isolation != "limits"])
+def test_processes_are_counted_and_alone(isolation: Isolation) -> None:
+    forks = in_f(
+        "import os, time",
+        "for n in range(99):",
+        "    try: child = os.fork()",
+        "    except OSError: return n",
+        "    if not child: time.sleep(60)",
+    )
+    # The program and the namespace's first process are among the eight.
+    few = "def check(f):\n    assert 4 <= f(0) < 8, f(0)\n"
+    found = ran(forks, few, isolation=isolation, limits=Limits(seconds=20, processes=8))
+    assert found.passed, found
+    alone = "import os\ndef f(x):\n    for pid in range(2, 70000):\n        if pid != os.getpid():\n"
+    alone += (
+        "            try: os.kill(pid, 0)\n            except ProcessLookupError: continue\n            return pid\n"
+    )
+    assert ran(alone, "def check(f):\n    assert f(0) is None\n", isolation=isolation).passed
+    assert not os.path.exists("/scratch")
+
+
+def test_programs_run_side_by_side() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        programs = [in_f(f"return x + {1 if n % 2 else 2}") for n in range(8)]
+        assert [found.status for found in pool.map(ran, programs)] == ["wrong", "passed"] * 4
+
+
+def test_text_that_is_no_program_is_an_error_of_its_own() -> None:
+    for program in ("x = '\ud800'", "x = 1\0", "def", "(" * 1000):
+        assert ran(program).status in ("error", "ended")
 
 
 def test_a_test_that_is_broken_by_itself_is_no_ones_failure() -> None:

@@ -13,10 +13,16 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _SPACE = re.compile(r"['\u2019]?\s+")  # a possessive may end in its apostrophe
 _HYPHEN = re.compile(r"[-\u2010\u2011]")
 _VOWEL = re.compile(r"[aeiouy]")
-_IRREGULAR = dict(
-    pair.split(":")
-    for pair in "children:child feet:foot geese:goose men:man mice:mouse teeth:tooth women:woman people:person".split()
-)
+_IRREGULAR = {
+    "children": "child",
+    "feet": "foot",
+    "geese": "goose",
+    "men": "man",
+    "mice": "mouse",
+    "people": "person",
+    "teeth": "tooth",
+    "women": "woman",
+}
 # Words in -s, -ed or -ing that are no inflection of what is left when the ending is taken off.
 _WHOLE = frozenset(
     "always bed breed building ceiling during evening everything feed hundred indeed morning need news nothing "

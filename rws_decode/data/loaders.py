@@ -258,7 +258,7 @@ def _id(row: Mapping[str, Any], number: int, field: str) -> str:
 
 def _turns(row: Mapping[str, Any], number: int, field: str) -> tuple[str, ...]:
     held = row[_first(row, number, field)]
-    items = [held] if isinstance(held, str) else held
+    items: Any = [held] if isinstance(held, str) else held
     if isinstance(items, list) and items and all(isinstance(item, dict) for item in items):
         items = [item.get("content") for item in items if item.get("role", "user") == "user"]
     if not isinstance(items, list) or not items or not all(isinstance(item, str) and item for item in items):
