@@ -93,7 +93,8 @@ class RWSLM(LM):
         self.config = (RWSGenerationConfig() if config is None else config).update(seed=seed, **options)
         if self.config.make_strategy().needs_reward and self.reward is None:
             raise ValueError(f"reward is None: strategy {self.config.strategy} needs a reward model")
-        size = int(batch_size) if str(batch_size).isdecimal() else 1  # "auto" and None too
+        # The harness also gives "auto" and None, and numbers as text.
+        size = int(str(batch_size)) if str(batch_size).isdecimal() else 1
         for name, value in (("batch_size", size), ("mc_num", mc_num)):
             if value < 1:
                 raise ValueError(f"{name} is {value}: at least 1 is needed")
