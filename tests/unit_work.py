@@ -98,3 +98,8 @@ def asked(folder: Path) -> Sequence[str]:
 def first_row(unit: Unit) -> list[dict[str, Any]]:
     """Return the first of the unit's rows."""
     return rows(unit)[:1]
+
+
+def who(unit: Unit) -> list[dict[str, Any]]:
+    """Return the process that was asked."""
+    return [{"pid": os.getpid()}]

@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.experiments.executors import Backend, add_run_arguments, backend_of
+from rws_decode.experiments.executors import Backend, add_run_arguments, backend_of, kept_open
 
 if TYPE_CHECKING:
     import pandas
@@ -118,9 +118,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         for place, prompt in _prompts(args)
     ]
     options = {"batch": args.batch, "retry_failed": args.retry_failed}
-    return run_controls(
-        Path(args.out), units, args.scales, args.sampling_temperature, backend=backend_of(args), **options
-    )
+    with kept_open(backend_of(args)) as backend:
+        return run_controls(Path(args.out), units, args.scales, args.sampling_temperature, backend=backend, **options)
 
 
 def _prompts(args: argparse.Namespace) -> list[tuple[int, str]]:
@@ -152,7 +151,7 @@ def run_controls(
     """Run, resume or reuse the experiment and return its summary; units: one per prompt, of strategy default.
 
     Two rounds: `constant`, `shuffled` and N follow from the rows of rws, and their units name the numbers that they
-    were given, so that each unit stands for itself.
+    were given, so that each unit stands for itself. A backend that is `executors.kept_open` keeps its models for both.
     """
     from rws_decode.experiments.controls_cell import measure
     from rws_decode.experiments.runner import run_units
