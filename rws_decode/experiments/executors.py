@@ -115,7 +115,7 @@ def on_cluster(scheduler: str, *, timeout: float = 30.0) -> Backend:
             yield executor
 
     # Workers may join later; what waits at the scheduler costs nothing.
-    return Backend(opened, max(threads, 16), replaceable=False)
+    return Backend(opened, max(threads, 64), replaceable=False)
 
 
 def given(executor: Executor, slots: int = 1) -> Backend:

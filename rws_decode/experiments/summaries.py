@@ -1,4 +1,4 @@
-"""What an experiment's table shows: which measures, by which columns, against which baseline, beside what was printed.
+"""What an experiment's table shows: measures, what they are grouped by, a baseline, and what the paper printed.
 
 An experiment's module has a function `summary() -> Summary`, which it prints itself and `python -m rws_decode summarize`
 prints again.
