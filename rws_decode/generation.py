@@ -242,7 +242,8 @@ class RWSGenerationOutput:
     sequences: int64 [B, n], the answers' tokens without the prompts, as diffusers' block refinement gives them, whole,
     with what stands after an end of text too; texts: the answers' texts, None without a tokenizer; traces: what each
     decode did (`trace.Trace`); forwards: of the predictor, a batch counting once; reward_calls: texts scored;
-    tokens_per_forward: float64 [B], the answer's tokens before its end of text over the row's forwards.
+    tokens_per_forward: float64 [B], the answer's tokens before its end of text over the row's forwards. `generate`'s
+    example shows one.
     """
 
     sequences: Tensor

@@ -1,4 +1,4 @@
-"""What decoded text is measured by: perplexity under a causal language model, distinct-n, pass@k, intervals by resampling."""
+"""What decoded text is measured by: perplexity under a causal model, distinct-n, pass@k; intervals by resampling."""
 
 from __future__ import annotations
 
@@ -99,6 +99,9 @@ def load_causal(
     class is AutoModelForCausalLM's choice; safetensors only, or a file that ends in .gguf, whose weights transformers
     expands (with the packages gguf and accelerate); no remote code. ValueError for an unknown name (the shipped ones
     are listed), missing weights or tokenizer, or an unknown device or dtype.
+
+    >>> load_causal("mini-causal").max_length > 100
+    True
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

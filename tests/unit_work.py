@@ -93,3 +93,13 @@ def prompts(out: Path) -> list[str]:
 def asked(folder: Path) -> Sequence[str]:
     """Return the prompts that `slow` was asked for, in all processes."""
     return [line for path in folder.glob("*") for line in path.read_text().splitlines()]
+
+
+def first_row(unit: Unit) -> list[dict[str, Any]]:
+    """Return the first of the unit's rows."""
+    return rows(unit)[:1]
+
+
+def who(unit: Unit) -> list[dict[str, Any]]:
+    """Return the process that was asked."""
+    return [{"pid": os.getpid()}]

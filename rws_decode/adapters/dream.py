@@ -23,7 +23,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class DreamStep:
-    """What the hook did at one step of B rows: factor, and raw and normalised reward, [B] each, NaN where not asked."""
+    """What the hook did at one step of B rows: factor, and raw and normalised reward, [B] each, NaN where not asked.
+
+    >>> from rws_decode.guidance import Temperature
+    >>> hooks = DreamHooks(Temperature(2.0), mask_id=0)
+    >>> scaled = hooks.logits(0, torch.tensor([[1, 0]]), torch.ones(1, 2, 3))
+    >>> hooks.steps[0].factor.tolist(), hooks.steps[0].reward_raw.tolist()
+    ([2.0], [nan])
+    """
 
     step: int
     factor: Floats

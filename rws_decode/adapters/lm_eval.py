@@ -1,8 +1,9 @@
 """A mask predictor, and any strategy, as a model of lm-evaluation-harness (`lm_eval.api.model.LM`).
 
-    python -m rws_decode.adapters.lm_eval --model rws --model_args model=mini,steps=32 --tasks NAME
+    python -m rws_decode.adapters.lm_eval --model rws --model_args model=mini,steps=32 --device cpu --tasks NAME
 
-is the harness's own command line with the model `rws` registered; `--model_args` are the arguments of `RWSLM`.
+is the harness's own command line with the model `rws` registered; `--model_args` are the arguments of `RWSLM`. (Its
+default device is cuda:0.)
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _KNOWN = ("until", "max_gen_toks", "do_sample", "temperature")
 
 
 class Request(Protocol):
-    """What is read of `lm_eval.api.instance.Instance`."""
+    """What is read of `lm_eval.api.instance.Instance`: `args`, a tuple that each method describes."""
 
     @property
     def args(self) -> tuple[Any, ...]: ...
@@ -57,6 +58,18 @@ class RWSLM(LM):
     harness's --apply_chat_template off. Same seed, same results, whatever the order and batching of the requests.
 
     ValueError for a bad option, and for what a request asks that this model does not do.
+
+    >>> from types import SimpleNamespace
+    >>> from rws_decode.predictors.exact import exact_predictor
+    >>> from rws_theory.exact import JointTable
+    >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))
+    >>> model = RWSLM(predictor, encode=lambda text: [int(word) for word in text.split()],
+    ...               max_new_tokens=1, steps=1, block_length=1)
+    >>> model.generate_until([SimpleNamespace(args=("1", {"until": ["0"]}))])
+    ['1']
+    >>> ((bound, greedy),) = model.loglikelihood([SimpleNamespace(args=("0", " 1"))])
+    >>> round(math.exp(bound), 3), greedy
+    (0.25, False)
     """
 
     def __init__(
@@ -80,7 +93,8 @@ class RWSLM(LM):
         self.config = (RWSGenerationConfig() if config is None else config).update(seed=seed, **options)
         if self.config.make_strategy().needs_reward and self.reward is None:
             raise ValueError(f"reward is None: strategy {self.config.strategy} needs a reward model")
-        size = int(batch_size) if str(batch_size).isdecimal() else 1  # "auto" and None too
+        # The harness also gives "auto" and None, and numbers as text.
+        size = int(str(batch_size)) if str(batch_size).isdecimal() else 1
         for name, value in (("batch_size", size), ("mc_num", mc_num)):
             if value < 1:
                 raise ValueError(f"{name} is {value}: at least 1 is needed")

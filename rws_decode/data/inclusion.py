@@ -9,18 +9,24 @@ from collections.abc import Sequence
 __all__ = ["included_keywords", "lemmas", "same_word", "words_of"]
 
 # Letters and digits, with apostrophes inside; a hyphen parts words, so that "fire-break" is read as "fire break".
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_SPACE = re.compile(r"['’]?\s+")  # a possessive may end in its apostrophe
-_HYPHEN = re.compile("[-‐‑]")
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+_SPACE = re.compile(r"['\u2019]?\s+")  # a possessive may end in its apostrophe
+_HYPHEN = re.compile(r"[-\u2010\u2011]")
 _VOWEL = re.compile(r"[aeiouy]")
-_IRREGULAR = dict(
-    pair.split(":")
-    for pair in "children:child feet:foot geese:goose men:man mice:mouse teeth:tooth women:woman people:person".split()
-)
+_IRREGULAR = {
+    "children": "child",
+    "feet": "foot",
+    "geese": "goose",
+    "men": "man",
+    "mice": "mouse",
+    "people": "person",
+    "teeth": "tooth",
+    "women": "woman",
+}
 # Words in -s, -ed or -ing that are no inflection of what is left when the ending is taken off.
 _WHOLE = frozenset(
-    "always bed breed building ceiling during evening everything feed hundred indeed morning need news nothing offspring "
-    "perhaps proceed red seed series something species speed succeed weed wing".split()
+    "always bed breed building ceiling during evening everything feed hundred indeed morning need news nothing "
+    "offspring perhaps proceed red seed series something species speed succeed weed wing".split()
 )
 
 
@@ -35,7 +41,7 @@ def lemmas(word: str) -> frozenset[str]:
     >>> sorted(lemmas("stopped")), sorted(lemmas("leaves")), sorted(lemmas("news"))
     (['stop', 'stopp', 'stoppe', 'stopped'], ['leaf', 'leafe', 'leav', 'leave', 'leaves'], ['news'])
     """
-    word = word.replace("’", "'")
+    word = word.replace("\u2019", "'")
     word = word.removesuffix("'s").removesuffix("'")
     if word in _WHOLE:
         return frozenset({word})
@@ -72,8 +78,8 @@ def same_word(first: str, second: str) -> bool:
 def words_of(text: str) -> list[str]:
     """Return the words of a text, in lower case and composed form, hyphens parting them.
 
-    >>> words_of("Papier-mâché: it’s HERE")
-    ['papier', 'mâché', 'it’s', 'here']
+    >>> words_of("Papier-mâché: it's HERE")
+    ['papier', 'mâché', "it's", 'here']
     """
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 

@@ -72,9 +72,9 @@ class KeywordSet:
         """Return what the model reads.
 
         >>> keywords = load_keyword_set()
-        >>> print(keywords.text(keywords.prompts[36]))
-        Explain to parents why children need time outdoors, using all anchor keywords. Support the claim with two reasons.
-        Anchor keywords: muscle strength, distance vision, screen hours, playground games
+        >>> print(keywords.text(keywords.prompts[30]))
+        Write advice for people who sit all day at work, using all anchor keywords. Keep it encouraging and specific.
+        Anchor keywords: lower back, standing desk, stretching routine, lunch walk
         """
         return self.template.format(prompt=prompt.prompt, keywords=", ".join(prompt.keywords))
 
@@ -98,9 +98,10 @@ class KeywordReport:
     """What `check_keywords` finds; ids of prompts, and keywords as they are written.
 
     problems: what no set may have, a line each; topics: prompts of each; near_duplicates: pairs of prompts that have
-    60 % of the words of the shorter in common, words in a tenth of all prompts or more left out; repeated: keywords that occur in
-    more than one prompt, inflections counting as the same; overlaps: for each topic, pairs of its prompts whose
-    keywords share a word; easy: prompts with fewer than 6 keyword words, or of fewer than 5 letters on average.
+    60 % of the words of the shorter in common, words in a tenth of all prompts or more left out; repeated: keywords
+    that occur in more than one prompt, inflections counting as the same; overlaps: for each topic, pairs of its
+    prompts whose keywords share a word; easy: prompts with fewer than 6 keyword words, or of fewer than 5 letters on
+    average.
     """
 
     problems: tuple[str, ...]
@@ -136,7 +137,9 @@ def check_keywords(keywords: KeywordSet) -> KeywordReport:
         ("id", [prompt.id for prompt in prompts]),
         ("prompt", [" ".join(words_of(prompt.prompt)) for prompt in prompts]),
     ):
-        problems += [f"{field} {value!r} is there {count} times" for value, count in Counter(values).items() if count > 1]
+        problems += [
+            f"{field} {value!r} is there {count} times" for value, count in Counter(values).items() if count > 1
+        ]
     topics = dict(Counter(prompt.topic for prompt in prompts))
     if len(set(topics.values())) > 1:
         problems.append(f"topics are not balanced: {topics}")
@@ -206,9 +209,15 @@ def load_keyword_set(file: str | os.PathLike[str] | None = None) -> KeywordSet:
     except ValueError as error:
         raise ValueError(f"file is {file}: not JSON ({error})") from error
     rows = held.get("prompts") if isinstance(held, dict) else None
-    if not isinstance(rows, list) or not rows or not all(isinstance(held.get(key), str) for key in ("name", "template")):
+    if (
+        not isinstance(rows, list)
+        or not rows
+        or not all(isinstance(held.get(key), str) for key in ("name", "template"))
+    ):
         raise ValueError(f"file is {file}: no keyword set, which has name, template and prompts")
-    return KeywordSet(held["name"], held["template"], tuple(_prompt(file, n, row) for n, row in enumerate(rows, start=1)))
+    return KeywordSet(
+        held["name"], held["template"], tuple(_prompt(file, n, row) for n, row in enumerate(rows, start=1))
+    )
 
 
 def _prompt(file: object, number: int, row: Any) -> KeywordPrompt:
@@ -250,6 +259,8 @@ def story_keyword_set(per_topic: int = 10, seed: int = 0, *, split: str = "test"
         held = drawn[task.meta["topic"]]
         if len(held) < per_topic:
             name = f"{task.meta['topic']}-{len(held) + 1}"
-            held.setdefault(task.prompt, KeywordPrompt(name, task.meta["topic"], task.prompt, task.keywords, task.length))
+            held.setdefault(
+                task.prompt, KeywordPrompt(name, task.meta["topic"], task.prompt, task.keywords, task.length)
+            )
     prompts = tuple(prompt for held in drawn.values() for prompt in held.values())
     return KeywordSet(f"stories {split} {band} seed {seed}", "{prompt}", prompts)

@@ -46,7 +46,13 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "llmbar-adver-GPTOut",
         "llmbar-adver-manual",
     ),
-    "Safety": ("refusals-dangerous", "refusals-offensive", "xstest-should-refuse", "xstest-should-respond", "donotanswer"),
+    "Safety": (
+        "refusals-dangerous",
+        "refusals-offensive",
+        "xstest-should-refuse",
+        "xstest-should-respond",
+        "donotanswer",
+    ),
     "Reasoning": ("math-prm", "hep-cpp", "hep-go", "hep-java", "hep-js", "hep-python", "hep-rust"),
 }
 _SECTION_OF = {subset: section for section, subsets in SECTIONS.items() for subset in subsets}
@@ -116,8 +122,8 @@ def load_mt_bench(file: str | os.PathLike[str] | None = None, *, revision: str |
     """Load MT-Bench: 80 rows of 8 categories and two turns, in either of its two layouts.
 
     FastChat's question.jsonl has `question_id`, `category`, `turns` and here and there `reference`; the hub's has
-    `prompt_id`, `category`, `prompt` (a list, the turns) and `reference`. file: as for `load_reward_bench`; without one, HuggingFaceH4/mt_bench_prompts. ValueError, naming row and field,
-    for rows of another layout.
+    `prompt_id`, `category`, `prompt` (a list, the turns) and `reference`. file: as for `load_reward_bench`; without
+    one, HuggingFaceH4/mt_bench_prompts. ValueError, naming row and field, for rows of another layout.
     """
 
     def read(row: Mapping[str, Any], number: int) -> BenchmarkPrompt:
@@ -252,7 +258,7 @@ def _id(row: Mapping[str, Any], number: int, field: str) -> str:
 
 def _turns(row: Mapping[str, Any], number: int, field: str) -> tuple[str, ...]:
     held = row[_first(row, number, field)]
-    items = [held] if isinstance(held, str) else held
+    items: Any = [held] if isinstance(held, str) else held
     if isinstance(items, list) and items and all(isinstance(item, dict) for item in items):
         items = [item.get("content") for item in items if item.get("role", "user") == "user"]
     if not isinstance(items, list) or not items or not all(isinstance(item, str) and item for item in items):

@@ -1,4 +1,4 @@
-"""Rows of a benchmark: from a local file, or by the datasets library where it is installed, with where they are from."""
+"""Rows of a benchmark, and where they are from: a local file, or the datasets library where it is installed."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import types
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -30,7 +30,7 @@ def encode(value: Any) -> Any:
     if type(value) in _PLAIN:
         return value
     if isinstance(value, (list, tuple, set, frozenset)):
-        kind = next(kind for kind in (list, tuple, set, frozenset) if isinstance(value, kind))
+        kind: Any = next(kind for kind in (list, tuple, set, frozenset) if isinstance(value, kind))
         return [kind.__name__, *(encode(item) for item in kind.__iter__(value))]
     if isinstance(value, dict):
         return ["dict", *([encode(key), encode(held)] for key, held in dict.items(value))]
@@ -203,7 +203,7 @@ class _Candidate:
             self.fail("refused", "a reply is no message")
         return reply
 
-    def fail(self, status: str, detail: str) -> None:
+    def fail(self, status: str, detail: str) -> NoReturn:
         self.fault = (status, detail)
         raise _Gone
 

@@ -27,4 +27,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "commit-order": Experiment(
         "rws_decode.experiments.commit_order", "left to right, confidence and RWS, step by step"
     ),
+    "controls": Experiment(
+        "rws_decode.experiments.controls", "RWS beside constant, shuffled, flipped and random rewards, and best of N"
+    ),
 }

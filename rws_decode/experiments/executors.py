@@ -28,13 +28,13 @@ import argparse
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 
-__all__ = ["Backend", "add_run_arguments", "backend_of", "given", "in_process", "on_cluster", "processes"]
+__all__ = ["Backend", "add_run_arguments", "backend_of", "given", "in_process", "kept_open", "on_cluster", "processes"]
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def on_cluster(scheduler: str, *, timeout: float = 30.0) -> Backend:
             yield executor
 
     # Workers may join later; what waits at the scheduler costs nothing.
-    return Backend(opened, max(threads, 16), replaceable=False)
+    return Backend(opened, max(threads, 64), replaceable=False)
 
 
 def given(executor: Executor, slots: int = 1) -> Backend:
@@ -123,6 +123,34 @@ def given(executor: Executor, slots: int = 1) -> Backend:
     if slots < 1:
         raise ValueError(f"slots is {slots}: at least 1 is needed")
     return Backend(lambda: nullcontext(executor), slots, replaceable=False)
+
+
+@contextmanager
+def kept_open(backend: Backend) -> Iterator[Backend]:
+    """Yield the backend with one executor for several runs, whose processes keep the models that they have loaded.
+
+    A broken executor is replaced when it is opened the next time, where the backend's may be.
+    """
+    with ExitStack() as stack:
+        opened: list[Executor] = []
+
+        @contextmanager
+        def same() -> Iterator[Executor]:
+            if opened and backend.replaceable and _broken(opened[0]):
+                stack.pop_all().close()
+                opened.clear()
+            if not opened:
+                opened.append(stack.enter_context(backend.open()))
+            yield opened[0]
+
+        yield replace(backend, open=same)
+
+
+def _broken(executor: Executor) -> bool:
+    try:
+        return isinstance(executor.submit(int).exception(), BrokenExecutor)
+    except BrokenExecutor:
+        return True
 
 
 def add_run_arguments(parser: argparse.ArgumentParser, *, batch: int = 16) -> None:

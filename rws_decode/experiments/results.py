@@ -118,8 +118,9 @@ def read_parts(folder: Path) -> tuple[list[Part], list[str]]:
     return parts, lines
 
 
-def origins(folder: Path) -> dict[str, list[Path]]:
+def origins(folder: str | Path) -> dict[str, list[Path]]:
     """Return each experiment's folders of results below `folder`, or of `folder` itself, the last written to first."""
+    folder = Path(folder)
     own = [path for path in folder.glob("units-*") if path.is_dir()]
     found = own or [path for path in folder.glob("*/units-*") if path.is_dir()]
     table: dict[str, list[Path]] = {}
@@ -128,9 +129,9 @@ def origins(folder: Path) -> dict[str, list[Path]]:
     return table
 
 
-def chosen(folder: Path, code: str | None) -> list[Path]:
+def chosen(folder: str | Path, code: str | None) -> list[Path]:
     """Return one folder of results per experiment: the last written to, or that of the origin that `code` begins."""
-    table = origins(Path(folder))
+    table = origins(folder)
     if not table:
         raise ValueError(f"{folder}: no results of experiments here")
     if code is None:
@@ -158,7 +159,7 @@ def read_results(folder: str | Path, code: str | None = None) -> pandas.DataFram
     import pandas as pd
 
     found = []
-    for place in chosen(Path(folder), code):
+    for place in chosen(folder, code):
         rows, lines = rows_of(place)
         for line in lines:
             warnings.warn(line, ResultsWarning, stacklevel=2)
@@ -204,7 +205,7 @@ def read_failures(folder: str | Path, code: str | None = None) -> list[dict[str,
     error: {"type", "message", "traceback"}. Arguments as in `read_results`.
     """
     found = []
-    for place in chosen(Path(folder), code):
+    for place in chosen(folder, code):
         finished = {name for part in read_parts(place)[0] for name in part.units}
         for path in sorted(place.glob("*.failed.json")):
             if path.name.removesuffix(".failed.json") not in finished:

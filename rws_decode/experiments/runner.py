@@ -1,4 +1,21 @@
-"""The runner: units in, parts of results on disk out, whatever is killed on the way."""
+"""The runner: units in, parts of results on disk out, whatever is killed on the way.
+
+An experiment on it is three things: its units, one per answer; a function at the top of a module that is given units
+of one decode and returns the rows of each (`decoding.decode_units` decodes them; models are loaded once per process);
+and a `summaries.Summary` of what its table shows:
+
+    def measure(units):
+        return [[{"text": trace.text, "god_steps": trace.god_steps}] for trace in decode_units(units)]
+
+    def run(args):
+        units = [Unit(experiment=..., prompt=..., strategy={"name": "rws", "reward_scale": s}, reward="mini") ...]
+        with kept_open(backend_of(args)) as backend:
+            report = run_units(units, measure, args.out, backend=backend, batch=args.batch)
+        table = summarise(report.read(), summary())
+
+What follows from other units' results, a constant factor of equal mean say, is a second round, whose units name the
+numbers that they were given: see `controls`.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,10 @@ __all__ = ["Example", "digest", "examples_of", "read_result", "sources", "write_
 
 # What decoded tokens and their measures follow from; commands and training recipes are not among it.
 _CODE = {
-    rws_decode: ("*.py", "predictors/*.py", "rewards/*.py", "stories/*.py", "experiments/*.py"),
+    rws_decode: (
+        *("*.py", "predictors/*.py", "rewards/*.py", "stories/*.py", "experiments/*.py"),
+        *("adapters/*.py", "data/*.py", "execution/*.py"),
+    ),
     rws_theory: ("gain.py", "order.py"),
 }
 _LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")

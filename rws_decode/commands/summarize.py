@@ -1,0 +1,60 @@
+"""`python -m rws_decode summarize`: the tables of the experiments in a folder, with the paper's numbers beside ours."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `summarize` to a parser."""
+    parser.add_argument(
+        "folder", metavar="DIR", help="what the experiments were given as --out, or one of their folders"
+    )
+    parser.add_argument(
+        "--code", metavar="DIGEST", help="results of this code (first digits); the last written if not given"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap and the tests (0)")
+    parser.add_argument("--json", action="store_true", help="print the tables as JSON on standard output")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a table per experiment; ValueError for a folder without results."""
+    if args.seed < 0:
+        raise ValueError(f"--seed is {args.seed}: at least 0 is needed")
+
+    from rws_decode.experiments.results import origins, read_failures, read_results
+    from rws_decode.experiments.summaries import markdown_rows, summarise, summary_for
+    from rws_decode.experiments.tables import to_markdown
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        frame = read_results(args.folder, args.code)
+    for warning in caught:
+        print(f"note: {warning.message}", file=sys.stderr)
+    failures = read_failures(args.folder, args.code)
+    if failures:
+        print(f"note: {len(failures)} units failed; run the experiment with --retry-failed", file=sys.stderr)
+    others = sum(len(paths) - 1 for paths in origins(args.folder).values())
+    if others and args.code is None:
+        print(f"note: {others} sets of results of other code are not shown; --code shows them", file=sys.stderr)
+    if frame.empty:
+        raise ValueError(f"{args.folder}: no unit has a result")
+    tables = {}
+    for name, rows in frame.groupby("experiment"):
+        # Columns of the other experiments are not this one's.
+        own = rows.dropna(axis="columns", how="all").reset_index(drop=True)
+        summary = summary_for(str(name), own)
+        kept = {*summary.by, *summary.pair, *summary.measures} & set(rows.columns)
+        tables[str(name)] = summarise(
+            rows[[c for c in rows.columns if c in own.columns or c in kept]], summary, seed=args.seed
+        )
+    if args.json:
+        print(json.dumps({"tables": tables, "failures": len(failures)}, allow_nan=False))
+    else:
+        print("\n\n".join(f"{name}\n\n{to_markdown(markdown_rows(rows))}".rstrip() for name, rows in tables.items()))
+    return 0

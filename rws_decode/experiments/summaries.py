@@ -1,0 +1,199 @@
+"""What an experiment's table shows: measures, what they are grouped by, a baseline, and what the paper printed.
+
+An experiment's module has a function `summary() -> Summary`, which it prints itself and `python -m rws_decode summarize`
+prints again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rws_decode.experiments.comparisons import holm, paired_test
+from rws_decode.metrics import bootstrap_interval, paired_bootstrap_interval
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Printed", "Summary", "markdown_rows", "printed_value", "summarise", "summary_for"]
+
+# Settings by which a table is split where its results differ in them.
+_SETTINGS = (
+    *("predictor", "reward", "length", "steps", "block", "ranking", "precision", "sampling_temperature", "device"),
+)
+
+
+@dataclass(frozen=True)
+class Printed:
+    """Where the paper printed a measure: file of `paper_figures/published`, and how its rows answer to ours.
+
+    value: the printed column; match: our column -> the printed one that must equal it; only: our columns and the values
+    for which the paper printed anything; names: our value -> the printed one, where they differ (reward models).
+    """
+
+    table: str
+    value: str
+    match: Mapping[str, str] = field(default_factory=dict)
+    only: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[Any, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A table of means: one line per combination of the columns `by`, each measure with its paired difference.
+
+    measures: numeric or boolean columns; baseline: values of some of `by`: a line is compared with the line that has
+    these values and otherwise its own, on the rows that agree in `pair`; over: columns of `by` over which Holm's
+    correction is made, the others being equal; printed: measure -> where the paper printed it; derive: frame -> frame,
+    for rows that are made from others (best of N, quintiles).
+    """
+
+    measures: tuple[str, ...]
+    by: tuple[str, ...] = ("strategy", "scale")
+    baseline: Mapping[str, Any] = field(default_factory=lambda: {"strategy": "default", "scale": None})
+    pair: tuple[str, ...] = ("example", "prompt", "seed")
+    over: tuple[str, ...] = ("scale",)
+    printed: Mapping[str, Printed] = field(default_factory=dict)
+    derive: Callable[[pandas.DataFrame], pandas.DataFrame] | None = None
+
+
+def summary_for(experiment: str, frame: pandas.DataFrame) -> Summary:
+    """Return the summary of an experiment's module, or one of every numeric column of the rows where it has none."""
+    from rws_decode.experiments import EXPERIMENTS
+
+    if experiment in EXPERIMENTS:
+        found = getattr(import_module(EXPERIMENTS[experiment].module), "summary", None)
+        if found is not None:
+            return found()
+    start = list(frame.columns).index("strategy_json") + 1
+    return Summary(tuple(name for name in frame.columns[start:] if frame[name].dtype.kind in "bif"))
+
+
+def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> list[dict[str, Any]]:
+    """Return a row per line of the table and measure, ready for CSV and JSON.
+
+    Columns: those of `by`, and of settings that differ within the frame; measure; n, rows with a value; mean, low,
+    high, with a 95 % bootstrap interval; and where there is a baseline line: pairs, difference (the line minus its
+    baseline), difference_low and _high, the paired 95 % bootstrap interval, p of `comparisons.paired_test`, and p_holm,
+    corrected over `over`; printed, the paper's value. None where there is none. seed: of the resampling. ValueError for
+    a measure or column that the frame lacks.
+    """
+    frame = frame if summary.derive is None else summary.derive(frame)
+    extra = [
+        name for name in _SETTINGS if name in frame and name not in summary.by and frame[name].nunique(dropna=False) > 1
+    ]
+    by = [*summary.by, *extra]
+    missing = {*by, *summary.pair, *summary.measures} - set(frame.columns)
+    if missing:
+        raise ValueError(f"results lack {sorted(missing)}: columns of the summary; they hold {list(frame.columns)}")
+    lines: dict[tuple[Any, ...], Any] = {}
+    for key, rows in frame.groupby(by, dropna=False, sort=False):
+        lines[tuple(_plain(value) for value in key)] = rows
+    out = []
+    for key in sorted(lines, key=lambda key: [(value is not None, str(type(value)), value) for value in key]):
+        line = dict(zip(by, key, strict=True))
+        base = lines.get(tuple((line | dict(summary.baseline))[name] for name in by))
+        for measure in summary.measures:
+            found = _measured(lines[key], None if base is lines[key] else base, measure, summary.pair, [seed, *key])
+            out.append(
+                line | {"measure": measure} | found | {"printed": printed_value(summary.printed.get(measure), line)}
+            )
+    _correct(out, [name for name in [*by, "measure"] if name not in summary.over])
+    return out
+
+
+def _measured(rows: Any, base: Any, measure: str, pair: Sequence[str], seed: Sequence[Any]) -> dict[str, Any]:
+    def rng(what: str) -> np.random.Generator:
+        # A generator of its own for each statistic, so that none depends on what else is computed.
+        return np.random.default_rng(list(json.dumps([*seed, measure, what]).encode()))
+
+    names = ("n", "mean", "low", "high", "pairs", "difference", "difference_low", "difference_high", "p", "p_holm")
+    found: dict[str, Any] = dict.fromkeys(names)
+    # Resampling goes by place: the order in which rows were stored must not matter.
+    own = rows.dropna(subset=[measure]).sort_values(list(pair), kind="stable")
+    found["n"] = len(own)
+    if not len(own):
+        return found
+    interval = bootstrap_interval(own[measure].to_numpy(float), rng("mean"))
+    found |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
+    if base is None:
+        return found
+    both = own.merge(base.dropna(subset=[measure]), on=list(pair), suffixes=("", "_base"), validate="one_to_one")
+    found["pairs"] = len(both)
+    if len(both):
+        first, second = both[measure].to_numpy(float), both[f"{measure}_base"].to_numpy(float)
+        paired = paired_bootstrap_interval(first, second, rng("difference"))
+        found |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
+        found["p"] = paired_test(first, second, rng("test"))
+    return found
+
+
+def _correct(rows: list[dict[str, Any]], same: Sequence[str]) -> None:
+    families: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["p"] is not None:
+            families.setdefault(tuple(row[name] for name in same), []).append(row)
+    for family in families.values():
+        for row, adjusted in zip(family, holm([row["p"] for row in family]), strict=True):
+            row["p_holm"] = adjusted
+
+
+def _plain(value: Any) -> Any:
+    """Return a column's value as JSON has it: None for missing, and no NumPy scalars."""
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def printed_value(printed: Printed | None, line: Mapping[str, Any]) -> Any:
+    """Return what the paper printed for a line of ours, None where it did not, or its numbers are not installed.
+
+    >>> table = Printed("table8_temperature", "god", {"scale": "scale"}, {"strategy": "temperature"})
+    >>> printed_value(table, {"strategy": "temperature", "scale": 2.0}), printed_value(table, {"strategy": "rws"})
+    (1.56, None)
+    """
+    if printed is None or any(line.get(name) != value for name, value in printed.only.items()):
+        return None
+    try:
+        # By its place, as data: this package does not import the one that draws the figures.
+        text = files("paper_figures.published").joinpath(f"{printed.table}.json").read_text(encoding="utf-8")
+    except ModuleNotFoundError:
+        return None
+    for row in json.loads(text)["rows"]:
+        if all(
+            row.get(theirs) == printed.names.get(line.get(own), line.get(own)) for own, theirs in printed.match.items()
+        ):
+            return row.get(printed.value)
+    return None
+
+
+def markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a summary for reading: a row per line of the table, a column per measure, differences in brackets.
+
+    "0.50 (+0.10 [+0.02, +0.19], p 0.031)": mean, difference to the baseline with its interval, Holm's p.
+    """
+    table: dict[tuple[Any, ...], dict[str, Any]] = {}
+    start = list(rows[0]).index("measure") if rows else 0
+    shown = any(row["printed"] is not None for row in rows)
+    for row in rows:
+        line = dict(list(row.items())[:start])
+        out = table.setdefault(tuple(line.values()), {name: _shown(value) for name, value in line.items()} | {"n": 0})
+        out["n"] = max(out["n"], row["n"])
+        text = "-" if row["mean"] is None else f"{row['mean']:.3g}"
+        if row["difference"] is not None:
+            text += f" ({row['difference']:+.2g} [{row['difference_low']:+.2g}, {row['difference_high']:+.2g}]"
+            text += f", p {row['p_holm']:.2g})"
+        out[row["measure"]] = text
+        if shown and any(other["printed"] is not None and other["measure"] == row["measure"] for other in rows):
+            out[f"{row['measure']}, paper"] = row["printed"]
+    return list(table.values())
+
+
+def _shown(value: Any) -> Any:
+    return f"{value:g}" if isinstance(value, float) else value

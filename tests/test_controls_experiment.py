@@ -1,0 +1,177 @@
+"""The controls experiment on tiny checkpoints: its rows are those of plain decodes, and its controls are controls."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from tiny_models import classifier, save_predictor, save_reward
+
+from rws_decode.__main__ import main
+from rws_decode.controls import FlippedReward
+from rws_decode.decode import decode
+from rws_decode.experiments.controls import METHODS, best_of, with_best_of_n
+from rws_decode.experiments.results import read_results
+from rws_decode.guidance import RWS, Confidence, Temperature
+from rws_decode.orders import Margin
+from rws_decode.predictors import load_predictor
+from rws_decode.rewards import load_reward
+
+EXAMPLES: list[dict[str, Any]] = [
+    {"kind": "keywords", "prompt": "the cat sat on a mat ."},
+    {"kind": "puzzle", "prompt": "red blue"},
+    {"kind": "keywords", "prompt": "a dog ran"},
+    {"kind": "keywords", "prompt": "it was red and blue"},
+]
+SHAPE = {"length": 16, "steps": 8, "block": 8}
+SCALES = (1.0, 8.0)
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Save three tiny checkpoints, and name them in options."""
+    root = tmp_path_factory.mktemp("models")
+    save_predictor(root / "model", examples=EXAMPLES)
+    save_reward(root / "reward", {"mean": 0.1, "std": 0.5})
+    save_reward(root / "judge", {"mean": 0.0, "std": 1.0})
+    classifier(1).save_pretrained(root / "judge")
+    words = ["experiment", "controls", "--prompts", "3", "--scales", *map(str, SCALES), "--batch", "2"]
+    for name in ("model", "reward", "judge"):
+        words += [f"--{name}", str(root / name)]
+    return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
+
+
+@pytest.fixture(scope="module")
+def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Run the experiment once, for tests that only read it."""
+    out = tmp_path_factory.mktemp("finished")
+    assert main([*options, "--out", str(out)]) == 0
+    yield out
+
+
+def rows(out: Path, method: str, scale: float | None) -> pd.DataFrame:
+    frame = read_results(out)
+    same = frame["reward_scale"].isna() if scale is None else frame["reward_scale"] == scale
+    return frame[same & (frame["method"] == method)].sort_values("example", ignore_index=True)
+
+
+def test_rows_are_those_of_plain_decodes(options: list[str], finished: Path) -> None:
+    predictor = load_predictor(options[options.index("--model") + 1])
+    reward = load_reward(options[options.index("--reward") + 1])
+    for scale in SCALES:
+        factors = rows(finished, "rws", scale)["mean_factor"]
+        plain = {
+            ("rws", scale): [RWS(scale)] * 3,
+            ("flipped", scale): [FlippedReward(scale)] * 3,
+            ("constant", scale): [Temperature(factor) for factor in factors],
+            ("default", None): [Confidence()] * 3,
+            ("margin", None): [Margin()] * 3,
+        }
+        for (method, at), strategies in plain.items():
+            own = rows(finished, method, at)
+            prompts = [EXAMPLES[place]["prompt"] for place in (0, 2, 3)]
+            assert own["example"].tolist() == ["0", "2", "3"] and own["prompt"].tolist() == prompts
+            for prompt, rule, (_, row) in zip(prompts, strategies, own.iterrows(), strict=True):
+                (trace,) = decode(predictor, [prompt], rule, reward=reward if rule.needs_reward else None, **SHAPE)
+                assert row["text"] == trace.text and row["god_steps"] == trace.god_steps
+                assert row["mean_factor"] == pytest.approx(trace.factor.mean(), rel=1e-4)
+                assert row["guide_score"] == pytest.approx(reward.score([prompt], [trace.text or ""])[0], abs=1e-4)
+
+
+def test_controls_keep_what_they_should(finished: Path) -> None:
+    for scale in SCALES:
+        for (_, rws), (_, mixed) in zip(
+            rows(finished, "rws", scale).iterrows(), rows(finished, "shuffled", scale).iterrows(), strict=True
+        ):
+            given = json.loads(mixed["strategy_json"])
+            assert sorted(given["rewards"]) == sorted(rws["rewards"]) and given["reward_scale"] == scale
+            assert mixed["mean_factor"] == pytest.approx(rws["mean_factor"]) and mixed["reward_calls"] == 0
+    assert len(set(rows(finished, "random", 8.0)["mean_factor"])) == 3
+
+
+def test_best_of_n_picks_by_the_guide_at_a_cost_near_that_of_rws(finished: Path) -> None:
+    frame = read_results(finished)
+    table = with_best_of_n(frame)
+    assert set(table["method"]) == set(METHODS)
+    samples = frame[frame["method"] == "sample"]
+    for scale in SCALES:
+        guided = rows(finished, "rws", scale)
+        count, cost = best_of(guided), float((guided["forwards"] + guided["reward_calls"]).mean())
+        assert all(abs(count * 9 - cost) <= abs(other * 9 - cost) for other in range(1, 9))
+        best = table[(table["method"] == "best-of-n") & (table["reward_scale"] == scale)]
+        assert best["cost"].tolist() == [9.0 * count] * 3 and best["forwards"].tolist() == [8.0 * count] * 3
+        for _, row in best.iterrows():
+            drawn = samples[(samples["example"] == row["example"]) & (samples["sample"] < count)]
+            assert len(drawn) == count and row["guide_score"] == drawn["guide_score"].max()
+            assert row["text"] in drawn["text"].tolist()
+    assert samples["seed"].nunique() == len(samples)
+
+
+def test_second_run_computes_nothing_and_says_the_same(
+    options: list[str], finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()}
+    assert main([*options, "--out", str(finished), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["units"]["computed"] == 0 and found["units"]["found"] == found["units"]["asked"]
+    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()} == before
+    assert main(["summarize", str(finished), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tables"]["controls"] == found["summary"]
+    rws = {
+        row["reward_scale"]: row
+        for row in found["summary"]
+        if (row["method"], row["measure"]) == ("rws", "guide_score")
+    }
+    for row in found["summary"]:
+        if row["measure"] == "guide_score" and row["method"] != "rws":
+            assert row["difference"] == pytest.approx(row["mean"] - rws[row["reward_scale"]]["mean"])
+            assert row["p"] <= row["p_holm"] <= 1 and row["pairs"] == 3
+
+
+def test_run_that_lost_half_its_parts_ends_the_same(options: list[str], finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "half")
+    for path in sorted((tmp_path / "half" / "controls").glob("units-*/*.parquet"))[::2]:
+        path.unlink()
+    assert main([*options, "--out", str(tmp_path / "half")]) == 0
+    assert same_results(finished, tmp_path / "half")
+
+
+def test_worker_processes_decode_the_same(options: list[str], finished: Path, tmp_path: Path) -> None:
+    small = [*options, "--out", str(tmp_path), "--scales", "8", "--prompts", "1"]
+    assert main([*small, "--workers", "2"]) == 0
+    found = read_results(tmp_path).set_index("unit")
+    wanted = read_results(finished).set_index("unit")
+    guided = found[found["method"] == "rws"]
+    assert len(guided) == 1 and guided.index.isin(wanted.index).all()
+    assert guided["text"].equals(wanted.loc[guided.index, "text"])
+
+
+def same_results(one: Path, other: Path) -> bool:
+    """Say whether all is equal but how long it took, bit for bit."""
+    frames = [read_results(out).drop(columns="seconds") for out in (one, other)]
+    return repr(frames[0].to_dict("records")) == repr(frames[1].to_dict("records"))
+
+
+@pytest.mark.parametrize(
+    ("extra", "told"),
+    [
+        (["--prompts", "9"], "--prompts is 9: the examples of .* of kind keywords are 3"),
+        (["--scales", "1", "1"], "--scales is"),
+        (["--sampling-temperature", "0"], "--sampling-temperature is 0.0"),
+        (["--workers", "0"], "--workers is 0"),
+        (["--batch", "0"], "--batch is 0"),
+        (["--steps", "7"], "steps is 7"),
+    ],
+)
+def test_misuse_is_one_line(
+    extra: list[str], told: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*options, "--out", str(tmp_path), *extra]) == 2
+    err = capsys.readouterr().err
+    assert re.search(told, err) and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))
