@@ -93,6 +93,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     positive = all(math.isfinite(scale) and scale > 0 for scale in args.scales)
     if not positive or len(set(args.scales)) < len(args.scales):
         raise ValueError(f"--scales is {args.scales}: different positive finite numbers are needed")
+    if Path(args.out).exists() and not Path(args.out).is_dir():
+        raise ValueError(f"--out is {args.out}: a file; a directory is needed")
     for name in ("sampling_temperature", "reward_cost"):
         value = getattr(args, name)
         if not (math.isfinite(value) and value > 0):

@@ -1,7 +1,7 @@
 """What an experiment's table shows: measures, what they are grouped by, a baseline, and what the paper printed.
 
-An experiment's module has a function `summary() -> Summary`, which it prints itself and `python -m rws_decode summarize`
-prints again.
+An experiment's module has a function `summary() -> Summary`: it prints its table by it, and so does the command
+`python -m rws_decode summarize`.
 """
 
 from __future__ import annotations
