@@ -80,8 +80,8 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
     """Decode the trace's prompt again with its recorded factors, or its recorded order, asking no reward.
 
     With the predictor, device and batch of the run itself the tokens are the same, as the factors are what the reward
-    acted through; sampling, guidance and end-of-text policy are the run's, and a run that ended once its text was
-    settled is ended so again. A predictor whose mask id differs raises ValueError.
+    acted through; sampling, guidance and end-of-text policy are the run's, and a run that ended early, its text settled
+    or stopped by a callback, ends after as many steps. A predictor whose mask id differs raises ValueError.
 
     >>> from rws_decode.guidance import Temperature
     >>> from rws_decode.predictors import CallablePredictor
@@ -94,6 +94,7 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
     if predictor.mask_id != trace.mask_id:
         raise ValueError(f"predictor {predictor.name} has mask id {predictor.mask_id}: the trace has {trace.mask_id}")
     strategy = recorded(trace)
+    stopped = trace.steps_run < trace.steps and bool((trace.tokens == trace.mask_id).any())
     (again,) = decode(
         predictor,
         [trace.prompt.tolist()],
@@ -109,6 +110,7 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
         cfg=trace.cfg,
         end_of_text=trace.end_of_text,  # type: ignore[arg-type]
         end_ids=trace.end_ids or None,
-        savings=Savings(settled=trace.steps_run < trace.steps),
+        savings=Savings(settled=trace.steps_run < trace.steps and not stopped),
+        callback=(lambda view: view.step + 1 == trace.steps_run) if stopped else None,
     )
     return again

@@ -62,7 +62,8 @@ def test_per_row_and_per_step_tables() -> None:
     assert Temperature((1.0, 2.0)).factor(MaskedPositions(5, 2)).tolist() == [1.0, 2.0]
     assert Schedule(((1.0, 2.0), (3.0, 4.0))).factor(MaskedPositions(1, 2)).tolist() == [2.0, 4.0]
     replay = RewardReplay(8.0, ((0.0, 1.0), (2.0, 3.0)))
-    assert replay.factor(MaskedPositions(1, 2)).tolist() == RWS(8.0).factor(MaskedPositions(1, 2, reward=np.array([1.0, 3.0]))).tolist()
+    rewarded = MaskedPositions(1, 2, reward=np.array([1.0, 3.0]))
+    assert replay.factor(MaskedPositions(1, 2)).tolist() == RWS(8.0).factor(rewarded).tolist()
     with pytest.raises(ValueError, match=r"^scale has 2 rows"):
         Temperature((1.0, 2.0)).factor(MaskedPositions(0, 3))
     with pytest.raises(ValueError, match=r"^factors has 2 steps"):

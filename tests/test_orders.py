@@ -122,7 +122,8 @@ def test_a_flipped_reward_turns_the_factor_around() -> None:
 
 
 def test_random_rewards_are_standard_normal() -> None:
-    factors = np.array([RandomReward(1.0, seed).factor(MaskedPositions(step, 1))[0] for seed in range(20) for step in range(50)])
+    views = [MaskedPositions(step, 1) for step in range(50)]
+    factors = np.array([RandomReward(1.0, seed).factor(view)[0] for seed in range(20) for view in views])
     rewards = -np.log(1 / (factors**2 - 1e-5) - 1)
     assert abs(rewards.mean()) < 0.1 and abs(rewards.std() - 1) < 0.1
     assert len(set(factors)) == 1000

@@ -170,3 +170,10 @@ def test_the_command_line_finds_a_change_in_the_file(tmp_path: Path, capsys: pyt
     assert capsys.readouterr().out == "the replay parts from the record at step 2 of 5 (steps from 0)\n"
     path.write_bytes(b"?")
     assert main(["replay", str(path)]) == 2 and capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_run_that_a_callback_stopped_is_repeated_as_far_as_it_went() -> None:
+    stopped = run(callback=lambda view: view.step == 2)
+    again = replay_with(stopped, PREDICTOR)
+    assert again.steps_run == stopped.steps_run == 3
+    assert np.array_equal(again.tokens, stopped.tokens) and np.array_equal(again.commit_step, stopped.commit_step)
