@@ -69,6 +69,7 @@ def predictor_of(args: argparse.Namespace, mask_id: int | None = None) -> HFMask
         device_map=args.device_map,
         revision=args.revision,
         chat=args.chat,
+        progress=_is_large(args.model),
     )
 
 
@@ -77,8 +78,20 @@ def reward_of(args: argparse.Namespace) -> RewardModel:
     from rws_decode.rewards import load_reward
 
     return load_reward(
-        args.reward, args.reward_device or args.device, dtype=args.reward_dtype, revision=args.reward_revision
+        args.reward,
+        args.reward_device or args.device,
+        dtype=args.reward_dtype,
+        revision=args.reward_revision,
+        progress=_is_large(args.reward),
     )
+
+
+def _is_large(name: str) -> bool:
+    """Return whether a model may take long to load: the shipped ones do not."""
+    from rws_decode.checkpoints import shipped
+    from rws_decode.rewards.classifier import SHIPPED
+
+    return name not in {*shipped("ForMaskedLM"), *SHIPPED}
 
 
 def add_policies(parser: argparse.ArgumentParser) -> None:

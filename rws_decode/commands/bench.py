@@ -36,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure and print; ValueError for input that cannot be used."""
     import torch
-    from transformers.utils import logging
 
     from rws_decode.bench import bench
     from rws_decode.schedule import block_plan
@@ -46,7 +45,6 @@ def run(args: argparse.Namespace) -> int:
         if args.threads < 1:
             raise ValueError(f"--threads is {args.threads}: it must be at least 1")
         torch.set_num_threads(args.threads)
-    logging.disable_progress_bar()
     predictor = predictor_of(args)
     examples = predictor.examples
     if not 1 <= args.prompts <= len(examples):

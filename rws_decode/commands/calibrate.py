@@ -52,7 +52,6 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"--out is {args.out}: a directory; a file such as {args.out}/reward.json is needed")
 
     from tqdm import tqdm
-    from transformers.utils import logging
 
     from rws_decode.files import write_json
     from rws_decode.rewards import load_reward, published_reward
@@ -62,7 +61,6 @@ def run(args: argparse.Namespace) -> int:
     pairs = read_pairs(rows, args.prompt_field, args.answer_field)
     if args.sample is not None and args.sample > len(pairs):
         raise ValueError(f"--sample is {args.sample}: the data hold {len(pairs)} pairs")
-    logging.disable_progress_bar()
     model = load_reward(
         args.reward,
         args.device,

@@ -25,11 +25,8 @@ def run(args: argparse.Namespace) -> int:
 
     first, second = load(args.first), load(args.second)
 
-    from transformers.utils import logging
-
     from rws_decode.diff import diff
 
-    logging.disable_progress_bar()
     predictor = None
     if args.model is not None:
         predictor = predictor_of(args, first.mask_id)

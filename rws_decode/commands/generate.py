@@ -89,12 +89,9 @@ def run(args: argparse.Namespace) -> int:
     if args.input_ids is not None:
         token_ids(args.input_ids)
 
-    from transformers.utils import logging
-
     from rws_decode.decode import decode
     from rws_decode.savings import Savings
 
-    logging.disable_progress_bar()
     options = {option: getattr(args, option) for option in ("scale", "reward_scale", "every", "seed")}
     strategy = strategy_named(args.strategy, **options, run=_run(args))
     predictor = predictor_of(args)

@@ -30,12 +30,9 @@ def run(args: argparse.Namespace) -> int:
 
     trace = load(args.file)
 
-    from transformers.utils import logging
-
     from rws_decode.diff import diff
     from rws_decode.replay import replay, replay_with
 
-    logging.disable_progress_bar()
     if args.model is None:
         outcome = replay(trace)
         tokens, parted = outcome.tokens, outcome.parted_at

@@ -59,11 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if args.input_ids is not None:
         token_ids(args.input_ids)
 
-    from transformers.utils import logging
-
     from rws_decode.scale_path import scale_path
-
-    logging.disable_progress_bar()
 
     def progress(level: Level) -> None:
         line = f"step {level.step + 1} of {args.steps}: {level.states} canvases, {level.intervals} intervals"

@@ -80,7 +80,6 @@ def run_commit_order(
     does not ship, or a length that steps do not divide.
     """
     from tqdm import tqdm
-    from transformers.utils import logging
 
     from rws_decode.checkpoints import shipped
     from rws_decode.decode import decode
@@ -125,8 +124,7 @@ def run_commit_order(
     if finished and all((folder / row["trace"]).is_file() for row in finished["rows"]):
         return finished
 
-    logging.disable_progress_bar()
-    predictor, guide = load_predictor(model, device), load_reward(reward, device)
+    predictor, guide = load_predictor(model, device, progress=False), load_reward(reward, device, progress=False)
     # Results stand for the traces they name, so old ones go first.
     (folder / "results.json").unlink(missing_ok=True)
     rows = []

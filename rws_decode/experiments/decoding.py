@@ -109,18 +109,12 @@ def expect(models: Mapping[Model, str]) -> None:
 
 @lru_cache(maxsize=1)
 def _predictor(name: str, device: str) -> HFMaskPredictor:
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    return load_predictor(name, device)
+    return load_predictor(name, device, progress=False)
 
 
 @lru_cache(maxsize=3)
 def _reward(name: str, device: str) -> RewardModel:
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    return load_reward(name, device)
+    return load_reward(name, device, progress=False)
 
 
 @lru_cache(maxsize=1)

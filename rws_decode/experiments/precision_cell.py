@@ -55,10 +55,7 @@ class Cell(NamedTuple):
 @lru_cache(maxsize=1)
 def _predictor(settings: Settings, sources: str) -> HFMaskPredictor:
     """Load the model once per process; `sources` is its digest, so that changed files are loaded again."""
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    return load_predictor(settings.model, settings.device, mask_id=settings.mask_id)
+    return load_predictor(settings.model, settings.device, mask_id=settings.mask_id, progress=False)
 
 
 def run_cell(task: tuple[Path, Cell, Settings, list[str], str, str]) -> None:

@@ -46,11 +46,8 @@ def cell_name(index: int) -> str:
 @lru_cache(maxsize=1)
 def _models(settings: Settings, sources: str) -> tuple[HFMaskPredictor, RewardModel]:
     """Load the models once per process; `sources` is their digest, so that changed files are loaded again."""
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    predictor = load_predictor(settings.model, settings.device, mask_id=settings.mask_id)
-    return predictor, load_reward(settings.reward, settings.device)
+    predictor = load_predictor(settings.model, settings.device, mask_id=settings.mask_id, progress=False)
+    return predictor, load_reward(settings.reward, settings.device, progress=False)
 
 
 def run_cell(task: tuple[Path, int, str, Settings, str, str]) -> None:

@@ -82,13 +82,10 @@ class _Models(NamedTuple):
 @lru_cache(maxsize=1)
 def _models(settings: Settings, sources: str) -> _Models:
     """Load the models once per process; `sources` is their digest, so that changed files are loaded again."""
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
     return _Models(
-        load_predictor(settings.model, settings.device),
-        load_reward(settings.reward, settings.device),
-        load_reward(settings.judge, settings.device),
+        load_predictor(settings.model, settings.device, progress=False),
+        load_reward(settings.reward, settings.device, progress=False),
+        load_reward(settings.judge, settings.device, progress=False),
         load_causal(settings.causal, settings.device),
     )
 

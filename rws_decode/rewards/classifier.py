@@ -118,6 +118,7 @@ def load_reward(
     revision: str | None = None,
     published: str | None = None,
     statistics: str | Path | None = None,
+    progress: bool = True,
 ) -> RewardModel:
     """Load a reward model by shipped name (mini, mini-judge, exact), the paper's name, directory, or hub id.
 
@@ -133,7 +134,7 @@ def load_reward(
     The normalisation is what is given here, else reward.json beside the weights, {"mean": ..., "std": ...}, as
     `python -m rws_decode calibrate` writes it, else the paper's; there, too, the layout of a causal one's text,
     "template": "pair" (the default), "chat" or "instruct" (`templates.text_encoder`). `statistics`: such a file
-    elsewhere, for a model whose directory is the hub's.
+    elsewhere, for a model whose directory is the hub's. progress: bars on standard error.
 
     ValueError in one line for an unknown name (the known ones are listed), a revision that is needed and not given,
     missing weights, tokenizer, statistics or chat template, another template, weights that are pickled, cut short, not
@@ -164,7 +165,7 @@ def load_reward(
     if device_map is None:
         check_memory(f"reward {checkpoint.name}", loaded_bytes(headers, kind), place)
     options = {"dtype": kind, "device_map": device_map}
-    with quiet(progress=True):
+    with quiet(progress):
         try:
             model, head = _network(checkpoint, layout, config, headers, options)
         except _LOADING as error:
