@@ -23,7 +23,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from IPython.display import Markdown, display
-from transformers.utils import logging
 
 from rws_decode import RWS, Confidence, load_predictor, load_reward, replay_with
 from rws_decode.decode import decode
@@ -32,9 +31,8 @@ from rws_decode.replay import replay
 from rws_decode.stories.answers import judge
 from rws_theory import factor_range, footrule_mean
 
-logging.disable_progress_bar()
 torch.set_num_threads(1)
-predictor, reward = load_predictor("mini"), load_reward("mini")
+predictor, reward = load_predictor("mini", progress=False), load_reward("mini", progress=False)
 prompt = predictor.examples[3]["prompt"]
 print(prompt)
 
@@ -108,8 +106,8 @@ plt.show()
 # %% [markdown]
 # ## Which pair changed places, and at which factor
 #
-# Both runs saw the same canvas at that step. Its logits are computed again; where the confidence curves of two positions
-# cross between the two factors, that is proved, and it is why they changed places.
+# Both runs saw the same canvas at that step. Its logits are computed again; where the confidence curves of two
+# positions cross between the two factors, that is proved, and it is why they changed places.
 
 # %%
 print(diff(default, rws, predictor))

@@ -25,15 +25,24 @@ def logit_bytes(
     return 4 * vocabulary * (length * copies + (length + width) * (1 + guided) * (width > 0))
 
 
-def batches(widths: Sequence[int], row_bytes: int | None, memory: int) -> list[list[int]]:
+def batches(widths: Sequence[int], row_bytes: int | None, memory: int, spread: float | None = None) -> list[list[int]]:
     """Return the indices of the rows of each batch, every row once: sorted by width, as many as fit, at least 1.
 
-    widths: tokens of each prompt; row_bytes: what a row takes, None for unknown (then one batch holds all); memory:
-    bytes. Within a batch the indices rise.
+    widths: columns of each row; row_bytes: what a row takes, None for unknown (then memory sets no limit); memory:
+    bytes; spread: by how large a share a row may be wider than the narrowest of its batch, None for any. Within a batch
+    the indices rise.
 
-    >>> batches([5, 90, 6, 80], row_bytes=10, memory=25)
-    [[0, 2], [1, 3]]
+    >>> batches([5, 90, 6, 80], row_bytes=10, memory=25), batches([5, 90, 6, 80], None, 0, spread=0.5)
+    ([[0, 2], [1, 3]], [[0, 2], [1, 3]])
     """
-    order = sorted(range(len(widths)), key=widths.__getitem__)
-    size = len(order) if row_bytes is None else max(1, memory // max(row_bytes, 1))
-    return [sorted(order[start : start + size]) for start in range(0, len(order), size)]
+    most = len(widths) if row_bytes is None else max(1, memory // max(row_bytes, 1))
+    found: list[list[int]] = []
+    for row in sorted(range(len(widths)), key=widths.__getitem__):
+        if not found or len(found[-1]) == most or _too_wide(widths[row], widths[found[-1][0]], spread):
+            found.append([])
+        found[-1].append(row)
+    return [sorted(batch) for batch in found]
+
+
+def _too_wide(width: int, narrowest: int, spread: float | None) -> bool:
+    return spread is not None and width > narrowest * (1 + spread)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
 from rws_decode.decode import Decoding, decode
 from rws_decode.guidance import RWS, Confidence
-from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
+from rws_decode.plain_loop import plain_loop, plain_rws
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.savings import Savings
@@ -29,7 +30,7 @@ def bench(
     reward_scale: float = 8.0,
     repeats: int = 3,
 ) -> dict[str, Any]:
-    """Decode the prompts in every way, in turn, `repeats` times, and return the least seconds of each way.
+    """Decode the prompts in every way, in turn, `repeats` times; seconds are sums of each decode's least.
 
     Ways, name -> seconds, forwards, reward calls, whose tokens are compared:
     "plain" the published loop (`plain_loop.plain_loop`), a prompt at a time; "plain at once", the same loop over all
@@ -50,52 +51,54 @@ def bench(
     for row, tokens in enumerate(ids):
         by_length.setdefault(len(tokens), []).append(row)
 
-    def plain() -> list[PlainRun]:
-        return [plain_loop(predictor, torch.tensor([tokens], device=predictor.device), **shape) for tokens in ids]
+    Task = Callable[[], Any]
 
-    def together() -> list[PlainRun]:
-        found: dict[int, PlainRun] = {}
-        for rows in by_length.values():
-            batch = torch.tensor([ids[row] for row in rows], device=predictor.device)
-            tokens, _, ties = plain_loop(predictor, batch, **shape)
-            found |= {row: PlainRun(tokens[place : place + 1], 0, ties) for place, row in enumerate(rows)}
-        return [found[row] for row in range(len(ids))]
+    def plain(rows: list[int]) -> Task:
+        batch = torch.tensor([ids[row] for row in rows], device=predictor.device)
+        return lambda: plain_loop(predictor, batch, **shape)
 
-    def naive() -> list[PlainRun]:
-        return [plain_rws(predictor, reward, prompt, reward_scale, **shape) for prompt in prompts]
+    def naive(prompt: str) -> Task:
+        return lambda: plain_rws(predictor, reward, prompt, reward_scale, **shape)
 
-    def ours(rws: bool, savings: Savings, at_once: bool) -> Callable[[], list[Decoding]]:
+    def ours(rws: bool, savings: Savings, at_once: bool) -> list[Task]:
         strategy, asked = (RWS(reward_scale), reward) if rws else (Confidence(), None)
         groups = [list(prompts)] if at_once else [[prompt] for prompt in prompts]
-        return lambda: [decode(predictor, group, strategy, reward=asked, savings=savings, **shape) for group in groups]
+        return [partial(decode, predictor, group, strategy, reward=asked, savings=savings, **shape) for group in groups]
 
     every, none = Savings.everything(), Savings.nothing()
-    ways: dict[str, Callable[[], list[Any]]] = {
-        "plain": plain,
-        "plain at once": together,
+    ways: dict[str, list[Task]] = {
+        "plain": [plain([row]) for row in range(len(ids))],
+        "plain at once": [plain(rows) for rows in by_length.values()],
         "whole one": ours(False, none, False),
         "whole all": ours(False, none, True),
         "one": ours(False, every, False),
         "all": ours(False, every, True),
-        "naive rws": naive,
+        "naive rws": [naive(prompt) for prompt in prompts],
         "rws whole one": ours(True, none, False),
         "rws one": ours(True, every, False),
         "rws all": ours(True, every, True),
     }
-    seconds = dict.fromkeys(ways, float("inf"))
-    outcomes: dict[str, list[Any]] = {}
+    best = {name: [float("inf")] * len(tasks) for name, tasks in ways.items()}
+    outcomes: dict[str, list[Any]] = {name: [None] * len(tasks) for name, tasks in ways.items()}
     with torch.inference_mode():
         for _ in range(repeats):
-            # In turn, so that a machine that slows down slows them all.
-            for name, way in ways.items():
-                start = _now(predictor)
-                outcomes[name] = way()
-                seconds[name] = min(seconds[name], _now(predictor) - start)
-    reference = {rws: _answers(outcomes["naive rws" if rws else "plain"]) for rws in (False, True)}
-    rows = [
-        {"way": name, "seconds": seconds[name]} | _compared(predictor, outcomes[name], reference["rws" in name])
-        for name in ways
-    ]
+            # Prompt by prompt in turn, so that a machine that slows down slows all ways alike.
+            for number in range(len(ids)):
+                for name, tasks in ways.items():
+                    if number < len(tasks):
+                        start = _now(predictor)
+                        outcomes[name][number] = tasks[number]()
+                        best[name][number] = min(best[name][number], _now(predictor) - start)
+    seconds = {name: sum(times) for name, times in best.items()}
+    order = [row for rows in by_length.values() for row in rows]
+    together = {row: tokens for row, tokens in zip(order, _answers(outcomes["plain at once"]), strict=True)}
+    answers = {name: _answers(runs) for name, runs in outcomes.items()}
+    answers["plain at once"] = [together[row] for row in range(len(ids))]
+    reference = {rws: answers["naive rws" if rws else "plain"] for rws in (False, True)}
+    rows = []
+    for name in ways:
+        compared = _compared(predictor, outcomes[name], answers[name], reference["rws" in name])
+        rows.append({"way": name, "seconds": seconds[name]} | compared)
     return {
         "model": predictor.name,
         "reward": reward.name,
@@ -134,9 +137,10 @@ def _answers(runs: Sequence[Any]) -> list[list[int]]:
     return [row.tolist() for run in runs for row in run.tokens]
 
 
-def _compared(predictor: MaskPredictor, runs: Sequence[Any], reference: list[list[int]]) -> dict[str, Any]:
+def _compared(
+    predictor: MaskPredictor, runs: Sequence[Any], found: list[list[int]], reference: list[list[int]]
+) -> dict[str, Any]:
     ends = ends_of(predictor)
-    found = _answers(runs)
     traces = [trace for run in runs if isinstance(run, Decoding) for trace in run]
     same = [before_end(a, ends) == before_end(b, ends) for a, b in zip(found, reference, strict=True)]
     texts = [predictor.decode_answer(a) == predictor.decode_answer(b) for a, b in zip(found, reference, strict=True)]

@@ -188,7 +188,8 @@ def decode(
         whole = 0 if hasattr(predictor, "logits_at") else max(len(prompt.ids) for prompt in encoded)
         copies = {"guided": cfg != 0, "published": ranking == "topk", "ahead": savings.ahead}
         row_bytes = logit_bytes(length, predictor.vocab_size, width=whole, **copies)
-    for rows in batches([len(prompt.ids) for prompt in encoded], row_bytes, savings.memory):
+    widths = [len(prompt.ids) + length for prompt in encoded]
+    for rows in batches(widths, row_bytes, savings.memory, savings.spread):
         with torch.inference_mode():
             run = loop.run(rows, [encoded[row].ids for row in rows])
         forwards += run.forwards

@@ -22,6 +22,7 @@ from rws_decode.checkpoints import (
     dtype_named,
     has_tokenizer,
     locate,
+    quiet,
     refuse_incomplete,
     shipped,
 )
@@ -119,11 +120,12 @@ def load_causal(
             raise ValueError(f"causal is {wanted}: the directory holds no tokenizer, and perplexity is of text")
         options, weights = checkpoint.options, checkpoint.options | {"use_safetensors": True}
     try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            checkpoint.source, dtype=kind, output_loading_info=True, **weights
-        )
-        model, info = loaded
-        tokenizer = AutoTokenizer.from_pretrained(checkpoint.source, **options)
+        with quiet(progress=wanted not in SHIPPED):
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
+                checkpoint.source, dtype=kind, output_loading_info=True, **weights
+            )
+            model, info = loaded
+            tokenizer = AutoTokenizer.from_pretrained(checkpoint.source, **options)
     except (OSError, ValueError, RuntimeError, ImportError, SafetensorError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"causal {wanted} cannot be loaded: {reason}") from error

@@ -21,7 +21,9 @@ class Savings:
     change, that is once an end-of-text token and all before it are committed; what is left is filled with that token.
     ahead: while a reward is scored, the next forward runs in another thread as if the last reward still held, and is
     kept where the choice is the same; for a reward model on a device of its own, and not together with `settled`.
-    memory: bytes that the logits of a batch may take, as `batching.batches` counts them; at least 1.
+    spread: by how large a share prompt and answer of a row may be longer than the shortest of its batch, as what is
+    padded is computed in vain; None for no limit, and batches of any lengths. memory: bytes that the logits of a batch
+    may take, as `batching.batches` counts them; at least 1.
 
     Off by default is what leaves something out of the trace.
 
@@ -35,18 +37,21 @@ class Savings:
     block_only: bool = False
     settled: bool = False
     ahead: bool = False
+    spread: float | None = None
     memory: int = 2**30
 
     def __post_init__(self) -> None:
         if self.memory < 1:
             raise ValueError(f"memory is {self.memory}: at least 1 byte is needed")
+        if self.spread is not None and not self.spread >= 0:
+            raise ValueError(f"spread is {self.spread}: a share, at least 0, or None is needed")
         if self.ahead and self.settled:
             raise ValueError("ahead is True: rows that leave the batch (settled) cannot be run ahead, choose one")
 
     @classmethod
     def everything(cls, memory: int = 2**30) -> Savings:
         """Return all savings of one device at once."""
-        return cls(certain=True, block_only=True, settled=True, memory=memory)
+        return cls(certain=True, block_only=True, settled=True, spread=0.125, memory=memory)
 
     @classmethod
     def nothing(cls, memory: int = 2**30) -> Savings:

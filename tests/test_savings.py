@@ -39,6 +39,7 @@ ONE = {
 ALL = ONE | {
     "everything": Savings.everything(),
     "all but settled": replace(Savings.everything(), settled=False, ahead=True),
+    "batches of one length": Savings(spread=0.0),
     "small batches": replace(Savings.everything(), memory=2 * logit_bytes(12, VOCABULARY)),
 }
 
@@ -153,14 +154,22 @@ def test_savings_save_on_a_tiny_model() -> None:
     assert saved["everything"] <= min(saved["reuse"], saved["certain"]) < saved["cache"]
 
 
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=20), st.integers(1, 40), st.integers(1, 200))
-def test_batches_hold_every_row_once_and_keep_to_the_memory(widths: list[int], row: int, memory: int) -> None:
-    found = batches(widths, row, memory)
+@given(
+    st.lists(st.integers(1, 50), min_size=1, max_size=20),
+    st.integers(1, 40),
+    st.integers(1, 200),
+    st.none() | st.floats(0, 2),
+)
+def test_batches_hold_every_row_once_and_keep_to_memory_and_spread(
+    widths: list[int], row: int, memory: int, spread: float | None
+) -> None:
+    found = batches(widths, row, memory, spread)
     assert sorted(index for batch in found for index in batch) == list(range(len(widths)))
     assert all(len(batch) == 1 or len(batch) * row <= memory for batch in found)
     assert all(batch == sorted(batch) for batch in found)
     spans = [(min(widths[i] for i in batch), max(widths[i] for i in batch)) for batch in found]
     assert all(first[1] <= second[0] for first, second in pairwise(spans))
+    assert spread is None or all(widest <= narrowest * (1 + spread) for narrowest, widest in spans)
 
 
 @pytest.mark.parametrize(
@@ -190,6 +199,8 @@ def test_nonsense_is_refused() -> None:
         Savings(memory=0)
     with pytest.raises(ValueError, match="ahead is True"):
         Savings(ahead=True, settled=True)
+    with pytest.raises(ValueError, match="spread is -1"):
+        Savings(spread=-1)
 
 
 @pytest.mark.parametrize("model", PREDICTORS)

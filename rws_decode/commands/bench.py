@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prompts", type=int, default=16, help="held-out prompts, spread over the model's (16)")
     add_answer(parser)
     parser.set_defaults(length=128, steps=64, reward="mini")
-    parser.add_argument("--repeats", type=int, default=3, help="runs of each way; the fastest counts (3)")
+    parser.add_argument("--repeats", type=int, default=2, help="runs of each decode; the fastest counts (2)")
     parser.add_argument("--threads", type=int, help="PyTorch threads (as PyTorch is set up)")
     add_loading(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
