@@ -62,6 +62,13 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
+# Types of the parts of `Savings`, by name.
+_SAVINGS: dict[str, tuple[type, ...]] = {
+    **{part.name: (type(part.default),) for part in fields(Savings)},
+    "spread": (type(None), float, int),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class RWSGenerationConfig:
     """Everything that `decode.decode` can be told but for models and prompts, as one checked, frozen value.
@@ -182,8 +189,9 @@ class RWSGenerationConfig:
         if isinstance(savings, Mapping):
             _refuse_unknown(savings, Savings)
             for name, value in savings.items():
-                if type(value) is not type(getattr(self.savings, name)):
-                    kind = type(getattr(self.savings, name)).__name__
+                kinds = _SAVINGS[name]
+                if type(value) not in kinds:
+                    kind = " or ".join("None" if one is type(None) else one.__name__ for one in kinds)
                     raise ValueError(f"savings has {name} {value!r}: {kind} is needed")
             overrides["savings"] = replace(self.savings, **savings)
         if isinstance(overrides.get("eos_token_id"), list):

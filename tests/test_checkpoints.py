@@ -438,6 +438,7 @@ def test_conversions_that_make_no_sense_are_refused(
     ]:
         with pytest.raises(ValueError, match=message):
             convert_checkpoint(str(tmp_path / source), tmp_path / target)
+    capsys.readouterr()
     assert __main__.main(["convert", str(tmp_path / "bert"), str(tmp_path / "new")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     monkeypatch.setattr(convert.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10**4}))

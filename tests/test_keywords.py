@@ -162,7 +162,7 @@ def test_a_keyword_needs_a_word() -> None:
         included_keywords(["--"], "text")
 
 
-WORD = st.text("abceinsdgy'", min_size=1, max_size=8).filter(lambda word: word.strip("'") == word and word)
+WORD = st.text("abceinsdgy", min_size=1, max_size=8)
 
 
 @given(WORD, WORD)

@@ -30,6 +30,9 @@ USUAL = Savings()
 SIZE: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
 
 
+ONE_BATCH = replace(Savings.everything(), spread=None)
+
+
 def run(callback: Any = None, prompts: Any = PROMPTS, savings: Savings = USUAL, **more: Any) -> Decoding:
     options = SIZE | {"reward": REWARD, "savings": savings, "callback": callback} | more
     return decode(PREDICTOR, prompts, RWS(8.0), **options)
@@ -57,7 +60,7 @@ def test_looking_on_changes_nothing() -> None:
     assert list(run(scribble)) == list(run())
 
 
-@pytest.mark.parametrize("savings", [Savings(), Savings(ahead=True), Savings.everything()])
+@pytest.mark.parametrize("savings", [Savings(), Savings(ahead=True), ONE_BATCH])
 @pytest.mark.parametrize("last", [0, 1, 3])
 def test_a_stopped_decode_is_the_start_of_the_whole_one(savings: Savings, last: int, tmp_path: Any) -> None:
     whole = run(savings=savings)

@@ -63,7 +63,7 @@ def lemmas(word: str) -> frozenset[str]:
             found.add(stem[:-1])
         if ending == "ed" and stem.endswith("i"):
             found.add(stem[:-1] + "y")
-    return frozenset(lemma for lemma in found if lemma == word or len(lemma) >= 3)
+    return frozenset(lemma for lemma in found if lemma == word or (len(lemma) >= 3 and lemma[-1] != "'"))
 
 
 def same_word(first: str, second: str) -> bool:
