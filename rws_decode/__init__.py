@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rws_decode.controls import FlippedReward, RandomReward, RWSEvery
     from rws_decode.decode import Decoding
+    from rws_decode.diff import TraceDiff
+    from rws_decode.generation import RWSGenerationConfig
     from rws_decode.guidance import (
         RWS,
         Confidence,
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
     from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, load_predictor
     from rws_decode.reach import Output, Reach, compare_reach
     from rws_decode.replay import Replay, replay_with
-    from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward
+    from rws_decode.rewards import CallableReward, CausalReward, RewardModel, SequenceClassifierReward, load_reward
+    from rws_decode.savings import Savings
     from rws_decode.scale_path import Breakpoint, ScalePath, ScalePiece, Unexplored
     from rws_decode.trace import Trace
 
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
 _HOME = {
     "controls": ("FlippedReward", "RWSEvery", "RandomReward"),
     "decode": ("Decoding",),
+    "diff": ("TraceDiff",),
+    "generation": ("RWSGenerationConfig",),
     "guidance": (
         "Confidence",
         "FactorStrategy",
@@ -58,7 +63,8 @@ _HOME = {
     "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "load_predictor"),
     "reach": ("Output", "Reach", "compare_reach"),
     "replay": ("Replay", "replay_with"),
-    "rewards": ("CallableReward", "RewardModel", "SequenceClassifierReward", "load_reward"),
+    "rewards": ("CallableReward", "CausalReward", "RewardModel", "SequenceClassifierReward", "load_reward"),
+    "savings": ("Savings",),
     "scale_path": ("Breakpoint", "ScalePath", "ScalePiece", "Unexplored"),
     "trace": ("Trace",),
 }
@@ -69,6 +75,7 @@ __all__ = [
     "Breakpoint",
     "CallablePredictor",
     "CallableReward",
+    "CausalReward",
     "Confidence",
     "Decoding",
     "Entropy",
@@ -82,6 +89,7 @@ __all__ = [
     "OrderStrategy",
     "Output",
     "RWSEvery",
+    "RWSGenerationConfig",
     "RandomOrder",
     "RandomReward",
     "Reach",
@@ -89,6 +97,7 @@ __all__ = [
     "Replay",
     "RewardModel",
     "RewardReplay",
+    "Savings",
     "ScalePath",
     "ScalePiece",
     "Schedule",
@@ -96,6 +105,7 @@ __all__ = [
     "Strategy",
     "Temperature",
     "Trace",
+    "TraceDiff",
     "Unexplored",
     "compare_reach",
     "constant_of",

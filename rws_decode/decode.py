@@ -25,7 +25,7 @@ from rws_decode.savings import Savings
 from rws_decode.schedule import block_plan
 from rws_decode.scoring import scorer_for
 from rws_decode.streaming import StepCallback
-from rws_decode.trace import Trace
+from rws_decode.trace import NOT_NEEDED, Trace
 
 __all__ = ["Decoding", "decode"]
 
@@ -194,8 +194,9 @@ def decode(
             run = loop.run(rows, [encoded[row].ids for row in rows])
         forwards += run.forwards
         for place, row in enumerate(rows):
-            settled = -1 if predictor.end_id is None else predictor.end_id
-            arrays = run.record.row(place, predictor.mask_id if place in run.stopped else settled)
+            filler = predictor.mask_id if place in run.stopped or predictor.end_id is None else predictor.end_id
+            arrays = run.record.row(place, filler)
+            unasked = int((arrays["reward_use"] == NOT_NEEDED).sum())
             committed = [token for token in arrays["tokens"].tolist() if token != predictor.mask_id]
             trace = Trace(
                 **settings,
@@ -207,7 +208,7 @@ def decode(
                 seed=sampler.seeds[row],
                 forwards=arrays["steps_run"] + run.missed,
                 reward_calls=0 if scorer is None else scorer.calls(row),
-                reward_calls_saved=0 if scorer is None else scorer.saved(row) + int((arrays["reward_use"] == 3).sum()),
+                reward_calls_saved=0 if scorer is None else scorer.saved(row) + unasked,
                 reward_tokens=0 if scorer is None else scorer.tokens(row),
                 reward_tokens_saved=0 if scorer is None else scorer.tokens_saved(row),
                 prompt=np.asarray(encoded[row].ids, dtype=np.int64),

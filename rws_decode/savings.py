@@ -25,7 +25,7 @@ class Savings:
     padded is computed in vain; None for no limit, and batches of any lengths. memory: bytes that the logits of a batch
     may take, as `batching.batches` counts them; at least 1.
 
-    Off by default is what leaves something out of the trace.
+    Off by default is what leaves something out of the trace, what needs a second device, and what parts batches.
 
     >>> Savings().reuse, Savings().settled, Savings.everything().settled
     (True, False, True)
