@@ -26,6 +26,7 @@ BASE = Unit(
 CHANGED: dict[str, Any] = {
     "experiment": "y",
     "prompt": "why ?",
+    "history": ("how?", "so."),
     "example": "3",
     "strategy": {"name": "rws", "reward_scale": 8.0, "eps": 1e-6},
     "predictor": "r",

@@ -9,6 +9,7 @@ from typing import Any
 
 from rws_decode.controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.decode import Decoding, decode
+from rws_decode.dialogue import Dialogue
 from rws_decode.experiments.units import PER_ROW, Model, Unit, batch_key
 from rws_decode.guidance import RWS, Confidence, RewardReplay, Schedule, Strategy, Temperature
 from rws_decode.metrics import CausalScorer, load_causal
@@ -16,7 +17,7 @@ from rws_decode.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import RewardModel, load_reward
 
-__all__ = ["STRATEGIES", "causal_of", "decode_units", "expect", "predictor_of", "reward_of", "strategy_of"]
+__all__ = ["STRATEGIES", "causal_of", "decode_units", "expect", "predictor_of", "prompt_of", "reward_of", "strategy_of"]
 
 # Every strategy that is its name and numbers, by the name that `guidance.describe` writes.
 STRATEGIES: dict[str, Any] = {
@@ -66,7 +67,7 @@ def decode_units(units: Sequence[Unit], **options: Any) -> Decoding:
     strategy = strategy_of(units)
     return decode(
         predictor_of(first.predictor, first.device),
-        [unit.prompt for unit in units],
+        [prompt_of(unit) for unit in units],
         strategy,
         length=first.length,
         steps=first.steps,
@@ -78,6 +79,16 @@ def decode_units(units: Sequence[Unit], **options: Any) -> Decoding:
         seed=[unit.seed for unit in units],
         **options,
     )
+
+
+def prompt_of(unit: Unit) -> str | Dialogue:
+    """Return what a unit asks: its prompt, after its history where it has one.
+
+    >>> told = Unit(experiment="x", prompt="and dogs ?", history=("cats ?", "two ."), strategy={"name": "default"})
+    >>> prompt_of(told).turns
+    ('cats ?', 'two .', 'and dogs ?')
+    """
+    return Dialogue((*unit.history, unit.prompt)) if unit.history else unit.prompt
 
 
 def predictor_of(name: str, device: str = "cpu") -> HFMaskPredictor:

@@ -33,14 +33,16 @@ class Model(NamedTuple):
 class Unit:
     """One answer: a prompt, how it is decoded, and the models that guide and measure; the finest piece of work.
 
-    experiment: its name; prompt: text; example: what the prompt is called in its set; strategy: {"name": ..., and its
+    experiment: its name; prompt: text; history: turns before it, user, assistant, ...; example: what the prompt is
+    called in its set; strategy: {"name": ..., and its
     numbers}, as `guidance.describe` writes it; predictor, reward (guides; None for none), judges (score the answer) and
     causal (for perplexity): model names; seed: of what is drawn; length, steps, block, ranking, precision,
     sampling_temperature, device: as in `decode.decode`; settings: whatever else changes the decode or its measures,
     the same for all units of a batch; labels: what is known of the prompt (keywords, category).
 
     Mappings hold what JSON can hold, and their order does not matter: units are equal where they are the same JSON with
-    sorted keys. ValueError names the field that is not JSON, or a setting or label named as a field is.
+    sorted keys. ValueError names the field that is not JSON, a setting or label named as a field is, or a history that
+    does not end with the assistant's turn.
 
     >>> unit = Unit(experiment="x", prompt="why?", strategy={"name": "rws", "reward_scale": 8.0})
     >>> unit.scale, unit == Unit(experiment="x", prompt="why?", strategy={"reward_scale": 8.0, "name": "rws"})
@@ -49,6 +51,7 @@ class Unit:
 
     experiment: str
     prompt: str
+    history: tuple[str, ...] = ()
     example: str = ""
     strategy: Mapping[str, Any]
     predictor: str = "mini"
@@ -81,6 +84,9 @@ class Unit:
         if not isinstance(self.strategy.get("name"), str):
             raise ValueError(f"strategy is {self.strategy!r}: a mapping with its name is needed")
         object.__setattr__(self, "judges", tuple(self.judges))
+        if isinstance(self.history, str) or len(self.history) % 2:
+            raise ValueError(f"history is {self.history!r}: texts of user and assistant in turn, an even number")
+        object.__setattr__(self, "history", tuple(self.history))
         taken = _FIXED.intersection([*self.settings, *self.labels]) | set(self.settings).intersection(self.labels)
         if taken:
             raise ValueError(f"settings or labels hold {sorted(taken)}: these are columns of a unit already")
@@ -116,7 +122,7 @@ class Unit:
         """
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         own |= {"strategy": self.strategy["name"], "scale": self.scale, "judges": list(self.judges)}
-        own |= {"strategy_json": json.dumps(self.strategy, sort_keys=True)}
+        own |= {"strategy_json": json.dumps(self.strategy, sort_keys=True), "history": list(self.history)}
         settings, labels = own.pop("settings"), own.pop("labels")
         return own | settings | labels
 
@@ -177,7 +183,7 @@ def unit_hash(unit: Unit, origin: Origin) -> str:
 
 
 def batch_key(unit: Unit) -> str:
-    """Return what units of one decode share: all but prompt, seed, labels, and numbers that strategies take per row.
+    """Return what units of one decode share: all but prompt, history, seed, labels, and numbers taken per row.
 
     >>> two = [Unit(experiment="x", prompt="a", strategy={"name": "temperature", "scale": c}) for c in (1.0, 2.0)]
     >>> batch_key(two[0]) == batch_key(two[1])
@@ -187,5 +193,5 @@ def batch_key(unit: Unit) -> str:
     shared = json.loads(unit.key) | {
         "strategy": {key: value for key, value in unit.strategy.items() if key not in free}
     }
-    own = ("prompt", "example", "seed", "labels")
+    own = ("prompt", "history", "example", "seed", "labels")
     return json.dumps({key: value for key, value in shared.items() if key not in own}, sort_keys=True)
