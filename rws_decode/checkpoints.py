@@ -24,6 +24,7 @@ __all__ = [
     "quiet",
     "refuse_incomplete",
     "shipped",
+    "split_revision",
 ]
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -102,6 +103,16 @@ def locate(argument: str, name: str, known: dict[str, str]) -> Checkpoint:
     raise ValueError(
         f"{argument} is {name!r}: neither a shipped name ({names}), nor a directory, nor a hub id owner/name"
     )
+
+
+def split_revision(name: str) -> tuple[str, str | None]:
+    """Return a model's name and the revision after its "@", None where there is none, or it is a directory's name.
+
+    >>> split_revision("owner/name@0123abc"), split_revision("mini")
+    (('owner/name', '0123abc'), ('mini', None))
+    """
+    short, at, revision = name.rpartition("@")
+    return (short, revision) if at and short and not Path(name).is_dir() else (name, None)
 
 
 def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:

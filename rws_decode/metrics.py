@@ -92,14 +92,19 @@ class CausalScorer:
 
 
 def load_causal(
-    name: str | None = None, device: str | torch.device = "cpu", *, dtype: str | torch.dtype = "float32"
+    name: str | None = None,
+    device: str | torch.device = "cpu",
+    *,
+    dtype: str | torch.dtype = "float32",
+    revision: str | None = None,
 ) -> CausalScorer:
     """Load a causal language model by shipped name (mini-causal, or mini for short), directory, GGUF file, or hub id.
 
     name: the user's own default if None, which the environment variable RWS_CAUSAL names, or else mini-causal. The
     class is AutoModelForCausalLM's choice; safetensors only, or a file that ends in .gguf, whose weights transformers
-    expands (with the packages gguf and accelerate); no remote code. ValueError for an unknown name (the shipped ones
-    are listed), missing weights or tokenizer, or an unknown device or dtype.
+    expands (with the packages gguf and accelerate); no remote code. revision: of a hub id. ValueError for an unknown
+    name (the shipped ones are listed), missing weights or tokenizer, an unknown device or dtype, or a revision of
+    files.
 
     >>> load_causal("mini-causal").max_length > 100
     True
@@ -118,7 +123,10 @@ def load_causal(
         checkpoint = locate("causal", wanted, {short: folder for short, folder in SHIPPED.items() if folder in present})
         if not has_tokenizer(checkpoint):
             raise ValueError(f"causal is {wanted}: the directory holds no tokenizer, and perplexity is of text")
-        options, weights = checkpoint.options, checkpoint.options | {"use_safetensors": True}
+        if revision is not None and checkpoint.directory is not None:
+            raise ValueError(f"revision is {revision!r}: {checkpoint.name} is a directory, which has no revisions")
+        options = checkpoint.options | ({} if revision is None else {"revision": revision})
+        weights = options | {"use_safetensors": True}
     try:
         with quiet(progress=wanted not in SHIPPED):
             loaded: Any = AutoModelForCausalLM.from_pretrained(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from rws_decode.checkpoints import split_revision
 from rws_decode.controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.decode import Decoding, decode
 from rws_decode.dialogue import Dialogue
@@ -16,8 +16,19 @@ from rws_decode.metrics import CausalScorer, load_causal
 from rws_decode.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import RewardModel, load_reward
+from rws_decode.rewards.classifier import SHIPPED
 
-__all__ = ["STRATEGIES", "causal_of", "decode_units", "expect", "predictor_of", "prompt_of", "reward_of", "strategy_of"]
+__all__ = [
+    "STRATEGIES",
+    "causal_of",
+    "decode_units",
+    "expect",
+    "predictor_of",
+    "prompt_of",
+    "reward_for",
+    "reward_of",
+    "strategy_of",
+]
 
 # Every strategy that is its name and numbers, by the name that `guidance.describe` writes.
 STRATEGIES: dict[str, Any] = {
@@ -31,6 +42,8 @@ STRATEGIES: dict[str, Any] = {
 _LOADING = threading.Lock()
 # What the files of the models in the caches below were: a worker outlives many runs.
 _DIGESTS: dict[Model, str] = {}
+# What this process holds: role -> name and options -> model.
+_LOADED: dict[str, dict[tuple[Any, ...], Any]] = {}
 
 
 def strategy_of(units: Sequence[Unit]) -> Strategy:
@@ -61,24 +74,45 @@ def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+# Settings of a unit that say how its answer is decoded and how its predictor is loaded.
+_DECODING = ("cfg", "end_of_text")
+_PREDICTOR = ("dtype", "device_map", "mask_id", "chat")
+
+
 def decode_units(units: Sequence[Unit], **options: Any) -> Decoding:
-    """Decode units of one batch, with the models that they name; options: further ones of `decode.decode`."""
+    """Decode units of one batch, with the models that they name; options: further ones of `decode.decode`.
+
+    Of their settings, cfg and end_of_text are as in `decode.decode`; dtype, device_map, mask_id and chat as in
+    `load_predictor`; reward_dtype and reward_device as in `reward_of`.
+    """
     first = units[0]
+    if first.predictor is None:
+        raise ValueError("predictor is None: units that are decoded need one")
     strategy = strategy_of(units)
     return decode(
-        predictor_of(first.predictor, first.device),
+        predictor_of(first.predictor, first.device, **_of(first.settings, _PREDICTOR)),
         [prompt_of(unit) for unit in units],
         strategy,
         length=first.length,
         steps=first.steps,
         block=first.block,
-        reward=reward_of(first.reward, first.device) if first.reward and strategy.needs_reward else None,
+        reward=reward_for(first, first.reward) if first.reward and strategy.needs_reward else None,
         ranking=first.ranking,  # type: ignore[arg-type] - decode checks it
         precision=first.precision,  # type: ignore[arg-type]
         sampling_temperature=first.sampling_temperature,
         seed=[unit.seed for unit in units],
-        **options,
+        **(_of(first.settings, _DECODING) | options),
     )
+
+
+def _of(settings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: settings[name] for name in names if settings.get(name) is not None}
+
+
+def reward_for(unit: Unit, name: str) -> RewardModel:
+    """Return a reward model where and how a unit's settings want it: reward_device, reward_dtype."""
+    place = unit.settings.get("reward_device") or unit.device
+    return reward_of(name, place, unit.settings.get("reward_dtype") or "float32")
 
 
 def prompt_of(unit: Unit) -> str | Dialogue:
@@ -91,43 +125,47 @@ def prompt_of(unit: Unit) -> str | Dialogue:
     return Dialogue((*unit.history, unit.prompt)) if unit.history else unit.prompt
 
 
-def predictor_of(name: str, device: str = "cpu") -> HFMaskPredictor:
-    """Return a mask predictor, loaded once per process; one is kept, the last."""
-    with _LOADING:
-        return _predictor(name, device)
+def predictor_of(name: str, device: str = "cpu", **options: Any) -> HFMaskPredictor:
+    """Return a mask predictor, loaded once per process; one is kept, the last. options: of `load_predictor`."""
+    short, revision = split_revision(name)
+    key = (name, device, *sorted(options.items()))
+    return _kept(
+        "predictor", key, lambda: load_predictor(short, device, revision=revision, progress=False, **options)
+    )
 
 
-def reward_of(name: str, device: str = "cpu") -> RewardModel:
-    """Return a reward model, loaded once per process; the last three are kept."""
-    with _LOADING:
-        return _reward(name, device)
+def reward_of(name: str, device: str = "cpu", dtype: str = "float32") -> RewardModel:
+    """Return a reward model, loaded once per process; the last three are kept of the shipped ones, else the last."""
+    short, revision = split_revision(name)
+    most = 3 if name in (*SHIPPED, "exact") else 1
+    key = (name, device, dtype)
+    return _kept(
+        "reward", key, lambda: load_reward(short, device, dtype=dtype, revision=revision, progress=False), most
+    )
 
 
-def causal_of(name: str, device: str = "cpu") -> CausalScorer:
+def causal_of(name: str, device: str = "cpu", dtype: str = "float32") -> CausalScorer:
     """Return a causal language model, loaded once per process; one is kept, the last."""
-    with _LOADING:
-        return _causal(name, device)
+    short, revision = split_revision(name)
+    key = (name, device, dtype)
+    return _kept("causal", key, lambda: load_causal(short, device, dtype=dtype, revision=revision))
 
 
 def expect(models: Mapping[Model, str]) -> None:
     """Say what the files of the models are now, by digest: what was loaded from other files is dropped."""
     with _LOADING:
         if any(_DIGESTS.get(model, found) != found for model, found in models.items()):
-            for loader in (_predictor, _reward, _causal):
-                loader.cache_clear()
+            _LOADED.clear()
         _DIGESTS.update(models)
 
 
-@lru_cache(maxsize=1)
-def _predictor(name: str, device: str) -> HFMaskPredictor:
-    return load_predictor(name, device, progress=False)
-
-
-@lru_cache(maxsize=3)
-def _reward(name: str, device: str) -> RewardModel:
-    return load_reward(name, device, progress=False)
-
-
-@lru_cache(maxsize=1)
-def _causal(name: str, device: str) -> CausalScorer:
-    return load_causal(name, device)
+def _kept(role: str, key: tuple[Any, ...], load: Callable[[], Any], most: int = 1) -> Any:
+    with _LOADING:
+        held = _LOADED.setdefault(role, {})
+        if key not in held:
+            # Before the next is loaded: memory may not hold both.
+            while len(held) >= most:
+                del held[next(iter(held))]
+            held[key] = load()
+        held[key] = held.pop(key)  # the last used stands last
+        return held[key]

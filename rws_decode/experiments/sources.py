@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import rws_decode
 import rws_theory
-from rws_decode.checkpoints import locate, models_directory, shipped
+from rws_decode.checkpoints import locate, models_directory, shipped, split_revision
 from rws_decode.experiments.digests import digest
 from rws_decode.files import write_text
+from rws_decode.rewards.registry import published_reward
 
 __all__ = ["Example", "digest", "examples_of", "read_result", "sources", "write_changed"]
 
@@ -53,7 +54,7 @@ def sources(**models: tuple[str, dict[str, str]]) -> dict[str, Any]:
     """Return digests of the models' files and of the code, and library versions: equal sources, equal results.
 
     models: argument -> (name, shipped names -> directories below the models), as `checkpoints.locate` takes them. A
-    hub id stands for its files.
+    hub id stands for its files, with the revision after its "@" where it has one.
     """
     found: dict[str, Any] = {argument: _model(argument, name, known) for argument, (name, known) in models.items()}
     return found | {"code": _code(), "libraries": {name: version(name) for name in _LIBRARIES}}
@@ -73,7 +74,10 @@ def _code() -> str:
 def _model(argument: str, name: str, known: dict[str, str]) -> Any:
     if argument in ("reward", "judge") and name == "exact":
         return {"exact.json": _file(models_directory() / "exact.json")}
-    directory = locate(argument, name, known).directory
+    short, revision = split_revision(name)
+    if argument in ("reward", "judge") and (entry := published_reward(short)) is not None:
+        return f"{entry.hub_id}@{revision or entry.revision}"
+    directory = locate(argument, short, known).directory
     if directory is None:
         return name
     return {path.name: _file(path) for path in sorted(directory.iterdir()) if path.is_file() and path.suffix != ".md"}

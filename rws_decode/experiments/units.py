@@ -35,10 +35,11 @@ class Unit:
 
     experiment: its name; prompt: text; history: turns before it, user, assistant, ...; example: what the prompt is
     called in its set; strategy: {"name": ..., and its
-    numbers}, as `guidance.describe` writes it; predictor, reward (guides; None for none), judges (score the answer) and
-    causal (for perplexity): model names; seed: of what is drawn; length, steps, block, ranking, precision,
-    sampling_temperature, device: as in `decode.decode`; settings: whatever else changes the decode or its measures,
-    the same for all units of a batch; labels: what is known of the prompt (keywords, category).
+    numbers}, as `guidance.describe` writes it; predictor, reward (guides), judges (score the answer) and causal (for
+    perplexity): model names, `owner/name@COMMIT` for a commit of the hub, None for none; seed: of what is drawn;
+    length, steps, block, ranking, precision, sampling_temperature, device: as in `decode.decode`; settings: whatever
+    else changes the decode or its measures, the same for all units of a batch (`decoding` reads some of them); labels:
+    what is known of the prompt (keywords, category).
 
     Mappings hold what JSON can hold, and their order does not matter: units are equal where they are the same JSON with
     sorted keys. ValueError names the field that is not JSON, a setting or label named as a field is, or a history that
@@ -54,7 +55,7 @@ class Unit:
     history: tuple[str, ...] = ()
     example: str = ""
     strategy: Mapping[str, Any]
-    predictor: str = "mini"
+    predictor: str | None = "mini"
     reward: str | None = None
     judges: tuple[str, ...] = ()
     causal: str | None = None
@@ -111,7 +112,7 @@ class Unit:
     @property
     def models(self) -> tuple[Model, ...]:
         """Return the models that the unit uses."""
-        found = [Model("predictor", self.predictor), Model("reward", self.reward or "")]
+        found = [Model("predictor", self.predictor or ""), Model("reward", self.reward or "")]
         found += [Model("judge", name) for name in self.judges] + [Model("causal", self.causal or "")]
         return tuple(model for model in found if model.name)
 
