@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rws_decode.controls import FlippedReward, RandomReward, RWSEvery
     from rws_decode.decode import Decoding
+    from rws_decode.dialogue import Dialogue
     from rws_decode.diff import TraceDiff
     from rws_decode.generation import RWSGenerationConfig
     from rws_decode.guidance import (
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 _HOME = {
     "controls": ("FlippedReward", "RWSEvery", "RandomReward"),
     "decode": ("Decoding",),
+    "dialogue": ("Dialogue",),
     "diff": ("TraceDiff",),
     "generation": ("RWSGenerationConfig",),
     "guidance": (
@@ -78,6 +80,7 @@ __all__ = [
     "CausalReward",
     "Confidence",
     "Decoding",
+    "Dialogue",
     "Entropy",
     "FactorStrategy",
     "FlippedReward",

@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
-from rws_decode.predictors.base import MaskPredictor, ends_of
+from rws_decode.dialogue import Dialogue, as_dialogue
+from rws_decode.predictors.base import MaskPredictor, ends_of, prompt_ids
 
 __all__ = ["Canvas", "Padding", "Prompt", "encode_prompts", "forbidden_tokens", "lay_out"]
 
@@ -18,10 +19,15 @@ Padding = Literal["right", "left"]
 
 
 class Prompt(NamedTuple):
-    """A prompt as the ids that stand before the answer and as text, None without a tokenizer."""
+    """A prompt as the ids that stand before the answer and as what was said, None without a tokenizer."""
 
     ids: list[int]
-    text: str | None
+    said: str | Dialogue | None
+
+    @property
+    def text(self) -> str | None:
+        """Return the prompt as plain text."""
+        return None if self.said is None else as_dialogue(self.said).text
 
 
 class Canvas(NamedTuple):
@@ -37,8 +43,10 @@ class Canvas(NamedTuple):
     prompt: Tensor
 
 
-def encode_prompts(predictor: MaskPredictor, prompts: Sequence[str | Sequence[int]], length: int) -> list[Prompt]:
-    """Return each prompt as ids and text; ids are taken as they are.
+def encode_prompts(
+    predictor: MaskPredictor, prompts: Sequence[str | Dialogue | Sequence[int]], length: int
+) -> list[Prompt]:
+    """Return each prompt as ids and what was said; ids are taken as they are.
 
     ValueError, naming the prompt, for ids outside the vocabulary, for the mask id, and where prompt and answer of
     `length` tokens together exceed what the predictor reads.
@@ -46,19 +54,19 @@ def encode_prompts(predictor: MaskPredictor, prompts: Sequence[str | Sequence[in
     >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda text: [len(text)])
     >>> encode_prompts(predictor, ["abc", [7]], length=2)
-    [Prompt(ids=[3], text='abc'), Prompt(ids=[7], text=None)]
+    [Prompt(ids=[3], said='abc'), Prompt(ids=[7], said=None)]
     """
-    if isinstance(prompts, str) or not len(prompts):
+    if isinstance(prompts, str | Dialogue) or not len(prompts):
         raise ValueError(f"prompts is {prompts!r}: a list of at least one prompt is needed")
     encoded = []
     for number, prompt in enumerate(prompts):
-        if isinstance(prompt, str):
-            ids, text = predictor.encode_prompt(prompt), prompt
+        said = prompt if isinstance(prompt, str | Dialogue) else None
+        if said is not None:
+            ids = prompt_ids(predictor, said)
         else:
             if not isinstance(prompt, Iterable) or not all(isinstance(token, Integral) for token in prompt):
                 raise ValueError(f"prompts[{number}] is {prompt!r}: text or a list of token ids is needed")
             ids = [int(token) for token in prompt]
-            text = None
         limit = float("inf") if predictor.vocab_size is None else predictor.vocab_size
         for token in ids:
             if token == predictor.mask_id:
@@ -70,7 +78,7 @@ def encode_prompts(predictor: MaskPredictor, prompts: Sequence[str | Sequence[in
                 f"length is {length}: after the {len(ids)} tokens of prompts[{number}] at most "
                 f"{max(predictor.max_length - len(ids), 0)} fit what {predictor.name} reads"
             )
-        encoded.append(Prompt(ids, predictor.decode_prompt(ids) if text is None else text))
+        encoded.append(Prompt(ids, predictor.decode_prompt(ids) if said is None else said))
     return encoded
 
 

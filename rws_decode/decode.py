@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rws_decode.batching import batches, logit_bytes
 from rws_decode.canvas import Padding, encode_prompts
 from rws_decode.classifier_free import check_cfg
+from rws_decode.dialogue import Dialogue
 from rws_decode.end_of_text import EndOfText, end_tokens
 from rws_decode.guidance import FactorStrategy, OrderStrategy, Strategy, describe
 from rws_decode.loop import Loop
@@ -75,7 +76,7 @@ class Decoding(Sequence[Trace]):
 
 def decode(
     predictor: MaskPredictor,
-    prompts: Sequence[str | Sequence[int]],
+    prompts: Sequence[str | Dialogue | Sequence[int]],
     strategy: Strategy,
     *,
     length: int = 64,
@@ -102,9 +103,9 @@ def decode(
     (4) commit the most confident positions of the current block (`schedule.block_plan`, `ranking.rank_values`,
     `ranking.select_top`). A strategy with an order of its own takes the place of (3) and of the confidence in (4).
 
-    prompts: text, or the token ids that stand before the answer; lengths may differ (rows are padded on one side,
-    `padding`, under an attention mask, and no mask is passed where none is padded). A reward model sees the text
-    itself, or for ids their decoded text.
+    prompts: text, a `dialogue.Dialogue` of several turns, or the token ids that stand before the answer; lengths may
+    differ (rows are padded on one side, `padding`, under an attention mask, and no mask is passed where none is
+    padded). A reward model sees the text or the dialogue itself, or for ids their decoded text.
 
     ranking, precision: log-odds in float64 order as the exact probability does; "probability" is softmax in
     `precision`, ties leftmost; "topk" is what public decoders compute: softmax over the whole vocabulary, forbidden

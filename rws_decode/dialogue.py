@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["ANSWER", "QUESTION", "Dialogue"]
+__all__ = ["ANSWER", "QUESTION", "Dialogue", "as_dialogue"]
 
 # What sets turns apart where text alone is read: as the story language writes its dialogues (`stories.tasks`).
 ANSWER, QUESTION = " answer : ", " question : "
@@ -50,3 +50,12 @@ class Dialogue:
         """Return the plain text of all turns."""
         first, *rest = self.turns
         return first + "".join((ANSWER, QUESTION)[index % 2] + turn for index, turn in enumerate(rest))
+
+
+def as_dialogue(prompt: str | Dialogue) -> Dialogue:
+    """Return a prompt as a dialogue: a text is one of one turn.
+
+    >>> as_dialogue("why ?")
+    Dialogue(turns=('why ?',))
+    """
+    return Dialogue((prompt,)) if isinstance(prompt, str) else prompt

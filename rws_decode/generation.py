@@ -19,11 +19,12 @@ from torch import Tensor
 from rws_decode._arguments import check_seeds
 from rws_decode.canvas import Padding
 from rws_decode.decode import decode
+from rws_decode.dialogue import Dialogue
 from rws_decode.end_of_text import EndOfText
 from rws_decode.files import write_json
 from rws_decode.guidance import Strategy
 from rws_decode.named import STRATEGIES, strategy_named
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.predictors.base import MaskPredictor, prompt_ids
 from rws_decode.ranking import Precision, Ranking, check_ranking
 from rws_decode.rewards.base import RewardModel
 from rws_decode.savings import Savings
@@ -264,7 +265,7 @@ class RWSGenerationOutput:
 
 def generate(
     predictor: MaskPredictor,
-    prompts: Sequence[str | Sequence[int]],
+    prompts: Sequence[str | Dialogue | Sequence[int]],
     config: RWSGenerationConfig | None = None,
     *,
     reward: RewardModel | None = None,
@@ -313,7 +314,8 @@ def generate(
 
         try:
             (prompt,) = prompts
-            streamer.put(torch.tensor(predictor.encode_prompt(prompt) if isinstance(prompt, str) else list(prompt)))
+            spoken = isinstance(prompt, str | Dialogue)
+            streamer.put(torch.tensor(prompt_ids(predictor, prompt) if spoken else list(prompt)))
             decoding = decode(predictor, prompts, strategy, **options, callback=both)
             feed.finish(decoding[0].tokens.tolist())
         finally:

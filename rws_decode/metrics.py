@@ -26,6 +26,7 @@ from rws_decode.checkpoints import (
     refuse_incomplete,
     shipped,
 )
+from rws_decode.dialogue import Dialogue, as_dialogue
 
 __all__ = [
     "DEFAULT_VARIABLE",
@@ -142,9 +143,9 @@ def load_causal(
 
 
 def answer_scores(
-    causal: CausalScorer, prompts: Sequence[str], answers: Sequence[str], *, batch_size: int = 32
+    causal: CausalScorer, prompts: Sequence[str | Dialogue], answers: Sequence[str], *, batch_size: int = 32
 ) -> list[AnswerScore]:
-    """Score each answer: -log p(answer, end of text | prompt), in nats.
+    """Score each answer: -log p(answer, end of text | prompt), in nats; the prompt of a dialogue is its plain text.
 
     Rule: the context is the prompt as the tokenizer encodes it alone ([CLS] prompt [SEP] for the shipped model), the
     scored tokens are the answer's, encoded without special tokens, and one end-of-text token after them. An empty
@@ -162,7 +163,7 @@ def answer_scores(
         raise ValueError(f"answers has {len(answers)} texts: prompts has {len(prompts)}, one answer for each is needed")
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}: at least 1 is needed")
-    pairs = [_encode(causal, prompt, answer) for prompt, answer in zip(prompts, answers, strict=True)]
+    pairs = [_encode(causal, as_dialogue(prompt).text, answer) for prompt, answer in zip(prompts, answers, strict=True)]
     scores: list[AnswerScore] = []
     for start in range(0, len(pairs), batch_size):
         scores += _score_batch(causal, pairs[start : start + batch_size])
@@ -204,7 +205,7 @@ def _score_batch(causal: CausalScorer, pairs: list[tuple[list[int], list[int]]])
 
 
 def text_perplexity(
-    causal: CausalScorer, prompts: Sequence[str], answers: Sequence[str], *, batch_size: int = 32
+    causal: CausalScorer, prompts: Sequence[str | Dialogue], answers: Sequence[str], *, batch_size: int = 32
 ) -> list[float]:
     """Return each answer's perplexity exp(nll / tokens), given its prompt; the rule is that of `answer_scores`."""
     return [score.perplexity for score in answer_scores(causal, prompts, answers, batch_size=batch_size)]

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch.nn import functional as F
 
+from rws_decode.dialogue import Dialogue, as_dialogue
 from rws_decode.metrics import CausalScorer
 
 __all__ = ["Perplexity", "TextScore", "perplexity", "windows"]
@@ -101,7 +102,7 @@ def perplexity(
     causal: CausalScorer,
     texts: Sequence[str],
     *,
-    prompts: Sequence[str] | None = None,
+    prompts: Sequence[str | Dialogue] | None = None,
     window: int | None = None,
     stride: int | None = None,
     batch_size: int = 8,
@@ -112,7 +113,8 @@ def perplexity(
     one the first token of all is not scored, as nothing is before it. Prompt and text are each encoded by themselves
     without special tokens, joined in this order, and of the tokens after the beginning the text's alone are scored.
     (Special tokens that a prompt spells out, as a rendered chat template does, are read as such; if that begins with
-    the bos, no other is added.) No end of text is scored, unlike in `metrics.answer_scores`.
+    the bos, no other is added. The prompt of a dialogue is its plain text.) No end of text is scored, unlike in
+    `metrics.answer_scores`.
 
     window: tokens read at once, the most that the model reads if None; stride: how far windows move, half a window if
     None (`windows`). Texts that fit a window are scored whole; longer ones lose context, never tokens. batch_size:
@@ -139,7 +141,7 @@ def perplexity(
     tokens: list[int] = []
     statuses: list[Literal["scored", "empty", "no context"]] = []
     for number, (prompt, text) in enumerate(zip(prompts or [""] * len(texts), texts, strict=True)):
-        before, scored = _encode(causal, prompt), _encode(causal, text)
+        before, scored = _encode(causal, as_dialogue(prompt).text), _encode(causal, text)
         bos = causal.tokenizer.bos_token_id
         if bos is not None and (before or scored)[:1] != [bos]:
             before = [bos, *before]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,4 +114,5 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
         savings=Savings(settled=trace.steps_run < trace.steps and not stopped),
         callback=(lambda view: view.step + 1 == trace.steps_run) if stopped else None,
     )
-    return again
+    # The ids alone do not tell the turns of a dialogue apart.
+    return dataclasses.replace(again, prompt_text=trace.prompt_text)

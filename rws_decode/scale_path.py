@@ -11,6 +11,7 @@ from rws_decode._scale_parts import assemble
 from rws_decode._scale_states import Forwards, Left, Span, widest
 from rws_decode.canvas import encode_prompts
 from rws_decode.classifier_free import check_cfg
+from rws_decode.dialogue import Dialogue
 from rws_decode.end_of_text import EndOfText, end_tokens
 from rws_decode.guidance import RWS
 from rws_decode.predictors.base import MaskPredictor
@@ -129,7 +130,7 @@ class ScalePath:
 
 def scale_path(
     predictor: MaskPredictor,
-    prompt: str | Sequence[int],
+    prompt: str | Dialogue | Sequence[int],
     c_min: float,
     c_max: float,
     *,

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_decode.canvas import Prompt
+from rws_decode.dialogue import Dialogue
 from rws_decode.guidance import Strategy
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.rewards.base import RewardModel, SessionReward, check_scores, score_checked
+from rws_decode.rewards.base import RewardModel, SessionReward, check_scores, prompts_for, score_checked
 from rws_theory.gain import normalise
 
 __all__ = ["REUSED", "SCORED", "Scorer", "scorer_for"]
@@ -24,21 +25,22 @@ class Scorer:
     """Scores the answers of a batch's rows, which are numbered as `prompts` are.
 
     reuse: a text that was scored before for its row is not scored again. cache: a reward model that offers a session
-    (`rewards.base.SessionReward`) remembers what it read of each row. Neither changes a score but for rounding.
+    (`rewards.base.SessionReward`) remembers what it read of each row. Neither changes a score but for rounding. Of a
+    dialogue, a model that reads turns is given these, another its plain text (`rewards.base.prompts_for`).
     """
 
     def __init__(
         self,
         predictor: MaskPredictor,
         model: RewardModel,
-        prompts: Sequence[str],
+        prompts: Sequence[str | Dialogue],
         *,
         reuse: bool = True,
         cache: bool = True,
     ) -> None:
         self.predictor = predictor
         self.model = model
-        self.prompts = list(prompts)
+        self.prompts = prompts_for(model, prompts)
         self.reuse = reuse
         low, high = getattr(model, "bounds", None) or (-np.inf, np.inf)
         self.bounds = (float(low), float(high))
@@ -120,7 +122,7 @@ def scorer_for(
         return None
     if reward is None:
         raise ValueError(f"reward is None: strategy {strategy.name} needs a reward model")
-    texts = [prompt.text for prompt in prompts if prompt.text is not None]
-    if len(texts) < len(prompts) or predictor.decode_answer([]) is None:
+    said = [prompt.said for prompt in prompts if prompt.said is not None]
+    if len(said) < len(prompts) or predictor.decode_answer([]) is None:
         raise ValueError(f"reward {reward.name} reads text: predictor {predictor.name} has no tokenizer")
-    return Scorer(predictor, reward, texts, reuse=reuse, cache=cache)
+    return Scorer(predictor, reward, said, reuse=reuse, cache=cache)

@@ -61,9 +61,9 @@ class Trace:
     Settings: length (n), steps (planned, S), block; `ranking`, "order" where the strategy's own values rank;
     `precision`, and `logits_dtype`, the model's; `strategy`, the strategy's description; `predictor` and
     `reward_model`, names (None where no reward was asked), `reward_settings` and `savings`, JSON-ready: its mean, std
-    and bounds, and what the decode left out; `mask_id`; `prompt_text`
-    and `text`, None without a tokenizer. `offset` and `width`: of the canvas, the first answer column and the number of
-    columns, padding counted, which stood on the side `padding`. `sampling_temperature` and `seed` of Gumbel sampling
+    and bounds, and what the decode left out; `mask_id`; `prompt_text` (of a dialogue, its plain text) and `text`, None
+    without a tokenizer. `offset` and `width`: of the canvas, the first answer column and the number of columns, padding
+    counted, which stood on the side `padding`. `sampling_temperature` and `seed` of Gumbel sampling
     (0: greedy, the seed unused); `cfg`, the scale of classifier-free guidance (0: none); `end_of_text`, the policy, and
     the `end_ids` that it acts on.
 

@@ -9,7 +9,9 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-__all__ = ["CallablePredictor", "MaskPredictor", "before_end", "ends_of", "logits_at", "without_mask"]
+from rws_decode.dialogue import Dialogue, as_dialogue
+
+__all__ = ["CallablePredictor", "MaskPredictor", "before_end", "ends_of", "logits_at", "prompt_ids", "without_mask"]
 
 
 @runtime_checkable
@@ -24,7 +26,8 @@ class MaskPredictor(Protocol):
     A predictor may have an attribute `end_ids`, all tokens that end the answer's text, where there are others than
     `end_id`, and a method `logits_at(canvas, attention_mask, row, column) -> [N, V]` too, the logits of N places
     alone, int64 [N] each, in a tensor that may be written to: the decoder asks for no others, and a vocabulary is much
-    to compute for every column.
+    to compute for every column. Where it reads turns, a method `encode_dialogue(dialogue)` is `encode_prompt` of a
+    `dialogue.Dialogue`; without it a dialogue is read as its plain text.
     """
 
     @property
@@ -182,6 +185,20 @@ def before_end(ids: Sequence[int], ends: Sequence[int]) -> list[int]:
     [7, 8]
     """
     return list(takewhile(lambda token: token not in ends, map(int, ids)))
+
+
+def prompt_ids(predictor: MaskPredictor, prompt: str | Dialogue) -> list[int]:
+    """Return the ids of a text or a dialogue, by the predictor's own `encode_dialogue` where it has one.
+
+    A dialogue of one turn has the ids of its text. ValueError as of `encode_prompt`.
+
+    >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda text: [len(text)])
+    >>> prompt_ids(predictor, Dialogue(("a", "b", "c"))) == prompt_ids(predictor, "a answer : b question : c")
+    True
+    """
+    dialogue = as_dialogue(prompt)
+    own = getattr(predictor, "encode_dialogue", None)
+    return predictor.encode_prompt(dialogue.text) if own is None or len(dialogue.turns) == 1 else own(dialogue)
 
 
 def without_mask(ids: list[int], mask_id: int, text: str) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rws_decode.dialogue import Dialogue
 from rws_decode.predictors.base import before_end, without_mask
 from rws_decode.predictors.modernbert import ModernBertAt
 from rws_decode.predictors.prompts import chat_ids, chat_layout, plain_ids, without_specials
@@ -30,9 +31,10 @@ class HFMaskPredictor:
     model: its forward takes input_ids and attention_mask and returns `.logits` [B, L, V]. tokenizer: encodes a prompt
     to the ids that stand before the answer, by its own post-processor. mask_id: overrides the tokenizer's and the
     config's. end_ids: tokens that end the answer's text, the first of which is `end_id`; the tokenizer's eos token, or
-    else the config's, if None. chat: whether a prompt's text is one message of the tokenizer's chat template. examples:
-    held-out prompts that ship with it. Token ids that the tokenizer does not name are forbidden. ValueError where no
-    mask id is known, and for chat without a template.
+    else the config's, if None. chat: whether a prompt's text is one message of the tokenizer's chat template, and a
+    dialogue its messages; else a dialogue is read as its plain text. examples: held-out prompts that ship with it.
+    Token ids that the tokenizer does not name are forbidden. ValueError where no mask id is known, and for chat without
+    a template.
     """
 
     def __init__(
@@ -126,9 +128,17 @@ class HFMaskPredictor:
         The name of a special token in `text`, e.g. "[MASK]", is read as plain text. ValueError without a tokenizer, or
         where even the plain text encodes to the mask.
         """
+        return self.encode_dialogue(Dialogue((text,)))
+
+    def encode_dialogue(self, dialogue: Dialogue) -> list[int]:
+        """Return the ids of a dialogue up to where the answer begins: the whole chat, or those of the plain text.
+
+        As `encode_prompt`: the name of a special token is text in every turn, the assistant's too; ValueError as there.
+        """
         if self.tokenizer is None:
             raise ValueError(f"prompt is text: {self.name} has no tokenizer, give token ids")
-        ids = chat_ids(self.tokenizer, text) if self.chat else plain_ids(self.tokenizer, text)
+        text = dialogue.text
+        ids = chat_ids(self.tokenizer, dialogue) if self.chat else plain_ids(self.tokenizer, text)
         return without_mask(ids, self.mask_id, text)
 
     def decode_prompt(self, ids: Sequence[int]) -> str | None:

@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from itertools import zip_longest
+from typing import Any
 
-__all__ = ["ChatLayout", "chat_ids", "chat_layout", "plain_ids", "without_specials"]
+from rws_decode.dialogue import Dialogue
 
-# Stands for the message while the template is taken apart: no template's own text, no token of any vocabulary.
-_STAND_IN = "the message of the user goes here"
+__all__ = ["chat_ids", "chat_layout", "plain_ids", "without_specials"]
 
-
-class ChatLayout(NamedTuple):
-    """The text that a chat template sets before and after one message of the user, up to where the answer begins."""
-
-    before: str
-    after: str
+# Stands for a message while the template is taken apart: no template's own text, no token of any vocabulary.
+_STAND_IN = "message {} of the dialogue goes here"
 
 
-def _rendered(tokenizer: Any, text: str) -> str:
+def _rendered(tokenizer: Any, turns: Sequence[str]) -> str:
     from jinja2 import TemplateError
 
-    message = [{"role": "user", "content": text}]
+    messages = Dialogue(tuple(turns)).messages
     try:
-        return tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+        return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     except TemplateError as error:
         raise ValueError(f"chat is True: the tokenizer's chat template fails ({error})") from error
 
 
-def chat_layout(tokenizer: Any) -> ChatLayout:
-    """Return the layout of a tokenizer's chat template; ValueError for a template that does not quote the message."""
-    before, middle, after = _rendered(tokenizer, _STAND_IN).partition(_STAND_IN)
-    if not middle:
-        raise ValueError("chat is True: the tokenizer's chat template leaves the user's message out")
-    return ChatLayout(before, after)
+def _stand_ins(turns: int) -> list[str]:
+    return [_STAND_IN.format(number) for number in range(turns)]
+
+
+def chat_layout(tokenizer: Any, turns: int = 1) -> tuple[str, ...]:
+    """Return the texts that a chat template sets before, between and after the turns of a dialogue, [turns + 1].
+
+    The last one goes up to where the answer begins. ValueError for a template that does not quote every message.
+    """
+    rest, found = _rendered(tokenizer, _stand_ins(turns)), []
+    for number, name in enumerate(_stand_ins(turns)):
+        before, middle, rest = rest.partition(name)
+        if not middle:
+            party = ("user", "assistant")[number % 2]
+            raise ValueError(f"chat is True: the tokenizer's chat template leaves the {party}'s message out")
+        found.append(before)
+    return (*found, rest)
 
 
 def plain_ids(tokenizer: Any, text: str) -> list[int]:
@@ -44,33 +51,60 @@ def plain_ids(tokenizer: Any, text: str) -> list[int]:
     return _one_bos(tokenizer, tokenizer(text, split_special_tokens=True)["input_ids"])
 
 
-def chat_ids(tokenizer: Any, text: str) -> list[int]:
-    """Return the ids of a chat of one message, up to where the answer begins, with one BOS at most.
+def chat_ids(tokenizer: Any, dialogue: Dialogue) -> list[int]:
+    """Return the ids of a chat, up to where the answer begins, with one BOS at most.
 
-    They are those of the rendered template, except that a special token's name in the message is text there: the
-    stretch between the template's last special token before the message and its first one after it is encoded as
-    characters, in one piece, so that ordinary text gets the ids that it has in the rendered chat.
+    They are those of the rendered template, except that a special token's name in a message is text there: the stretch
+    between the template's last special token before a message and its first one after it is encoded as characters, in
+    one piece, so that ordinary text gets the ids that it has in the rendered chat.
     """
-    layout = chat_layout(tokenizer)
-    rendered = _rendered(tokenizer, text)
-    if not (rendered.startswith(layout.before) and rendered.endswith(layout.after)):
-        raise ValueError("chat is True: the tokenizer's chat template changes with the message, give token ids")
+    layout, said = chat_layout(tokenizer, len(dialogue.turns)), _said(tokenizer, dialogue.turns)
     names = _special_names(tokenizer)
-    starts = max((layout.before.rfind(name) + len(name) for name in names if name in layout.before), default=0)
-    ends = min((layout.after.find(name) for name in names if name in layout.after), default=len(layout.after))
-    tail = len(rendered) - len(layout.after) + ends
-    head, message, rest = rendered[:starts], rendered[starts:tail], rendered[tail:]
-    ids = _ids(tokenizer, head) + _ids(tokenizer, message, split_special_tokens=True) + _ids(tokenizer, rest)
-    return _one_bos(tokenizer, ids)
+    ids: list[int] = []
+    stretch = ""
+    for index, text in enumerate(layout):
+        places = [(text.find(name), text.rfind(name) + len(name)) for name in names if name in text]
+        if places:
+            begin = 0 if index == 0 else min(first for first, _ in places)
+            end = len(text) if index == len(said) else max(last for _, last in places)
+            ids += _ids(tokenizer, stretch + text[:begin], split_special_tokens=True)
+            ids += _ids(tokenizer, text[begin:end])
+            stretch, text = "", text[end:]
+        stretch += text + (said[index] if index < len(said) else "")
+    return _one_bos(tokenizer, ids + _ids(tokenizer, stretch, split_special_tokens=True))
 
 
-def without_specials(tokenizer: Any, ids: Sequence[int], layout: ChatLayout | None) -> str:
-    """Return the text of prompt ids, special tokens left out: of a chat of one message, the message."""
+def _said(tokenizer: Any, turns: Sequence[str]) -> list[str]:
+    """Return what the chat template makes of each turn, e.g. trimmed; ValueError where more changes with it."""
+    layout, stand_ins, said = chat_layout(tokenizer, len(turns)), _stand_ins(len(turns)), []
+    for index, turn in enumerate(turns):
+        # One message at a time: what it spells cannot be taken for the template's own text.
+        alone = _rendered(tokenizer, [*stand_ins[:index], turn, *stand_ins[index + 1 :]])
+        before = _woven(layout[: index + 1], stand_ins[:index])
+        after = _woven(layout[index + 1 :], stand_ins[index + 1 :])
+        if len(alone) < len(before) + len(after) or not (alone.startswith(before) and alone.endswith(after)):
+            raise ValueError("chat is True: the tokenizer's chat template changes with the message, give token ids")
+        said.append(alone[len(before) : len(alone) - len(after)])
+    if _rendered(tokenizer, turns) != _woven(layout, said):
+        raise ValueError("chat is True: the tokenizer's chat template changes with the message, give token ids")
+    return said
+
+
+def _woven(texts: Sequence[str], messages: Sequence[str]) -> str:
+    return "".join(part for pair in zip_longest(texts, messages, fillvalue="") for part in pair)
+
+
+def without_specials(tokenizer: Any, ids: Sequence[int], layout: tuple[str, ...] | None) -> str:
+    """Return the text of prompt ids, special tokens left out: of a chat of one message, the message.
+
+    layout: `chat_layout` of one turn, None where prompts are no chats.
+    """
     if layout is not None:
+        before, after = layout
         text = tokenizer.decode(list(ids), skip_special_tokens=False)
-        whole = len(text) >= len(layout.before) + len(layout.after)
-        if whole and text.startswith(layout.before) and text.endswith(layout.after):
-            return text[len(layout.before) : len(text) - len(layout.after)]
+        whole = len(text) >= len(before) + len(after)
+        if whole and text.startswith(before) and text.endswith(after):
+            return text[len(before) : len(text) - len(after)]
     return tokenizer.decode(list(ids), skip_special_tokens=True)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
+
+from rws_decode.dialogue import Dialogue, as_dialogue
 
 __all__ = [
     "CallableReward",
@@ -13,6 +15,7 @@ __all__ = [
     "SessionReward",
     "check_scores",
     "check_statistics",
+    "prompts_for",
     "score_checked",
 ]
 
@@ -23,7 +26,9 @@ class RewardModel(Protocol):
 
     `mean` and `std` (positive) are those of the raw scores on a reference set: mu_R and sigma_R of the paper's Step 2.
     An attribute `bounds`, (low, high) or None, says between which raw scores all lie, -inf and inf allowed: the
-    narrower, the more often a reward need not be asked (`savings.Savings`). A score outside them is an error.
+    narrower, the more often a reward need not be asked (`savings.Savings`). A score outside them is an error. Where an
+    attribute `reads_turns` is True, a prompt of several turns is given as the `dialogue.Dialogue` that it is, else as
+    its plain text.
     """
 
     @property
@@ -35,7 +40,7 @@ class RewardModel(Protocol):
     @property
     def std(self) -> float: ...
 
-    def score(self, prompts: list[str], answers: list[str]) -> list[float]:
+    def score(self, prompts: list[Any], answers: list[str]) -> list[float]:
         """Return the raw score of each pair; the lists have one length."""
         ...
 
@@ -49,7 +54,7 @@ class RewardSession(Protocol):
     tokens: list[int]
     tokens_saved: list[int]
 
-    def score(self, rows: Sequence[int], prompts: Sequence[str], answers: Sequence[str]) -> list[float]:
+    def score(self, rows: Sequence[int], prompts: Sequence[Any], answers: Sequence[str]) -> list[float]:
         """Return the raw score of each pair, given for the row that it belongs to."""
         ...
 
@@ -64,7 +69,7 @@ class SessionReward(RewardModel, Protocol):
 
 
 class CallableReward:
-    """A reward model from any function of (prompt, answer).
+    """A reward model from any function of (prompt, answer), two texts: a dialogue's is its plain one.
 
     mean, std: the normalisation; ValueError unless mean is finite and std positive and finite. bounds: (low, high),
     if all scores are known to lie between.
@@ -90,9 +95,10 @@ class CallableReward:
         self.std = float(std)
         self._function = function
 
-    def score(self, prompts: list[str], answers: list[str]) -> list[float]:
+    def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the function's value for each pair."""
-        return [float(self._function(prompt, answer)) for prompt, answer in zip(prompts, answers, strict=True)]
+        texts = [as_dialogue(prompt).text for prompt in prompts]
+        return [float(self._function(text, answer)) for text, answer in zip(texts, answers, strict=True)]
 
 
 def check_statistics(name: str, mean: float, std: float) -> None:
@@ -103,7 +109,20 @@ def check_statistics(name: str, mean: float, std: float) -> None:
         raise ValueError(f"std of reward model {name} is {std}: it must be positive and finite")
 
 
-def score_checked(model: RewardModel, prompts: Sequence[str], answers: Sequence[str]) -> list[float]:
+def prompts_for(model: RewardModel, prompts: Sequence[str | Dialogue]) -> list[str | Dialogue]:
+    """Return prompts as a reward model reads them: a dialogue as its plain text, unless the model reads turns.
+
+    A dialogue of one turn is always its text.
+
+    >>> prompts_for(CallableReward(len), ["why?", Dialogue(("a", "b", "c"))])
+    ['why?', 'a answer : b question : c']
+    """
+    turns = getattr(model, "reads_turns", False)
+    dialogues = [as_dialogue(prompt) for prompt in prompts]
+    return [dialogue if turns and len(dialogue.turns) > 1 else dialogue.text for dialogue in dialogues]
+
+
+def score_checked(model: RewardModel, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
     """Return the model's raw scores; ValueError, naming model and prompt, for a missing or non-finite one.
 
     >>> score_checked(CallableReward(lambda prompt, answer: float("nan"), name="odd"), ["why?"], [""])
@@ -111,10 +130,10 @@ def score_checked(model: RewardModel, prompts: Sequence[str], answers: Sequence[
     ...
     ValueError: reward model odd scored nan for prompt 'why?': a finite number is needed
     """
-    return check_scores(model.name, prompts, model.score(list(prompts), list(answers)))
+    return check_scores(model.name, prompts, model.score(prompts_for(model, prompts), list(answers)))
 
 
-def check_scores(name: str, prompts: Sequence[str], scores: Sequence[float]) -> list[float]:
+def check_scores(name: str, prompts: Sequence[str | Dialogue], scores: Sequence[float]) -> list[float]:
     """Return scores of some prompts' answers as floats; ValueError, naming model and prompt, as in `score_checked`.
 
     >>> check_scores("even", ["why?"], [2])
@@ -125,6 +144,6 @@ def check_scores(name: str, prompts: Sequence[str], scores: Sequence[float]) -> 
         raise ValueError(f"reward model {name} returned {len(found)} scores for {len(prompts)} pairs")
     for score, prompt in zip(found, prompts, strict=True):
         if not math.isfinite(score):
-            where = f"for prompt {prompt[:60]!r}"
+            where = f"for prompt {as_dialogue(prompt).text[:60]!r}"
             raise ValueError(f"reward model {name} scored {score} {where}: a finite number is needed")
     return found

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from rws_decode.dialogue import Dialogue
 from rws_decode.rewards.base import RewardSession, check_statistics
 from rws_decode.rewards.bounds import head_bounds
 from rws_decode.rewards.templates import Template, text_encoder
@@ -36,6 +37,8 @@ class CausalReward:
 
     ValueError for a model that is not such a classifier, other statistics or outputs, or a negative cache_bytes.
     """
+
+    reads_turns = True
 
     def __init__(
         self,
@@ -74,14 +77,14 @@ class CausalReward:
         self.keeps_cache = _croppable(model)
         self.bytes_per_token = _bytes_per_token(model) if self.keeps_cache else 0
 
-    def score(self, prompts: list[str], answers: list[str]) -> list[float]:
+    def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the logit of each pair, the same for a batch as for its pairs alone up to rounding.
 
         ValueError for a pair that is longer than the model reads: nothing is cut off.
         """
         return self.score_ids([self.ids(*pair) for pair in zip(prompts, answers, strict=True)])
 
-    def ids(self, prompt: str, answer: str) -> list[int]:
+    def ids(self, prompt: str | Dialogue, answer: str) -> list[int]:
         """Return the token ids of a pair; ValueError for none, or more than the model reads."""
         ids = [*self.encode(prompt, answer), *self.closing]
         if not 0 < len(ids) <= self.max_length:
@@ -141,7 +144,9 @@ class CausalSession(RewardSession):
         """Return the bytes of keys and values that are kept."""
         return self.reward.bytes_per_token * sum(len(ids) for ids, _ in self._held.values())
 
-    def score(self, rows: Sequence[int], prompts: Sequence[str], answers: Sequence[str]) -> list[float]:
+    def score(
+        self, rows: Sequence[int], prompts: Sequence[str | Dialogue], answers: Sequence[str]
+    ) -> list[float]:
         """Return the raw score of each pair, for the row that it belongs to; ValueError as in `CausalReward.score`."""
         texts = [self.reward.ids(*pair) for pair in zip(prompts, answers, strict=True)]
         if not self._caching:

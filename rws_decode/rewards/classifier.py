@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from rws_decode.checkpoints import (
     quiet,
     refuse_incomplete,
 )
+from rws_decode.dialogue import Dialogue, as_dialogue
 from rws_decode.rewards.base import RewardModel, check_statistics
 from rws_decode.rewards.bounds import head_bounds
 from rws_decode.rewards.causal import CACHE_BYTES, CausalReward, is_causal_classifier
@@ -55,8 +57,9 @@ class SequenceClassifierReward:
     """A transformers sequence classifier with one output (num_labels 1): the raw score is its logit, no sigmoid.
 
     Prompt and answer are given to the tokenizer as a pair, so its post-processor sets them apart, e.g.
-    [CLS] prompt [SEP] answer [EOS]; batches are padded on the right with an attention mask, or go one by one where
-    the tokenizer has no padding. mean, std: the normalisation. ValueError for other statistics or outputs.
+    [CLS] prompt [SEP] answer [EOS], the prompt of a dialogue as its plain text; batches are padded on the right with an
+    attention mask, or go one by one where the tokenizer has no padding. mean, std: the normalisation. ValueError for
+    other statistics or outputs.
     """
 
     def __init__(
@@ -75,23 +78,24 @@ class SequenceClassifierReward:
         limits = (getattr(model.config, "max_position_embeddings", None), tokenizer.model_max_length)
         self.max_length = min(limit for limit in limits if limit is not None)
 
-    def ids(self, prompt: str, answer: str) -> list[int]:
+    def ids(self, prompt: str | Dialogue, answer: str) -> list[int]:
         """Return the token ids of a pair; ValueError for more than the model reads."""
-        ids = self.tokenizer([prompt], [answer], truncation=False)["input_ids"][0]
+        ids = self.tokenizer([as_dialogue(prompt).text], [answer], truncation=False)["input_ids"][0]
         if len(ids) > self.max_length:
             raise ValueError(
                 f"prompt and answer make {len(ids)} tokens: reward model {self.name} reads at most {self.max_length}"
             )
         return ids
 
-    def score(self, prompts: list[str], answers: list[str]) -> list[float]:
+    def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the logit of each pair, the same for a batch as for its pairs alone up to rounding.
 
         ValueError for a pair that is longer than the model reads: nothing is cut off.
         """
         scores: list[float] = []
         for start in range(0, len(prompts), self.batch_size):
-            batch = prompts[start : start + self.batch_size], answers[start : start + self.batch_size]
+            texts = [as_dialogue(prompt).text for prompt in prompts[start : start + self.batch_size]]
+            batch = texts, list(answers[start : start + self.batch_size])
             encoded = self.tokenizer(
                 *batch, padding=self.batch_size > 1, padding_side="right", truncation=False, return_tensors="pt"
             )

@@ -13,6 +13,7 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from rws_decode.checkpoints import Checkpoint
+from rws_decode.dialogue import Dialogue
 from rws_decode.rewards.base import check_statistics
 from rws_decode.rewards.registry import Layout
 from rws_decode.rewards.templates import Template, text_encoder
@@ -238,6 +239,8 @@ class QuantileReward:
     those of its pairs alone up to rounding: padding comes after the text, where nothing that is read can see it.
     """
 
+    reads_turns = True
+
     def __init__(
         self,
         model: Any,
@@ -258,7 +261,7 @@ class QuantileReward:
         self.turn: list[int] = tokenizer(_TURN, add_special_tokens=False)["input_ids"]
         self.max_length = min(model.config.max_position_embeddings, tokenizer.model_max_length)
 
-    def ids(self, prompt: str, answer: str) -> list[int]:
+    def ids(self, prompt: str | Dialogue, answer: str) -> list[int]:
         """Return the token ids of a pair; ValueError for more than the model reads: nothing is cut off."""
         ids = self.encode(prompt, answer)
         if len(ids) > self.max_length:
@@ -278,7 +281,7 @@ class QuantileReward:
             "is not in its chat template"
         )
 
-    def score(self, prompts: list[str], answers: list[str]) -> list[float]:
+    def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the score of each pair; ValueError for a pair that is longer than the model reads."""
         texts = [self.ids(*pair) for pair in zip(prompts, answers, strict=True)]
         scores: list[float] = []

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
+from rws_decode.dialogue import Dialogue, as_dialogue
+
 __all__ = ["Template", "check_template", "text_encoder"]
 
 Template = Literal["pair", "chat", "instruct"]
@@ -30,18 +32,20 @@ def check_template(name: str, template: object) -> Template:
 
 def text_encoder(
     name: str, tokenizer: Any, template: Template, *, always_begin: bool = False
-) -> Callable[[str, str], list[int]]:
+) -> Callable[[str | Dialogue, str], list[int]]:
     """Return the function from prompt and answer to token ids.
 
-    "pair": tokenizer(prompt, answer), so its post-processor sets them apart. "chat": the tokenizer's chat template of a
-    user's and an assistant's message, special tokens as the template has them. "instruct": "[INST] prompt [/INST]
-    answer" and the end-of-text token. Of the beginning-of-text token, but for "pair": one where template or tokenizer
-    puts any or `always_begin` is set, none else. ValueError for "chat" without a chat template, or with one that cannot
-    lay these messages out, "instruct" without an end-of-text token, and `always_begin` without a beginning-of-text one.
+    "pair": tokenizer(prompt, answer), so its post-processor sets them apart, the prompt of a dialogue its plain text.
+    "chat": the tokenizer's chat template of all messages, the answer last, special tokens as the template has them.
+    "instruct": "[INST] prompt [/INST] answer" and the end-of-text token, for each exchange of a dialogue one after
+    another, as in FastChat's template "mistral", by which RewardBench scores Eurus. Of the beginning-of-text token, but
+    for "pair": one where template or tokenizer puts any or `always_begin` is set, none else. ValueError for "chat"
+    without a chat template, or with one that cannot lay these messages out, "instruct" without an end-of-text token,
+    and `always_begin` without a beginning-of-text one.
     """
     if template == "pair":
         # Given as lists: alone, an empty answer would be no answer, and the text laid out as a single one.
-        return lambda prompt, answer: tokenizer([prompt], [answer], truncation=False)["input_ids"][0]
+        return lambda prompt, answer: tokenizer([as_dialogue(prompt).text], [answer], truncation=False)["input_ids"][0]
     if template == "chat" and tokenizer.chat_template is None:
         raise ValueError(f'template of reward model {name} is "chat": its tokenizer has no chat template')
     if template == "instruct" and tokenizer.eos_token_id is None:
@@ -55,11 +59,14 @@ def text_encoder(
         )
     always = always_begin or (start is not None and tokenizer("")["input_ids"][:1] == [start])
 
-    def encode(prompt: str, answer: str) -> list[int]:
+    def encode(prompt: str | Dialogue, answer: str) -> list[int]:
+        dialogue = as_dialogue(prompt)
         if template == "instruct":
-            text, end = f"[INST] {prompt} [/INST] {answer}", [tokenizer.eos_token_id]
+            exchanges = zip(dialogue.turns[::2], (*dialogue.turns[1::2], answer), strict=True)
+            text = tokenizer.eos_token.join(f"[INST] {asked} [/INST] {said}" for asked, said in exchanges)
+            end = [tokenizer.eos_token_id]
         else:
-            messages = [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
+            messages = [*dialogue.messages, {"role": "assistant", "content": answer}]
             try:
                 text, end = tokenizer.apply_chat_template(messages, tokenize=False, date_string=_DATE), []
             except TemplateError as error:

@@ -103,15 +103,16 @@ def _puzzle_answer(prompt: str) -> str | None:
 
 
 def _dialogue_answer(prompt: str) -> str | None:
-    context, *turns = re.split(r" question : ", prompt)
-    if not turns:
+    # Whatever was answered before the last question, the story alone says what is right.
+    context, asked, _ = prompt.partition(" question : ")
+    if not asked:
         return None
     reading = read_story(context)
     if not reading.coherent or reading.topic is None:
         return None
     held = reading.bound.get(reading.state.holder, "")
     story = Story(reading.topic, "", reading.bound, reading.beats, (), held, reading.bound[reading.state.place])
-    return dict(questions(story).values()).get(turns[-1])
+    return dict(questions(story).values()).get(prompt.rpartition(" question : ")[2])
 
 
 def judge(prompt: str, answer: str) -> Judgement:

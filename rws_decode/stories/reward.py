@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib.resources import files
 from math import inf
+
+from rws_decode.dialogue import Dialogue, as_dialogue
 
 from .answers import judge
 
@@ -25,9 +28,10 @@ class ExactReward:
         self.mean = mean
         self.std = std
 
-    def score(self, prompts: list[str], answers: list[str]) -> list[float]:
+    def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return minus the number of violations of each answer."""
-        return [float(-len(judge(prompt, answer).violations)) for prompt, answer in zip(prompts, answers, strict=True)]
+        texts = [as_dialogue(prompt).text for prompt in prompts]
+        return [float(-len(judge(text, answer).violations)) for text, answer in zip(texts, answers, strict=True)]
 
 
 def exact_reward() -> ExactReward:
