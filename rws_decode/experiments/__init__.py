@@ -19,6 +19,7 @@ class Experiment(NamedTuple):
 
 
 EXPERIMENTS: dict[str, Experiment] = {
+    "reward-bench": Experiment("rws_decode.experiments.reward_bench", "win rates of RWS by every judge, by guide and GOD"),
     "temperature": Experiment("rws_decode.experiments.temperature", "temperature against reward on keyword prompts"),
     "precision": Experiment("rws_decode.experiments.precision", "how much of the order is due to rounding, per scale"),
     "reach": Experiment(

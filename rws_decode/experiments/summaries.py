@@ -21,7 +21,7 @@ from rws_decode.metrics import bootstrap_interval, paired_bootstrap_interval
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Printed", "Summary", "markdown_rows", "printed_value", "summarise", "summary_for"]
+__all__ = ["Printed", "Summary", "markdown_rows", "paper_names", "printed_value", "summarise", "summary_for"]
 
 # Settings by which a table is split where its results differ in them.
 _SETTINGS = (
@@ -171,6 +171,17 @@ def printed_value(printed: Printed | None, line: Mapping[str, Any]) -> Any:
         ):
             return row.get(printed.value)
     return None
+
+
+def paper_names() -> dict[str, str]:
+    """Return our names of the paper's reward models -> the names in its tables, for `Printed.names`.
+
+    >>> paper_names()["skywork-v0.2"], paper_names()["openbmb/Eurus-RM-7b"]
+    ('Skywork', 'Eurus')
+    """
+    from rws_decode.rewards.registry import PUBLISHED
+
+    return {name: entry.paper for entry in PUBLISHED.values() for name in (entry.name, entry.hub_id)}
 
 
 def markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -1,0 +1,271 @@
+"""Options that the experiments share, and what they make of them: prompts, guides, reward scales, a study, its run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rws_decode.experiments.executors import add_run_arguments, backend_of, kept_open
+from rws_decode.experiments.prompts import SOURCES
+
+if TYPE_CHECKING:
+    from rws_decode.experiments.prompts import Prompts
+    from rws_decode.experiments.report import Table
+    from rws_decode.experiments.study import Runner, Study
+    from rws_decode.experiments.units import Unit
+
+__all__ = ["Defaults", "add_study_arguments", "base_unit", "prompts_from", "run_tables", "scales_from", "study_from"]
+
+_GUIDES = ("mini", "mini-judge", "exact")
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What an experiment's options are where they are not given."""
+
+    data: str = "stories"
+    prompts: int = 32
+    validation: int = 16
+    paths: int = 4
+    guides: tuple[str, ...] = _GUIDES
+    reward_scale: tuple[float, ...] | None = None
+    causal: str | None = None
+    batch: int = 24
+
+
+def add_study_arguments(parser: argparse.ArgumentParser, experiment: str, defaults: Defaults) -> None:
+    """Add the options of an experiment that is a study."""
+    from rws_decode.experiments.study import METHODS
+
+    parser.add_argument("--out", required=True, metavar="DIR", help=f"results go to DIR/{experiment}")
+    known = "; ".join(SOURCES.values())
+    shown = defaults.data
+    parser.add_argument("--data", default=shown, metavar="SOURCE", help=f"prompts ({shown}): {known}")
+    parser.add_argument(
+        "--prompts", type=int, default=defaults.prompts, metavar="N", help=f"test prompts ({defaults.prompts}); 0: all"
+    )
+    parser.add_argument(
+        "--validation",
+        type=int,
+        default=defaults.validation,
+        metavar="N",
+        help=f"further prompts that reward scales are chosen on ({defaults.validation})",
+    )
+    parser.add_argument(
+        "--validation-data", metavar="SOURCE", help="where those are from (--data); the paper takes RewardBench's"
+    )
+    parser.add_argument("--model", default="mini", help="mask predictor: shipped name, directory, hub id (mini)")
+    parser.add_argument(
+        "--rewards",
+        nargs="+",
+        default=list(defaults.guides),
+        metavar="NAME",
+        help=f"reward models that guide, and judge each other ({' '.join(defaults.guides)})",
+    )
+    parser.add_argument("--judges", nargs="*", default=[], metavar="NAME", help="reward models that only judge (none)")
+    parser.add_argument(
+        "--causal", default=defaults.causal, metavar="NAME", help=f"causal model for perplexity ({defaults.causal})"
+    )
+    parser.add_argument(
+        "--reward-scale",
+        type=float,
+        nargs="+",
+        default=defaults.reward_scale,
+        metavar="S",
+        help="s_R of every guide, or several, in place of choosing it on validation",
+    )
+    parser.add_argument(
+        "--grid", type=float, nargs="+", metavar="S", help="reward scales to choose from (the paper's: 0.01 ... 32)"
+    )
+    parser.add_argument(
+        "--select", choices=["grid", "path"], default="grid", help="choose on the grid, or on the whole axis (grid)"
+    )
+    parser.add_argument(
+        "--path-prompts",
+        type=int,
+        default=defaults.paths,
+        metavar="N",
+        help=f"validation prompts whose complete scale paths are followed, and recorded ({defaults.paths})",
+    )
+    parser.add_argument("--path-budget", type=int, metavar="N", help="forwards that each path may take (no limit)")
+    parser.add_argument(
+        "--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME", help=f"of {' '.join(METHODS)}"
+    )
+    parser.add_argument(
+        "--sampling-temperature", type=float, default=1.0, metavar="T", help="of the samples of best-of-n (1)"
+    )
+    parser.add_argument("--reward-cost", type=float, default=1.0, metavar="F", help="a reward call in forwards (1)")
+    add_decoding_arguments(parser)
+    parser.add_argument("--seed", type=int, default=0, help="of prompts, shuffles, noise, samples and bootstrap (0)")
+    parser.add_argument("--traces", action="store_true", help="keep the trace of every answer")
+    add_run_arguments(parser, batch=defaults.batch)
+
+
+def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add how answers are decoded and where models are."""
+    parser.add_argument("--length", type=int, default=64, help="answer tokens (64)")
+    parser.add_argument("--steps", type=int, default=32, help="forwards per answer (32)")
+    parser.add_argument("--block", type=int, default=32, help="tokens per block (32)")
+    parser.add_argument("--ranking", choices=["log-odds", "probability", "topk"], default="log-odds")
+    parser.add_argument("--precision", choices=["model", "bfloat16", "float32", "float64"], default="float64")
+    parser.add_argument("--cfg", type=float, metavar="S", help="classifier-free guidance scale (none)")
+    parser.add_argument("--end-of-text", choices=["none", "suppress", "defer"], help="as `generate` has it (none)")
+    parser.add_argument("--mask-id", type=int, help="mask token, for a model that does not name its own")
+    parser.add_argument(
+        "--chat", action=argparse.BooleanOptionalAction, help="prompts are messages (as the model says)"
+    )
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, ... (cpu)")
+    parser.add_argument("--dtype", metavar="NAME", help="of the predictor's weights (float32; bfloat16 on CUDA)")
+    parser.add_argument("--device-map", metavar="MAP", help="transformers' placement, in place of --device")
+    parser.add_argument("--reward-device", metavar="NAME", help="of the reward and causal models (--device)")
+    parser.add_argument("--reward-dtype", metavar="NAME", help="of their weights (float32)")
+
+
+def check_arguments(args: argparse.Namespace) -> None:
+    """Raise ValueError for numbers that no experiment can use, before anything is loaded."""
+    from rws_decode.schedule import block_plan
+
+    if args.prompts < 0 or args.validation < 0 or args.path_prompts < 0:
+        raise ValueError(
+            f"--prompts, --validation and --path-prompts are {args.prompts}, {args.validation}, {args.path_prompts}: "
+            "at least 0 is needed"
+        )
+    if not 0 <= args.seed < 2**31:
+        raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**31 is needed")
+    for name in ("grid", "reward_scale", "rewards", "judges", "methods"):
+        value = getattr(args, name) or ()
+        if len(set(value)) < len(value):
+            raise ValueError(f"--{name.replace('_', '-')} is {value}: different ones are needed")
+        if not all(math.isfinite(one) and one > 0 for one in value if isinstance(one, float)):
+            raise ValueError(f"--{name.replace('_', '-')} is {value}: positive finite numbers are needed")
+    for name in ("sampling_temperature", "reward_cost"):
+        value = getattr(args, name)
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"--{name.replace('_', '-')} is {value}: a positive finite number is needed")
+    if Path(args.out).exists() and not Path(args.out).is_dir():
+        raise ValueError(f"--out is {args.out}: a file; a directory is needed")
+    block_plan(args.length, args.steps, args.block)
+
+
+def base_unit(args: argparse.Namespace, experiment: str) -> Unit:
+    """Return what all answers of an experiment share, as a unit without prompt."""
+    from rws_decode.experiments.units import Unit
+
+    named = ("dtype", "device_map", "mask_id", "chat", "reward_device", "reward_dtype", "cfg", "end_of_text")
+    settings = {name: getattr(args, name) for name in named if getattr(args, name) is not None}
+    if args.traces:
+        settings["traces"] = True
+    settings |= {"reward_cost": args.reward_cost, "study_seed": args.seed}
+    shape = {name: getattr(args, name) for name in ("length", "steps", "block", "ranking", "precision", "device")}
+    return Unit(
+        experiment=experiment,
+        prompt="",
+        strategy={"name": "default"},
+        predictor=args.model,
+        seed=args.seed,
+        settings=settings,
+        **shape,
+    )
+
+
+def prompts_from(args: argparse.Namespace) -> Prompts:
+    """Return the prompts that the options name; ValueError where validation prompts are among the test prompts."""
+    from dataclasses import replace
+
+    from rws_decode.experiments.prompts import prompts_of
+
+    count = args.prompts or None
+    options = {"seed": args.seed, "model": args.model}
+    wanted = 0 if args.reward_scale is not None else args.validation
+    if args.validation_data is None:
+        return prompts_of(args.data, count, wanted, **options)
+    test = prompts_of(args.data, count, **options)
+    texts = {one.turns for one in test.test}
+    if not wanted:
+        return test
+    held = prompts_of(args.validation_data, 1, wanted, **options)
+    if any(one.turns in texts for one in held.validation):
+        raise ValueError(f"--validation-data is {args.validation_data}: a prompt of it is a test prompt too")
+    return replace(test, source=f"{args.data}; validation: {args.validation_data}", validation=held.validation)
+
+
+def scales_from(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> dict[str, tuple[float, ...]]:
+    """Return guide -> its reward scales: those given, or the one chosen on the validation prompts and recorded.
+
+    The record is OUT/EXPERIMENT/selection.json, with a row per guide and scale in selection.csv.
+    """
+    from rws_decode.experiments.selection import GRID, select_scales
+    from rws_decode.experiments.sources import write_changed
+    from rws_decode.experiments.tables import to_csv
+
+    if args.reward_scale is not None:
+        return dict.fromkeys(args.rewards, tuple(args.reward_scale))
+    options = {"paths": args.path_prompts, "budget": args.path_budget, "by": args.select}
+    found = select_scales(base, prompts, args.rewards, run, grid=tuple(args.grid or GRID), **options)
+    folder = Path(args.out) / base.experiment
+    text = json.dumps(found.record(), indent=1, ensure_ascii=False, allow_nan=False)
+    write_changed(folder / "selection.json", text + "\n")
+    rows = [{"guide": one.guide} | dict(row) | {"chosen": one.chosen} for one in found.guides for row in one.grid]
+    write_changed(folder / "selection.csv", to_csv(rows))
+    return found.scales
+
+
+def study_from(args: argparse.Namespace, base: Unit, prompts: Prompts, scales: dict[str, tuple[float, ...]]) -> Study:
+    """Return the study that the options describe."""
+    from rws_decode.experiments.study import Study
+
+    return Study(
+        base=base,
+        prompts=prompts.test,
+        scales=scales,
+        judges=tuple(args.judges),
+        causal=args.causal,
+        methods=tuple(args.methods),
+        sampling_temperature=args.sampling_temperature,
+    )
+
+
+def run_tables(
+    args: argparse.Namespace,
+    experiment: str,
+    tables: Callable[..., Sequence[Table]],
+    steps: Callable[[argparse.Namespace, Unit, Prompts, Runner], None] | None = None,
+) -> dict[str, Any]:
+    """Run a study and what else an experiment has, write its tables, and return what `--json` prints.
+
+    tables: (frame, seed=...) -> tables of the experiment; steps: what runs in place of `run_study` of `study_from`.
+    """
+    from dataclasses import replace
+
+    from rws_decode.experiments.report import write_tables
+    from rws_decode.experiments.study import run_study, runner_on
+
+    check_arguments(args)
+    prompts, base = prompts_from(args), base_unit(args, experiment)
+    every = replace(base, judges=(*args.rewards, *args.judges), causal=args.causal)
+    models = [every, *(replace(base, reward=reward) for reward in args.rewards)]
+    with kept_open(backend_of(args)) as backend:
+        run = runner_on(Path(args.out), models, backend=backend, batch=args.batch, retry_failed=args.retry_failed)
+        if steps is None:
+            run_study(study_from(args, base, prompts, scales_from(args, base, prompts, run)), run)
+        else:
+            steps(args, base, prompts, run)
+    done = run.outcome()
+    found = tables(done.frame, seed=args.seed)
+    message = write_tables(Path(args.out) / experiment, found) if found else "no unit has a result\n"
+    if done.counts["failed"]:
+        failed = f"{done.counts['failed']} of {done.counts['asked']} units failed"
+        message += f"\n{failed}: --retry-failed runs them again\n"
+    return {
+        "experiment": experiment,
+        "folder": str(done.folder),
+        "units": dict(done.counts),
+        "data": {"source": prompts.source, "test": len(prompts.test), "validation": len(prompts.validation)},
+        "tables": {one.name: list(one.rows) for one in found},
+        "message": f"{message}\nresults: {done.folder}",
+    }

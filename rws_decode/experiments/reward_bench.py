@@ -1,0 +1,110 @@
+"""RWS against the default on general prompts: Tables 1 and 5 and Figure 5 of the paper, with what they leave out.
+
+Every guide decodes the test prompts at the reward scale that validation prompts chose for it; every answer is scored by
+every guide and judge. Files below OUT/reward-bench, besides the units' parts and `selection.json|csv`:
+
+- `win_rates`: each method against the default in the judgement of its own guide (Table 1), and its GOD; `others_net`,
+  the mean over all other reward models of the net win rate, which Table 1 leaves out;
+- `cross_judging`: every guide by every judge;
+- `mean_win_rates`: means over the guides (Figure 5), of own and other judges;
+- `god_quintiles`: win rates by fifth of GOD (Table 5), `god_trends`: tests for trend, and `reward_at_equal_god`: what
+  the reward adds where GOD is equal (`attribution`).
+
+Differences are to rws on the same prompts, with paired bootstrap intervals; p of the sign-flip permutation test,
+corrected over the reward models by Holm's method.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from rws_decode.experiments.options import Defaults, add_study_arguments, run_tables
+
+if TYPE_CHECKING:
+    import pandas
+
+    from rws_decode.experiments.report import Table
+
+__all__ = ["add_arguments", "run", "tables"]
+
+NAME = "reward-bench"
+_DIFFERENCES = (
+    "In brackets the mean difference to rws of the same guide on the same prompts, its paired 95 % bootstrap interval, "
+    "and p of the sign-flip permutation test, corrected over the reward models by Holm's method."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment's options to a parser."""
+    add_study_arguments(parser, NAME, Defaults(data="stories:all", prompts=40, validation=16))
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the experiment from parsed options; return what `--json` prints."""
+    return run_tables(args, NAME, tables)
+
+
+def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+    """Return the tables of the experiment from its rows."""
+    from rws_decode.experiments.answers import answers_of, by_judge
+    from rws_decode.experiments.report import summary_table
+    from rws_decode.experiments.summaries import Printed, Summary, paper_names
+
+    answers = answers_of(frame)
+    judged = by_judge(answers) if len(answers) else answers
+    if not len(judged):
+        return []
+    names = paper_names()
+    own, others = judged[judged["relation"] == "own"], judged[judged["relation"] == "other"]
+    keys = ["guide", "reward_scale", "method", "example"]
+    mean = others.groupby(keys)["net"].mean().rename("others_net").reset_index()
+    own = own.merge(mean, on=keys, how="left") if len(mean) else own.assign(others_net=None)
+
+    def printed(column: str) -> Printed:
+        return Printed("table1_win_rate", column, {"guide": "model"}, {"method": "rws"}, names)
+
+    shared = {"baseline": {"method": "rws"}, "pair": ("example",)}
+    columns = {"win": "win", "draw": "draw", "loss": "default_win", "god_tokens": "god"}
+    first = Summary(
+        ("win", "draw", "loss", "net", "others_net", "own_score", "god_tokens", "god_steps", "cost"),
+        ("guide", "reward_scale", "method"),
+        over=("guide", "reward_scale"),
+        printed={measure: printed(column) for measure, column in columns.items()},
+        **shared,
+    )
+    cross = Summary(
+        ("net", "win", "draw", "loss", "normalised_score"),
+        ("guide", "judge", "method"),
+        over=("guide", "judge"),
+        **shared,
+    )
+    means = Summary(("win", "draw", "loss", "net"), ("relation", "method"), over=(), **{**shared, "pair": ("example",)})
+    averaged = judged.groupby(["relation", "method", "example"])[["win", "draw", "loss", "net"]].mean().reset_index()
+    found = [
+        summary_table(
+            "win_rates",
+            "Each method against the default on the same prompts, judged by its guide: shares of prompts won, drawn, "
+            "lost; net: won minus lost; others_net: the mean net of all other reward models; scores are raw. Paper: "
+            f"Table 1, in percent. {_DIFFERENCES}",
+            own,
+            first,
+            seed,
+        ),
+        summary_table(
+            "cross_judging",
+            f"Every guide by every judge, against the default: net, won minus lost. {_DIFFERENCES}",
+            judged,
+            cross,
+            seed,
+        ),
+        summary_table(
+            "mean_win_rates",
+            "Means over the reward models, prompt by prompt (Figure 5): own, judged by the guide; other, by all others. "
+            "In brackets the difference to rws, its interval and p, not corrected.",
+            averaged,
+            means,
+            seed,
+        ),
+    ]
+    return [one for one in found if one is not None]

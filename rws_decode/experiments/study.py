@@ -1,0 +1,289 @@
+"""A study: prompts decoded by RWS at given reward scales and by every control, all answers judged; resumable.
+
+Three rounds of units. First rws; then what follows from it: `constant`, the mean factor of the prompt's own rws run;
+`shuffled`, that run's normalised rewards permuted over the steps; and what does not: `flipped`, `random`, `default`,
+`margin`, and samples for `best-of-n`. Last the measures: each different text is scored once by every judge, and by the
+causal model where there is one. A unit names the numbers that it was given, so that each stands for itself.
+
+Labels of an answer: those of its prompt; `method`; `guide`, the reward model that it is about, and `reward_scale`,
+s_R, both none where neither matters (default, margin, samples); `sample`, the number of a sample; `turn`, of a
+dialogue, from 0; `split`, test or validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rws_decode.experiments.executors import Backend
+from rws_decode.experiments.prompts import Prompt
+from rws_decode.experiments.units import Unit
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["METHODS", "Outcome", "Runner", "Study", "answer_unit", "best_of", "measures_of", "run_study", "runner_on"]
+
+METHODS = ("rws", "constant", "shuffled", "flipped", "random", "default", "margin", "best-of-n")
+_MOST_SAMPLES = 16
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is decoded and how it is judged.
+
+    base: what all answers share: experiment, predictor, shape, ranking, device, seed, settings (`reward_cost`, what a
+    reward call costs in forwards). scales: guide -> its reward scales. judges: reward models that score every answer,
+    besides the guides. causal: for perplexity, None for none. methods: of METHODS; "rws" and "default" always run.
+    every: further runs of RWS that ask the reward at every N-th step.
+    """
+
+    base: Unit
+    prompts: tuple[Prompt, ...]
+    scales: Mapping[str, tuple[float, ...]]
+    judges: tuple[str, ...] = ()
+    causal: str | None = None
+    methods: tuple[str, ...] = METHODS
+    sampling_temperature: float = 1.0
+    every: tuple[int, ...] = ()
+
+    @property
+    def pairs(self) -> tuple[tuple[str, float], ...]:
+        """Return every guide with each of its reward scales."""
+        return tuple((guide, scale) for guide, scales in self.scales.items() for scale in scales)
+
+    @property
+    def scorers(self) -> tuple[str, ...]:
+        """Return every reward model that scores the answers, the guides first."""
+        return tuple(dict.fromkeys([*self.scales, *self.judges]))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The rows of all units that have a result, and how many units were asked for, found, computed and failed."""
+
+    frame: pandas.DataFrame
+    counts: Mapping[str, int]
+    folder: Path
+
+
+@dataclass
+class Runner:
+    """Rounds of units of one experiment run one after another over one backend; `outcome()` has the rows of all."""
+
+    run: Callable[[Sequence[Unit]], Any]
+    reports: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, name: str, units: Sequence[Unit]) -> pandas.DataFrame:
+        """Run a round and return its rows; a round of a name that ran before takes its place."""
+        import pandas as pd
+
+        if not units:
+            return pd.DataFrame()
+        self.reports[name] = self.run(units)
+        return self.reports[name].read()
+
+    def outcome(self) -> Outcome:
+        """Return the rows of all rounds, each unit once."""
+        import pandas as pd
+
+        reports = list(self.reports.values())
+        frames = [report.read() for report in reports]
+        whole = pd.concat([frame for frame in frames if len(frame)] or frames, ignore_index=True)
+        names = ("asked", "found", "computed", "failed")
+        counts = {name: len({unit for report in reports for unit in getattr(report, name)}) for name in names}
+        # A unit that an earlier round computed is found by a later one: it was computed here.
+        counts["found"] = counts["asked"] - counts["computed"] - counts["failed"]
+        if len(whole):
+            whole = whole.drop_duplicates("unit") if "lower" not in whole else whole.drop_duplicates(["unit", "lower"])
+        return Outcome(whole, counts, reports[0].folder)
+
+
+def runner_on(
+    out: Path,
+    units: Sequence[Unit],
+    *,
+    backend: Backend | None = None,
+    batch: int = 24,
+    retry_failed: bool = False,
+    progress: bool = True,
+) -> Runner:
+    """Return a runner for rounds of units below `out`; units: some that name every model that any round uses."""
+    from rws_decode.experiments.measuring import work
+    from rws_decode.experiments.runner import run_units
+    from rws_decode.experiments.units import origin_of
+
+    origin = origin_of(units)
+    options: dict[str, Any] = {"origin": origin, "backend": backend, "batch": batch}
+    options |= {"retry_failed": retry_failed, "progress": progress}
+    return Runner(lambda wanted: run_units(wanted, work, out, **options))
+
+
+def run_study(study: Study, run: Runner) -> None:
+    """Run, resume or reuse all rounds of a study; of a dialogue, one turn after another.
+
+    Every method goes on with its own answers; a dialogue whose unit failed ends there for that method.
+    """
+    import pandas as pd
+
+    histories: dict[tuple[Any, ...], tuple[str, ...]] = {}
+    answers = []
+    for turn in range(max(len(prompt.turns) for prompt in study.prompts)):
+        ask = _Turn(study, turn, histories)
+        rws = run(f"rws {turn}", ask.guided())
+        answers += [rws, run(f"others {turn}", ask.others(rws))]
+        for row in pd.concat(answers[-2:]).to_dict("records"):
+            histories[_key(row, row["example"])] = (*row["history"], row["prompt"], row["text"])
+    run("measures", measures_of(study.base, pd.concat(answers), study.scorers, study.causal))
+
+
+def answer_unit(
+    base: Unit,
+    prompt: Prompt,
+    method: str,
+    guide: str | None = None,
+    scale: float | None = None,
+    *,
+    turn: int = 0,
+    history: tuple[str, ...] = (),
+    labels: Mapping[str, Any] | None = None,
+    numbers: Mapping[str, Any] | None = None,
+) -> Unit:
+    """Return the unit of one answer; numbers: of a strategy that needs more than the reward scale."""
+    given = dict(numbers or {})
+    names = {"constant": "temperature", "shuffled": "reward-replay", "sample": "default"}
+    names |= {"flipped": "rws-flipped", "random": "rws-random"}
+    name = "rws-every" if "every" in given else names.get(method, method)
+    asked = name.startswith(("rws", "reward-replay")) and scale is not None
+    own = {"method": method, "guide": guide, "reward_scale": scale, "split": "test", "turn": turn}
+    return replace(
+        base,
+        prompt=prompt.turns[turn],
+        history=history,
+        example=prompt.name,
+        strategy={"name": name} | ({"reward_scale": scale} if asked else {}) | given,
+        reward=guide if name in ("rws", "rws-flipped", "rws-every") else None,
+        labels={**prompt.labels, **own, **(labels or {})},
+    )
+
+
+def _key(labels: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+    """Return what tells the dialogues of a prompt apart; a column's missing value is None here."""
+    found = [labels.get(column) for column in ("method", "guide", "reward_scale", "sample")]
+    return (*(None if value != value else value for value in found), name)
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """One turn of a study's prompts: what has been said so far is in `histories`."""
+
+    study: Study
+    turn: int
+    histories: Mapping[tuple[Any, ...], tuple[str, ...]]
+
+    def units(
+        self,
+        method: str,
+        guide: str | None = None,
+        scale: float | None = None,
+        numbers: Callable[[str], Mapping[str, Any] | None] = lambda name: {},
+        **labels: Any,
+    ) -> list[Unit]:
+        """Return the units of a method; numbers: of its strategy by the prompt's name, None for no unit."""
+        key = {"method": method, "guide": guide, "reward_scale": scale, **labels}
+        found = []
+        for prompt in self.study.prompts:
+            history = () if self.turn == 0 else self.histories.get(_key(key, prompt.name))
+            own = numbers(prompt.name)
+            if self.turn < len(prompt.turns) and history is not None and own is not None:
+                where: dict[str, Any] = {"turn": self.turn, "history": history, "labels": labels, "numbers": own}
+                found.append(answer_unit(self.study.base, prompt, method, guide, scale, **where))
+        return found
+
+    def guided(self) -> list[Unit]:
+        """Return the units of rws."""
+        return [unit for guide, scale in self.study.pairs for unit in self.units("rws", guide, scale)]
+
+    def others(self, rws: pandas.DataFrame) -> list[Unit]:
+        """Return the units of every other method, which follow from the rows of rws."""
+        study, base, wanted = self.study, self.study.base, []
+        for guide, scale in study.pairs:
+            rows = [row for row in rws.to_dict("records") if (row["guide"], row["reward_scale"]) == (guide, scale)]
+            factors = {row["example"]: {"scale": row["mean_factor"]} for row in rows}
+            mixed = {row["example"]: {"rewards": self._shuffled(row, scale)} for row in rows}
+            given: dict[str, Callable[[str], Mapping[str, Any] | None]] = {
+                "constant": factors.get,
+                "shuffled": mixed.get,
+                "flipped": lambda name: {},
+                "random": lambda name: {"seed": _seed(base, name, "noise")},
+            }
+            for method, numbers in given.items():
+                if method in study.methods:
+                    wanted += self.units(method, guide, scale, numbers)
+            for every in study.every:
+                wanted += self.units(f"rws every {every}", guide, scale, lambda name, every=every: {"every": every})
+        wanted += self.units("default")
+        if "margin" in study.methods:
+            wanted += self.units("margin")
+        return wanted + (self.samples(rws) if "best-of-n" in study.methods and len(rws) else [])
+
+    def _shuffled(self, row: Mapping[str, Any], scale: float) -> list[float]:
+        return _permuted(list(row["rewards"]), _seed(self.study.base, row["example"], f"shuffle {scale!r}"))
+
+    def samples(self, rws: pandas.DataFrame) -> list[Unit]:
+        """Return the units of as many samples as the dearest rws run buys."""
+        most = max(best_of(rows) for _, rows in rws.groupby(["guide", "reward_scale"]))
+        drawn = [unit for number in range(most) for unit in self.units("sample", sample=number)]
+        warm = self.study.sampling_temperature
+        return [
+            replace(
+                unit,
+                sampling_temperature=warm,
+                seed=_seed(self.study.base, unit.example, f"sample {unit.labels['sample']}"),
+            )
+            for unit in drawn
+        ]
+
+
+def measures_of(base: Unit, answers: pandas.DataFrame, scorers: Sequence[str], causal: str | None) -> list[Unit]:
+    """Return the units that score each different answer once by every scorer, and once by the causal model."""
+    plain = replace(base, predictor=None, reward=None, seed=0, settings=_measuring(base.settings), labels={})
+    found = {}
+    for row in answers.to_dict("records"):
+        found[row["prompt"], tuple(row["history"]), row["text"]] = None
+    wanted = []
+    for prompt, history, text in found:
+        one = replace(plain, prompt=prompt, history=history, example="", labels={"answer": text})
+        wanted += [replace(one, strategy={"name": "score"}, judges=(scorer,)) for scorer in scorers]
+        if causal is not None:
+            wanted.append(replace(one, strategy={"name": "perplexity"}, causal=causal))
+    return wanted
+
+
+def _measuring(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: settings[name] for name in ("reward_device", "reward_dtype") if name in settings}
+
+
+def best_of(rows: pandas.DataFrame) -> int:
+    """Return N, whose samples cost nearest to what these rows of rws cost on average; at least 1, at most 16.
+
+    A sample costs its forwards and one reward call, that of its answer.
+    """
+    weight = float(rows["reward_cost"].iloc[0])
+    cost = float((rows["forwards"] + weight * rows["reward_calls"]).mean())
+    return min(_MOST_SAMPLES, max(1, round(cost / (float(rows["steps"].iloc[0]) + weight))))
+
+
+def _seed(base: Unit, name: str, what: str) -> int:
+    """Return a seed of the prompt's own for each purpose, so that none depends on what else is run."""
+    import numpy as np
+
+    return int(np.random.default_rng([base.seed, *f"{name} {what}".encode()]).integers(2**31))
+
+
+def _permuted(values: list[float], seed: int) -> list[float]:
+    import numpy as np
+
+    return np.random.default_rng(seed).permutation(values).tolist()
