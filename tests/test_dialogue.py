@@ -378,3 +378,17 @@ def test_units_go_on_with_a_dialogue() -> None:
     for history in (("a",), "ab"):
         with pytest.raises(ValueError, match=r"^history is "):
             Unit(experiment="x", prompt="why?", history=history, strategy={"name": "default"})  # type: ignore[arg-type]
+
+
+def test_the_shipped_model_answers_second_questions_by_the_first_turn(predictors: dict[str, HFMaskPredictor]) -> None:
+    mini, rows, shape = predictors["mini"], story_dialogue_set(12, 1), {"length": 16, "steps": 4, "block": 16}
+    first = decode(mini, [row.turns[0] for row in rows], Confidence(), **shape).texts
+    told = [Dialogue((row.turns[0], text or "", row.turns[1])) for row, text in zip(rows, first, strict=True)]
+    right = {
+        name: sum(judge(one.text, text or "").coherent for one, text in zip(told, decoded, strict=True))
+        for name, decoded in (
+            ("told", decode(mini, told, Confidence(), **shape).texts),
+            ("bare", decode(mini, [row.turns[1] for row in rows], Confidence(), **shape).texts),
+        )
+    }
+    assert right["told"] >= 10 > 6 >= right["bare"]
