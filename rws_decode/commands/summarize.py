@@ -6,6 +6,12 @@ import argparse
 import json
 import sys
 import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas
+
+    from rws_decode.experiments.report import Table
 
 __all__ = ["add_arguments", "run"]
 
@@ -27,9 +33,8 @@ def run(args: argparse.Namespace) -> int:
     if args.seed < 0:
         raise ValueError(f"--seed is {args.seed}: at least 0 is needed")
 
+    from rws_decode.experiments.report import tables_text
     from rws_decode.experiments.results import origins, read_failures, read_results
-    from rws_decode.experiments.summaries import markdown_rows, summarise, summary_for
-    from rws_decode.experiments.tables import to_markdown
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -44,17 +49,28 @@ def run(args: argparse.Namespace) -> int:
         print(f"note: {others} sets of results of other code are not shown; --code shows them", file=sys.stderr)
     if frame.empty:
         raise ValueError(f"{args.folder}: no unit has a result")
-    tables = {}
-    for name, rows in frame.groupby("experiment"):
-        # Columns of the other experiments are not this one's.
-        own = rows.dropna(axis="columns", how="all").reset_index(drop=True)
-        summary = summary_for(str(name), own)
-        kept = {*summary.by, *summary.pair, *summary.measures} & set(rows.columns)
-        tables[str(name)] = summarise(
-            rows[[c for c in rows.columns if c in own.columns or c in kept]], summary, seed=args.seed
-        )
+    tables = {str(name): _tables(str(name), rows, args.seed) for name, rows in frame.groupby("experiment")}
     if args.json:
-        print(json.dumps({"tables": tables, "failures": len(failures)}, allow_nan=False))
+        held = {name: {one.name: list(one.rows) for one in found} for name, found in tables.items()}
+        print(json.dumps({"tables": held, "failures": len(failures)}, allow_nan=False))
     else:
-        print("\n\n".join(f"{name}\n\n{to_markdown(markdown_rows(rows))}".rstrip() for name, rows in tables.items()))
+        print("\n\n".join(f"# {name}\n\n{tables_text(found)}".rstrip() for name, found in tables.items()))
     return 0
+
+
+def _tables(experiment: str, rows: pandas.DataFrame, seed: int) -> list[Table]:
+    """Return an experiment's tables; of one that has none of its own, a summary of every numeric column."""
+    from importlib import import_module
+
+    from rws_decode.experiments import EXPERIMENTS
+    from rws_decode.experiments.report import summary_table
+    from rws_decode.experiments.summaries import summary_for
+
+    # Columns of the other experiments are not this one's.
+    own = rows.dropna(axis="columns", how="all").reset_index(drop=True)
+    if experiment in EXPERIMENTS:
+        module = import_module(EXPERIMENTS[experiment].module)
+        if hasattr(module, "tables"):
+            return list(module.tables(own, seed=seed))
+    table = summary_table(experiment, "Every numeric column.", own, summary_for(own), seed)
+    return [] if table is None else [table]

@@ -1,7 +1,8 @@
 """The experiments of `python -m rws_decode experiment NAME`: one line each in `EXPERIMENTS`.
 
 A module named there has `add_arguments(parser)` and `run(args) -> dict`, what `--json` prints; the dict's "message" is
-printed without `--json`. Modules import PyTorch only in what `run` calls, so that --help answers at once.
+printed without `--json`; and, where its results are units, `tables(frame, seed=...) -> list[report.Table]`. Modules
+import PyTorch only in what `run` calls, so that --help answers at once.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ class Experiment(NamedTuple):
 
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "reward-bench": Experiment("rws_decode.experiments.reward_bench", "win rates of RWS by every judge, by guide and GOD"),
+    "reward-bench": Experiment(
+        "rws_decode.experiments.reward_bench", "win rates of RWS against the default, by every judge, guide and GOD"
+    ),
     "temperature": Experiment("rws_decode.experiments.temperature", "temperature against reward on keyword prompts"),
     "precision": Experiment("rws_decode.experiments.precision", "how much of the order is due to rounding, per scale"),
     "reach": Experiment(

@@ -17,7 +17,7 @@ from rws_decode.experiments.study import best_of
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["MEASURING", "SETTINGS", "answers_of", "by_judge", "with_default"]
+__all__ = ["MEASURING", "SETTINGS", "answers_of", "by_judge", "judged_by_guide", "with_default"]
 
 MEASURING = ("score", "perplexity", "scale-path", "execute")
 # Units that differ in one of these are of different runs, and compared with their own kind alone.
@@ -152,3 +152,17 @@ def by_judge(answers: pandas.DataFrame) -> pandas.DataFrame:
             )
         )
     return pd.concat(parts, ignore_index=True) if parts else answers.iloc[:0]
+
+
+def judged_by_guide(answers: pandas.DataFrame) -> pandas.DataFrame:
+    """Return a row per answer as its own guide judges it (`by_judge`), with `others_net`, the mean net of all others.
+
+    `others_net` is missing where no other reward model scored the answer.
+    """
+    if not len(answers):
+        return answers
+    judged = by_judge(answers)
+    own = judged[judged["relation"] == "own"]
+    keys = [*_of(answers, SETTINGS), "guide", "reward_scale", "method", "example", "turn"]
+    others = judged[judged["relation"] == "other"].groupby(keys, dropna=False)["net"].mean().rename("others_net")
+    return own.merge(others.reset_index(), on=keys, how="left") if len(others) else own.assign(others_net=float("nan"))

@@ -23,6 +23,7 @@ __all__ = [
     "causal_of",
     "decode_units",
     "expect",
+    "predictor_for",
     "predictor_of",
     "prompt_of",
     "reward_for",
@@ -76,7 +77,7 @@ def _tuple(value: Any) -> Any:
 
 # Settings of a unit that say how its answer is decoded and how its predictor is loaded.
 _DECODING = ("cfg", "end_of_text")
-_PREDICTOR = ("dtype", "device_map", "mask_id", "chat")
+_LOADING_OPTIONS = ("dtype", "device_map", "mask_id", "chat")
 
 
 def decode_units(units: Sequence[Unit], **options: Any) -> Decoding:
@@ -86,11 +87,9 @@ def decode_units(units: Sequence[Unit], **options: Any) -> Decoding:
     `load_predictor`; reward_dtype and reward_device as in `reward_of`.
     """
     first = units[0]
-    if first.predictor is None:
-        raise ValueError("predictor is None: units that are decoded need one")
     strategy = strategy_of(units)
     return decode(
-        predictor_of(first.predictor, first.device, **_of(first.settings, _PREDICTOR)),
+        predictor_for(first),
         [prompt_of(unit) for unit in units],
         strategy,
         length=first.length,
@@ -107,6 +106,13 @@ def decode_units(units: Sequence[Unit], **options: Any) -> Decoding:
 
 def _of(settings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: settings[name] for name in names if settings.get(name) is not None}
+
+
+def predictor_for(unit: Unit) -> HFMaskPredictor:
+    """Return a unit's mask predictor, loaded as its settings want it; ValueError where it has none."""
+    if unit.predictor is None:
+        raise ValueError("predictor is None: units that are decoded need one")
+    return predictor_of(unit.predictor, unit.device, **_of(unit.settings, _LOADING_OPTIONS))
 
 
 def reward_for(unit: Unit, name: str) -> RewardModel:

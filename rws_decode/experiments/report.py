@@ -14,7 +14,7 @@ from rws_decode.experiments.tables import to_csv, to_markdown
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Table", "summary_table", "tables_text", "write_tables"]
+__all__ = ["Table", "printed_tables", "summary_table", "tables_text", "write_tables"]
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,47 @@ def summary_table(name: str, caption: str, frame: pandas.DataFrame, summary: Sum
     return Table(name, caption, rows, markdown_rows(rows)) if rows else None
 
 
+def printed_tables(*files: str) -> list[Table]:
+    """Return tables as the paper printed them, by their files in paper_figures/published; none if not installed.
+
+    Never mixed with ours: `Summary.printed` sets a printed number beside one of ours where both are of one reward
+    model; these are for reading where ours are of others.
+
+    >>> [len(one.rows) for one in printed_tables("table8_temperature")]
+    [8]
+    """
+    import json
+    from importlib.resources import files as resources
+
+    found = []
+    for file in files:
+        try:
+            # By its place, as data: this package does not import the one that draws the figures.
+            text = resources("paper_figures.published").joinpath(f"{file}.json").read_text(encoding="utf-8")
+        except ModuleNotFoundError:
+            return []
+        held = json.loads(text)
+        base = held.get("default", {"god": held.get("default_god"), "seconds": held.get("default_seconds")})
+        base = {"pass_at_1": base} if isinstance(base, float) else base
+        known = {name: value for name, value in base.items() if value is not None}
+        name = next(iter(held["rows"][0]))
+        rows = [{name: "Default"} | known] if known else []
+        columns = list(dict.fromkeys(column for row in [*held["rows"], *rows] for column in row))
+        rows = [{column: row.get(column) for column in columns} for row in [*rows, *held["rows"]]]
+        found.append(Table(f"printed: {file}", f"As printed: {held['where']}, {held.get('task', '')}.", rows, rows))
+    return found
+
+
 def tables_text(tables: Sequence[Table]) -> str:
     """Return tables as Markdown, each with its name and caption."""
     return "\n".join(f"## {one.name}\n\n{one.caption}\n\n{to_markdown(one.shown)}" for one in tables)
 
 
 def write_tables(folder: Path, tables: Sequence[Table]) -> str:
-    """Write NAME.csv and NAME.md for each table, files that hold the same already left alone, and return the text."""
+    """Write NAME.csv and NAME.md for each table of ours, files that hold the same left alone, and return the text."""
     for one in tables:
+        if one.name.startswith("printed: "):
+            continue
         write_changed(folder / f"{one.name}.csv", to_csv(one.rows))
         write_changed(folder / f"{one.name}.md", f"{one.caption}\n\n{to_markdown(one.shown)}")
     return tables_text(tables)

@@ -47,8 +47,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the tables of the experiment from its rows."""
-    from rws_decode.experiments.answers import answers_of, by_judge
-    from rws_decode.experiments.report import summary_table
+    from rws_decode.experiments.answers import answers_of, by_judge, judged_by_guide
+    from rws_decode.experiments.report import printed_tables, summary_table
     from rws_decode.experiments.summaries import Printed, Summary, paper_names
 
     answers = answers_of(frame)
@@ -56,10 +56,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     if not len(judged):
         return []
     names = paper_names()
-    own, others = judged[judged["relation"] == "own"], judged[judged["relation"] == "other"]
-    keys = ["guide", "reward_scale", "method", "example"]
-    mean = others.groupby(keys)["net"].mean().rename("others_net").reset_index()
-    own = own.merge(mean, on=keys, how="left") if len(mean) else own.assign(others_net=None)
+    own = judged_by_guide(answers)
 
     def printed(column: str) -> Printed:
         return Printed("table1_win_rate", column, {"guide": "model"}, {"method": "rws"}, names)
@@ -107,4 +104,4 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
             seed,
         ),
     ]
-    return [one for one in found if one is not None]
+    return [one for one in found if one is not None] + printed_tables("table1_win_rate", "table5_god_quintiles")

@@ -1,15 +1,14 @@
-"""What an experiment's table shows: measures, what they are grouped by, a baseline, and what the paper printed.
+"""What a table of means shows: measures, what they are grouped by, a baseline, and what the paper printed.
 
-An experiment's module has a function `summary() -> Summary`: it prints its table by it, and so does the command
-`python -m rws_decode summarize`.
+An experiment's module has a function `tables(frame, seed=...) -> list[report.Table]`, by which it and the command
+`python -m rws_decode summarize` print the same tables.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +49,7 @@ class Summary:
 
     measures: numeric or boolean columns; baseline: values of some of `by`: a line is compared with the line that has
     these values and otherwise its own, on the rows that agree in `pair`; over: columns of `by` over which Holm's
-    correction is made, the others being equal; printed: measure -> where the paper printed it; derive: frame -> frame,
-    for rows that are made from others (best of N, quintiles).
+    correction is made, the others being equal; printed: measure -> where the paper printed it.
     """
 
     measures: tuple[str, ...]
@@ -60,17 +58,10 @@ class Summary:
     pair: tuple[str, ...] = ("example", "prompt", "seed")
     over: tuple[str, ...] = ("scale",)
     printed: Mapping[str, Printed] = field(default_factory=dict)
-    derive: Callable[[pandas.DataFrame], pandas.DataFrame] | None = None
 
 
-def summary_for(experiment: str, frame: pandas.DataFrame) -> Summary:
-    """Return the summary of an experiment's module, or one of every numeric column of the rows where it has none."""
-    from rws_decode.experiments import EXPERIMENTS
-
-    if experiment in EXPERIMENTS:
-        found = getattr(import_module(EXPERIMENTS[experiment].module), "summary", None)
-        if found is not None:
-            return found()
+def summary_for(frame: pandas.DataFrame) -> Summary:
+    """Return a summary of every numeric column of the rows, for an experiment that has no tables of its own."""
     start = list(frame.columns).index("strategy_json") + 1
     return Summary(tuple(name for name in frame.columns[start:] if frame[name].dtype.kind in "bif"))
 
@@ -84,7 +75,6 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
     corrected over `over`; printed, the paper's value. None where there is none. seed: of the resampling. ValueError for
     a measure or column that the frame lacks.
     """
-    frame = frame if summary.derive is None else summary.derive(frame)
     extra = [
         name for name in _SETTINGS if name in frame and name not in summary.by and frame[name].nunique(dropna=False) > 1
     ]
