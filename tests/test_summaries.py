@@ -110,7 +110,7 @@ def test_command_prints_every_experiment(tmp_path: Path, capsys: pytest.CaptureF
     unit_work.run(tmp_path, 6, unit_work.first_row)
     assert main(["summarize", str(tmp_path), "--json"]) == 0
     out = json.loads(capsys.readouterr().out)
-    assert [row["mean"] for row in out["tables"]["tiny"] if row["measure"] == "value"] == [8.0, 16.0, 24.0]
+    assert [row["mean"] for row in out["tables"]["tiny"]["tiny"] if row["measure"] == "value"] == [8.0, 16.0, 24.0]
     (tmp_path / "tiny" / "notes").touch()
     assert main(["summarize", str(tmp_path / "tiny")]) == 0
     assert "| strategy | scale | n |" in capsys.readouterr().out
