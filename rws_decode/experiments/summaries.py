@@ -20,7 +20,10 @@ from rws_decode.metrics import bootstrap_interval, paired_bootstrap_interval
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Printed", "Summary", "markdown_rows", "paper_names", "printed_value", "summarise", "summary_for"]
+__all__ = [
+    *("Printed", "Summary", "markdown_rows", "paper_names", "printed_value", "published_data"),
+    *("summarise", "summary_for"),
+]
 
 # Settings by which a table is split where its results differ in them.
 _SETTINGS = (
@@ -150,17 +153,26 @@ def printed_value(printed: Printed | None, line: Mapping[str, Any]) -> Any:
     """
     if printed is None or any(line.get(name) != value for name, value in printed.only.items()):
         return None
-    try:
-        # By its place, as data: this package does not import the one that draws the figures.
-        text = files("paper_figures.published").joinpath(f"{printed.table}.json").read_text(encoding="utf-8")
-    except ModuleNotFoundError:
-        return None
-    for row in json.loads(text)["rows"]:
+    for row in (published_data(printed.table) or {"rows": ()})["rows"]:
         if all(
             row.get(theirs) == printed.names.get(line.get(own), line.get(own)) for own, theirs in printed.match.items()
         ):
             return row.get(printed.value)
     return None
+
+
+def published_data(name: str) -> dict[str, Any] | None:
+    """Return the numbers that the paper printed in one place, None where they are not installed.
+
+    >>> (published_data("keyword_task") or {})["keywords"]
+    4
+    """
+    try:
+        # By its place, as data: this package does not import the one that draws the figures.
+        text = files("paper_figures.published").joinpath(f"{name}.json").read_text(encoding="utf-8")
+    except ModuleNotFoundError:
+        return None
+    return json.loads(text)
 
 
 def paper_names() -> dict[str, str]:
