@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-__all__ = ["holm", "paired_test"]
+__all__ = ["holm", "holm_within", "paired_test"]
 
 
 def paired_test(first: ArrayLike, second: ArrayLike, rng: np.random.Generator, resamples: int = 9999) -> float:
@@ -54,3 +55,23 @@ def holm(p_values: Sequence[float]) -> list[float]:
     adjusted = np.empty_like(values)
     adjusted[order] = np.maximum.accumulate(np.minimum(1.0, (len(values) - np.arange(len(values))) * values[order]))
     return adjusted.tolist()
+
+
+def holm_within(rows: Sequence[MutableMapping[str, Any]], same: Sequence[str]) -> None:
+    """Put `p_holm` into rows of tests: their `p` adjusted for the number of rows that agree in the columns `same`.
+
+    Rows whose p is None are no tests, and have None.
+
+    >>> rows = [{"guide": "a", "p": 0.01}, {"guide": "b", "p": 0.04}, {"guide": "c", "p": None}]
+    >>> holm_within(rows, ())
+    >>> [row["p_holm"] for row in rows]
+    [0.02, 0.04, None]
+    """
+    families: dict[tuple[Any, ...], list[MutableMapping[str, Any]]] = {}
+    for row in rows:
+        row["p_holm"] = None
+        if row["p"] is not None:
+            families.setdefault(tuple(row[name] for name in same), []).append(row)
+    for family in families.values():
+        for row, adjusted in zip(family, holm([row["p"] for row in family]), strict=True):
+            row["p_holm"] = adjusted

@@ -17,6 +17,7 @@ corrected over the reward models by Holm's method.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.experiments.options import Defaults, add_study_arguments, run_tables
@@ -48,6 +49,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the tables of the experiment from its rows."""
     from rws_decode.experiments.answers import answers_of, by_judge, judged_by_guide
+    from rws_decode.experiments.attribution import attribution_tables
     from rws_decode.experiments.report import printed_tables, summary_table
     from rws_decode.experiments.summaries import Printed, Summary, paper_names
 
@@ -97,11 +99,22 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         ),
         summary_table(
             "mean_win_rates",
-            "Means over the reward models, prompt by prompt (Figure 5): own, judged by the guide; other, by all others. "
-            "In brackets the difference to rws, its interval and p, not corrected.",
+            "Means over the reward models, prompt by prompt (Figure 5): own, judged by the guide; other, by all "
+            "others. In brackets the difference to rws, its interval and p, not corrected.",
             averaged,
             means,
             seed,
         ),
     ]
+    found += attribution_tables(own, _printed_fifths(own["guide"].unique()), seed)
     return [one for one in found if one is not None] + printed_tables("table1_win_rate", "table5_god_quintiles")
+
+
+def _printed_fifths(guides: Iterable[str]) -> dict[tuple[str, int], float]:
+    """Return the paper's Table 5 by our names of its reward models: (guide, fifth from 0) -> percent."""
+    from rws_decode.experiments.report import printed_tables
+    from rws_decode.experiments.summaries import paper_names
+
+    names = paper_names()
+    fifths = [row for table in printed_tables("table5_god_quintiles") for row in table.rows]
+    return {(guide, place): row[names[guide]] for guide in guides if guide in names for place, row in enumerate(fifths)}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rws_decode.experiments.comparisons import holm, paired_test
+from rws_decode.experiments.comparisons import holm_within, paired_test
 from rws_decode.metrics import bootstrap_interval, paired_bootstrap_interval
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
             out.append(
                 line | {"measure": measure} | found | {"printed": printed_value(summary.printed.get(measure), line)}
             )
-    _correct(out, [name for name in [*by, "measure"] if name not in summary.over])
+    holm_within(out, [name for name in [*by, "measure"] if name not in summary.over])
     return out
 
 
@@ -125,16 +125,6 @@ def _measured(rows: Any, base: Any, measure: str, pair: Sequence[str], seed: Seq
         found |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
         found["p"] = paired_test(first, second, rng("test"))
     return found
-
-
-def _correct(rows: list[dict[str, Any]], same: Sequence[str]) -> None:
-    families: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in rows:
-        if row["p"] is not None:
-            families.setdefault(tuple(row[name] for name in same), []).append(row)
-    for family in families.values():
-        for row, adjusted in zip(family, holm([row["p"] for row in family]), strict=True):
-            row["p_holm"] = adjusted
 
 
 def _plain(value: Any) -> Any:
