@@ -68,13 +68,14 @@ def program_of(problem: HumanEvalProblem, answer: str) -> Program:
     5. "indented body": the answer, up to a code fence, moved likewise, or its first line alone.
     6. "unparsable": prompt and answer up to the first of the benchmark's stop words, which runs as it does there.
 
-    Where a reading does not parse whole it is cut, at a line at the margin, to what does (`syntax.shortened`); never
-    inside a function, so that one which breaks off halfway stays broken. A function needs more in it than a docstring,
-    `pass`, `...` or `raise NotImplementedError`: otherwise the next definition is looked at. A function found (2, 3)
-    takes the place of the prompt's: what the prompt has before it, imports and helpers, comes first, then imports and
-    helpers of the answer's own. Bodies that are moved, or in a fence (4, 5), must have a return, yield or raise, as
-    prose can parse. Behind the function stay definitions that it uses; what calls, prints or checks it, a main block
-    and a second function of its name go (`syntax.needed`), as the benchmark's stop words have it.
+    Where a reading does not parse whole it is cut, at a line at the margin, to what does (`syntax.shortened`): not
+    inside a function, so that one which breaks off halfway stays broken, unless its body is written at the margin,
+    where nothing tells it from prose. A function needs more in it than a docstring, `pass`, `...` or
+    `raise NotImplementedError`: otherwise the next definition is looked at. A function found (2, 3) takes the place of
+    the prompt's: what the prompt has before it, imports and helpers, comes first, then imports and helpers of the
+    answer's own. Bodies that are moved, or in a fence (4, 5), must have a return, yield or raise, as prose can parse.
+    Behind the function stay definitions that it uses; what calls, prints or checks it, a main block and a second
+    function of its name go (`syntax.needed`), as the benchmark's stop words have it.
 
     No rule looks at the problem's checks or its solution, and nothing is run. Methods of a class, and functions that
     are assigned, are not looked for. The first 4 definitions of a text and 32 blocks are tried, so that time is linear
@@ -154,7 +155,7 @@ def _fences(lines: Sequence[str]) -> tuple[list[str], list[list[str]]]:
                 held.append(line)
             continue
         inside = held is not None and held is not bare
-        if text.strip() and (inside or held is bare):
+        if text.strip() and held is not None:
             held.append(text)
         if inside and not language:
             held = None
