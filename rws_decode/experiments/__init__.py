@@ -23,6 +23,8 @@ EXPERIMENTS: dict[str, Experiment] = {
     "reward-bench": Experiment(
         "rws_decode.experiments.reward_bench", "win rates of RWS against the default, by every judge, guide and GOD"
     ),
+    "keywords": Experiment("rws_decode.experiments.keywords", "perplexity, GOD, keywords included, by guide"),
+    "diversity": Experiment("rws_decode.experiments.diversity", "distinct-1, distinct-2 of RWS beside every control"),
     "temperature": Experiment("rws_decode.experiments.temperature", "temperature against reward on keyword prompts"),
     "precision": Experiment("rws_decode.experiments.precision", "how much of the order is due to rounding, per scale"),
     "reach": Experiment(
@@ -30,6 +32,9 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "commit-order": Experiment(
         "rws_decode.experiments.commit_order", "left to right, confidence and RWS, step by step"
+    ),
+    "humaneval": Experiment(
+        "rws_decode.experiments.humaneval", "pass@k of programs, or of the mini models' puzzles, by method"
     ),
     "controls": Experiment(
         "rws_decode.experiments.controls", "RWS beside constant, shuffled, flipped and random rewards, and best of N"

@@ -64,7 +64,7 @@ def _of(frame: pandas.DataFrame, columns: Sequence[str]) -> list[str]:
 def _with_measures(rows: pandas.DataFrame, measures: pandas.DataFrame) -> pandas.DataFrame:
     if not len(measures):
         return rows
-    measures = measures.drop(columns=["text"], errors="ignore").rename(columns={"answer": "text"})
+    measures = measures.drop(columns=["text", "problem"], errors="ignore").rename(columns={"answer": "text"})
     for judges, found in measures[measures["strategy"] == "score"].groupby(
         measures["judges"].map(lambda one: one[0] if len(one) else "")
     ):
@@ -72,14 +72,16 @@ def _with_measures(rows: pandas.DataFrame, measures: pandas.DataFrame) -> pandas
         rows = rows.merge(
             found[[*_TEXT, *names]].rename(columns=names).drop_duplicates(_TEXT), on=_TEXT, how="left", validate="m:1"
         )
-    for name, columns in (
-        ("perplexity", ["perplexity", "nll", "causal_tokens"]),
-        ("execute", ["passed", "status", "how"]),
-    ):
-        found = measures[measures["strategy"] == name]
-        if len(found):
-            kept = found[[*_TEXT, *_of(found, columns)]].drop_duplicates(_TEXT)
-            rows = rows.drop(columns=_of(rows, columns)).merge(kept, on=_TEXT, how="left", validate="m:1")
+    found = measures[measures["strategy"] == "perplexity"]
+    if len(found):
+        kept = found[[*_TEXT, "perplexity", "nll", "causal_tokens"]].drop_duplicates(_TEXT)
+        rows = rows.merge(kept, on=_TEXT, how="left", validate="m:1")
+    found = measures[measures["strategy"] == "execute"]
+    if len(found) and "problem" in rows:
+        # A program's unit names its problem, whatever words the problem was put in.
+        keys = ["problem", "text"]
+        kept = found.rename(columns={"prompt": "problem"})[[*keys, "passed", "status", "how"]]
+        rows = rows.merge(kept.drop_duplicates(keys), on=keys, how="left", validate="m:1")
     return rows
 
 

@@ -39,9 +39,9 @@ def work(units: Sequence[Unit]) -> Sequence[Rows | Measured]:
     """Return the rows of units of one batch; the module says which columns they have."""
     name = units[0].strategy["name"]
     if name == "execute":
-        from rws_decode.experiments.program_work import execute_units
+        from rws_decode.experiments.program_work import run_programs
 
-        return execute_units(units)
+        return run_programs(units)
     found = {"score": _scores, "perplexity": _perplexities, "scale-path": _paths}.get(name)
     return _answers(units) if found is None else found(units)
 

@@ -18,7 +18,8 @@ __all__ = ["SOURCES", "Prompt", "Prompts", "prompts_of"]
 SOURCES = {
     "stories": "stories:KIND, drawn from the mini models' language: keywords (the default), continuation, dialogue, "
     "puzzle, or all of them in turn",
-    "dialogues": "two-turn dialogues of the mini models' language",
+    "dialogues": "dialogues, of two turns, of the mini models' language",
+    "puzzles": "puzzles of that language, each with one right answer",
     "examples": "examples:KIND, the held-out prompts that ship with the mask predictor",
     "keywords": "keywords:FILE, a keyword set, by default the project's 100",
     "reward-bench": "reward-bench:FILE",
@@ -80,10 +81,11 @@ def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int
         raise ValueError(f"data is {source!r}: {', '.join(SOURCES)} are the sources")
     if (count is not None and count < 1) or validation < 0:
         raise ValueError(f"prompts is {count}, validation {validation}: at least 1 and 0 are needed")
-    if name in ("stories", "dialogues"):
-        if name == "dialogues" and detail:
-            raise ValueError(f"data is {source!r}: dialogues have no detail")
-        draw = _dialogues if name == "dialogues" else _stories
+    drawn = {"stories": _stories, "dialogues": _dialogues, "puzzles": _puzzles}
+    if name in drawn:
+        if name != "stories" and detail:
+            raise ValueError(f"data is {source!r}: {name} have no detail")
+        draw = drawn[name]
         test = draw(detail, 32 if count is None else count, seed, "test")
         texts = {one.turns for one in test}
         # The language's splits part pairs of prompt and answer: a prompt alone may be in both.
@@ -138,6 +140,16 @@ def _dialogues(_: str, count: int, seed: int, split: str) -> list[Prompt]:
 
     rows = story_dialogue_set(count, seed, split=split)
     return [Prompt(row.id, tuple(row.turns), {"kind": "dialogue"}) for row in rows]
+
+
+def _puzzles(_: str, count: int, seed: int, split: str) -> list[Prompt]:
+    from rws_decode.data.puzzles import story_puzzle_set
+
+    rows = story_puzzle_set(count, seed, split=split)  # type: ignore[arg-type] - one of the two splits
+    return [
+        Prompt(row.id, (row.prompt,), {"kind": "puzzle", "puzzle": row.kind, "right_answer": row.answer})
+        for row in rows
+    ]
 
 
 def _examples(kind: str | None, model: str) -> list[Prompt]:

@@ -59,14 +59,16 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         return []
     names = paper_names()
     own = judged_by_guide(answers)
+    shares = ["win", "draw", "loss", "net", "others_net"]
+    percent = own.assign(**{share: 100 * own[share] for share in shares})
 
     def printed(column: str) -> Printed:
         return Printed("table1_win_rate", column, {"guide": "model"}, {"method": "rws"}, names)
 
-    shared = {"baseline": {"method": "rws"}, "pair": ("example",)}
+    shared: dict[str, Any] = {"baseline": {"method": "rws"}, "pair": ("example", "turn")}
     columns = {"win": "win", "draw": "draw", "loss": "default_win", "god_tokens": "god"}
     first = Summary(
-        ("win", "draw", "loss", "net", "others_net", "own_score", "god_tokens", "god_steps", "cost"),
+        (*shares, "own_score", "god_tokens", "god_steps", "cost"),
         ("guide", "reward_scale", "method"),
         over=("guide", "reward_scale"),
         printed={measure: printed(column) for measure, column in columns.items()},
@@ -78,21 +80,21 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         over=("guide", "judge"),
         **shared,
     )
-    means = Summary(("win", "draw", "loss", "net"), ("relation", "method"), over=(), **{**shared, "pair": ("example",)})
-    averaged = judged.groupby(["relation", "method", "example"])[["win", "draw", "loss", "net"]].mean().reset_index()
+    means = Summary(("win", "draw", "loss", "net"), ("relation", "method"), over=(), **shared)
+    averaged = judged.groupby(["relation", "method", "example", "turn"])[shares[:4]].mean().reset_index()
     found = [
         summary_table(
             "win_rates",
-            "Each method against the default on the same prompts, judged by its guide: shares of prompts won, drawn, "
-            "lost; net: won minus lost; others_net: the mean net of all other reward models; scores are raw. Paper: "
-            f"Table 1, in percent. {_DIFFERENCES}",
-            own,
+            "Each method against the default on the same prompts, judged by its guide: percent of prompts won, drawn, "
+            "lost; net: won minus lost; others_net: the mean net of all other reward models; own_score is raw; GOD is "
+            f"that of the method. Paper: Table 1. {_DIFFERENCES}",
+            percent,
             first,
             seed,
         ),
         summary_table(
             "cross_judging",
-            f"Every guide by every judge, against the default: net, won minus lost. {_DIFFERENCES}",
+            f"Every guide by every judge, against the default: shares of prompts; net, won minus lost. {_DIFFERENCES}",
             judged,
             cross,
             seed,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rws_decode.experiments.executors import Backend
 from rws_decode.experiments.prompts import Prompt
-from rws_decode.experiments.units import Unit
+from rws_decode.experiments.units import Origin, Unit
 
 if TYPE_CHECKING:
     import pandas
@@ -37,7 +37,8 @@ class Study:
     base: what all answers share: experiment, predictor, shape, ranking, device, seed, settings (`reward_cost`, what a
     reward call costs in forwards). scales: guide -> its reward scales. judges: reward models that score every answer,
     besides the guides. causal: for perplexity, None for none. methods: of METHODS; "rws" and "default" always run.
-    every: further runs of RWS that ask the reward at every N-th step.
+    every: further runs of RWS that ask the reward at every N-th step. traced: methods whose traces are kept, where the
+    setting `traces` does not keep all.
     """
 
     base: Unit
@@ -48,6 +49,7 @@ class Study:
     methods: tuple[str, ...] = METHODS
     sampling_temperature: float = 1.0
     every: tuple[int, ...] = ()
+    traced: tuple[str, ...] = ()
 
     @property
     def pairs(self) -> tuple[tuple[str, float], ...]:
@@ -59,14 +61,23 @@ class Study:
         """Return every reward model that scores the answers, the guides first."""
         return tuple(dict.fromkeys([*self.scales, *self.judges]))
 
+    def base_of(self, method: str) -> Unit:
+        """Return what all answers of a method share."""
+        kept = method in self.traced
+        return replace(self.base, settings={**self.base.settings, "traces": True}) if kept else self.base
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """The rows of all units that have a result, and how many units were asked for, found, computed and failed."""
+    """The rows of all units that have a result, and how many units were asked for, found, computed and failed.
+
+    origin: what they follow from; None where the runner was not told.
+    """
 
     frame: pandas.DataFrame
     counts: Mapping[str, int]
     folder: Path
+    origin: Origin | None = None
 
 
 @dataclass
@@ -75,6 +86,7 @@ class Runner:
 
     run: Callable[[Sequence[Unit]], Any]
     reports: dict[str, Any] = field(default_factory=dict)
+    origin: Origin | None = None
 
     def __call__(self, name: str, units: Sequence[Unit]) -> pandas.DataFrame:
         """Run a round and return its rows; a round of a name that ran before takes its place."""
@@ -98,7 +110,7 @@ class Runner:
         counts["found"] = counts["asked"] - counts["computed"] - counts["failed"]
         if len(whole):
             whole = whole.drop_duplicates("unit") if "lower" not in whole else whole.drop_duplicates(["unit", "lower"])
-        return Outcome(whole, counts, reports[0].folder)
+        return Outcome(whole, counts, reports[0].folder, self.origin)
 
 
 def runner_on(
@@ -118,13 +130,14 @@ def runner_on(
     origin = origin_of(units)
     options: dict[str, Any] = {"origin": origin, "backend": backend, "batch": batch}
     options |= {"retry_failed": retry_failed, "progress": progress}
-    return Runner(lambda wanted: run_units(wanted, work, out, **options))
+    return Runner(lambda wanted: run_units(wanted, work, out, **options), origin=origin)
 
 
-def run_study(study: Study, run: Runner) -> None:
+def run_study(study: Study, run: Runner, prefix: str = "") -> None:
     """Run, resume or reuse all rounds of a study; of a dialogue, one turn after another.
 
-    Every method goes on with its own answers; a dialogue whose unit failed ends there for that method.
+    Every method goes on with its own answers; a dialogue whose unit failed ends there for that method. prefix: of the
+    rounds' names, for several studies of one runner.
     """
     import pandas as pd
 
@@ -132,11 +145,11 @@ def run_study(study: Study, run: Runner) -> None:
     answers = []
     for turn in range(max(len(prompt.turns) for prompt in study.prompts)):
         ask = _Turn(study, turn, histories)
-        rws = run(f"rws {turn}", ask.guided())
-        answers += [rws, run(f"others {turn}", ask.others(rws))]
+        rws = run(f"{prefix}rws {turn}", ask.guided())
+        answers += [rws, run(f"{prefix}others {turn}", ask.others(rws))]
         for row in pd.concat(answers[-2:]).to_dict("records"):
             histories[_key(row, row["example"])] = (*row["history"], row["prompt"], row["text"])
-    run("measures", measures_of(study.base, pd.concat(answers), study.scorers, study.causal))
+    run(f"{prefix}measures", measures_of(study.base, pd.concat(answers), study.scorers, study.causal))
 
 
 def answer_unit(
@@ -199,7 +212,7 @@ class _Turn:
             own = numbers(prompt.name)
             if self.turn < len(prompt.turns) and history is not None and own is not None:
                 where: dict[str, Any] = {"turn": self.turn, "history": history, "labels": labels, "numbers": own}
-                found.append(answer_unit(self.study.base, prompt, method, guide, scale, **where))
+                found.append(answer_unit(self.study.base_of(method), prompt, method, guide, scale, **where))
         return found
 
     def guided(self) -> list[Unit]:
