@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 import unit_work
+from tiny_models import save_predictor, save_reward
 
+from rws_decode.__main__ import main
 from rws_decode.experiments.executors import on_cluster
+from rws_decode.experiments.results import read_results
 
 pytestmark = pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
 
@@ -77,3 +80,20 @@ def test_without_dask_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ValueError, match=r'Dask is not installed; run pip install "rws-toolkit\[cluster\]"'):
         on_cluster("tcp://127.0.0.1:8786")
+
+
+def test_experiment_runs_on_the_cluster_as_it_does_here(
+    scheduler: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples = [{"kind": "keywords", "prompt": text} for text in ("a dog ran", "the cat sat", "it was red")]
+    save_predictor(tmp_path / "model", examples=examples)
+    save_reward(tmp_path / "reward", {"mean": 0.1, "std": 0.5})
+    words = ["experiment", "controls", "--prompts", "3", "--reward-scale", "8", "--methods", "rws", "constant"]
+    words += ["--model", str(tmp_path / "model"), "--rewards", str(tmp_path / "reward"), "--judges", "exact"]
+    words += ["--length", "8", "--steps", "4", "--block", "8", "--batch", "1"]
+    assert main([*words, "--out", str(tmp_path / "there"), "--scheduler", scheduler]) == 0
+    assert main([*words, "--out", str(tmp_path / "here")]) == 0
+    there, here = (read_results(tmp_path / out).drop(columns="seconds") for out in ("there", "here"))
+    assert len(there) and repr(there.to_dict("records")) == repr(here.to_dict("records"))
+    out = capsys.readouterr().out
+    assert out.count("| rws |") == 2
