@@ -185,9 +185,9 @@ def _fit(d: NDArray[np.float64], g: NDArray[np.float64], slack: float) -> NDArra
     apart = np.where(varies, apart, 0.0)
     beta = (apart * d).sum(axis=1, keepdims=True) / spread
     alpha = d.mean(axis=1, keepdims=True) - beta * mean
-    # A pair of leverage 1 has no residual: the floor makes its term 0.
-    unleveraged = np.maximum(1 - 1 / n - apart**2 / spread, 1e-9)
-    terms = (1 / n - mean * apart / spread) * (d - alpha - beta * g) / unleveraged
+    free = 1 - 1 / n - apart**2 / spread  # one less the leverage; a pair that has none free has no residual
+    residual = np.where(free > 1e-9, d - alpha - beta * g, 0.0) / np.maximum(free, 1e-9)
+    terms = (1 / n - mean * apart / spread) * residual
     error = np.sqrt((terms**2).sum(axis=1))
     size = np.abs(d).max(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -207,7 +207,7 @@ def _flip_test(
 ) -> float:
     turn = np.where(np.sign(g) != 0, np.sign(g), np.sign(d))
     d, g = d * turn, g * turn  # the same whichever of the two methods is the control
-    least = observed * (1 - 1e-9)
+    least = observed * (1 - 1e-9) - 1e-9  # rounding must not part what is equal, nor 0 from 0
     moved = np.flatnonzero(turn)  # a sign changes nothing elsewhere
 
     def as_far(signs: NDArray[np.float64]) -> int:  # [B, n]
