@@ -34,8 +34,9 @@ class PartialEffect:
     constant  every g is the same number, not 0: as before, but alpha holds at that g, nothing being known of g = 0
     few       fewer than 3 pairs, or all but one of the same g: None, None, None
 
-    Each interval is the percentile bootstrap over pairs. undetermined: resamples left out of alpha's and beta's, as
-    their g is constant; where that is more than a few, beta rests on a few pairs.
+    Each interval is the percentile bootstrap over pairs, which is narrow where they are few: simulated, alpha's at 95 %
+    covers 89 to 93 % of the time with 12 to 20 pairs, 93 to 96 % with 50 or 150. undetermined: resamples left out of
+    alpha's and beta's, as their g is constant; where that is more than a few, beta rests on a few pairs.
     """
 
     n: int
