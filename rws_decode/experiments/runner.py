@@ -131,7 +131,7 @@ def run_units(
     """Compute what is missing of the units' results below out/EXPERIMENT, and return what was done.
 
     units: of one experiment; equal ones count once. work: called in the backend's processes with up to `batch` units of
-    one `key`, it returns the rows of each; `Each` makes it of a function of one unit. origin: `origin_of(units)`.
+    one `key`, it returns the rows of each; `Each` makes it of a function of one unit. origin: `origin_of(units, work)`.
     backend: in this process if None. progress: a bar with rate and time left on standard error.
 
     Guarantees. Whatever is killed at whatever moment, this process, a worker or the machine, parts on disk are whole,
@@ -158,7 +158,7 @@ def run_units(
         raise ValueError(f"units are of {sorted(names)}: one experiment is needed")
     if Path(out).exists() and not Path(out).is_dir():
         raise ValueError(f"out is {out}: a file; a directory is needed")
-    origin = origin_of(units) if origin is None else origin
+    origin = origin_of(units, work) if origin is None else origin
     backend = in_process() if backend is None else backend
     folder = (Path(out) / names.pop() / f"units-{origin.name}").resolve()
     _begin(folder, origin)
@@ -309,6 +309,7 @@ class _Run:
 
 
 class _Identity(NamedTuple):
+    root: str
     code: str
     libraries: tuple[tuple[str, str], ...]
     models: tuple[tuple[Model, str], ...]
@@ -316,7 +317,7 @@ class _Identity(NamedTuple):
 
 def _identity(origin: Origin) -> _Identity:
     models = tuple((model, digest(found)) for model, found in origin.models.items())
-    return _Identity(origin.code, tuple(sorted(origin.libraries.items())), models)
+    return _Identity(origin.root, origin.code, tuple(sorted(origin.libraries.items())), models)
 
 
 class _Task(NamedTuple):
@@ -368,8 +369,8 @@ def _prepare(identity: _Identity) -> None:
     from rws_decode.experiments.decoding import expect
     from rws_decode.experiments.sources import sources
 
-    found = sources()
-    if (found["code"], tuple(sorted(found["libraries"].items()))) != identity[:2]:
+    found = sources(identity.root)
+    if (found["code"], tuple(sorted(found["libraries"].items()))) != identity[1:3]:
         raise _OtherCode(
             f"worker process {os.getpid()} has other code or library versions than this one: install the same and "
             "restart the workers"

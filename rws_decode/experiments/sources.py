@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import rws_decode
-import rws_theory
 from rws_decode.checkpoints import locate, models_directory, shipped, split_revision
+from rws_decode.experiments.code import WORK, code_digest
 from rws_decode.experiments.digests import digest
 from rws_decode.files import write_text
 from rws_decode.rewards.registry import published_reward
 
-__all__ = ["Example", "digest", "examples_of", "read_result", "sources", "write_changed"]
+__all__ = ["digest", "examples_of", "sources", "write_changed"]
 
-# What decoded tokens and their measures follow from; commands and training recipes are not among it.
-_CODE = {
-    rws_decode: (
-        *("*.py", "predictors/*.py", "rewards/*.py", "stories/*.py", "experiments/*.py"),
-        *("adapters/*.py", "data/*.py", "execution/*.py"),
-    ),
-    rws_theory: ("gain.py", "order.py"),
-}
 _LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
-
-
-class Example(NamedTuple):
-    """A held-out prompt of a model: `example`, its place in examples.json, and what stands there."""
-
-    example: int
-    prompt: str
-    keywords: tuple[str, ...]
 
 
 def examples_of(model: str) -> list[dict[str, Any]]:
@@ -50,25 +31,15 @@ def examples_of(model: str) -> list[dict[str, Any]]:
     return stored
 
 
-def sources(**models: tuple[str, dict[str, str]]) -> dict[str, Any]:
+def sources(root: str = WORK, **models: tuple[str, dict[str, str]]) -> dict[str, Any]:
     """Return digests of the models' files and of the code, and library versions: equal sources, equal results.
 
-    models: argument -> (name, shipped names -> directories below the models), as `checkpoints.locate` takes them. A
-    hub id stands for its files, with the revision after its "@" where it has one.
+    root: the module of the work, of whose code the digest is (`code.code_digest`). models: argument -> (name, shipped
+    names -> directories below the models), as `checkpoints.locate` takes them. A hub id stands for its files, with the
+    revision after its "@" where it has one.
     """
     found: dict[str, Any] = {argument: _model(argument, name, known) for argument, (name, known) in models.items()}
-    return found | {"code": _code(), "libraries": {name: version(name) for name in _LIBRARIES}}
-
-
-@lru_cache(maxsize=1)
-def _code() -> str:
-    """Return the code's digest, once per process: a file that changes later is not the code that runs."""
-    code: dict[str, str] = {}
-    for package, patterns in _CODE.items():
-        root = Path(str(package.__file__)).parent
-        files = {path for pattern in patterns for path in root.glob(pattern) if path.name != "__main__.py"}
-        code |= {f"{package.__name__}/{path.relative_to(root)}": _file(path) for path in sorted(files)}
-    return digest(code)
+    return found | {"code": code_digest(root), "libraries": {name: version(name) for name in _LIBRARIES}}
 
 
 def _model(argument: str, name: str, known: dict[str, str]) -> Any:
@@ -86,15 +57,6 @@ def _model(argument: str, name: str, known: dict[str, str]) -> Any:
 def _file(path: Path) -> str:
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def read_result(path: Path, fingerprint: str) -> dict[str, Any] | None:
-    """Return the JSON object stored at path if it has that "fingerprint", and None otherwise."""
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-    return stored if isinstance(stored, dict) and stored.get("fingerprint") == fingerprint else None
 
 
 def write_changed(path: Path, text: str) -> Path:

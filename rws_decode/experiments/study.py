@@ -127,7 +127,7 @@ def runner_on(
     from rws_decode.experiments.runner import run_units
     from rws_decode.experiments.units import origin_of
 
-    origin = origin_of(units)
+    origin = origin_of(units, work)
     options: dict[str, Any] = {"origin": origin, "backend": backend, "batch": batch}
     options |= {"retry_failed": retry_failed, "progress": progress}
     return Runner(lambda wanted: run_units(wanted, work, out, **options), origin=origin)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from rws_decode.experiments.code import WORK, module_of
 from rws_decode.experiments.digests import digest
 
 __all__ = ["Model", "Origin", "Unit", "batch_key", "origin_of", "unit_hash"]
@@ -135,13 +136,15 @@ _FIXED = {each.name for each in fields(Unit)} | {"unit", "unit_fields", "scale",
 class Origin:
     """What results follow from besides their unit: digest of the code, library versions, digests of models' files.
 
-    checked: whether processes that compute compare `code` and `libraries` with their own before they do.
+    checked: whether processes that compute compare `code` and `libraries` with their own before they do; root: the
+    module that `code` is reached from (`code.code_digest`).
     """
 
     code: str
     libraries: Mapping[str, str]
     models: Mapping[Model, Any]
     checked: bool = False
+    root: str = WORK
 
     @cached_property
     def name(self) -> str:
@@ -149,10 +152,11 @@ class Origin:
         return digest([self.code, dict(self.libraries)])[:16]
 
 
-def origin_of(units: Iterable[Unit]) -> Origin:
+def origin_of(units: Iterable[Unit], work: object = None) -> Origin:
     """Return the origin of units: code, libraries, and the files of every model that they use, each digested once.
 
-    A hub id stands for its files. ValueError for a model that is not known.
+    work: what computes them, `measuring.work` if None; only the code that it reaches counts. A hub id stands for its
+    files. ValueError for a model that is not known.
     """
     from rws_decode.checkpoints import shipped
     from rws_decode.experiments.sources import sources
@@ -163,8 +167,9 @@ def origin_of(units: Iterable[Unit]) -> Origin:
     models: dict[Model, Any] = {}
     for model in dict.fromkeys(model for unit in units for model in unit.models):
         models[model] = sources(**{model.role: (model.name, known.get(model.role, REWARDS))})[model.role]
-    found = sources()
-    return Origin(found["code"], found["libraries"], models, checked=True)
+    root = WORK if work is None else module_of(work)
+    found = sources(root)
+    return Origin(found["code"], found["libraries"], models, checked=True, root=root)
 
 
 def unit_hash(unit: Unit, origin: Origin) -> str:
