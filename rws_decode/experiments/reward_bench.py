@@ -75,7 +75,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         **shared,
     )
     cross = Summary(
-        ("net", "win", "draw", "loss", "normalised_score"),
+        ("net", "normalised_score"),
         ("guide", "judge", "method"),
         over=("guide", "judge"),
         **shared,
@@ -94,7 +94,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         ),
         summary_table(
             "cross_judging",
-            f"Every guide by every judge, against the default: shares of prompts; net, won minus lost. {_DIFFERENCES}",
+            f"Every guide by every judge, against the default: net, share of prompts won minus lost. {_DIFFERENCES}",
             judged,
             cross,
             seed,
