@@ -27,6 +27,7 @@ COMMANDS: dict[str, Command] = {
     "diff": Command("rws_decode.commands.diff", "say where two runs part and why, from their traces"),
     "experiment": Command("rws_decode.commands.experiment", "run one of the paper's comparisons, or resume it"),
     "summarize": Command("rws_decode.commands.summarize", "tables of experiments, the paper's numbers beside ours"),
+    "judge": Command("rws_decode.commands.judge", "ask a language model which of two answers is better, both ways"),
     "bench": Command("rws_decode.commands.bench", "seconds and reward calls beside the loops in use"),
     "convert": Command("rws_decode.commands.convert", "write a LLaDA or Dream checkpoint under transformers' names"),
     "calibrate": Command("rws_decode.commands.calibrate", "measure the mean and deviation of a reward model's scores"),
