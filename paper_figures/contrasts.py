@@ -1,26 +1,35 @@
-"""Differences with intervals in words: what a line says follows from whether its intervals exclude zero."""
+"""Differences with intervals in words: what a line says follows from whether intervals exclude zero, and from p."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["contrast_lines", "difference_text", "excludes_zero", "range_line"]
+from paper_figures.exhibits import Sheet
+
+__all__ = ["contrast_lines", "difference_text", "differences_sheet", "excludes_zero", "range_line"]
 
 Row = Mapping[str, Any]
 
-_CONTROLS = {
-    "constant": "a constant factor of equal mean",
-    "shuffled": "its own rewards in shuffled order",
-    "temperature": "temperature at the same scale",
-    "default": "confidence decoding",
-}
 _METRICS = {
     "coherent": "share coherent",
     "perplexity": "perplexity",
     "judge": "judge's reward",
     "god_steps": "GOD in steps",
 }
+_QUALITY = ("coherent", "judge")
+# What RWS is set against, and by which metrics.
+_CONTROLS: dict[str, tuple[str, Sequence[str]]] = {
+    "constant": ("a constant factor of equal mean", tuple(_METRICS)),
+    "shuffled": ("its own rewards in shuffled order", tuple(_METRICS)),
+    "temperature": ("temperature at the same scale", tuple(_METRICS)),
+    "default": ("confidence decoding", tuple(_METRICS)),
+    "flipped": ("the same with the reward's sign turned", _QUALITY),
+    "random": ("the same with random rewards", _QUALITY),
+    "margin": ("margin order", _QUALITY),
+    "best-of-n": ("the best of N samples at equal cost", _QUALITY),
+}
+_ALPHA = 0.05
 
 
 def excludes_zero(row: Row) -> bool:
@@ -42,21 +51,21 @@ def difference_text(row: Row) -> str:
 
 
 def contrast_lines(controls: Sequence[Row]) -> tuple[str, ...]:
-    """Return a line per control and metric: at how many scales RWS differs from it, where, and by how much.
+    """Return a line per control and metric: at how many scales RWS differs from it, where, by how much, and p.
 
-    controls: rows with control, scale, metric, difference (RWS minus control), low, high.
+    controls: rows with control, scale, metric, difference (RWS minus control), low, high, p_holm.
 
     >>> row = {"control": "constant", "metric": "coherent", "scale": 8.0, "difference": 0.1, "low": 0.0, "high": 0.2}
-    >>> contrast_lines([row])[0].partition(": ")[2]
+    >>> contrast_lines([row | {"p_holm": 0.1}])[0].partition(": ")[2]
     'no 95 % interval of 1 excludes zero; no difference is shown (the largest is at s_R = 8: +0.1 [+0, +0.2]).'
     """
     lines = []
-    for control, other in _CONTROLS.items():
-        for metric, name in _METRICS.items():
+    for control, (other, metrics) in _CONTROLS.items():
+        for metric in metrics:
             rows = [row for row in controls if row["control"] == control and row["metric"] == metric]
             if rows:
                 finding = _finding(sorted(rows, key=lambda row: row["scale"]))
-                lines.append(f"RWS minus {other}, {name}: {finding}")
+                lines.append(f"RWS minus {other}, {_METRICS[metric]}: {finding}")
     return tuple(lines)
 
 
@@ -71,10 +80,36 @@ def _finding(rows: Sequence[Row]) -> str:
     signs = {"higher" if row["low"] > 0 else "lower" for row in outside}
     direction = signs.pop() if len(signs) == 1 else "higher at some scales and lower at others"
     shown = "; ".join(f"s_R = {row['scale']:g}: {difference_text(row)}" for row in outside)
+    kept = [f"{row['scale']:g}" for row in rows if row["p_holm"] <= _ALPHA]
+    where = f"at s_R = {', '.join(kept)}" if kept else "nowhere"
     return (
-        f"{len(outside)} of {count} 95 % intervals exclude zero, RWS {direction} ({shown}); were there no difference, "
-        f"{0.05 * count:.1f} would be expected to."
+        f"{len(outside)} of {count} 95 % intervals exclude zero, RWS {direction} ({shown}); p, corrected for {count} "
+        f"scales, is at most {_ALPHA:g} {where}."
     )
+
+
+def differences_sheet(
+    stem: str, controls: Sequence[Row], names: Mapping[str, str], metrics: Mapping[str, str]
+) -> Sheet:
+    """Return a line per control and scale with RWS minus the control in every metric that `controls` have.
+
+    names: control -> what it is called, where it is not its own name; metrics: metric -> its column, in order.
+    """
+    lines: dict[tuple[str, float], dict[str, str | None]] = {}
+    present = {metric: name for metric, name in metrics.items() if any(row["metric"] == metric for row in controls)}
+    for row in controls:
+        control, scale = row["control"], row["scale"]
+        start = {"RWS minus": names.get(control, control), "scale": f"{scale:g}"}
+        line = lines.setdefault((control, scale), start | dict.fromkeys(present.values()))
+        if row["metric"] in present:
+            text = f"{difference_text(row)} p {row['p_holm']:.2g}"
+            line[present[row["metric"]]] = text + (" *" if excludes_zero(row) else "")
+    caption = (
+        "RWS minus each control on the same prompts: mean difference with its 95 % bootstrap interval, * where it "
+        "excludes zero, and p of the sign-flip permutation test, corrected over the scales by Holm's method. "
+        "Confidence decoding and margin order have one run, the others one at each scale. The CSV has further metrics."
+    )
+    return Sheet(stem, controls, list(lines.values()), caption)
 
 
 def range_line(summary: Sequence[Row]) -> str | None:

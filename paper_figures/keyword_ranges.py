@@ -42,18 +42,18 @@ def ranges_sheet(summary: Sequence[Mapping[str, Any]]) -> Sheet:
 
 
 def _ours(summary: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
-    def of(method: str, field: str) -> list[float]:
-        return [row[field] for row in summary if row["method"] == method]
+    def of(method: str | None, field: str) -> list[float]:
+        return [row[field] for row in summary if method in (None, row["method"]) and row[field] is not None]
 
     found = {
-        "keywords included, all methods": [row["keywords_included"] for row in summary],
+        "keywords included, all methods": of(None, "keywords_included"),
         "perplexity of temperature scaling": of("temperature", "perplexity"),
         "GOD of temperature scaling": of("temperature", "god_steps"),
         "worst perplexity of RWS": sorted(of("rws", "perplexity"))[-1:],
         "GOD of RWS at every step": of("rws", "god_steps"),
         "GOD of the default": of("default", "god_steps"),
     }
-    for perplexity, god in zip(of("default", "perplexity"), of("default", "god_steps"), strict=True):
+    for perplexity, god in zip(of("default", "perplexity"), of("default", "god_steps"), strict=False):
         better = [100 * (1 - value / perplexity) for value in of("rws", "perplexity")]
         found["perplexity of RWS below that of the default"] = better
         if god > 0:

@@ -113,7 +113,7 @@ def _td(cell: Any, group: str) -> str:
 
 
 def _settings(record: Mapping[str, Any]) -> str:
-    took = "" if record["seconds"] is None else f" ({record['seconds']:.0f} s of decoding and measuring)"
+    took = "" if record["seconds"] is None else f" ({record['seconds']:.0f} s of decoding)"
     return f"<h3>{escape(record['title'])}{took}</h3>\n{_pairs(record['settings'])}"
 
 

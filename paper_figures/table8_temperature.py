@@ -1,7 +1,8 @@
 """Table 8: temperature scaling against reward scaling on keyword prompts, with controls that keep the factors.
 
 Shows: the paper's Table 8 beside the same grid of scales decoded here; RWS beside a constant factor of equal mean and
-beside its own rewards in shuffled order; and the ranges that the paper's text gives for the same task.
+beside its own rewards in shuffled order; its differences to these and to further controls; and the ranges that the
+paper's text gives for the same task. Of several guides, the first is shown.
 Inputs: RUNS/temperature/results.json of `python -m rws_decode experiment temperature`. Run time: about three seconds.
 """
 
@@ -17,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from paper_figures.contrasts import contrast_lines, difference_text, excludes_zero, range_line
+from paper_figures.contrasts import contrast_lines, differences_sheet, range_line
 from paper_figures.exhibits import Exhibit, Picture, Sheet
 from paper_figures.inputs import read_results
 from paper_figures.keyword_ranges import ranges_sheet
@@ -29,7 +30,15 @@ __all__ = ["DRAWN", "Temperatures", "compute", "draw", "exhibit", "sheets"]
 Row = Mapping[str, Any]
 
 DRAWN = ("temperature", "rws", "constant", "shuffled")
-_NAMES = {"rws": "RWS", "constant": "constant of equal mean", "shuffled": "rewards shuffled"}
+_NAMES = {
+    "rws": "RWS",
+    "constant": "constant of equal mean",
+    "shuffled": "rewards shuffled",
+    "flipped": "reward's sign turned",
+    "random": "random rewards",
+    "margin": "margin order",
+    "best-of-n": "best of N, equal cost",
+}
 _FIELDS = {
     "perplexity": "perplexity",
     "true_perplexity": "true perplexity",
@@ -43,17 +52,21 @@ _FIELDS = {
 }
 # The columns of Table 8 and what it could not have; the rest is for the comparison with RWS.
 _TABLE8 = tuple(_FIELDS)[:6]
-_COMPARED = ("coherent", "perplexity", "judge", "god_steps", "keywords_included")
+_COMPARED = {name: _FIELDS[name] for name in ("coherent", "perplexity", "judge", "god_steps", "keywords_included")}
 
 
 @dataclass(frozen=True)
 class Temperatures:
-    """The experiment's outcome: `summary`, a row per method and scale; `controls`, differences; settings; seconds."""
+    """The experiment's outcome: `summary`, a row per method and scale; `controls`, differences; settings; seconds.
+
+    traces: their folder below that of the runs.
+    """
 
     summary: Sequence[Row]
     controls: Sequence[Row]
     settings: Row
     seconds: float | None
+    traces: str
 
     @property
     def prompts(self) -> int:
@@ -64,23 +77,32 @@ class Temperatures:
         """Return the rows of one method by rising scale."""
         return sorted((row for row in self.summary if row["method"] == method), key=lambda row: row["scale"])
 
+    def has(self, field: str) -> bool:
+        """Say whether every row has a value: answers outside the story language have no coherence."""
+        return all(row.get(field) is not None for row in self.summary)
+
 
 def compute(runs: Path) -> Temperatures:
     """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
     command = f"python -m rws_decode experiment temperature --out {runs}"
-    results = read_results(runs / "temperature" / "results.json", command, ("summary", "controls", "settings"))
-    return Temperatures(results["summary"], results["controls"], results["settings"], results.get("seconds"))
+    parts = ("summary", "controls", "settings", "units")
+    results = read_results(runs / "temperature" / "results.json", command, parts)
+    guide = results["settings"]["rewards"][0]
+    summary, controls = ([row for row in results[part] if row["guide"] == guide] for part in parts[:2])
+    traces = f"temperature/{results['units']}/traces"
+    return Temperatures(summary, controls, results["settings"], results.get("seconds"), traces)
 
 
 def draw(data: Temperatures) -> Figure:
     """Draw perplexity, share coherent and GOD against the scale, with 95 % intervals."""
-    picture = figure(6.6, 8.2)
-    panels = picture.subplots(3, 1, sharex=True)
     contents = (
-        ("perplexity", "Perplexity of the shipped causal model (lower is better)", "perplexity"),
+        ("perplexity", "Perplexity of the causal model (lower is better)", "perplexity"),
         ("coherent", "Share of coherent answers, by the language's own checker (higher is better)", "share of answers"),
         ("god_steps", "Generation Order Deviation", "GOD  [steps]"),
     )
+    contents = tuple(content for content in contents if data.has(content[0]))
+    picture = figure(6.6, 0.7 + 2.5 * len(contents))
+    panels = picture.subplots(len(contents), 1, sharex=True, squeeze=False)[:, 0]
     for axes, (field, title, unit) in zip(panels, contents, strict=True):
         for place, method in enumerate(DRAWN):
             if rows := data.of(method):
@@ -92,13 +114,13 @@ def draw(data: Temperatures) -> Figure:
         axes.set_ylabel(unit)
         if field != "perplexity":
             axes.set_ylim(bottom=0)
-    values = [row["perplexity"] for row in data.summary]
-    if max(values) > 5 * min(values):
+    values = [row["perplexity"] for row in data.summary if data.has("perplexity")]
+    if values and max(values) > 5 * min(values):
         panels[0].set_yscale("log")
         plain = FuncFormatter(lambda value, _: f"{value:g}")
         panels[0].yaxis.set_major_formatter(plain)
         panels[0].yaxis.set_minor_formatter(plain)  # within one decade only minor ticks have labels
-    scales = sorted({row["scale"] for row in data.summary})
+    scales = sorted({row["scale"] for row in data.summary if row["scale"] is not None})
     panels[-1].set_xscale("log")
     panels[-1].set_xticks(scales, [f"{scale:g}" for scale in scales])
     for axes in panels:
@@ -129,7 +151,8 @@ def _curve(axes: Axes, rows: Sequence[Row], field: str, method: str, shift: floa
 
 def sheets(data: Temperatures) -> tuple[Sheet, ...]:
     """Return the paper's Table 8 beside ours, RWS beside its controls, the differences, and the text's ranges."""
-    return (_printed(data), _methods(data), _differences(data), ranges_sheet(data.summary))
+    differences = differences_sheet("table8_differences", data.controls, _NAMES, _COMPARED)
+    return (_printed(data), _methods(data), differences, ranges_sheet(data.summary))
 
 
 def _printed(data: Temperatures) -> Sheet:
@@ -184,23 +207,6 @@ def _methods(data: Temperatures) -> Sheet:
     return Sheet("table8_methods", rows, shown, caption)
 
 
-def _differences(data: Temperatures) -> Sheet:
-    lines: dict[tuple[str, float], dict[str, str | None]] = {}
-    metrics = [metric for metric in _COMPARED if any(row["metric"] == metric for row in data.controls)]
-    for row in data.controls:
-        control, scale = row["control"], row["scale"]
-        start = {"RWS minus": _NAMES.get(control, control), "scale": f"{scale:g}"}
-        line = lines.setdefault((control, scale), start | {_FIELDS[metric]: None for metric in metrics})
-        if row["metric"] in metrics:
-            line[_FIELDS[row["metric"]]] = difference_text(row) + (" *" if excludes_zero(row) else "")
-    caption = (
-        "RWS minus each control on the same prompts: mean difference with its 95 % bootstrap interval; * where the "
-        "interval excludes zero. Without any difference, one interval in twenty would. The CSV has "
-        "further metrics."
-    )
-    return Sheet("table8_differences", data.controls, list(lines.values()), caption)
-
-
 def _number(value: float | None) -> str | None:
     return None if value is None else f"{value:.2f}"
 
@@ -226,19 +232,22 @@ def exhibit(runs: Path) -> Exhibit:
         "control have the same reward scale, hence the same mean factor, which is below the scale. Points of one scale "
         "are set slightly apart. The dotted line is confidence decoding, temperature 1."
     )
-    most = {method: max(rows, key=lambda row: row["coherent"]) for method in DRAWN if (rows := data.of(method))}
+    named = {"perplexity": "perplexity", "coherent": "share coherent", "god_steps": "Generation Order Deviation"}
+    shown = [name for field, name in named.items() if data.has(field)]
+    best, what = ("coherent", "share coherent") if data.has("coherent") else ("god_steps", "Generation Order Deviation")
+    most = {method: max(rows, key=lambda row: row[best]) for method in DRAWN if (rows := data.of(method))}
     alt = (
-        "Three panels against the scale on a logarithmic axis, with curves of temperature, RWS, constant factor and "
-        "shuffled rewards: perplexity, share coherent, Generation Order Deviation. "
+        "Panels against the scale on a logarithmic axis, with curves of temperature, RWS, constant factor and "
+        f"shuffled rewards: {', '.join(shown)}. "
         + " ".join(
-            f"{LINES[method].label}: largest share coherent {row['coherent']:.2f}, at scale {row['scale']:g}."
+            f"{LINES[method].label}: largest {what} {row[best]:.2f}, at scale {row['scale']:g}."
             for method, row in most.items()
         )
     )
     printed = sorted(published("table8_temperature")["rows"], key=lambda row: row["perplexity"])
     conclusions = (
         *contrast_lines(data.controls),
-        *filter(None, [range_line(data.summary)]),
+        *filter(None, [range_line(data.summary) if data.has("perplexity") else None]),
         f"The printed Table 8 has its largest perplexity at scale {printed[-1]['scale']:g} "
         f"({printed[-1]['perplexity']:.2f}) and its smallest at scale {printed[0]['scale']:g} "
         f"({printed[0]['perplexity']:.2f}).",
@@ -248,7 +257,7 @@ def exhibit(runs: Path) -> Exhibit:
         (Picture("table8_temperature", draw(data), caption, alt),),
         sheets(data),
         conclusions,
-        tuple(f"temperature/{name}" for name in ("results.json", "summary.csv", "controls.csv", "traces")),
+        (*(f"temperature/{name}" for name in ("results.json", "summary.csv", "controls.csv")), data.traces),
         data.settings,
         data.seconds,
     )

@@ -1,52 +1,57 @@
-"""Experiments on tiny checkpoints: what they write, that they resume, and that their controls are controls."""
+"""Temperature and commit order on tiny checkpoints: what they write, that they resume, that controls are controls."""
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import math
 import shutil
-from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-from tiny_models import EOS, bert_predictor, classifier, llama, save_predictor, save_reward, tokenizer
+from tiny_models import bert_predictor, classifier, llama, save_predictor, save_reward, tokenizer
 
 from rws_decode.__main__ import main
+from rws_decode.controls import FlippedReward
 from rws_decode.decode import decode
-from rws_decode.experiments import EXPERIMENTS, temperature_cell
-from rws_decode.experiments.commit_order import run_commit_order
-from rws_decode.experiments.sources import Example, examples_of
-from rws_decode.experiments.temperature import run_temperature
-from rws_decode.experiments.temperature_cell import Settings, answer_rows
+from rws_decode.experiments import EXPERIMENTS
+from rws_decode.experiments.comparisons import holm
+from rws_decode.experiments.results import read_results
+from rws_decode.experiments.sources import examples_of
+from rws_decode.experiments.temperature import METHODS, SCALES, add_arguments, tables
+from rws_decode.experiments.temperature_answers import answers_table
 from rws_decode.experiments.temperature_summary import COMPARED, METRICS
 from rws_decode.files import write_json
-from rws_decode.guidance import Confidence, Temperature
-from rws_decode.metrics import AnswerScore, CausalScorer, pooled_perplexity
-from rws_decode.rewards import CallableReward
+from rws_decode.guidance import RWS, Confidence, Temperature
+from rws_decode.metrics import AnswerScore, answer_scores, load_causal, pooled_perplexity
+from rws_decode.orders import Margin
+from rws_decode.predictors import load_predictor
+from rws_decode.rewards import load_reward
 from rws_decode.stories.answers import judge
 from rws_decode.stories.tasks import sample_task
 from rws_decode.trace import load
 
-SCALES = (1.0, 8.0)
+GRID = (1.0, 8.0)
 PROMPTS = 3
-METHODS = ("default", "temperature", "temperature-bf16", "rws", "constant", "shuffled")
-CELLS = {"default-1"} | {f"{method}-{scale}" for method in METHODS[1:] for scale in (1, 8)}
+SHAPE = {"length": 16, "steps": 8, "block": 8}
 EXAMPLES: list[dict[str, Any]] = [
     {"kind": "keywords", "prompt": "the cat sat on a mat .", "keywords": ["cat", "mat", "bird", "hill"]},
     {"kind": "puzzle", "prompt": "red blue"},
     {"kind": "keywords", "prompt": "a dog ran", "keywords": ["dog", "ran", "tree", "small"]},
-    {"kind": "keywords", "prompt": "it was red and blue", "keywords": ["red", "blue", "flew", "."]},
+    {"kind": "keywords", "prompt": "it was red and blue", "keywords": ["red", "blue", "flew", "small"]},
     {"kind": "keywords", "prompt": "under the hill", "keywords": ["the", "a", "on", "it"]},
 ]
+CHOSEN = ("0", "2", "3")
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Save four tiny checkpoints, and say how to decode with them."""
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Save four tiny checkpoints: model, reward, judge, causal."""
     root = tmp_path_factory.mktemp("models")
     save_predictor(root / "model", examples=EXAMPLES)
     save_reward(root / "reward", {"mean": 0.1, "std": 0.5})
@@ -54,315 +59,287 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     classifier(1).save_pretrained(root / "judge")
     llama().save_pretrained(root / "causal")
     tokenizer().save_pretrained(root / "causal")
-    places = {name: str(root / name) for name in ("model", "reward", "judge", "causal")}
-    return Settings(**places, prompts=PROMPTS, length=16, steps=8, block=8)
+    return root
 
 
 @pytest.fixture(scope="module")
-def finished(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def options(models: Path) -> list[str]:
+    words = ["--prompts", str(PROMPTS), "--scales", *map(str, GRID), "--batch", "4"]
+    for name in ("model", "reward", "judge", "causal"):
+        words += [f"--{name}", str(models / name)]
+    return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
+
+
+def temperature(out: Path, options: list[str], *extra: str) -> int:
+    return main(["experiment", "temperature", "--out", str(out), *options, *extra])
+
+
+@pytest.fixture(scope="module")
+def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Run the experiment once, for tests that only read it."""
     out = tmp_path_factory.mktemp("finished")
-    run_temperature(out, settings, SCALES)
+    assert temperature(out, options) == 0
     return out
 
 
-def options(settings: Settings) -> list[str]:
-    words = ["--scales", "1", "8"]
-    for name, value in asdict(settings).items():
-        words += [f"--{name}", str(value)]
-    return words
+@pytest.fixture(scope="module")
+def frame(finished: Path) -> pd.DataFrame:
+    return read_results(finished)
 
 
-def cell(out: Path, name: str) -> dict[str, Any]:
-    return json.loads((out / "temperature" / f"{name}.json").read_text())
+def results_of(out: Path) -> dict[str, Any]:
+    return json.loads((out / "temperature/results.json").read_text())
+
+
+def rows_of(frame: pd.DataFrame, method: str, scale: float | None) -> list[dict[str, Any]]:
+    own = frame[frame["method"] == method]
+    if scale is not None:
+        own = own[own["reward_scale"].where(own["reward_scale"].notna(), own["scale"]) == scale]
+    found = own.sort_values("example").to_dict("records")
+    assert [row["example"] for row in found] == list(CHOSEN)
+    return found
 
 
 def times(out: Path) -> dict[str, int]:
     return {str(path.relative_to(out)): path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
 
 
-def contents(out: Path) -> dict[str, Any]:
-    """Return every file's bytes, of JSON files the value but for the seconds, which alone may differ."""
-    found: dict[str, Any] = {}
-    for path in sorted(path for path in out.rglob("*") if path.is_file()):
-        data: Any = path.read_bytes()
-        if path.suffix == ".json":
-            data = json.loads(data)
-            assert data.pop("seconds") > 0
-        found[str(path.relative_to(out))] = data
-    return found
+def lasting(out: Path) -> tuple[str, dict[str, Any]]:
+    """Return all rows, and what is drawn from them, but for how long it took."""
+    rows = read_results(out).drop(columns="seconds").to_dict("records")
+    return repr(rows), {name: value for name, value in results_of(out).items() if name != "seconds"}
 
 
-def count_cells(monkeypatch: pytest.MonkeyPatch, fail_after: int | None = None) -> list[str]:
-    """Record the name of every cell that runs from here on; interrupt where one too many would."""
-    ran: list[str] = []
-    original = temperature_cell.run_cell
-
-    def counted(folder: Path, one: temperature_cell.Cell, **rest: Any) -> None:
-        if fail_after is not None and len(ran) == fail_after:
-            raise KeyboardInterrupt
-        ran.append(one.name)
-        original(folder, one, **rest)
-
-    monkeypatch.setattr(temperature_cell, "run_cell", counted)
-    return ran
-
-
-def test_every_file_is_there_and_no_other(finished: Path) -> None:
-    traced = [
-        name for name in CELLS if name.split("-")[0] in ("default", "rws") or name in ("temperature-1", "temperature-8")
-    ]
-    wanted = {f"{name}.json" for name in CELLS} | {"results.json"}
-    wanted |= {f"{table}.{kind}" for table in ("summary", "controls") for kind in ("csv", "md")}
-    wanted |= {f"traces/{name}/{index}.parquet" for name in traced for index in range(PROMPTS)}
-    assert set(times(finished / "temperature")) == wanted
-
-
-def test_results_hold_every_answer_and_agree_with_the_traces(finished: Path) -> None:
-    results = json.loads((finished / "temperature/results.json").read_text())
-    rows = results["rows"]
-    assert len(rows) == len(CELLS) * PROMPTS
-    assert results["settings"]["scales"] == list(SCALES)
-    for row in rows:
-        name = f"{row['method']}-{row['scale']:g}"
-        assert row in cell(finished, name)["rows"]
-        assert row["prompt"] == EXAMPLES[row["example"]]["prompt"]
-        assert row["keywords"] == EXAMPLES[row["example"]]["keywords"]
-        assert row["keywords_included"] == sum(word in row["text"].split() for word in row["keywords"])
-        assert row["perplexity"] == pytest.approx(math.exp(row["nll"] / (row["answer_tokens"] + 1)))
-        assert row["exact"] == -len(row["violations"])
-        assert row["coherent"] == (not row["violations"])
-        assert (row["true_perplexity"] is None) == (row["log_probability"] is None)
-        assert row["eligible"] == 2 * (8 + 6 + 4 + 2)
-        assert row["mean_factor"] == pytest.approx(np.mean(row["factors"]))
-        if row["method"] in ("default", "temperature", "rws"):
-            trace = load(finished / "temperature" / row["trace"])
-            assert (trace.prompt_text, trace.text, trace.forwards) == (row["prompt"], row["text"], row["forwards"])
-            assert (trace.god_tokens, trace.god_steps) == (row["god_tokens"], row["god_steps"])
-            assert trace.factor.tolist() == row["factors"]
-            assert (EOS in trace.tokens) == row["ended"]
-            asked = row["reward_calls"] + row["reward_calls_saved"]
-            assert asked == (8 if row["method"] == "rws" else 0)
-        else:
-            assert row["trace"] is None
-    assert [row["example"] for row in rows[:PROMPTS]] == [0, 2, 3]
-
-
-def test_cells_say_how_they_ranked(finished: Path) -> None:
-    for name in CELLS:
-        found = cell(finished, name)["settings"]
-        rounded = name.startswith("temperature-bf16")
-        wanted = ("probability", "bfloat16") if rounded else ("log-odds", "float64")
-        assert (found["ranking"], found["precision"]) == wanted
-    saturated = {name: sum(row["saturated"] for row in cell(finished, name)["rows"]) for name in CELLS}
-    assert saturated["temperature-bf16-8"] > saturated["temperature-8"] == 0
-
-
-def test_temperature_one_is_the_default(finished: Path) -> None:
-    for index in range(PROMPTS):
-        default, one = (
-            load(finished / f"temperature/traces/{name}-1/{index}.parquet") for name in ("default", "temperature")
-        )
-        assert default.tokens.tolist() == one.tokens.tolist()
-        assert default.commit_step.tolist() == one.commit_step.tolist()
-    one, eight = (cell(finished, f"temperature-{scale}")["rows"] for scale in (1, 8))
-    assert [row["god_tokens"] for row in one] != [row["god_tokens"] for row in eight]
-
-
-def test_controls_take_their_factors_from_the_rws_run_of_their_prompt(finished: Path) -> None:
-    for scale in (1, 8):
-        for guided, constant, permuted in zip(
-            *(cell(finished, f"{method}-{scale}")["rows"] for method in ("rws", "constant", "shuffled")), strict=True
+def test_rows_are_those_of_plain_decodes(frame: pd.DataFrame, models: Path) -> None:
+    predictor = load_predictor(str(models / "model"))
+    guide, other = (load_reward(str(models / name)) for name in ("reward", "judge"))
+    causal = load_causal(str(models / "causal"))
+    rounded = {"ranking": "probability", "precision": "bfloat16"}
+    answers = answers_table(frame)
+    for scale in GRID:
+        for method, rule, how in (
+            ("default", Confidence(), {}),
+            ("margin", Margin(), {}),
+            ("temperature", Temperature(scale), {}),
+            ("temperature-bf16", Temperature(scale), rounded),
+            ("rws", RWS(scale), {}),
+            ("flipped", FlippedReward(scale), {}),
         ):
-            assert constant["factors"] == [pytest.approx(guided["mean_factor"])] * 8
-            np.testing.assert_allclose(sorted(permuted["factors"]), sorted(guided["factors"]), rtol=1e-14)
-            assert len(set(guided["factors"])) > 2
-            assert permuted["factors"] != guided["factors"]
+            for row in rows_of(frame, method, None if method in ("default", "margin") else scale):
+                reward = guide if rule.needs_reward else None
+                (trace,) = decode(predictor, [row["prompt"]], rule, reward=reward, **SHAPE, **how)
+                assert row["prompt"] == EXAMPLES[int(row["example"])]["prompt"]
+                assert row["text"] == trace.text and row["god_steps"] == trace.god_steps
+                assert row["mean_factor"] == pytest.approx(trace.factor.mean(), rel=1e-4)
+                assert row["keywords_included"] == sum(word in row["text"].split() for word in row["keywords"])
+                same = (answers["method"] == method) & (answers["reward_scale"] == scale)
+                (line,) = answers[same & (answers["example"] == row["example"])].to_dict("records")
+                text = [trace.text or ""]
+                assert line["reward"] == pytest.approx(guide.score([row["prompt"]], text)[0], abs=1e-4)
+                assert line["judge"] == pytest.approx(other.score([row["prompt"]], text)[0], abs=1e-4)
+                (score,) = answer_scores(causal, [row["prompt"]], text)
+                assert line["perplexity"] == pytest.approx(score.perplexity, rel=1e-4)
 
 
-def test_the_summary_is_that_of_the_rows(finished: Path) -> None:
-    results = json.loads((finished / "temperature/results.json").read_text())
+def test_traces_are_kept_of_default_temperature_and_rws(finished: Path, frame: pd.DataFrame) -> None:
+    folder = finished / "temperature" / results_of(finished)["units"]
+    kept = frame[frame["trace"].notna()]
+    assert set(kept["method"]) == {"default", "temperature", "rws"}
+    assert len(kept) == len(list(folder.glob("traces/*.parquet"))) == PROMPTS * (1 + 2 * len(GRID))
+    for row in kept.to_dict("records"):
+        trace = load(folder / row["trace"])
+        assert (trace.prompt_text, trace.text, trace.forwards) == (row["prompt"], row["text"], row["forwards"])
+        assert (trace.god_tokens, trace.god_steps) == (row["god_tokens"], row["god_steps"])
+
+
+def test_temperature_ranks_exactly_and_its_twin_as_public_decoders_do(frame: pd.DataFrame) -> None:
+    for name, twin in (("temperature", False), ("temperature-bf16", True)):
+        own = frame[frame["method"] == name]
+        wanted = ("probability", "bfloat16") if twin else ("log-odds", "float64")
+        assert set(zip(own["ranking"], own["precision"], strict=True)) == {wanted}
+        assert (own[own["scale"] == 8.0]["saturated"].sum() > 0) == twin
+    same = [[row["text"] for row in rows_of(frame, *at)] for at in (("temperature", 1.0), ("default", None))]
+    assert same[0] == same[1]
+
+
+def test_controls_take_their_factors_from_the_rws_run_of_their_prompt(frame: pd.DataFrame) -> None:
+    for scale in GRID:
+        for guided, constant, permuted in zip(
+            *(rows_of(frame, method, scale) for method in ("rws", "constant", "shuffled")), strict=True
+        ):
+            assert json.loads(constant["strategy_json"])["scale"] == guided["mean_factor"]
+            assert permuted["mean_factor"] == pytest.approx(guided["mean_factor"])
+            mixed = json.loads(permuted["strategy_json"])["rewards"]
+            assert sorted(mixed) == sorted(guided["rewards"]) and mixed != list(guided["rewards"])
+
+
+def test_the_summary_is_that_of_the_rows(finished: Path, frame: pd.DataFrame) -> None:
+    results, answers = results_of(finished), answers_table(frame)
     with open(finished / "temperature/summary.csv", newline="") as stream:
         table = list(csv.DictReader(stream))
-    assert [(row["method"], float(row["scale"])) for row in table] == [
-        (row["method"], row["scale"]) for row in results["summary"]
-    ]
+    assert len(results["summary"]) == len(table) == 2 + 8 * len(GRID)
     for line, read in zip(results["summary"], table, strict=True):
         assert {key: None if text == "" else text for key, text in read.items()} == {
             key: None if value is None else str(value) for key, value in line.items()
         }
-        rows = [row for row in results["rows"] if (row["method"], row["scale"]) == (line["method"], line["scale"])]
-        for field in ("perplexity", "god_tokens", "god_steps", "coherent", "exact", "judge"):
-            values = [row[field] for row in rows]
-            assert line[field] == pytest.approx(np.mean(values))
+        own = answers[answers["method"] == line["method"]]
+        own = own[own["reward_scale"] == (8.0 if line["method"] in ("default", "margin") else line["scale"])]
+        for field in ("perplexity", "god_tokens", "god_steps", "judge"):
+            assert line[field] == pytest.approx(own[field].mean())
             assert line[f"{field}_low"] <= line[field] <= line[f"{field}_high"]
-        for field in ("reward", "keywords_included", "mean_factor", "ended", "ties", "reward_calls"):
-            assert line[field] == pytest.approx(np.mean([row[field] for row in rows]))
-        scores = [AnswerScore(row["nll"], row["answer_tokens"] + 1) for row in rows]
+        for field in ("reward", "keywords_included", "mean_factor", "ended", "ties", "reward_calls", "cost"):
+            assert line[field] == pytest.approx(own[field].astype(float).mean())
+        scores = [AnswerScore(*pair) for pair in zip(own["nll"], own["causal_tokens"].astype(int), strict=True)]
         assert line["perplexity_pooled"] == pytest.approx(pooled_perplexity(scores))
-        assert line["n"] == PROMPTS
+        assert (line["n"], line["coherent"], line["true_perplexity_n"]) == (PROMPTS, None, 0)
+        printed = line["method"] == "temperature"
+        assert line["paper_perplexity"] == ({1.0: 14.76, 8.0: 11.13}[line["scale"]] if printed else None)
     same = {(line["method"], line["scale"]): line["same_as_default"] for line in results["summary"]}
     assert same["default", 1.0] == same["temperature", 1.0] == 1.0
-    markdown = (finished / "temperature/summary.md").read_text()
-    assert markdown.count("\n| ") == 1 + len(CELLS)
+    assert (finished / "temperature/summary.md").read_text().count("\n| ") == 1 + len(table)
+    own = frame[frame["method"].notna()]
+    assert results["seconds"] == pytest.approx(own["seconds"].sum(), abs=1e-3)
+    assert results["settings"]["scales"] == list(GRID) and "code" in results["sources"]
 
 
-def test_controls_are_compared_prompt_by_prompt(finished: Path) -> None:
-    results = json.loads((finished / "temperature/results.json").read_text())
-    controls = results["controls"]
+def test_controls_are_compared_prompt_by_prompt(finished: Path, frame: pd.DataFrame) -> None:
+    controls, answers = results_of(finished)["controls"], answers_table(frame)
+    # Prompts outside the story language have no coherence.
+    metrics = [metric for metric in METRICS if metric not in ("coherent", "exact")]
     assert {(row["control"], row["scale"], row["metric"]) for row in controls} == {
-        (control, scale, metric) for control in COMPARED for scale in SCALES for metric in METRICS
+        (control, scale, metric) for control in COMPARED for scale in GRID for metric in metrics
     }
     for line in controls:
-        guided = cell(finished, f"rws-{line['scale']:g}")["rows"]
-        name = "default-1" if line["control"] == "default" else f"{line['control']}-{line['scale']:g}"
-        others = cell(finished, name)["rows"]
-        differences = [
-            float(one[line["metric"]]) - float(other[line["metric"]]) for one, other in zip(guided, others, strict=True)
-        ]
-        assert line["difference"] == pytest.approx(np.mean(differences))
-        assert min(differences) <= line["low"] <= line["high"] <= max(differences)
+        ours, theirs = (
+            answers[(answers["method"] == method) & (answers["reward_scale"] == line["scale"])].set_index("example")
+            for method in ("rws", line["control"])
+        )
+        differences = ours[line["metric"]] - theirs[line["metric"]]
+        assert line["difference"] == pytest.approx(differences.mean())
+        assert differences.min() - 1e-9 <= line["low"] <= line["high"] <= differences.max() + 1e-9
+        assert line["same_text"] == pytest.approx((ours["text"] == theirs["text"]).mean())
+        family = [row for row in controls if all(row[name] == line[name] for name in ("control", "metric"))]
+        assert [row["p_holm"] for row in family] == holm([row["p"] for row in family])
     markdown = (finished / "temperature/controls.md").read_text()
-    assert markdown.count("\n| ") == 1 + len(COMPARED) * len(SCALES)
+    assert markdown.count("\n| ") == 1 + len(COMPARED) * len(GRID)
 
 
 def test_a_second_run_decodes_nothing_and_touches_no_file(
-    finished: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    finished: Path, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before, stored = times(finished), json.loads((finished / "temperature/results.json").read_text())
-    ran = count_cells(monkeypatch)
-    assert run_temperature(finished, settings, SCALES) == stored
-    assert ran == []
+    before = times(finished)
+    assert temperature(finished, options, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["units"]["computed"] == 0 and found["units"]["found"] == found["units"]["asked"]
     assert times(finished) == before
+    stored = results_of(finished)
+    assert found["tables"] == {"summary": stored["summary"], "controls": stored["controls"]}
+    assert main(["summarize", str(finished), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tables"]["temperature"] == found["tables"]
 
 
-def test_the_same_seed_writes_the_same_and_another_seed_shuffles_otherwise(
-    finished: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_temperature(tmp_path, settings, SCALES)
-    assert contents(tmp_path) == contents(finished)
-    ran = count_cells(monkeypatch)
-    run_temperature(tmp_path, replace(settings, seed=1), SCALES)
-    assert ran == ["shuffled-1", "shuffled-8"]
-    assert cell(tmp_path, "shuffled-8")["rows"] != cell(finished, "shuffled-8")["rows"]
+def test_what_is_lost_is_made_again(finished: Path, options: list[str], tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    for path in sorted((tmp_path / "temperature").glob("units-*/*.parquet"))[::3]:
+        path.unlink()
+    (tmp_path / "temperature/summary.md").unlink()
+    assert temperature(tmp_path, options) == 0
+    assert lasting(tmp_path) == lasting(finished)
+    assert (tmp_path / "temperature/summary.md").read_bytes() == (finished / "temperature/summary.md").read_bytes()
 
 
-def test_processes_write_the_same_cells(finished: Path, settings: Settings, tmp_path: Path) -> None:
-    arguments = ["experiment", "temperature", "--out", str(tmp_path), "--workers", "2", *options(settings)]
-    assert main([*arguments, "--scales", "8"]) == 0
-    found, wanted = contents(tmp_path), contents(finished)
-    cells = [name for name in found if "-8" in name]
-    assert len(cells) == 5 + 2 * PROMPTS
-    assert {name: found[name] for name in cells} == {name: wanted[name] for name in cells}
-
-
-def test_an_interrupted_run_goes_on_where_it_stopped(
-    finished: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as context:
-        first = count_cells(context, fail_after=7)
-        with pytest.raises(KeyboardInterrupt):
-            run_temperature(tmp_path, settings, SCALES)
-    assert not (tmp_path / "temperature/results.json").exists()
-    second = count_cells(monkeypatch)
-    run_temperature(tmp_path, settings, SCALES)
-    assert len(first) == 7
-    assert {*first, *second} == CELLS
-    assert not {*first} & {*second}
-    assert contents(tmp_path) == contents(finished)
-
-
-@pytest.mark.parametrize(
-    ("lost", "again"),
-    [
-        ("constant-8.json", ["constant-8"]),
-        ("traces/temperature-1/0.parquet", ["temperature-1"]),
-        ("traces/rws-8/2.parquet", ["rws-8", "constant-8", "shuffled-8"]),
-        ("summary.md", []),
-    ],
-)
-def test_what_is_lost_is_made_again(
-    lost: str, again: list[str], finished: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_larger_grid_keeps_what_it_shares_and_fewer_methods_leave_out_the_rest(
+    finished: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "temperature" / lost).unlink()
-    ran = count_cells(monkeypatch)
-    run_temperature(tmp_path, settings, SCALES)
-    assert ran == again
-    assert contents(tmp_path) == contents(finished)
+    extra = ["--scales", "1", "2", "8", "--methods", "temperature", "rws", "constant", "--json"]
+    assert temperature(tmp_path, options, *extra) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {line["method"] for line in found["tables"]["summary"]} == {"default", "temperature", "rws", "constant"}
+    assert {line["control"] for line in found["tables"]["controls"]} == {"constant", "temperature", "default"}
+    frame = read_results(tmp_path)
+    computed = frame[frame["method"].notna() & ~frame["unit"].isin(read_results(finished)["unit"])]
+    assert len(computed) == 3 * PROMPTS and set(computed["method"]) == {"temperature", "rws", "constant"}
 
 
-def test_a_larger_grid_keeps_the_cells_it_shares(
-    finished: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_changed_weights_make_everything_again(
+    models: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
-    ran = count_cells(monkeypatch)
-    results = run_temperature(tmp_path, settings, (1.0, 2.0, 8.0))
-    assert sorted(ran) == sorted(f"{method}-2" for method in METHODS[1:])
-    assert len(results["summary"]) == 16
+    shutil.copytree(models / "model", tmp_path / "model")
+    words = [*options, "--model", str(tmp_path / "model"), "--scales", "8", "--methods", "temperature", "--json"]
+    texts = []
+    for seed in (None, 5):
+        if seed is not None:
+            bert_predictor(seed).model.save_pretrained(tmp_path / "model")
+        assert temperature(tmp_path / "out", words) == 0
+        units = json.loads(capsys.readouterr().out)["units"]
+        assert units["computed"] > 3 * PROMPTS - 1 and units["failed"] == 0
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("warnings.warn", lambda *told, **how: None)  # it says that older rows are left out
+            own = read_results(tmp_path / "out")
+        texts.append(sorted(own[own["method"] == "rws"]["text"]))
+    assert texts[0] != texts[1]
 
 
-def test_changed_weights_make_every_cell_again(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_guides_judge_each_other_where_no_judge_is_named(
+    models: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(settings.model, tmp_path / "model")
-    changed = replace(settings, model=str(tmp_path / "model"))
-    before = run_temperature(tmp_path / "out", changed, (8.0,))
-    bert_predictor(5).model.save_pretrained(tmp_path / "model")
-    ran = count_cells(monkeypatch)
-    after = run_temperature(tmp_path / "out", changed, (8.0,))
-    assert len(ran) == 6
-    assert [row["text"] for row in before["rows"]] != [row["text"] for row in after["rows"]]
+    both = [str(models / name) for name in ("reward", "judge")]
+    words = ["--scales", "8", "--methods", "temperature", "constant", "--rewards", *both, "--judges"]
+    assert temperature(tmp_path, options, *words, "--json") == 0
+    found = json.loads(capsys.readouterr().out)["tables"]
+    assert {(row["control"], row["guide"]) for row in found["controls"]} == {
+        (control, guide) for control in ("constant", "temperature", "default") for guide in both
+    }
+    answers = answers_table(read_results(tmp_path))
+    for row in found["summary"]:
+        own = answers[(answers["method"] == row["method"]) & (answers["guide"] == row["guide"])]
+        other = both[1 - both.index(row["guide"])]
+        assert row["judge"] == pytest.approx(own[f"normalised score of {other}"].mean())
+        assert row["reward"] == pytest.approx(own[f"score of {row['guide']}"].mean())
+    assert "| guide |" in (tmp_path / "temperature/summary.md").read_text()
 
 
 def test_a_true_story_is_measured_by_its_true_probability() -> None:
     task = sample_task(Random(0), "keywords", "short")
-    predictor = bert_predictor()
-    good = decode(predictor, ["a dog"], Confidence(), length=4, steps=2, block=4)[0]
-    broken = task.answer.replace(task.keywords[0], "zebra")
-    traces = [replace(good, text=text) for text in (task.answer, broken, "")]
-    examples = [Example(0, task.prompt, task.keywords)] * 3
-    counted = CallableReward(lambda prompt, answer: len(answer.split()))
-    model = llama()
-    model.config.max_position_embeddings = 256
-    rows = answer_rows(traces, examples, EOS, counted, counted, CausalScorer(model, tokenizer()))
-    log_probability = judge(task.prompt, task.answer).log_probability
-    assert log_probability is not None
-    tokens = len(tokenizer()(task.answer, add_special_tokens=False)["input_ids"])
-    assert (rows[0]["coherent"], rows[0]["violations"], rows[0]["exact"]) == (True, [], 0.0)
-    assert rows[0]["log_probability"] == log_probability
-    assert rows[0]["true_perplexity"] == pytest.approx(math.exp(-log_probability / (tokens + 1)))
-    assert (rows[0]["answer_tokens"], rows[2]["answer_tokens"]) == (tokens, 0)
-    assert rows[0]["keywords_included"] == 4
-    for row in rows[1:]:
-        assert (row["coherent"], row["log_probability"], row["true_perplexity"]) == (False, None, None)
-        assert row["exact"] == -len(row["violations"]) < 0
-        assert math.isfinite(row["perplexity"])
-
-
-def test_the_command_prints_json_and_nothing_else(
-    finished: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["experiment", "temperature", "--out", str(finished), "--json", *options(settings)]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    stored = json.loads((finished / "temperature/results.json").read_text())
-    assert (printed["summary"], printed["controls"]) == (stored["summary"], stored["controls"])
-    assert printed["folder"] == str(finished / "temperature")
-    assert main(["experiment", "temperature", "--out", str(finished), *options(settings)]) == 0
-    assert (finished / "temperature/summary.md").read_text() in capsys.readouterr().out
+    said = judge(task.prompt, task.answer)
+    assert said.log_probability is not None
+    rows = []
+    for method, text, log in (("default", task.answer, said.log_probability), ("rws", "no", None)):
+        row = {"experiment": "temperature", "strategy": method, "example": "0", "prompt": task.prompt, "history": []}
+        row |= {"method": method, "guide": "g" if method == "rws" else None, "text": text, "split": "test", "turn": 0}
+        row |= {"reward_scale": 8.0 if method == "rws" else None, "log_probability": log, "coherent": log is not None}
+        row |= {"scale": None}
+        row |= {"violations": 0 if log is not None else 3, "forwards": 8, "reward_calls": 8, "reward_cost": 1.0}
+        row |= {"god_tokens": 1.0, "god_steps": 1.0, "mean_factor": 1.0, "ended": True, "ties": 0, "saturated": 0}
+        rows.append(row | {"eligible": 40, "reward_calls_saved": 0, "steps": 8, "judges": [], "keywords_included": 4})
+    for text, tokens in ((task.answer, 30), ("no", 2)):
+        row = {"strategy": "perplexity", "prompt": task.prompt, "history": [], "answer": text, "judges": []}
+        rows.append(row | {"nll": 9.0, "causal_tokens": tokens, "perplexity": math.exp(9.0 / tokens)})
+        row = {"strategy": "score", "prompt": task.prompt, "history": [], "answer": text, "judges": ["g"]}
+        rows.append(row | {"score": float(tokens), "normalised_score": 0.0})
+    summary, controls = (table.rows for table in tables(pd.DataFrame(rows)))
+    good, bad = ({row["method"]: row for row in summary}[method] for method in ("default", "rws"))
+    assert (good["coherent"], good["exact"], good["true_perplexity_n"]) == (1.0, 0.0, 1)
+    assert good["true_perplexity"] == pytest.approx(math.exp(-said.log_probability / 30))
+    assert (bad["coherent"], bad["exact"], bad["true_perplexity"], bad["judge"]) == (0.0, -3.0, None, None)
+    differences = {row["metric"]: row["difference"] for row in controls}
+    assert (differences["coherent"], differences["exact"], differences["reward"]) == (-1.0, -3.0, -28.0)
 
 
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--prompts", "0"], "--prompts is 0"),
-        (["--prompts", "5"], "prompts is 5: "),
+        (["--prompts", "-1"], "are -1, 0, 0: at least 0"),
+        (["--prompts", "5"], "it has 4 different prompts, 5 are wanted"),
+        (["--data", "dialogues"], "--data is dialogues: prompts of one turn are needed"),
         (["--workers", "0"], "--workers is 0"),
         (["--seed", "-1"], "--seed is -1"),
-        (["--scales", "0"], "--scales is [0.0]"),
-        (["--scales", "2", "2"], "--scales is [2.0, 2.0]"),
-        (["--scales", "nan"], "--scales is [nan]"),
+        (["--scales", "0"], "is [0.0]"),
+        (["--scales", "2", "2"], "is [2.0, 2.0]"),
+        (["--scales", "nan"], "is [nan]"),
         (["--scales", "two"], "invalid float value: 'two'"),
+        (["--methods", "guess"], "invalid choice: 'guess'"),
         (["--block", "7"], "block is 7"),
         (["--model", "nowhere"], "model is 'nowhere'"),
         (["--reward", "nowhere"], "reward is 'nowhere'"),
@@ -372,11 +349,10 @@ def test_the_command_prints_json_and_nothing_else(
     ids=" ".join,
 )
 def test_bad_input_is_one_line_and_exit_two(
-    extra: list[str], message: str, settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["experiment", "temperature", "--out", str(tmp_path / "out"), *options(settings), *extra]
     try:
-        status: Any = main(arguments)
+        status: Any = temperature(tmp_path / "out", options, *extra)
     except SystemExit as stop:
         status = stop.code
     captured = capsys.readouterr()
@@ -387,12 +363,19 @@ def test_bad_input_is_one_line_and_exit_two(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_file_is_no_folder_for_results(
-    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_defaults_leave_nothing_out() -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    args = parser.parse_args(["--out", "x"])
+    assert tuple(args.methods) == METHODS and tuple(args.reward_scale) == SCALES
+    printed = {0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0}
+    assert printed == set(SCALES) and (args.prompts, args.data) == (32, "examples:keywords")
+
+
+def test_a_file_is_no_folder_for_results(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "out").write_text("")
     for name in EXPERIMENTS:
-        assert main(["experiment", name, "--out", str(tmp_path / "out"), "--model", settings.model]) == 2
+        assert main(["experiment", name, "--out", str(tmp_path / "out"), "--model", str(models / "model")]) == 2
         assert "--out is" in capsys.readouterr().err
 
 
@@ -405,15 +388,15 @@ def test_a_model_without_prompts_is_refused(tmp_path: Path) -> None:
             examples_of(str(tmp_path / "bare"))
 
 
-def commit_order(out: Path, settings: Settings, **changes: Any) -> dict[str, Any]:
-    shared = {"model": settings.model, "reward": settings.reward, "length": 16, "steps": 8, "block": 8}
-    return run_commit_order(out, **({"examples": (3, 1)} | shared | changes))
+def commit_order(out: Path, models: Path, *extra: str) -> dict[str, Any]:
+    words = ["--model", str(models / "model"), "--reward", str(models / "reward"), "--examples", "3", "1"]
+    words += [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
+    assert main(["experiment", "commit-order", "--out", str(out), *words, *extra]) == 0
+    return json.loads((out / "commit-order/results.json").read_text())
 
 
-def test_commit_order_goes_left_to_right_in_pairs_by_confidence_and_by_reward(
-    settings: Settings, tmp_path: Path
-) -> None:
-    results = commit_order(tmp_path, settings)
+def test_commit_order_goes_left_to_right_in_pairs_by_confidence_and_by_reward(models: Path, tmp_path: Path) -> None:
+    results = commit_order(tmp_path, models)
     folder = tmp_path / "commit-order"
     traces = {path.stem: load(path) for path in folder.glob("*.parquet")}
     assert set(traces) == {
@@ -427,27 +410,34 @@ def test_commit_order_goes_left_to_right_in_pairs_by_confidence_and_by_reward(
         assert default.block == guided.block == 8
         assert (set(default.factor), guided.strategy["reward_scale"]) == ({1.0}, 8.0)
         assert {trace.prompt_text for trace in (pairs, default, guided)} == {EXAMPLES[example]["prompt"]}
-        (alone,) = decode(
-            bert_predictor(), [EXAMPLES[example]["prompt"]], Temperature(1.0), length=16, steps=8, block=8
-        )
+        (alone,) = decode(bert_predictor(), [EXAMPLES[example]["prompt"]], Temperature(1.0), **SHAPE)
         assert alone.tokens.tolist() == default.tokens.tolist()
+    assert [(row["method"], row["example"]) for row in results["rows"]] == [
+        (method, example) for example in (3, 1) for method in ("left-to-right", "default", "rws")
+    ]
     for row in results["rows"]:
         trace = traces[f"{row['method']}-{row['example']}"]
         assert row["trace"] == f"{row['method']}-{row['example']}.parquet"
         assert (row["text"], row["god_steps"]) == (trace.text, trace.god_steps)
         assert (row["commit_step"], row["factors"]) == (trace.commit_step.tolist(), trace.factor.tolist())
-    assert json.loads((folder / "results.json").read_text()) == results
 
 
-def test_commit_order_reuses_what_is_there(settings: Settings, tmp_path: Path) -> None:
-    first = commit_order(tmp_path, settings)
+def test_commit_order_reuses_what_is_there(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = commit_order(tmp_path, models)
     before = times(tmp_path)
-    assert commit_order(tmp_path, settings) == first
+    capsys.readouterr()
+    assert commit_order(tmp_path, models, "--json") == first
+    assert json.loads(capsys.readouterr().out)["units"]["computed"] == 0
     assert times(tmp_path) == before
     (tmp_path / "commit-order/rws-3.parquet").unlink()
-    assert commit_order(tmp_path, settings) == first
+    assert commit_order(tmp_path, models) == first
     assert (tmp_path / "commit-order/rws-3.parquet").is_file()
-    assert commit_order(tmp_path, settings, reward_scale=2.0)["fingerprint"] != first["fingerprint"]
+    other = commit_order(tmp_path, models, "--reward-scale", "2")
+    guided = load(tmp_path / "commit-order/rws-3.parquet")
+    assert guided.strategy["reward_scale"] == other["settings"]["reward_scale"] == 2.0
+    assert [row["text"] for row in other["rows"]][:2] == [row["text"] for row in first["rows"]][:2]
 
 
 @pytest.mark.parametrize(
@@ -456,15 +446,27 @@ def test_commit_order_reuses_what_is_there(settings: Settings, tmp_path: Path) -
         (["--examples", "5"], "examples holds 5"),
         (["--steps", "6", "--block", "16"], "steps is 6: it must divide length, 16"),
         (["--reward-scale", "-1"], "reward_scale is -1.0"),
+        (["--workers", "0"], "--workers is 0"),
+        (["--reward", "nowhere"], "reward is 'nowhere'"),
     ],
     ids=" ".join,
 )
 def test_commit_order_refuses_bad_input(
-    extra: list[str], message: str, settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    extra: list[str], message: str, models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["experiment", "commit-order", "--out", str(tmp_path), "--model", settings.model]
-    arguments += ["--reward", settings.reward, "--length", "16", "--steps", "8", "--block", "8"]
+    arguments = ["experiment", "commit-order", "--out", str(tmp_path), "--model", str(models / "model")]
+    arguments += ["--reward", str(models / "reward"), "--length", "16", "--steps", "8", "--block", "8"]
     assert main([*arguments, *extra]) == 2
-    assert message in capsys.readouterr().err
-    assert main([*arguments, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"][0]["method"] == "left-to-right"
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.err.count("\n") == 1
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_summarize_prints_the_orders(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = commit_order(tmp_path, models)
+    capsys.readouterr()
+    assert main(["summarize", str(tmp_path), "--json"]) == 0
+    (rows,) = json.loads(capsys.readouterr().out)["tables"]["commit-order"].values()
+    found = {(row["method"], row["example"]): row["god_steps"] for row in rows}
+    assert found == {(row["method"], str(row["example"])): row["god_steps"] for row in results["rows"]}
+    np.testing.assert_array_equal([found["left-to-right", "3"]], [0.0])

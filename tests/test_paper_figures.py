@@ -31,7 +31,7 @@ from rws_theory import crossings, max_probability
 
 END, MASK, LENGTH, BLOCK = 1, 0, 8, 4
 SCALES = (0.01, 1.0, 8.0)
-METHODS = ("temperature", "temperature-bf16", "rws", "constant", "shuffled")
+METHODS = ("temperature", "temperature-bf16", "rws", "constant", "shuffled", "flipped")
 METRICS = ("perplexity", "coherent", "exact", "reward", "judge", "god_tokens", "god_steps", "keywords_included")
 
 
@@ -78,23 +78,28 @@ def _temperature(folder: Path) -> None:
     draw = np.random.default_rng(0)
     fields = ("perplexity", "coherent", "god_tokens", "god_steps", "exact", "judge")
     summary: list[dict[str, Any]] = []
-    for method, scale in [("default", 1.0), *((method, scale) for method in METHODS for scale in SCALES)]:
-        row: dict[str, Any] = {"method": method, "scale": scale, "n": 4}
+    runs = [("default", 1.0), ("margin", None), *((method, scale) for method in METHODS for scale in SCALES)]
+    for method, scale in runs:
+        row: dict[str, Any] = {"method": method, "guide": "first", "scale": scale, "n": 4}
         for field in fields:
             value = float(draw.uniform(0.2, 0.8))
             row |= {field: value, f"{field}_low": value - 0.1, f"{field}_high": value + 0.1}
         row |= {"true_perplexity": None if method == "rws" else 2.5, "true_perplexity_n": 0 if method == "rws" else 3}
-        row |= {"keywords_included": 3.5, "reward": 0.25, "mean_factor": scale / 2}
-        summary.append(row)
+        row |= {"keywords_included": 3.5, "reward": 0.25, "mean_factor": (scale or 1.0) / 2}
+        summary += [row, row | {"guide": "second", "perplexity": 99.0}]
     controls = [
-        {"control": control, "scale": scale, "metric": metric, "n": 4, "difference": 0.0, "low": -0.1, "high": 0.1}
-        for control in ("constant", "shuffled", "temperature", "default")
+        {"control": control, "guide": guide, "scale": scale, "metric": metric, "n": 4}
+        | {"difference": 0.0, "low": -0.1, "high": 0.1, "p": 0.5, "p_holm": 1.0}
+        for guide in ("first", "second")
+        for control in ("constant", "shuffled", "temperature", "default", "flipped", "margin")
         for scale in SCALES
         for metric in METRICS
     ]
-    controls[1] |= {"difference": 0.2}
+    controls[1] |= {"difference": 0.2, "p_holm": 0.04}
     controls[1] |= {"low": 0.05, "high": 0.3}
-    results = {"settings": {"model": "tiny", "prompts": 4}, "seconds": 12.5, "summary": summary, "controls": controls}
+    settings = {"model": "tiny", "prompts": 4, "rewards": ["first", "second"]}
+    results = {"settings": settings, "units": "units-1", "seconds": 12.5, "summary": summary, "controls": controls}
+    (folder / "temperature" / "units-1" / "traces").mkdir(parents=True)
     write_json(folder / "temperature" / "results.json", results)
     for name in ("summary", "controls"):
         (folder / "temperature" / f"{name}.csv").write_text("x\n1\n")
@@ -195,7 +200,8 @@ def test_without_an_end_of_text_nothing_is_filler(runs: Path, tmp_path: Path) ->
 
 def test_table_8_holds_the_printed_and_the_measured_numbers(runs: Path, out: Path) -> None:
     results = json.loads((runs / "temperature" / "results.json").read_text())
-    ours = {row["scale"]: row for row in results["summary"] if row["method"] == "temperature"}
+    summary = [row for row in results["summary"] if row["guide"] == "first"]
+    ours = {row["scale"]: row for row in summary if row["method"] == "temperature"}
     printed = {row["scale"]: row for row in published("table8_temperature")["rows"]}
     rows = {float(row["scale"]): row for row in _csv(out / "tables" / "table8_temperature.csv")}
     assert rows.keys() == printed.keys() | ours.keys()
@@ -208,7 +214,7 @@ def test_table_8_holds_the_printed_and_the_measured_numbers(runs: Path, out: Pat
     methods = _csv(out / "tables" / "table8_methods.csv")
     assert {row["method"] for row in methods} == {"default", "temperature", "rws", "constant", "shuffled"}
     for row in methods:
-        (source,) = [r for r in results["summary"] if (r["method"], r["scale"]) == (row["method"], float(row["scale"]))]
+        (source,) = [r for r in summary if (r["method"], r["scale"]) == (row["method"], float(row["scale"]))]
         assert float(row["perplexity"]) == source["perplexity"]
 
 
@@ -226,10 +232,33 @@ def test_table_8_draws_intervals_of_every_method(runs: Path) -> None:
     assert panel.get_xscale() == "log"
 
 
+def test_table_8_sets_rws_against_every_control_with_intervals_and_p(out: Path) -> None:
+    text = (out / "tables" / "table8_differences.md").read_text()
+    assert text.count("\n| ") == 1 + 6 * len(SCALES)
+    assert "| constant of equal mean | 0.01 | +0.2 [+0.05, +0.3] p 0.04 * |" in text
+    assert "| reward's sign turned | 8 | +0 [-0.1, +0.1] p 1 |" in text
+    assert len(_csv(out / "tables" / "table8_differences.csv")) == 6 * len(SCALES) * len(METRICS)
+
+
+def test_answers_without_coherence_or_perplexity_are_drawn_all_the_same(runs: Path, tmp_path: Path) -> None:
+    results = json.loads((runs / "temperature" / "results.json").read_text())
+    for row in results["summary"]:
+        for field in ("coherent", "perplexity"):
+            row |= dict.fromkeys((field, f"{field}_low", f"{field}_high"))
+    kept = [row for row in results["controls"] if row["metric"] not in ("coherent", "perplexity")]
+    write_json(tmp_path / "temperature" / "results.json", results | {"controls": kept})
+    made = table8_temperature.exhibit(tmp_path)
+    (panel,) = made.pictures[0].figure.axes
+    assert panel.get_title(loc="left") == "Generation Order Deviation"
+    assert "share coherent" not in made.pictures[0].alt
+    assert not any("perplexity:" in line or line.startswith("Perplexity") for line in made.conclusions)
+
+
 def test_a_conclusion_follows_from_the_intervals() -> None:
     def line(*ends: tuple[float, float]) -> str:
         rows = [
             {"control": "constant", "metric": "coherent", "scale": s, "difference": (a + b) / 2, "low": a, "high": b}
+            | {"p_holm": 0.05 if a > 0 else 0.2}
             for s, (a, b) in enumerate(ends, 1)
         ]
         (text,) = contrast_lines(rows)
@@ -237,7 +266,9 @@ def test_a_conclusion_follows_from_the_intervals() -> None:
 
     assert line((-0.1, 0.3)).startswith("no 95 % interval of 1 excludes zero; no difference is shown")
     assert line((0.1, 0.3)).startswith("1 of 1 95 % intervals exclude zero, RWS higher (s_R = 1: +0.2 [+0.1, +0.3])")
+    assert line((0.1, 0.3), (0.0, 0.3)).endswith("p, corrected for 2 scales, is at most 0.05 at s_R = 1.")
     assert "RWS lower" in line((-0.3, -0.1), (-0.1, 0.1))
+    assert line((-0.3, -0.1)).endswith("p, corrected for 1 scales, is at most 0.05 nowhere.")
     assert "higher at some scales and lower at others" in line((-0.3, -0.1), (0.1, 0.3))
     assert line((0.0, 0.0), (0.0, 0.0)) == "every difference is exactly zero (2 scales)."
 
@@ -261,7 +292,7 @@ def test_the_page_stands_alone(out: Path) -> None:
     links = [link for _, attributes in page.elements if (link := attributes.get("src") or attributes.get("href"))]
     for link in links:
         assert link[1:] in ids if link.startswith("#") else (out / link).exists(), link
-    for name in ("commit-order/rws-5.parquet", "temperature/results.json"):
+    for name in ("commit-order/rws-5.parquet", "temperature/results.json", "temperature/units-1/traces"):
         assert f"runs/{name}" in links
     text = (out / "index.html").read_text(encoding="utf-8")
     assert not re.search(r"https?:|//[a-z]|@import|url\(", text)

@@ -9,187 +9,169 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
-from tiny_models import bert, save_predictor, tokenizer
+from tiny_models import bert, save_predictor, save_reward, tokenizer
 
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
-from rws_decode.experiments import precision_cell
-from rws_decode.experiments.precision import run_precision
-from rws_decode.experiments.precision_cell import RANKINGS, Settings
-from rws_decode.guidance import Temperature
+from rws_decode.experiments.comparisons import holm
+from rws_decode.experiments.precision import RANKINGS
+from rws_decode.experiments.results import ResultsWarning, read_results
+from rws_decode.guidance import RWS, Temperature
 from rws_decode.predictors import HFMaskPredictor, load_predictor
+from rws_decode.rewards import load_reward
 
 SCALES = (0.5, 8.0)
 PROMPTS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]
+SHAPE: dict[str, Any] = {"length": 16, "steps": 8, "block": 8}
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    folder = save_predictor(
-        tmp_path_factory.mktemp("model") / "tiny", examples=[{"prompt": prompt} for prompt in PROMPTS]
-    )
-    return Settings(model=str(folder), length=16, steps=8, block=8)
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    save_predictor(folder / "tiny", examples=[{"prompt": prompt} for prompt in PROMPTS])
+    save_reward(folder / "reward", {"mean": 0.0, "std": 0.3})
+    return folder
 
 
 @pytest.fixture(scope="module")
-def finished(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def options(models: Path) -> list[str]:
+    words = ["--model", str(models / "tiny"), "--reward", str(models / "reward"), "--prompts", "3"]
+    words += [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
+    return [*words, "--scales", *map(str, SCALES), "--strategies", "temperature", "rws"]
+
+
+def precision(out: Path, options: list[str], *extra: str) -> int:
+    return main(["experiment", "precision", "--out", str(out), *options, *extra])
+
+
+@pytest.fixture(scope="module")
+def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("finished")
-    run_precision(out, settings, PROMPTS, SCALES)
+    assert precision(out, options) == 0
     return out
-
-
-def options(settings: Settings) -> list[str]:
-    words = ["--model", settings.model, "--length", "16", "--steps", "8", "--block", "8", "--workers", "1"]
-    return [*words, "--prompts", "3", "--scales", "0.5", "8"]
 
 
 def results_of(out: Path) -> dict[str, Any]:
     return json.loads((out / "precision/results.json").read_text())
 
 
-def test_rows_are_what_the_decoder_did(finished: Path, settings: Settings) -> None:
-    predictor = load_predictor(settings.model)
-    rows = results_of(finished)["rows"]
-    assert len(rows) == 2 * 3 * 3
+def cell(frame: pd.DataFrame, strategy: str, scale: float, ranking: str) -> pd.DataFrame:
+    own = frame[(frame["strategy"] == strategy) & (frame["scale"] == scale) & (frame["rounding"] == ranking)]
+    assert len(own) == len(PROMPTS)
+    return own.sort_values("example", ignore_index=True)
+
+
+def test_rows_are_what_the_decoder_did(finished: Path, models: Path) -> None:
+    predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
+    frame = read_results(finished)
+    assert len(frame) == 2 * 2 * 3 * 3
     for scale in SCALES:
-        for name, (ranking, precision) in RANKINGS.items():
-            batch = decode(
-                predictor,
-                PROMPTS,
-                Temperature(scale),
-                length=16,
-                steps=8,
-                block=8,
-                ranking=ranking,
-                precision=precision,
-            )
-            own = [row for row in rows if (row["ranking"], row["scale"]) == (name, scale)]
-            assert [row["tokens"] for row in own] == batch.tokens.tolist()
-            for row, trace in zip(own, batch, strict=True):
-                assert (row["god_tokens"], row["god_steps"]) == (trace.god_tokens, trace.god_steps)
-                assert (row["inexact"], row["tied"]) == (trace.inexact.sum(), (trace.ties > 0).sum())
-                assert (row["saturated"], row["eligible"]) == (trace.saturated.sum(), trace.eligible.sum())
+        for strategy in (Temperature(scale), RWS(scale)):
+            for name, (ranking, precision) in RANKINGS.items():
+                how: dict[str, Any] = SHAPE | {"ranking": ranking, "precision": precision}
+                batch = decode(predictor, PROMPTS, strategy, reward=reward if strategy.needs_reward else None, **how)
+                own = cell(frame, strategy.name, scale, name)
+                assert own["prompt"].tolist() == PROMPTS
+                assert [list(tokens) for tokens in own["tokens"]] == batch.tokens.tolist()
+                for row, trace in zip(own.to_dict("records"), batch, strict=True):
+                    assert (row["god_tokens"], row["god_steps"]) == (trace.god_tokens, trace.god_steps)
+                    assert (row["inexact"], row["tied"]) == (trace.inexact.sum(), (trace.ties > 0).sum())
+                    assert (row["saturated"], row["eligible"]) == (trace.saturated.sum(), trace.eligible.sum())
 
 
 def test_the_summary_is_the_mean_and_the_difference_to_the_exact_ranking(finished: Path) -> None:
-    results = results_of(finished)
+    summary, frame = results_of(finished)["summary"], read_results(finished)
     with open(finished / "precision/summary.csv", newline="") as stream:
         table = list(csv.DictReader(stream))
-    assert [(line["scale"], line["ranking"]) for line in table] == [(str(s), r) for s in SCALES for r in RANKINGS]
-    for line in results["summary"]:
-
-        def values(field: str, ranking: str, line: dict[str, Any] = line) -> list[float]:
-            return [row[field] for row in results["rows"] if (row["ranking"], row["scale"]) == (ranking, line["scale"])]
-
+    assert [(line["strategy"], line["scale"], line["ranking"]) for line in table] == [
+        (strategy, str(scale), name) for strategy in ("temperature", "rws") for scale in SCALES for name in RANKINGS
+    ]
+    for line in summary:
+        own, exact = (cell(frame, line["strategy"], line["scale"], name) for name in (line["ranking"], "exact"))
         for field in ("god_tokens", "god_steps"):
-            own, exact = values(field, line["ranking"]), values(field, "exact")
-            assert line[field] == pytest.approx(np.mean(own))
-            assert line[f"{field}_due"] == pytest.approx(np.mean(own) - np.mean(exact))
+            assert line[field] == pytest.approx(own[field].mean())
+            assert line[f"{field}_due"] == pytest.approx(own[field].mean() - exact[field].mean())
             assert line[f"{field}_due_low"] <= line[f"{field}_due"] <= line[f"{field}_due_high"]
-        assert line["inexact"] == sum(values("inexact", line["ranking"])) / (3 * 8)
-        assert line["saturated"] == sum(values("saturated", line["ranking"])) / (3 * 2 * (8 + 6 + 4 + 2))
+            family = [row for row in summary if all(row[name] == line[name] for name in ("strategy", "ranking"))]
+            assert [row[f"{field}_due_p_holm"] for row in family] == holm([row[f"{field}_due_p"] for row in family])
+        assert line["inexact"] == own["inexact"].sum() / (3 * 8)
+        assert line["saturated"] == own["saturated"].sum() / (3 * 2 * (8 + 6 + 4 + 2))
+        same = [list(a) == list(b) for a, b in zip(own["tokens"], exact["tokens"], strict=True)]
+        assert line["same_tokens"] == np.mean(same)
         if line["ranking"] == "exact":
             assert (line["god_tokens_due"], line["inexact"], line["same_tokens"]) == (0, 0, 1)
-    by_name = {(line["ranking"], line["scale"]): line for line in results["summary"]}
+    by_name = {(line["ranking"], line["scale"]): line for line in summary if line["strategy"] == "temperature"}
     assert by_name["bfloat16", 8.0]["inexact"] > by_name["float32", 8.0]["inexact"] >= 0
     assert by_name["bfloat16", 8.0]["saturated"] > by_name["float32", 8.0]["saturated"]
 
 
-def count_cells(monkeypatch: pytest.MonkeyPatch, fail_after: int | None = None) -> list[str]:
-    ran: list[str] = []
-    original = precision_cell.run_cell
-
-    def counted(task: Any) -> None:
-        if len(ran) == fail_after:
-            raise KeyboardInterrupt
-        ran.append(task[1].name)
-        original(task)
-
-    monkeypatch.setattr(precision_cell, "run_cell", counted)
-    return ran
-
-
-def stable(out: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for path in sorted((out / "precision").iterdir()):
-        found[path.name] = path.read_text()
-        if path.suffix == ".json":
-            found[path.name] = {key: value for key, value in json.loads(path.read_text()).items() if key != "seconds"}
-    return found
-
-
 def test_it_goes_on_where_it_stopped_and_a_finished_one_touches_nothing(
-    finished: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with monkeypatch.context() as patch:
-        first = count_cells(patch, fail_after=2)
-        with pytest.raises(KeyboardInterrupt):
-            run_precision(tmp_path, settings, PROMPTS, SCALES)
-    assert not (tmp_path / "precision/results.json").exists()
-    second = count_cells(monkeypatch)
-    results = run_precision(tmp_path, settings, PROMPTS, SCALES)
-    assert (len(first), len(second)) == (2, 4) and not set(first) & set(second)
-    assert stable(tmp_path) == stable(finished)
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    assert run_precision(tmp_path, settings, PROMPTS, SCALES) == results
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
-    (tmp_path / "precision/bfloat16-8.json").unlink()
-    run_precision(tmp_path, settings, PROMPTS, SCALES)
-    assert second[4:] == ["bfloat16-8"] and stable(tmp_path) == stable(finished)
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+    assert precision(finished, options, "--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["units"]["computed"], printed["units"]["found"]) == (0, 36)
+    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
+    assert printed["tables"]["summary"] == results_of(finished)["summary"]
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    for path in sorted((tmp_path / "precision").glob("units-*/*.parquet"))[::2]:
+        path.unlink()
+    lost = 36 - len(read_results(tmp_path))
+    assert precision(tmp_path, options, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["units"]["computed"] == lost > 0
+    assert results_of(tmp_path) == results_of(finished)
+    assert main(["summarize", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tables"]["precision"] == printed["tables"]
 
 
 def test_changed_weights_make_it_again(
-    finished: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: Path, models: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(settings.model, tmp_path / "tiny")
-    shutil.copytree(finished, tmp_path / "out")
-    bert(5).save_pretrained(tmp_path / "tiny")
-    ran = count_cells(monkeypatch)
-    run_precision(tmp_path / "out", Settings(str(tmp_path / "tiny"), None, 16, 8, 8), PROMPTS, SCALES)
-    assert len(ran) == 6
+    shutil.copytree(models / "tiny", tmp_path / "tiny")
+    small = [*options, "--model", str(tmp_path / "tiny"), "--strategies", "temperature", "--scales", "2", "--json"]
+    for changed in (False, True):
+        if changed:
+            bert(5).save_pretrained(tmp_path / "tiny")
+        assert precision(tmp_path / "out", small) == 0
+        assert json.loads(capsys.readouterr().out)["units"]["computed"] == 9
+    with pytest.warns(ResultsWarning, match="9 units of earlier model files are left out"):
+        assert len(read_results(tmp_path / "out")) == 9
 
 
-def test_the_command_prints_json_or_the_table(
-    finished: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["experiment", "precision", "--out", str(finished), *options(settings), "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert printed["summary"] == results_of(finished)["summary"]
-    assert main(["experiment", "precision", "--out", str(finished), *options(settings)]) == 0
-    assert "| bfloat16 |" in capsys.readouterr().out
-
-
-def test_prompts_can_come_from_a_file(settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prompts_can_come_from_a_file(options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "prompts.txt").write_text("the cat\n\na dog ran\n")
-    words = ["experiment", "precision", "--out", str(tmp_path / "out"), *options(settings), "--scales", "2"]
-    assert main([*words, "--prompts", "2", "--prompt-file", str(tmp_path / "prompts.txt"), "--json"]) == 0
-    assert {row["prompt"] for row in results_of(tmp_path / "out")["rows"]} == {"the cat", "a dog ran"}
-    assert main([*words, "--prompt-file", str(tmp_path / "prompts.txt")]) == 2
-    assert "--prompts is 3" in capsys.readouterr().err
+    words = ["--scales", "2", "--strategies", "temperature", "--data", f"text:{tmp_path / 'prompts.txt'}"]
+    assert precision(tmp_path / "out", options, *words, "--prompts", "2") == 0
+    assert set(read_results(tmp_path / "out")["prompt"]) == {"the cat", "a dog ran"}
+    assert "| bfloat16 |" in capsys.readouterr().out
+    assert precision(tmp_path / "out", options, *words) == 2
+    assert "it has 2 different prompts, 3 are wanted" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--prompts", "0"], "--prompts is 0"),
-        (["--prompts", "4"], "--prompts is 4: the examples of"),
-        (["--prompt-file", "nowhere.txt"], "nowhere.txt"),
+        (["--prompts", "0"], "prompts is 0"),
+        (["--prompts", "4"], "it has 3 different prompts, 4 are wanted"),
+        (["--data", "text:nowhere.txt"], "data is text:nowhere.txt: no such file"),
         (["--workers", "0"], "--workers is 0"),
         (["--seed", "-1"], "--seed is -1"),
         (["--scales", "0"], "--scales is [0.0]"),
         (["--scales", "2", "2"], "--scales is [2.0, 2.0]"),
         (["--block", "7"], "block is 7"),
         (["--model", "nowhere"], "model is 'nowhere'"),
+        (["--reward", "nowhere"], "reward is 'nowhere'"),
     ],
     ids=" ".join,
 )
 def test_bad_input_is_one_line_and_exit_two(
-    extra: list[str], message: str, settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["experiment", "precision", "--out", str(tmp_path / "out"), *options(settings), *extra]
-    assert main(words) == 2
+    assert precision(tmp_path / "out", options, *extra) == 2
     captured = capsys.readouterr()
     assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""
     assert not (tmp_path / "out").exists()

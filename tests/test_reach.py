@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,11 @@ from tiny_models import bert, save_predictor, save_reward
 
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
-from rws_decode.experiments import reach_cell
-from rws_decode.experiments.reach import run_reach
-from rws_decode.experiments.reach_cell import Settings
+from rws_decode.experiments.results import ResultsWarning, read_results
 from rws_decode.guidance import RWS, Temperature
+from rws_decode.predictors import load_predictor
 from rws_decode.reach import Reach, compare_reach
+from rws_decode.rewards import load_reward
 from rws_decode.scale_path import ScalePath, scale_path
 
 PROMPTS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]
@@ -92,120 +93,110 @@ def test_other_axes_and_answers_of_another_length_are_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    folder = tmp_path_factory.mktemp("model")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
     save_predictor(folder / "tiny", examples=[{"prompt": prompt} for prompt in PROMPTS])
     save_reward(folder / "reward", {"mean": 0.0, "std": 0.3})
-    names = {"model": str(folder / "tiny"), "reward": str(folder / "reward")}
-    return Settings(**names, length=8, steps=4, block=8, scale_min=0.1, scale_max=20.0)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def finished(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def options(models: Path) -> list[str]:
+    words = ["--model", str(models / "tiny"), "--reward", str(models / "reward"), "--prompts", "3"]
+    return [*words, "--length", "8", "--steps", "4", "--block", "8", "--scale-min", "0.1", "--scale-max", "20"]
+
+
+def run_reach(out: Path, options: list[str], *extra: str) -> int:
+    return main(["experiment", "reach", "--out", str(out), *options, *extra])
+
+
+@pytest.fixture(scope="module")
+def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("finished")
-    run_reach(out, settings, PROMPTS)
+    assert run_reach(out, options) == 0
     return out
 
 
-def options(settings: Settings) -> list[str]:
-    words = ["--model", settings.model, "--reward", settings.reward, "--length", "8", "--steps", "4", "--block", "8"]
-    return [*words, "--scale-min", "0.1", "--scale-max", "20", "--prompts", "3", "--workers", "1"]
-
-
-def test_rows_count_what_the_paths_hold_and_the_last_adds_them_up(finished: Path) -> None:
+def test_rows_count_what_the_paths_hold_and_the_last_adds_them_up(finished: Path, models: Path) -> None:
     results = json.loads((finished / "reach/results.json").read_text())
     *rows, total = results["summary"]
-    assert [row["prompt"] for row in rows] == [0, 1, 2] and total["prompt"] == "all"
+    assert [row["prompt"] for row in rows] == ["0", "1", "2"] and total["prompt"] == "all"
+    units = {row["example"]: row for row in read_results(finished).to_dict("records")}
+    predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
     for row, prompt in zip(rows, results["prompts"], strict=True):
-        cell = json.loads((finished / f"reach/prompt-000{row['prompt']}.json").read_text())
-        reached = {over: {tuple(p["tokens"]) for p in path["pieces"]} for over, path in cell["paths"].items()}
+        unit = units[row["prompt"]]
+        paths = {path["over"]: path for path in unit["paths"]}
+        reached = {over: {tuple(piece["tokens"]) for piece in path["pieces"]} for over, path in paths.items()}
         one, two = reached["temperature"], reached["reward-scale"]
-        assert cell["prompt"] == prompt["prompt"] == PROMPTS[row["prompt"]]
+        assert unit["prompt"] == prompt["prompt"] == PROMPTS[int(row["prompt"])]
         assert (row["temperature"], row["reward_scale"], row["shared"]) == (len(one), len(two), len(one & two))
         assert (row["only_temperature"], row["only_reward_scale"]) == (len(one - two), len(two - one))
         assert {tuple(output["tokens"]) for output in prompt["outputs"]} == one | two
         assert (row["certified"], row["open"]) == (2, 0)
-        for path in cell["paths"].values():
+        for path in paths.values():
             assert (path["c_min"], path["c_max"]) == (0.1, 20.0)
             assert all(a["upper"] == b["lower"] for a, b in pairwise(path["pieces"]))
         for name in ("forwards", "grid_forwards"):
-            assert row[name] == sum(path[name] for path in cell["paths"].values())
+            assert row[name] == sum(path[name] for path in paths.values())
+        shape = {"length": 8, "steps": 4, "block": 8}
+        for over, rule in (("temperature", Temperature(3.0)), ("reward-scale", RWS(3.0))):
+            (piece,) = [piece for piece in paths[over]["pieces"] if piece["lower"] <= 3.0 < piece["upper"]]
+            guide = reward if rule.needs_reward else None
+            (trace,) = decode(predictor, [unit["prompt"]], rule, reward=guide, **shape)
+            assert list(piece["tokens"]) == trace.tokens.tolist()
     assert all(total[name] == sum(row[name] for row in rows) for name in rows[0] if name != "prompt")
     with open(finished / "reach/summary.csv", newline="") as stream:
         table = list(csv.DictReader(stream))
     assert [(line["prompt"], line["shared"]) for line in table] == [
-        (str(row["prompt"]), str(row["shared"])) for row in results["summary"]
+        (row["prompt"], str(row["shared"])) for row in results["summary"]
     ]
 
 
-def counted(monkeypatch: pytest.MonkeyPatch, fail_after: int | None = None) -> list[int]:
-    ran: list[int] = []
-    original = reach_cell.run_cell
-
-    def one(task: Any) -> None:
-        if len(ran) == fail_after:
-            raise KeyboardInterrupt
-        ran.append(task[1])
-        original(task)
-
-    monkeypatch.setattr(reach_cell, "run_cell", one)
-    return ran
-
-
-def stable(out: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for path in sorted((out / "reach").iterdir()):
-        found[path.name] = path.read_text()
-        if path.suffix == ".json":
-            found[path.name] = {key: value for key, value in json.loads(path.read_text()).items() if key != "seconds"}
-    return found
-
-
 def test_it_goes_on_where_it_stopped_and_a_finished_one_touches_nothing(
-    finished: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with monkeypatch.context() as patch:
-        first = counted(patch, fail_after=2)
-        with pytest.raises(KeyboardInterrupt):
-            run_reach(tmp_path, settings, PROMPTS)
-    assert not (tmp_path / "reach/results.json").exists()
-    second = counted(monkeypatch)
-    results = run_reach(tmp_path, settings, PROMPTS)
-    assert (first, second) == ([0, 1], [2]) and stable(tmp_path) == stable(finished)
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    assert run_reach(tmp_path, settings, PROMPTS) == results
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
-    bert(5).save_pretrained(settings.model + "-other")
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        (Path(settings.model + "-other") / name).write_bytes((Path(settings.model) / name).read_bytes())
-    changed = Settings(settings.model + "-other", settings.reward, None, 8, 4, 8, 0.1, 20.0)
-    run_reach(tmp_path, changed, PROMPTS[:1])
-    assert second == [2, 0]
-
-
-def test_the_command_prints_json_or_the_table(
-    finished: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["experiment", "reach", "--out", str(finished), *options(settings)]
-    assert main([*words, "--json"]) == 0
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+    assert run_reach(finished, options, "--json") == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed["summary"] == json.loads((finished / "reach/results.json").read_text())["summary"]
-    assert main(words) == 0
+    stored = json.loads((finished / "reach/results.json").read_text())
+    assert (printed["units"]["computed"], printed["tables"]["summary"]) == (0, stored["summary"])
+    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    sorted((tmp_path / "reach").glob("units-*/*.parquet"))[0].unlink()
+    assert run_reach(tmp_path, options) == 0
     assert "| all |" in capsys.readouterr().out
+    assert json.loads((tmp_path / "reach/results.json").read_text()) == stored
+    rows = [read_results(out).drop(columns="seconds").to_dict("records") for out in (finished, tmp_path)]
+    assert repr(rows[0]) == repr(rows[1])
+    assert main(["summarize", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tables"]["reach"]["summary"] == stored["summary"]
 
 
-def test_a_budget_reaches_both_paths(settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["experiment", "reach", "--out", str(tmp_path), *options(settings), "--prompts", "1", "--budget", "4"]
-    assert main([*words, "--json"]) == 0
-    row = json.loads(capsys.readouterr().out)["summary"][0]
+def test_changed_weights_make_it_again(
+    models: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(models / "tiny", tmp_path / "tiny")
+    words = [*options, "--model", str(tmp_path / "tiny"), "--prompts", "1", "--json"]
+    for changed in (False, True):
+        if changed:
+            bert(5).save_pretrained(tmp_path / "tiny")
+        assert run_reach(tmp_path / "out", words) == 0
+        assert json.loads(capsys.readouterr().out)["units"]["computed"] == 1
+    with pytest.warns(ResultsWarning, match="1 units of earlier model files"):
+        assert len(read_results(tmp_path / "out")) == 1
+
+
+def test_a_budget_reaches_both_paths(options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_reach(tmp_path, options, "--prompts", "1", "--budget", "4", "--json") == 0
+    row = json.loads(capsys.readouterr().out)["tables"]["summary"][0]
     assert row["forwards"] == 8 and row["certified"] < 2 and row["temperature_unexplored"] > 0
 
 
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--prompts", "0"], "--prompts is 0"),
-        (["--prompts", "4"], "--prompts is 4: the examples of"),
+        (["--prompts", "0"], "prompts is 0"),
+        (["--prompts", "4"], "it has 3 different prompts, 4 are wanted"),
         (["--workers", "0"], "--workers is 0"),
         (["--scale-min", "0"], "--scale-min and --scale-max are 0.0 and 20.0"),
         (["--scale-max", "inf"], "are 0.1 and inf"),
@@ -217,9 +208,9 @@ def test_a_budget_reaches_both_paths(settings: Settings, tmp_path: Path, capsys:
     ids=" ".join,
 )
 def test_bad_input_is_one_line_and_exit_two(
-    extra: list[str], message: str, settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["experiment", "reach", "--out", str(tmp_path / "out"), *options(settings), *extra]) == 2
+    assert run_reach(tmp_path / "out", options, *extra) == 2
     captured = capsys.readouterr()
     assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""
     assert not (tmp_path / "out").exists()

@@ -16,7 +16,7 @@ from rws_decode.experiments.prompts import SOURCES
 if TYPE_CHECKING:
     from rws_decode.experiments.prompts import Prompts
     from rws_decode.experiments.report import Table
-    from rws_decode.experiments.study import Runner, Study
+    from rws_decode.experiments.study import Outcome, Runner, Study
     from rws_decode.experiments.units import Unit
 
 __all__ = ["Defaults", "add_study_arguments", "base_unit", "prompts_from", "run_tables", "scales_from", "study_from"]
@@ -106,13 +106,16 @@ def add_study_arguments(parser: argparse.ArgumentParser, experiment: str, defaul
     add_run_arguments(parser, batch=defaults.batch)
 
 
-def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add how answers are decoded and where models are."""
-    parser.add_argument("--length", type=int, default=64, help="answer tokens (64)")
-    parser.add_argument("--steps", type=int, default=32, help="forwards per answer (32)")
+def add_decoding_arguments(
+    parser: argparse.ArgumentParser, *, length: int = 64, steps: int = 32, ranked: bool = True
+) -> None:
+    """Add how answers are decoded and where models are; ranked: whether the ranking can be chosen."""
+    parser.add_argument("--length", type=int, default=length, help=f"answer tokens ({length})")
+    parser.add_argument("--steps", type=int, default=steps, help=f"forwards per answer ({steps})")
     parser.add_argument("--block", type=int, default=32, help="tokens per block (32)")
-    parser.add_argument("--ranking", choices=["log-odds", "probability", "topk"], default="log-odds")
-    parser.add_argument("--precision", choices=["model", "bfloat16", "float32", "float64"], default="float64")
+    if ranked:
+        parser.add_argument("--ranking", choices=["log-odds", "probability", "topk"], default="log-odds")
+        parser.add_argument("--precision", choices=["model", "bfloat16", "float32", "float64"], default="float64")
     parser.add_argument("--cfg", type=float, metavar="S", help="classifier-free guidance scale (none)")
     parser.add_argument("--end-of-text", choices=["none", "suppress", "defer"], help="as `generate` has it (none)")
     parser.add_argument("--mask-id", type=int, help="mask token, for a model that does not name its own")
@@ -152,12 +155,17 @@ def check_arguments(args: argparse.Namespace) -> None:
     block_plan(args.length, args.steps, args.block)
 
 
+def settings_from(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings that `add_decoding_arguments` gives a unit, those that were named."""
+    named = ("dtype", "device_map", "mask_id", "chat", "reward_device", "reward_dtype", "cfg", "end_of_text")
+    return {name: getattr(args, name) for name in named if getattr(args, name) is not None}
+
+
 def base_unit(args: argparse.Namespace, experiment: str) -> Unit:
     """Return what all answers of an experiment share, as a unit without prompt."""
     from rws_decode.experiments.units import Unit
 
-    named = ("dtype", "device_map", "mask_id", "chat", "reward_device", "reward_dtype", "cfg", "end_of_text")
-    settings = {name: getattr(args, name) for name in named if getattr(args, name) is not None}
+    settings = settings_from(args)
     if args.traces:
         settings["traces"] = True
     settings |= {"reward_cost": args.reward_cost, "study_seed": args.seed}
@@ -235,10 +243,12 @@ def run_tables(
     experiment: str,
     tables: Callable[..., Sequence[Table]],
     steps: Callable[[argparse.Namespace, Unit, Prompts, Runner], None] | None = None,
+    finish: Callable[[Outcome, Sequence[Table]], None] | None = None,
 ) -> dict[str, Any]:
     """Run a study and what else an experiment has, write its tables, and return what `--json` prints.
 
-    tables: (frame, seed=...) -> tables of the experiment; steps: what runs in place of `run_study` of `study_from`.
+    tables: (frame, seed=...) -> tables of the experiment; steps: what runs in place of `run_study` of `study_from`;
+    finish: called at the end with all results and the tables, for further files.
     """
     from dataclasses import replace
 
@@ -248,7 +258,7 @@ def run_tables(
     check_arguments(args)
     prompts, base = prompts_from(args), base_unit(args, experiment)
     every = replace(base, judges=(*args.rewards, *args.judges), causal=args.causal)
-    models = [every, *(replace(base, reward=reward) for reward in args.rewards)]
+    models = [*(replace(base, reward=reward) for reward in args.rewards), every]
     with kept_open(backend_of(args)) as backend:
         run = runner_on(Path(args.out), models, backend=backend, batch=args.batch, retry_failed=args.retry_failed)
         if steps is None:
@@ -258,6 +268,8 @@ def run_tables(
     done = run.outcome()
     found = tables(done.frame, seed=args.seed)
     message = write_tables(Path(args.out) / experiment, found) if found else "no unit has a result\n"
+    if finish is not None:
+        finish(done, found)
     if done.counts["failed"]:
         failed = f"{done.counts['failed']} of {done.counts['asked']} units failed"
         message += f"\n{failed}: --retry-failed runs them again\n"

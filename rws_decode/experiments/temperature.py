@@ -1,220 +1,184 @@
 """Temperature against reward on keyword prompts: the paper's scaling table (Appendix "Full Results of Softmax
 Temperature Scaling") and its keyword figure, with the controls that tell a reward's effect from that of its factor.
 
-Methods, at every scale of the grid: `temperature`, the constant factor c; `temperature-bf16`, the same ranked by
-softmax in bfloat16 as public decoders do, so that the two differ by rounding alone; `rws`, factor from the guide's
-reward, s_R; `constant`, each prompt's mean factor of its rws run; `shuffled`, its rws rewards permuted over the steps;
-and `default`, once.
+Methods: those of a study (`rws_decode.experiments.study`) at every reward scale s_R of the grid; `temperature`, the
+constant factor c, at every c of the same grid; and `temperature-bf16`, the same ranked by softmax in bfloat16 as public
+decoders do, so that the two differ by rounding alone. Temperature at c stands beside RWS at s_R = c.
 
-Files below OUT/temperature: `METHOD-SCALE.json`, one per cell; `traces/METHOD-SCALE/INDEX.parquet` for default,
-temperature and rws; `results.json` with everything; `summary.csv|md`, a row per method and scale; `controls.csv|md`,
-rws minus each other method on the same prompts.
-
-Fields of a row, one answer: `perplexity` = exp(nll / (answer_tokens + 1)) under the causal model, the end of text
-counted (`metrics.answer_scores`); `log_probability`, the exact log P(answer | prompt) of the language in nats, null for
-an incoherent answer: its probability is zero and its true perplexity infinite, so `true_perplexity` is a mean over
-coherent answers only and must be read with the share `coherent`; `reward`, raw score of the guide; `judge`, that of the
-other reward model; `exact`, minus the number of violations; `ended`, an end of text was committed; `ties`, `saturated`
-and `eligible`, sums over the steps (see `trace.Trace`), `saturated_share` their ratio.
+Files below OUT/temperature, besides the units' parts, which keep the traces of default, temperature and rws:
+`summary.csv|md`, a row per method and scale; `controls.csv|md`, rws minus each other method on the same prompts;
+`results.json`, both with the settings and what they follow from. `temperature_summary` says what the columns mean.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
-import sys
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import asdict
-from functools import partial
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.experiments.pool import executor
+from rws_decode.experiments.executors import add_run_arguments
+from rws_decode.experiments.options import add_decoding_arguments, run_tables, study_from
+from rws_decode.experiments.prompts import SOURCES
 
 if TYPE_CHECKING:
-    from rws_decode.experiments.temperature_cell import Cell, Settings
+    import pandas
 
-__all__ = ["SCALES", "add_arguments", "run", "run_temperature"]
+    from rws_decode.experiments.prompts import Prompt, Prompts
+    from rws_decode.experiments.report import Table
+    from rws_decode.experiments.study import Outcome, Runner, Study
+    from rws_decode.experiments.units import Unit
 
+__all__ = ["METHODS", "SCALES", "add_arguments", "run", "tables", "temperature_units"]
+
+NAME = "temperature"
 SCALES = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # the paper's grid
-_CAPTION = (
-    "Perplexity: mean over texts under the causal model, given the prompt, with a 95 % bootstrap interval; pooled: "
-    "over all tokens. True perplexity: that of the language itself, over the n coherent answers only, as an incoherent "
-    "one has probability zero. Coherent: share, Wilson 95 % interval. Keywords: mean number used. Exact: minus the "
-    "rules broken. Saturated: share of candidate positions whose probability is 1.0 in the precision of the "
-    "ranking.\n\n"
-)
-_CONTROLS_CAPTION = (
-    "Mean difference over the same prompts, rws minus the other method at the same scale (default: at 1), with a 95 % "
-    "bootstrap interval over prompts, each on its own: no correction for their number.\n\n"
-)
+TEMPERATURES = ("temperature", "temperature-bf16")
+METHODS = (*TEMPERATURES, *("rws", "constant", "shuffled", "flipped", "random", "default", "margin", "best-of-n"))
+TRACED = ("default", "temperature", "rws")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the experiment's options to a parser."""
     parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/temperature")
-    parser.add_argument("--prompts", type=int, default=32, metavar="N", help="the first N keyword prompts (32)")
-    parser.add_argument("--model", default="mini", help="mask predictor: shipped name or directory (mini)")
-    parser.add_argument("--reward", default="mini", help="reward model that guides (mini)")
-    parser.add_argument("--judge", default="mini-judge", help="reward model that judges (mini-judge)")
-    parser.add_argument("--causal", default="mini-causal", help="causal model for perplexity (mini-causal)")
-    parser.add_argument("--scales", type=float, nargs="+", default=list(SCALES), metavar="C", help="the paper's grid")
-    parser.add_argument("--length", type=int, default=64, help="answer tokens (64)")
-    parser.add_argument("--steps", type=int, default=32, help="forwards per answer (32)")
-    parser.add_argument("--block", type=int, default=32, help="tokens per block (32)")
-    parser.add_argument("--seed", type=int, default=0, help="of shuffles and bootstrap (0)")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that cells are spread over (1)")
-    parser.add_argument("--threads", type=int, metavar="N", help="PyTorch threads per process (as PyTorch is set up)")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, ... (cpu)")
+    known = "; ".join(SOURCES.values())
+    parser.add_argument(
+        "--data", default="examples:keywords", metavar="SOURCE", help=f"prompts (examples:keywords): {known}"
+    )
+    parser.add_argument("--prompts", type=int, default=32, metavar="N", help="how many (32); 0: all")
+    parser.add_argument("--model", default="mini", help="mask predictor: shipped name, directory, hub id (mini)")
+    parser.add_argument(
+        "--rewards", "--reward", nargs="+", default=["mini"], metavar="NAME", help="reward models that guide (mini)"
+    )
+    parser.add_argument(
+        "--judges",
+        "--judge",
+        nargs="*",
+        default=["mini-judge"],
+        metavar="NAME",
+        help="reward models that only judge (mini-judge); without one, guides judge each other",
+    )
+    parser.add_argument("--causal", default="mini-causal", metavar="NAME", help="for perplexity (mini-causal)")
+    parser.add_argument(
+        "--scales",
+        dest="reward_scale",
+        type=float,
+        nargs="+",
+        default=list(SCALES),
+        metavar="C",
+        help="factors c and reward scales s_R (the paper's grid, 0.01 ... 32)",
+    )
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        choices=METHODS,
+        default=list(METHODS),
+        metavar="NAME",
+        help=f"of {' '.join(METHODS)} (all); rws and default always run",
+    )
+    parser.add_argument(
+        "--sampling-temperature", type=float, default=1.0, metavar="T", help="of the samples of best-of-n (1)"
+    )
+    parser.add_argument("--reward-cost", type=float, default=1.0, metavar="F", help="a reward call in forwards (1)")
+    add_decoding_arguments(parser, ranked=False)
+    parser.add_argument("--seed", type=int, default=0, help="of prompts, shuffles, noise, samples and bootstrap (0)")
+    parser.add_argument("--traces", action="store_true", help=f"keep all traces, not those of {' '.join(TRACED)} alone")
+    add_run_arguments(parser, batch=32)
+    parser.set_defaults(ranking="log-odds", precision="float64")
+    # Scales are given, so that nothing is chosen on validation prompts.
+    parser.set_defaults(validation=0, validation_data=None, path_prompts=0, grid=None)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
-    for name in ("prompts", "workers", "threads"):
-        value = getattr(args, name)
-        if value is not None and value < 1:
-            raise ValueError(f"--{name} is {value}: at least 1 is needed")
-    if not 0 <= args.seed < 2**63:
-        raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**63 is needed")
-    positive = all(math.isfinite(scale) and scale > 0 for scale in args.scales)
-    if not positive or len(set(args.scales)) < len(args.scales):
-        raise ValueError(f"--scales is {args.scales}: different positive finite numbers are needed")
-    if Path(args.out).exists() and not Path(args.out).is_dir():
-        raise ValueError(f"--out is {args.out}: a file; a directory is needed")
 
-    from rws_decode.experiments.temperature_cell import Settings
+    def finish(done: Outcome, found: Sequence[Table]) -> None:
+        if found:
+            _write_results(args, done, found)
 
-    names = ("model", "reward", "judge", "causal", "prompts", "length", "steps", "block", "seed", "device")
-    settings = Settings(**{name: getattr(args, name) for name in names})
-    with executor(args.workers, args.threads) as pool:
-        results = run_temperature(Path(args.out), settings, args.scales, pool)
-    folder = Path(args.out) / "temperature"
-    return {
-        "experiment": "temperature",
-        "folder": str(folder),
-        **{key: results[key] for key in ("fingerprint", "settings", "summary", "controls")},
-        "message": (folder / "summary.md").read_text(encoding="utf-8") + f"\nresults: {folder}",
-    }
+    return run_tables(args, NAME, tables, _run_rounds, finish)
 
 
-def run_temperature(
-    out: Path, settings: Settings, scales: Sequence[float] = SCALES, executor: Executor | None = None
-) -> dict[str, Any]:
-    """Run, resume or reuse the experiment below out/temperature and return what results.json holds.
+def _run_rounds(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> None:
+    from dataclasses import replace
 
-    A cell is reused where its file names the same fingerprint (settings, prompts, files of the models, code and library
-    versions) and its traces are there; others run again, so an interrupted run goes on where it stopped, and a finished
-    one touches no file. executor: where cells run, here if None; all write below `out`, which its workers must see.
-    ValueError for settings that do not fit, before anything is decoded.
-    """
-    from rws_decode import metrics
-    from rws_decode.checkpoints import shipped
-    from rws_decode.experiments.sources import Example, digest, examples_of, read_result, sources
-    from rws_decode.experiments.temperature_cell import CONTROLS, METHODS, TRACED, Cell, run_cell
-    from rws_decode.rewards import classifier
-    from rws_decode.schedule import block_plan
+    import pandas as pd
 
-    block_plan(settings.length, settings.steps, settings.block)
-    examples = [
-        Example(place, stored["prompt"], tuple(stored.get("keywords", ())))
-        for place, stored in enumerate(examples_of(settings.model))
-        if stored.get("kind") == "keywords"
-    ]
-    if settings.prompts > len(examples):
-        raise ValueError(f"prompts is {settings.prompts}: {settings.model} ships {len(examples)} keyword prompts")
-    examples = examples[: settings.prompts]
-    origin = sources(
-        model=(settings.model, {name: name for name in shipped("ForMaskedLM")}),
-        reward=(settings.reward, classifier.SHIPPED),
-        judge=(settings.judge, classifier.SHIPPED),
-        causal=(settings.causal, metrics.SHIPPED),
-    )
-    folder = out / "temperature"
-    cells = [Cell("default", 1.0)]
-    cells += [Cell(method, float(scale)) for method in METHODS[1:] for scale in scales]
+    from rws_decode.experiments.study import measures_of, run_study
 
-    def fingerprint(cell: Cell) -> str:
-        shared = asdict(settings) | ({} if cell.method == "shuffled" else {"seed": None})
-        return digest({"cell": cell, "settings": shared, "sources": origin, "examples": examples})
-
-    fingerprints = {cell: fingerprint(cell) for cell in cells}
-    whole = digest([settings.seed, [fingerprints[cell] for cell in cells]])
-
-    def stored(cell: Cell) -> dict[str, Any] | None:
-        found = read_result(folder / f"{cell.name}.json", fingerprints[cell])
-        traces = [row["trace"] for row in found["rows"]] if found else []
-        return None if cell.method in TRACED and not all((folder / trace).is_file() for trace in traces) else found
-
-    wanted = [cell for cell in cells if stored(cell) is None]
-    # A control whose rws run is done again is done again too: it reads that run's traces.
-    again = {cell.scale for cell in wanted if cell.method == "rws"}
-    wanted = [cell for cell in cells if cell in wanted or (cell.method in CONTROLS and cell.scale in again)]
-    finished = read_result(folder / "results.json", whole)
-    tables = [folder / f"{table}.{kind}" for table in ("summary", "controls") for kind in ("csv", "md")]
-    if not wanted and finished and all(path.is_file() for path in tables):
-        return finished
-
-    work = partial(run_cell, folder, settings=settings, examples=examples, sources=digest(origin))
-    _run_all(wanted, lambda cell: partial(work, cell, fingerprint=fingerprints[cell]), executor)
-    documents = {}
-    for cell in cells:
-        found = stored(cell)
-        if found is None:
-            raise ValueError(f"out is {out}: {cell.name}.json or its traces were changed while the experiment ran")
-        documents[cell] = found
-    header = {"schema": "rws_decode.experiment.temperature.results", "version": 1, "fingerprint": whole}
-    header |= {"settings": asdict(settings) | {"scales": [float(scale) for scale in scales]}, "sources": origin}
-    return _write(folder, header, documents, settings.seed)
+    if any(len(prompt.turns) > 1 for prompt in prompts.test):
+        raise ValueError(f"--data is {args.data}: prompts of one turn are needed")
+    scales = tuple(args.reward_scale)
+    whole = study_from(args, base, prompts, dict.fromkeys(args.rewards, scales))
+    study = replace(whole, traced=TRACED)
+    found = [run(method, temperature_units(study, method, scales)) for method in TEMPERATURES if method in args.methods]
+    run_study(study, run)
+    texts = pd.concat(found) if found else pd.DataFrame()
+    run("temperature measures", measures_of(base, texts, study.scorers, study.causal) if len(texts) else [])
 
 
-def _run_all(cells: Sequence[Cell], work: Callable[[Cell], Callable[[], None]], executor: Executor | None) -> None:
-    """Run every cell, a control after the rws run of its scale, with a progress bar on standard error."""
-    from tqdm import tqdm
+def temperature_units(study: Study, method: str, scales: Sequence[float]) -> list[Unit]:
+    """Return the units of temperature, or of its ranking in bfloat16, at every scale."""
+    from dataclasses import replace
 
-    from rws_decode.experiments.temperature_cell import CONTROLS, Cell
+    from rws_decode.experiments.study import answer_unit
 
-    with tqdm(total=len(cells), desc="temperature", unit="cell", file=sys.stderr, disable=not cells) as bar:
-        if executor is None:
-            for cell in cells:
-                bar.set_postfix_str(cell.name)
-                work(cell)()
-                bar.update()
-            return
-        left, running = list(cells), dict[Future[None], Cell]()
-        while left or running:
-            busy = {*left, *running.values()}
-            ready = [cell for cell in left if cell.method not in CONTROLS or Cell("rws", cell.scale) not in busy]
-            # What others wait for goes first.
-            for cell in sorted(ready, key=lambda cell: cell.method != "rws"):
-                running[executor.submit(work(cell))] = cell
-                left.remove(cell)
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                bar.set_postfix_str(running.pop(future).name)
-                future.result()
-                bar.update()
+    base = study.base_of(method)
+    if method == "temperature-bf16":
+        base = replace(base, ranking="probability", precision="bfloat16")
+
+    def unit(prompt: Prompt, scale: float) -> Unit:
+        return answer_unit(base, prompt, "temperature", labels={"method": method}, numbers={"scale": scale})
+
+    return [unit(prompt, scale) for scale in scales for prompt in study.prompts]
 
 
-def _write(folder: Path, header: dict[str, Any], documents: dict[Cell, dict[str, Any]], seed: int) -> dict[str, Any]:
-    """Write the tables and, last, results.json; files that hold the same already are left alone."""
-    import json
-
+def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+    """Return the tables of the experiment from its rows."""
     from rws_decode.experiments import temperature_summary as summaries
-    from rws_decode.experiments.sources import write_changed
-    from rws_decode.experiments.tables import to_csv, to_markdown
+    from rws_decode.experiments.answers import SETTINGS
+    from rws_decode.experiments.report import Table
+    from rws_decode.experiments.temperature_answers import answers_table
 
-    rows = {(cell.method, cell.scale): found["rows"] for cell, found in documents.items()}
-    summary, controls = summaries.summarise(rows, seed), summaries.compare(rows, seed)
-    write_changed(folder / "summary.csv", to_csv(summary))
-    write_changed(folder / "summary.md", _CAPTION + to_markdown(summaries.summary_markdown_rows(summary)))
-    write_changed(folder / "controls.csv", to_csv(controls))
-    write_changed(folder / "controls.md", _CONTROLS_CAPTION + to_markdown(summaries.controls_markdown_rows(controls)))
-    results = header | {
-        "seconds": round(sum(found["seconds"] for found in documents.values()), 3),
-        "summary": summary,
-        "controls": controls,
-        "rows": [row for part in rows.values() for row in part],
+    answers = answers_table(frame)
+    if not len(answers):
+        return []
+    # Rankings differ among the methods of one run; other settings part runs that share a folder.
+    by = [name for name in SETTINGS if name in answers and name not in ("ranking", "precision")]
+    varied = [name for name in by if answers[name].nunique(dropna=False) > 1]
+    summary: list[dict[str, Any]] = []
+    controls: list[dict[str, Any]] = []
+    for _, rows in answers.groupby(by, dropna=False):
+        at = {name: rows[name].tolist()[0] for name in varied}
+        summary += [at | line for line in summaries.summarise(rows, seed)]
+        controls += [at | line for line in summaries.compare(rows, seed)]
+    found = [Table("summary", summaries.CAPTION, summary, summaries.summary_markdown_rows(summary))]
+    if controls:
+        rows = summaries.controls_markdown_rows(controls)
+        found.append(Table("controls", summaries.CONTROLS_CAPTION, controls, rows))
+    return found
+
+
+def _write_results(args: argparse.Namespace, done: Outcome, found: Sequence[Table]) -> None:
+    from rws_decode.experiments.one_round import sources_of
+    from rws_decode.experiments.options import settings_from
+    from rws_decode.experiments.sources import write_changed
+
+    names = ("data", "prompts", "model", "rewards", "judges", "causal", "length", "steps", "block")
+    names = (*names, "methods", "sampling_temperature", "reward_cost", "seed", "device")
+    settings = {name: getattr(args, name) for name in names} | settings_from(args)
+    settings = {name: value for name, value in settings.items() if value is not None}
+    rows = {one.name: list(one.rows) for one in found}
+    results = {
+        "schema": "rws_decode.experiment.temperature.results",
+        "version": 2,
+        "settings": settings | {"scales": args.reward_scale},
+        "sources": sources_of(done.origin),
+        "units": done.folder.name,
+        "seconds": round(float(done.frame["seconds"].sum()), 3),
+        "summary": rows["summary"],
+        "controls": rows.get("controls", []),
     }
-    write_changed(folder / "results.json", json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    return results
+    text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
+    write_changed(Path(args.out) / NAME / "results.json", text + "\n")

@@ -1,0 +1,94 @@
+"""Experiments that are one round of units: the options that they share, their run, and the record of what it gave."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rws_decode.experiments.executors import add_run_arguments
+from rws_decode.experiments.options import add_decoding_arguments
+
+if TYPE_CHECKING:
+    from rws_decode.experiments.runner import Report, Work
+    from rws_decode.experiments.units import Origin, Unit
+
+__all__ = ["add_arguments", "base_of", "check_out", "counts_of", "note_of", "run_round", "sources_of", "write_results"]
+
+
+def add_arguments(
+    parser: argparse.ArgumentParser, *, length: int = 64, steps: int = 32, ranked: bool = False, batch: int = 16
+) -> None:
+    """Add how answers are decoded, by which predictor, and where units run."""
+    parser.add_argument("--model", default="mini", help="mask predictor: shipped name, directory, hub id (mini)")
+    add_decoding_arguments(parser, length=length, steps=steps, ranked=ranked)
+    add_run_arguments(parser, batch=batch)
+
+
+def check_out(args: argparse.Namespace) -> None:
+    """Raise ValueError where --out is a file, or the shape of the answers does not divide."""
+    from rws_decode.schedule import block_plan
+
+    if Path(args.out).exists() and not Path(args.out).is_dir():
+        raise ValueError(f"--out is {args.out}: a file; a directory is needed")
+    block_plan(args.length, args.steps, args.block)
+
+
+def base_of(args: argparse.Namespace, experiment: str) -> Unit:
+    """Return what all answers of an experiment share, as a unit without prompt."""
+    from rws_decode.experiments.options import settings_from
+    from rws_decode.experiments.units import Unit
+
+    shape = {name: getattr(args, name) for name in ("length", "steps", "block", "device")}
+    shape |= {name: getattr(args, name) for name in ("ranking", "precision") if hasattr(args, name)}
+    strategy = {"name": "default"}
+    settings = settings_from(args)
+    return Unit(experiment=experiment, prompt="", strategy=strategy, predictor=args.model, settings=settings, **shape)
+
+
+def run_round(args: argparse.Namespace, units: Sequence[Unit], work: Work) -> tuple[Report, Origin]:
+    """Run, resume or reuse units where the options say; return the report, and what the results follow from."""
+    from rws_decode.experiments.executors import backend_of
+    from rws_decode.experiments.runner import run_units
+    from rws_decode.experiments.units import origin_of
+
+    backend, origin = backend_of(args), origin_of(units, work)
+    options: dict[str, Any] = {"batch": args.batch, "retry_failed": args.retry_failed}
+    return run_units(units, work, Path(args.out), origin=origin, backend=backend, **options), origin
+
+
+def counts_of(report: Report) -> dict[str, int]:
+    """Return how many units were asked for, found, computed and failed."""
+    return {name: len(getattr(report, name)) for name in ("asked", "found", "computed", "failed")}
+
+
+def note_of(report: Report) -> str:
+    """Return the last lines of an experiment's message: what failed, and where the results are."""
+    failed = f"{len(report.failed)} of {len(report.asked)} units failed: --retry-failed runs them again\n"
+    return f"\n{failed if report.failed else ''}\nresults: {report.folder}"
+
+
+def sources_of(origin: Origin | None) -> dict[str, Any] | None:
+    """Return what results follow from as JSON-ready data: digests of code and of models' files, library versions."""
+    if origin is None:
+        return None
+    models = {f"{model.role} {model.name}": found for model, found in origin.models.items()}
+    return {"code": origin.code, "libraries": dict(origin.libraries), "models": models}
+
+
+def write_results(
+    args: argparse.Namespace, unit: Unit, origin: Origin, body: Mapping[str, Any], **settings: Any
+) -> None:
+    """Write OUT/EXPERIMENT/results.json, unless it holds the same: settings, what numbers follow from, and the body."""
+    from rws_decode.experiments.options import settings_from
+    from rws_decode.experiments.sources import write_changed
+
+    shape = {name: getattr(unit, name) for name in ("length", "steps", "block", "device")}
+    known = {"model": args.model} | settings | shape | settings_from(args)
+    results = {"schema": f"rws_decode.experiment.{unit.experiment}.results", "version": 2}
+    results |= {"settings": {name: value for name, value in known.items() if value is not None}}
+    results |= {"sources": sources_of(origin), **body}
+    text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
+    write_changed(Path(args.out) / unit.experiment / "results.json", text + "\n")
