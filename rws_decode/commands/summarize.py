@@ -9,6 +9,8 @@ import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas
 
     from rws_decode.experiments.report import Table
@@ -34,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"--seed is {args.seed}: at least 0 is needed")
 
     from rws_decode.experiments.report import tables_text
-    from rws_decode.experiments.results import origins, read_failures, read_results
+    from rws_decode.experiments.results import chosen, origins, read_failures, read_results
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -49,7 +51,11 @@ def run(args: argparse.Namespace) -> int:
         print(f"note: {others} sets of results of other code are not shown; --code shows them", file=sys.stderr)
     if frame.empty:
         raise ValueError(f"{args.folder}: no unit has a result")
-    tables = {str(name): _tables(str(name), rows, args.seed) for name, rows in frame.groupby("experiment")}
+    folders = {path.resolve().parent.name: path.parent for path in chosen(args.folder, args.code)}
+    tables = {
+        str(name): _tables(str(name), rows, args.seed, folders.get(str(name)))
+        for name, rows in frame.groupby("experiment")
+    }
     if args.json:
         held = {name: {one.name: list(one.rows) for one in found} for name, found in tables.items()}
         print(json.dumps({"tables": held, "failures": len(failures)}, allow_nan=False))
@@ -58,9 +64,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _tables(experiment: str, rows: pandas.DataFrame, seed: int) -> list[Table]:
+def _tables(experiment: str, rows: pandas.DataFrame, seed: int, folder: Path | None) -> list[Table]:
     """Return an experiment's tables; of one that has none of its own, a summary of every numeric column."""
     from importlib import import_module
+    from inspect import signature
 
     from rws_decode.experiments import EXPERIMENTS
     from rws_decode.experiments.report import summary_table
@@ -71,6 +78,8 @@ def _tables(experiment: str, rows: pandas.DataFrame, seed: int) -> list[Table]:
     if experiment in EXPERIMENTS:
         module = import_module(EXPERIMENTS[experiment].module)
         if hasattr(module, "tables"):
-            return list(module.tables(own, seed=seed))
+            # Of those that keep more than units, such as verdicts.
+            beside = {"folder": folder} if "folder" in signature(module.tables).parameters else {}
+            return list(module.tables(own, seed=seed, **beside))
     table = summary_table(experiment, "Every numeric column.", own, summary_for(own), seed)
     return [] if table is None else [table]

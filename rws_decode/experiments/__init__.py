@@ -1,8 +1,9 @@
 """The experiments of `python -m rws_decode experiment NAME`: one line each in `EXPERIMENTS`.
 
 A module named there has `add_arguments(parser)` and `run(args) -> dict`, what `--json` prints; the dict's "message" is
-printed without `--json`; and, where its results are units, `tables(frame, seed=...) -> list[report.Table]`. Modules
-import PyTorch only in what `run` calls, so that --help answers at once.
+printed without `--json`; and, where its results are units, `tables(frame, seed=...) -> list[report.Table]`, which
+takes `folder`, where the experiment's files are, where it keeps more than units. Modules import PyTorch only in what
+`run` calls, so that --help answers at once.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "keywords": Experiment("rws_decode.experiments.keywords", "perplexity, GOD, keywords included, by guide"),
     "diversity": Experiment("rws_decode.experiments.diversity", "distinct-1, distinct-2 of RWS beside every control"),
+    "mt-bench": Experiment(
+        "rws_decode.experiments.mt_bench", "two-turn dialogues, judged by reward models and by an LLM in both orders"
+    ),
     "temperature": Experiment("rws_decode.experiments.temperature", "temperature against reward on keyword prompts"),
     "precision": Experiment("rws_decode.experiments.precision", "how much of the order is due to rounding, per scale"),
     "reach": Experiment(
