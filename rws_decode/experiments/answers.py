@@ -37,6 +37,8 @@ def answers_of(frame: pandas.DataFrame, split: str = "test") -> pandas.DataFrame
     """
     import pandas as pd
 
+    if "history" not in frame:
+        return frame.iloc[:0]  # every unit failed
     frame = frame.assign(history_text=["\n".join(history) for history in frame["history"]])
     measured = frame["strategy"].isin(MEASURING)
     # Which reward model a unit loads is its guide's matter: the default of a guide loads none.
@@ -101,8 +103,10 @@ def _expanded(run: pandas.DataFrame) -> list[pandas.DataFrame]:
 def _best(samples: pandas.DataFrame, by: str) -> pandas.DataFrame:
     if not len(samples) or by not in samples:
         return samples.iloc[:0]
-    total = samples.groupby(["example", "sample"], sort=False)[by].mean().reset_index().dropna(subset=[by])
-    picked = total.loc[total.groupby("example", sort=False)[by].idxmax(), ["example", "sample"]]
+    # Of a dialogue that broke off, the turns that are there would be compared with whole dialogues.
+    total = samples.groupby(["example", "sample"], sort=False)[by].agg(["mean", "count"]).reset_index()
+    whole = total[total["count"] == total.groupby("example")["count"].transform("max").clip(lower=1)]
+    picked = whole.loc[whole.groupby("example", sort=False)["mean"].idxmax(), ["example", "sample"]]
     rows = samples.merge(picked, on=["example", "sample"])
     spent = samples.groupby(["example", "turn"])[["cost", "forwards", "reward_calls"]].sum().reset_index()
     # What best of N asks: one score of each sample's answer.
@@ -159,12 +163,20 @@ def by_judge(answers: pandas.DataFrame) -> pandas.DataFrame:
 def judged_by_guide(answers: pandas.DataFrame) -> pandas.DataFrame:
     """Return a row per answer as its own guide judges it (`by_judge`), with `others_net`, the mean net of all others.
 
-    `others_net` is missing where no other reward model scored the answer.
+    `others_net` is missing where one of the other reward models, of those that scored any answer, scored it not.
     """
     if not len(answers):
         return answers
     judged = by_judge(answers)
+    if not len(judged):
+        return judged.assign(net=float("nan"), others_net=float("nan"))
     own = judged[judged["relation"] == "own"]
     keys = [*_of(answers, SETTINGS), "guide", "reward_scale", "method", "example", "turn"]
-    others = judged[judged["relation"] == "other"].groupby(keys, dropna=False)["net"].mean().rename("others_net")
-    return own.merge(others.reset_index(), on=keys, how="left") if len(others) else own.assign(others_net=float("nan"))
+    others = judged[judged["relation"] == "other"].groupby(keys, dropna=False)["net"]
+    others = others.agg(["mean", "count"]).reset_index()
+    if not len(others):
+        return own.assign(others_net=float("nan"))
+    # A mean over fewer judges than elsewhere is of another kind.
+    known = others["count"] == others.groupby("guide")["count"].transform("max")
+    others = others[known].drop(columns="count").rename(columns={"mean": "others_net"})
+    return own.merge(others, on=keys, how="left")

@@ -59,8 +59,9 @@ def attribution_tables(judged: pandas.DataFrame, printed: Mapping[tuple[str, int
     found = [
         Table(
             "god_quintiles",
-            "Win rate of RWS over the default, in its guide's judgement, by fifth of GOD in tokens (Table 5). Equal "
-            "GOD is in one fifth; in brackets Wilson's 95 % interval. Paper: percent.",
+            "Shares of prompts on which RWS wins over the default in its guide's judgement, by fifth of GOD in tokens "
+            "(Table 5). Equal GOD is in one fifth; in brackets Wilson's 95 % interval. printed_percent: the paper's, "
+            "in percent.",
             fifths,
             [_read(row, "win") for row in fifths],
         ),
@@ -92,7 +93,7 @@ def _equal_god(judged: pandas.DataFrame, seed: int) -> Iterator[dict[str, Any]]:
     outcomes = {"net": "net", "score": "normalised_score"}
     columns = [*keys, "god_tokens", *outcomes.values()]
     guided = judged[judged["method"] == "rws"][columns]
-    for control in [method for method in judged["method"].unique() if method != "rws"]:
+    for control in sorted(set(judged["method"]) - {"rws"}):
         both = guided.merge(judged[judged["method"] == control][columns], on=keys, suffixes=("", "_control"))
         for (guide, scale), rows in both.groupby(["guide", "reward_scale"]):
             rows = rows.sort_values(["example", "turn"], kind="stable")

@@ -76,12 +76,15 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     )
     cross = Summary(
         ("net", "normalised_score"),
-        ("guide", "judge", "method"),
-        over=("guide", "judge"),
+        ("guide", "reward_scale", "judge", "method"),
+        over=("guide", "reward_scale", "judge"),
         **shared,
     )
-    means = Summary(("win", "draw", "loss", "net"), ("relation", "method"), over=(), **shared)
-    averaged = judged.groupby(["relation", "method", "example", "turn"])[shares[:4]].mean().reset_index()
+    # A mean over several scales of one guide would be of no method.
+    apart = ["reward_scale"] if judged.groupby("guide")["reward_scale"].nunique().max() > 1 else []
+    means = Summary(("win", "draw", "loss", "net"), (*apart, "relation", "method"), over=tuple(apart), **shared)
+    averaged = judged.groupby([*apart, "relation", "method", "example", "turn"])[shares[:4]].mean().reset_index()
+    averaged[shares[:4]] *= 100
     found = [
         summary_table(
             "win_rates",
@@ -94,15 +97,17 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         ),
         summary_table(
             "cross_judging",
-            f"Every guide by every judge, against the default: net, share of prompts won minus lost. {_DIFFERENCES}",
+            "Every guide by every judge, against the default: net, share of prompts won minus lost, from -1 to 1; the "
+            f"score as the judge's own mean and deviation normalise it. {_DIFFERENCES}",
             judged,
             cross,
             seed,
         ),
         summary_table(
             "mean_win_rates",
-            "Means over the reward models, prompt by prompt (Figure 5): own, judged by the guide; other, by all "
-            "others. In brackets the difference to rws, its interval and p, not corrected.",
+            "Means over the reward models, prompt by prompt, in percent (Figure 5): own, judged by the guide; other, "
+            "by all others. In brackets the difference to rws, its interval and p, not corrected for several reward "
+            "models, as there is one mean.",
             averaged,
             means,
             seed,

@@ -1,0 +1,78 @@
+"""Tables of studies of which a part failed: what is left is compared with its like, and no table is a traceback."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from rws_decode.experiments import controls, humaneval, reward_bench
+from rws_decode.experiments.answers import answers_of, judged_by_guide
+
+JUDGES = ("one", "two", "three")
+SHAPE = {"predictor": "mini", "length": 64, "steps": 32, "block": 32, "device": "cpu", "reward_cost": 1.0}
+
+
+def answer(method: str, text: str, example: int = 0, **own: Any) -> dict[str, Any]:
+    """Return a row of a decoded answer, of guide `one` at 8.0 unless the method has none."""
+    free = method in ("default", "margin", "sample")
+    row = {"strategy": method, "method": method, "text": text, "prompt": f"p {example}", "example": str(example)}
+    row |= {"guide": None if free else "one", "reward_scale": None if free else own.get("scale", 8.0), "history": []}
+    row |= {"turn": 0, "split": "test", "sample": None, "forwards": 32, "reward_calls": 0 if free else 32, "judges": []}
+    return row | {"god_tokens": len(text) / 8, "god_steps": 1.0} | SHAPE | own
+
+
+def score(judge: str, text: str, value: float, example: int = 0, **own: Any) -> dict[str, Any]:
+    row = {"strategy": "score", "prompt": f"p {example}", "history": [], "judges": [judge], "answer": text}
+    return row | {"score": value, "normalised_score": value} | own
+
+
+@pytest.mark.parametrize("module", [controls, humaneval, reward_bench], ids=lambda module: module.NAME)
+def test_no_result_is_no_table(module: Any) -> None:
+    unjudged = pd.DataFrame([answer("rws", "a"), answer("default", "b")])
+    for frame in (pd.DataFrame(), unjudged, unjudged[unjudged["method"] == "rws"]):
+        assert [one for one in module.tables(frame) if not one.name.startswith("printed: ")] == []
+
+
+def test_mean_over_the_other_judges_is_over_all_of_them() -> None:
+    rows = [answer("rws", "a"), answer("default", "b"), answer("rws", "a", 1), answer("default", "b", 1)]
+    rows += [score(judge, "b", 0.0, place) for judge in JUDGES for place in (0, 1)]
+    rows += [score("one", "a", 1.0), score("two", "a", 1.0), score("three", "a", -1.0)]
+    rows += [score("one", "a", 1.0, 1), score("two", "a", 1.0, 1)]  # judge three failed at prompt 1
+    judged = judged_by_guide(answers_of(pd.DataFrame(rows)))
+    found = {(row["method"], row["example"]): row["others_net"] for row in judged.to_dict("records")}
+    assert found["rws", "0"] == 0 and pd.isna(found["rws", "1"])
+
+
+def test_best_of_n_takes_no_dialogue_that_broke_off() -> None:
+    rows = [answer("rws", f"r{turn}", turn=turn, history=["p", "r0"] * turn) for turn in (0, 1)]
+    rows += [answer("default", f"d{turn}", turn=turn, history=["p", "d0"] * turn) for turn in (0, 1)]
+    for sample, turns in ((0, (0, 1)), (1, (0,))):
+        rows += [answer("sample", f"s{sample}{t}", turn=t, sample=sample, history=["p", "s"] * t) for t in turns]
+    values = {"r0": 0.0, "r1": 0.0, "d0": 0.0, "d1": 0.0, "s00": 5.0, "s01": -5.0, "s10": 4.0}
+    rows += [score("one", row["text"], values[row["text"]], history=row["history"]) for row in list(rows)]
+    best = answers_of(pd.DataFrame(rows)).query("method == 'best-of-n'")
+    assert sorted(best["text"]) == ["s00", "s01"] and set(best["reward_calls"]) == {1, 2}
+
+
+def test_scales_of_one_guide_are_set_apart_in_every_table() -> None:
+    rows = [answer("default", "d", place) | {"scale": None} for place in range(4)]
+    rows += [score("one", "d", 0.0, place) for place in range(4)]
+    for place, scale in itertools.product(range(4), (2.0, 8.0)):
+        rows.append(answer("rws", f"r {scale}", place, scale=scale))
+        rows.append(score("one", f"r {scale}", 1.0 if scale == 8 or place == 0 else -1.0, place))
+    found = {table.name: table.rows for table in reward_bench.tables(pd.DataFrame(rows))}
+    for name, unit in (("win_rates", 100), ("mean_win_rates", 100), ("cross_judging", 1)):
+        rows = [row for row in found[name] if (row["method"], row["measure"]) == ("rws", "net")]
+        nets = {row["reward_scale"]: row["mean"] for row in rows}
+        assert nets == {2.0: -0.5 * unit, 8.0: 1.0 * unit}
+
+
+def test_tables_do_not_follow_the_order_of_the_rows() -> None:
+    methods = ("default", "rws", "random", "constant")
+    rows = [answer(method, f"{method} {place}", place) for method in methods for place in range(3)]
+    rows += [score("one", row["text"], len(row["text"]) % 7, int(row["example"])) for row in list(rows)]
+    one, other = (reward_bench.tables(pd.DataFrame(order)) for order in (rows, rows[::-1]))
+    assert [table.rows for table in one] == [table.rows for table in other]
