@@ -26,6 +26,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "keywords": Experiment("rws_decode.experiments.keywords", "perplexity, GOD, keywords included, by guide"),
     "diversity": Experiment("rws_decode.experiments.diversity", "distinct-1, distinct-2 of RWS beside every control"),
+    "examples": Experiment("rws_decode.experiments.examples", "dialogues side by side, chosen by a rule that is told"),
     "mt-bench": Experiment(
         "rws_decode.experiments.mt_bench", "two-turn dialogues, judged by reward models and by an LLM in both orders"
     ),

@@ -8,7 +8,8 @@ Columns of an answer: `text`; `answer_tokens`, committed before the end of text,
 `god_steps`; `mean_factor`, `rewards`, the normalised ones step by step (of rws alone); `forwards`, `reward_calls`,
 `reward_calls_saved`; `ties`, `saturated`, `eligible`, sums over the steps (see `trace.Trace`); `keywords_included`, of
 the label keywords; and where the prompt is of the story language `coherent`, `violations` and `log_probability`, of the
-language itself, none for an incoherent answer; `seconds`, its share of the batch's.
+language itself, none for an incoherent answer; `seconds`, its share of the batch's. Where traces are kept also
+`pieces`, the text token by token, and `piece_steps`, the step that committed each (`pieces.text_pieces`).
 
 Columns of a score: `score`; of a perplexity: `nll` (nats) and `causal_tokens`, the end included; of a scale path, a
 row per piece: `lower`, `upper`, `text`, and of the whole path `certified`, `forwards`, `reward_calls`.
@@ -23,10 +24,11 @@ from typing import Any
 from rws_decode.data.inclusion import included_keywords
 from rws_decode.dialogue import Dialogue
 from rws_decode.experiments.decoding import causal_of, decode_units, predictor_for, prompt_of, reward_for
+from rws_decode.experiments.pieces import text_pieces
 from rws_decode.experiments.runner import Measured, Rows
 from rws_decode.experiments.units import Unit
 from rws_decode.metrics import answer_scores
-from rws_decode.predictors.base import before_end, ends_of
+from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 from rws_decode.rewards.base import score_checked
 from rws_decode.scale_path import scale_path
 from rws_decode.stories.answers import judge
@@ -50,12 +52,22 @@ def _answers(units: Sequence[Unit]) -> list[Measured]:
     started = time.perf_counter()
     done = decode_units(units)
     seconds = (time.perf_counter() - started) / len(units)
-    ends = ends_of(predictor_for(units[0]))
+    predictor = predictor_for(units[0])
+    ends = ends_of(predictor)
     kept = bool(units[0].settings.get("traces"))
     return [
-        Measured([_answer(unit, trace, ends) | {"seconds": seconds}], [trace] if kept else ())
+        Measured(
+            [_answer(unit, trace, ends) | {"seconds": seconds} | (_order(predictor, trace, ends) if kept else {})],
+            [trace] if kept else (),
+        )
         for unit, trace in zip(units, done, strict=True)
     ]
+
+
+def _order(predictor: MaskPredictor, trace: Trace, ends: Sequence[int]) -> dict[str, Any]:
+    kept = before_end(trace.tokens.tolist(), ends)
+    pieces = text_pieces(lambda ids: predictor.decode_answer(ids) or "", kept)
+    return {"pieces": pieces, "piece_steps": trace.commit_step[: len(kept)].tolist()}
 
 
 def _answer(unit: Unit, trace: Trace, ends: Sequence[int]) -> dict[str, Any]:
