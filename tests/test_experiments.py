@@ -38,7 +38,7 @@ from rws_decode.trace import load
 
 GRID = (1.0, 8.0)
 PROMPTS = 3
-SHAPE = {"length": 16, "steps": 8, "block": 8}
+SHAPE: dict[str, Any] = {"length": 16, "steps": 8, "block": 8}
 EXAMPLES: list[dict[str, Any]] = [
     {"kind": "keywords", "prompt": "the cat sat on a mat .", "keywords": ["cat", "mat", "bird", "hill"]},
     {"kind": "puzzle", "prompt": "red blue"},

@@ -138,7 +138,7 @@ def test_rows_count_what_the_paths_hold_and_the_last_adds_them_up(finished: Path
             assert all(a["upper"] == b["lower"] for a, b in pairwise(path["pieces"]))
         for name in ("forwards", "grid_forwards"):
             assert row[name] == sum(path[name] for path in paths.values())
-        shape = {"length": 8, "steps": 4, "block": 8}
+        shape: dict[str, Any] = {"length": 8, "steps": 4, "block": 8}
         for over, rule in (("temperature", Temperature(3.0)), ("reward-scale", RWS(3.0))):
             (piece,) = [piece for piece in paths[over]["pieces"] if piece["lower"] <= 3.0 < piece["upper"]]
             guide = reward if rule.needs_reward else None

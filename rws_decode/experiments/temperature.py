@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser, batch=32)
     parser.set_defaults(ranking="log-odds", precision="float64")
     # Scales are given, so that nothing is chosen on validation prompts.
-    parser.set_defaults(validation=0, validation_data=None, path_prompts=0, grid=None)
+    parser.set_defaults(validation=0, validation_data=None, path_prompts=0, path_budget=None, grid=None, select="grid")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -42,8 +42,14 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = [
-    *("CAPTION", "COMPARED", "CONTROLS_CAPTION", "METRICS"),
-    *("compare", "controls_markdown_rows", "summarise", "summary_markdown_rows"),
+    "CAPTION",
+    "COMPARED",
+    "CONTROLS_CAPTION",
+    "METRICS",
+    "compare",
+    "controls_markdown_rows",
+    "summarise",
+    "summary_markdown_rows",
 ]
 
 Row = Mapping[str, Any]
