@@ -78,7 +78,7 @@ def _numbers(compared: Comparison) -> dict[str, float]:
 def llm_tables(answers: pandas.DataFrame, path: Path, *, seed: int = 0) -> list[Table]:
     """Return the tables of the verdicts in a file on these answers: none where there are none."""
     from rws_decode.experiments.report import Table, summary_table
-    from rws_decode.experiments.summaries import Printed, Summary, markdown_rows, paper_names
+    from rws_decode.experiments.summaries import Printed, Summary, paper_names
 
     rows = verdict_rows(answers, path)
     if not len(rows):
@@ -102,7 +102,7 @@ def llm_tables(answers: pandas.DataFrame, path: Path, *, seed: int = 0) -> list[
             "llm_win_rates",
             "Whole dialogues, each method against the default, judged by an LLM: both, the share preferred, mean of "
             "both orders, the same texts counted half (Table 2, in percent there); win, draw, loss: in both orders, "
-            f"orders that disagree being a draw; net: win minus loss. {_left_out(rows, answers)} {_BRACKETS}",
+            f"orders that disagree being a draw; net: win minus loss.{_left_out(rows, answers)} {_BRACKETS}",
             rows,
             summary(("both", "win", "draw", "loss", "net"), both=("table2_llm_judge", "win")),
             seed,
@@ -131,8 +131,7 @@ def llm_tables(answers: pandas.DataFrame, path: Path, *, seed: int = 0) -> list[
             "test of W against L, corrected over the reward models by Holm's method."
         )
         made.append(Table("llm_sign_tests", told, signs, signs))
-    # A summary of measures without a value is no table.
-    return [one for one in made if one is not None and (one.name == "llm_sign_tests" or markdown_rows(one.rows))]
+    return [one for one in made if one is not None]
 
 
 def _left_out(rows: pandas.DataFrame, answers: pandas.DataFrame) -> str:
@@ -140,7 +139,8 @@ def _left_out(rows: pandas.DataFrame, answers: pandas.DataFrame) -> str:
 
     whole = dialogues_of(answers)
     wanted = int(whole["method"].isin(rows["method"].unique()).sum()) * len(rows[list(_ABOUT)].drop_duplicates())
-    return f"{wanted - len(rows)} of {wanted} dialogues have no verdict and are left out." if wanted > len(rows) else ""
+    missing = wanted - len(rows)
+    return f" {missing} of {wanted} dialogues have no verdict and are left out." if missing > 0 else ""
 
 
 def _signs(rows: pandas.DataFrame, by: Sequence[str], seed: int) -> list[dict[str, Any]]:
