@@ -68,7 +68,7 @@ def test_first_dialogues_are_shown_as_they_were_decoded(finished: Path, answers:
             who = [(one["method"], one["guide"]) for one in turn["answers"]]
             guides = [str(models / "one"), str(models / "two")]
             pairs = [(method, guide) for method in ("rws", "constant") for guide in guides]
-            assert sorted(who[1:]) == sorted(pairs) and who[0] == ("default", None) and turn["answers"][0]["same"]
+            assert who == [("default", None), *pairs] and turn["answers"][0]["same"]
             for one in turn["answers"]:
                 rows = answers[(answers["example"] == dialogue["name"]) & (answers["turn"] == number)]
                 rows = rows[rows["method"] == one["method"]]

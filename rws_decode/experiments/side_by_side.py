@@ -95,7 +95,11 @@ def side_by_side(answers: pandas.DataFrame, chosen: Mapping[str, Any]) -> dict[s
     for name in chosen["names"]:
         turns = []
         for _, rows in once[once["example"] == name].groupby("turn"):
-            held = sorted(rows.to_dict("records"), key=lambda row: order.index(row["method"]))
+            # The order in which results were stored must not matter.
+            held = sorted(
+                rows.to_dict("records"),
+                key=lambda row: (order.index(row["method"]), str(_known(row["guide"])), row["reward_scale"]),
+            )
             default = held[0]["text"]
             told = [_answer(row, default, scored) for row in held]
             turns.append({"prompt": held[0]["prompt"], "answers": told})
