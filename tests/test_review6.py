@@ -1,15 +1,20 @@
-"""Tables of studies of which a part failed: what is left is compared with its like, and no table is a traceback."""
+"""Tables are of one run: of what is left where a part failed, and not of what other runs left in the folder."""
 
 from __future__ import annotations
 
 import itertools
+import json
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from study_runs import save_models
 
+from rws_decode.__main__ import main
 from rws_decode.experiments import controls, humaneval, reward_bench
 from rws_decode.experiments.answers import answers_of, judged_by_guide
+from rws_decode.experiments.last_run import read_last_run
 
 JUDGES = ("one", "two", "three")
 SHAPE = {"predictor": "mini", "length": 64, "steps": 32, "block": 32, "device": "cpu", "reward_cost": 1.0}
@@ -76,3 +81,60 @@ def test_tables_do_not_follow_the_order_of_the_rows() -> None:
     rows += [score("one", row["text"], len(row["text"]) % 7, int(row["example"])) for row in list(rows)]
     one, other = (reward_bench.tables(pd.DataFrame(order)) for order in (rows, rows[::-1]))
     assert [table.rows for table in one] == [table.rows for table in other]
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Save tiny checkpoints, and name them in options without the reward scale."""
+    root = tmp_path_factory.mktemp("models")
+    save_models(root)
+    words = ["--model", str(root / "model"), "--rewards", str(root / "guide"), "--judges", "--prompts", "3"]
+    words += ["--length", "4", "--steps", "4", "--block", "4"]
+    return [*words, "--methods", "rws", "constant"]
+
+
+def told(words: list[str], out: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """Return the tables that an experiment prints, after seeing that `summarize` prints the same."""
+    capsys.readouterr()
+    assert main(["experiment", "controls", *words, "--out", str(out), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["tables"]
+    assert main(["summarize", str(out / "controls"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tables"] == {"controls": found}
+    return found
+
+
+def test_summarize_prints_what_the_last_run_printed(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = told([*options, "--reward-scale", "8"], tmp_path, capsys)
+    assert told([*options, "--reward-scale", "8", "--seed", "3", "--prompts", "2"], tmp_path, capsys) != first
+    assert told([*options, "--reward-scale", "8"], tmp_path, capsys) == first
+    assert main(["summarize", str(tmp_path)]) == 0
+    assert "rows of other runs" in capsys.readouterr().err
+    assert main(["summarize", str(tmp_path), "--all"]) == 2
+    assert "several runs are mixed" in capsys.readouterr().err
+
+
+def test_choice_of_another_run_is_not_kept(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = ["--prompts", "2", "--reward-scale", "--grid", "8", "--validation", "1", "--path-prompts", "0"]
+    told([*options, *chosen], tmp_path, capsys)
+    assert (tmp_path / "controls" / "selection.json").is_file()
+    told([*options, "--reward-scale", "8", "--prompts", "2"], tmp_path, capsys)
+    assert not list((tmp_path / "controls").glob("selection*"))
+
+
+@pytest.mark.parametrize("words", [["--grid", "8"], ["--select", "path"]], ids=lambda words: words[0])
+def test_choosing_what_is_given_is_misuse(
+    words: list[str], options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["experiment", "controls", *options, "--out", str(tmp_path / "new"), *words]) == 2
+    assert "nothing is chosen" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def test_record_of_a_run_that_is_none_is_misuse(tmp_path: Path) -> None:
+    (tmp_path / "last_run.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ValueError, match="not the record of a run"):
+        read_last_run(tmp_path)

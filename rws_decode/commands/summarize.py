@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     import pandas
 
+    from rws_decode.experiments.last_run import LastRun
     from rws_decode.experiments.report import Table
 
 __all__ = ["add_arguments", "run"]
@@ -26,13 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--code", metavar="DIGEST", help="results of this code (first digits); the last written if not given"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap and the tests (0)")
+    parser.add_argument("--all", action="store_true", help="all results, not those of each experiment's last whole run")
+    parser.add_argument("--seed", type=int, help="of the bootstrap and the tests (that of the run, or 0)")
     parser.add_argument("--json", action="store_true", help="print the tables as JSON on standard output")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print a table per experiment; ValueError for a folder without results."""
-    if args.seed < 0:
+    if args.seed is not None and args.seed < 0:
         raise ValueError(f"--seed is {args.seed}: at least 0 is needed")
 
     from rws_decode.experiments.report import tables_text
@@ -43,25 +45,45 @@ def run(args: argparse.Namespace) -> int:
         frame = read_results(args.folder, args.code)
     for warning in caught:
         print(f"note: {warning.message}", file=sys.stderr)
-    failures = read_failures(args.folder, args.code)
+    folders = {path.resolve().parent.name: path for path in chosen(args.folder, args.code)}
+    runs = {} if args.all else {name: run for name, path in folders.items() if (run := _run_in(path)) is not None}
+
+    def wanted(experiment: str, unit: str) -> bool:
+        return experiment not in runs or unit in runs[experiment]
+
+    failures = [
+        one for one in read_failures(args.folder, args.code) if wanted(one["fields"]["experiment"], one["unit"])
+    ]
     if failures:
         print(f"note: {len(failures)} units failed; run the experiment with --retry-failed", file=sys.stderr)
     others = sum(len(paths) - 1 for paths in origins(args.folder).values())
     if others and args.code is None:
         print(f"note: {others} sets of results of other code are not shown; --code shows them", file=sys.stderr)
-    if frame.empty:
+    names = () if frame.empty else zip(frame["experiment"], frame["unit"], strict=True)
+    shown = [wanted(*pair) for pair in names]
+    if not any(shown):
         raise ValueError(f"{args.folder}: no unit has a result")
-    folders = {path.resolve().parent.name: path.parent for path in chosen(args.folder, args.code)}
-    tables = {
-        str(name): _tables(str(name), rows, args.seed, folders.get(str(name)))
-        for name, rows in frame.groupby("experiment")
-    }
+    if not all(shown):
+        print(f"note: {len(shown) - sum(shown)} rows of other runs are not shown; --all shows them", file=sys.stderr)
+    tables = {}
+    for name, rows in frame[shown].groupby("experiment"):
+        seed = args.seed if args.seed is not None else runs[name].seed if name in runs else 0
+        folder = folders[name].parent if name in folders else None
+        tables[str(name)] = _tables(str(name), rows, seed, folder)
     if args.json:
         held = {name: {one.name: list(one.rows) for one in found} for name, found in tables.items()}
         print(json.dumps({"tables": held, "failures": len(failures)}, allow_nan=False))
     else:
         print("\n\n".join(f"# {name}\n\n{tables_text(found)}".rstrip() for name, found in tables.items()))
     return 0
+
+
+def _run_in(results: Path) -> LastRun | None:
+    """Return the last whole run of an experiment if these are its results."""
+    from rws_decode.experiments.last_run import read_last_run
+
+    run = read_last_run(results.parent)
+    return run if run is not None and run.results == results.resolve().name else None
 
 
 def _tables(experiment: str, rows: pandas.DataFrame, seed: int, folder: Path | None) -> list[Table]:

@@ -94,7 +94,8 @@ def _equal_god(judged: pandas.DataFrame, seed: int) -> Iterator[dict[str, Any]]:
     columns = [*keys, "god_tokens", *outcomes.values()]
     guided = judged[judged["method"] == "rws"][columns]
     for control in sorted(set(judged["method"]) - {"rws"}):
-        both = guided.merge(judged[judged["method"] == control][columns], on=keys, suffixes=("", "_control"))
+        other = judged[judged["method"] == control][columns]
+        both = guided.merge(other, on=keys, suffixes=("", "_control"), validate="1:1")
         for (guide, scale), rows in both.groupby(["guide", "reward_scale"]):
             rows = rows.sort_values(["example", "turn"], kind="stable")
             for outcome, column in outcomes.items():

@@ -74,10 +74,11 @@ def add_study_arguments(parser: argparse.ArgumentParser, experiment: str, defaul
     parser.add_argument(
         "--reward-scale",
         type=float,
-        nargs="+",
+        nargs="*",
         default=defaults.reward_scale,
         metavar="S",
-        help="s_R of every guide, or several, in place of choosing it on validation",
+        help="s_R of every guide, or several, in place of choosing it on validation; none: it is chosen "
+        f"({'none' if defaults.reward_scale is None else ' '.join(f'{one:g}' for one in defaults.reward_scale)})",
     )
     parser.add_argument(
         "--grid", type=float, nargs="+", metavar="S", help="reward scales to choose from (the paper's: 0.01 ... 32)"
@@ -146,6 +147,11 @@ def check_arguments(args: argparse.Namespace) -> None:
             raise ValueError(f"--{name.replace('_', '-')} is {value}: different ones are needed")
         if not all(math.isfinite(one) and one > 0 for one in value if isinstance(one, float)):
             raise ValueError(f"--{name.replace('_', '-')} is {value}: positive finite numbers are needed")
+    if args.reward_scale and (args.grid or args.select == "path"):
+        raise ValueError(
+            f"--reward-scale is {args.reward_scale}: with it nothing is chosen by --grid or --select; name it without "
+            "numbers to choose"
+        )
     for name in ("sampling_temperature", "reward_cost"):
         value = getattr(args, name)
         if not (math.isfinite(value) and value > 0):
@@ -189,7 +195,7 @@ def prompts_from(args: argparse.Namespace) -> Prompts:
 
     count = args.prompts or None
     options = {"seed": args.seed, "model": args.model}
-    wanted = 0 if args.reward_scale is not None else args.validation
+    wanted = 0 if args.reward_scale else args.validation
     if args.validation_data is None:
         return prompts_of(args.data, count, wanted, **options)
     test = prompts_of(args.data, count, **options)
@@ -211,11 +217,13 @@ def scales_from(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Run
     from rws_decode.experiments.sources import write_changed
     from rws_decode.experiments.tables import to_csv
 
-    if args.reward_scale is not None:
+    folder = Path(args.out) / base.experiment
+    if args.reward_scale:
+        for name in ("selection.json", "selection.csv"):
+            (folder / name).unlink(missing_ok=True)  # of another run: this one has chosen nothing
         return dict.fromkeys(args.rewards, tuple(args.reward_scale))
     options = {"paths": args.path_prompts, "budget": args.path_budget, "by": args.select}
     found = select_scales(base, prompts, args.rewards, run, grid=tuple(args.grid or GRID), **options)
-    folder = Path(args.out) / base.experiment
     text = json.dumps(found.record(), indent=1, ensure_ascii=False, allow_nan=False)
     write_changed(folder / "selection.json", text + "\n")
     rows = [{"guide": one.guide} | dict(row) | {"chosen": one.chosen} for one in found.guides for row in one.grid]
@@ -252,6 +260,7 @@ def run_tables(
     """
     from dataclasses import replace
 
+    from rws_decode.experiments.last_run import write_last_run
     from rws_decode.experiments.report import write_tables
     from rws_decode.experiments.study import run_study, runner_on
 
@@ -266,6 +275,7 @@ def run_tables(
         else:
             steps(args, base, prompts, run)
     done = run.outcome()
+    write_last_run(done.folder, args.seed, (unit for report in run.reports.values() for unit in report.asked))
     found = tables(done.frame, seed=args.seed)
     message = write_tables(Path(args.out) / experiment, found) if found else "no unit has a result\n"
     if finish is not None:

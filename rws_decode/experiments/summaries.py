@@ -109,7 +109,8 @@ def _measured(rows: Any, base: Any, measure: str, pair: Sequence[str], seed: Seq
     names = ("n", "mean", "low", "high", "pairs", "difference", "difference_low", "difference_high", "p", "p_holm")
     found: dict[str, Any] = dict.fromkeys(names)
     # Resampling goes by place: the order in which rows were stored must not matter.
-    own = rows.dropna(subset=[measure]).sort_values(list(pair), kind="stable")
+    columns = [*pair, measure]  # answers are long, and there are many of them
+    own = rows[columns].dropna(subset=[measure]).sort_values(list(pair), kind="stable")
     found["n"] = len(own)
     if not len(own):
         return found
@@ -117,7 +118,10 @@ def _measured(rows: Any, base: Any, measure: str, pair: Sequence[str], seed: Seq
     found |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
     if base is None:
         return found
-    both = own.merge(base.dropna(subset=[measure]), on=list(pair), suffixes=("", "_base"), validate="one_to_one")
+    other = base[columns].dropna(subset=[measure])
+    if any(part.duplicated(list(pair)).any() for part in (own, other)):
+        raise ValueError(f"results hold several rows of one {' and '.join(pair)} in one line: several runs are mixed")
+    both = own.merge(other, on=list(pair), suffixes=("", "_base"))
     found["pairs"] = len(both)
     if len(both):
         first, second = both[measure].to_numpy(float), both[f"{measure}_base"].to_numpy(float)
