@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,8 +38,19 @@ from judge_server import (
 )
 
 from rws_decode.__main__ import main
+from rws_decode.checkpoints import models_directory
 from rws_decode.files import write_json
-from rws_decode.judging import CacheWarning, Comparison, LLMJudge, Verdict, compare, estimate_cost, judge_messages
+from rws_decode.judging import (
+    CacheWarning,
+    Comparison,
+    LLMJudge,
+    Verdict,
+    compare,
+    comparing,
+    estimate_cost,
+    judge_messages,
+)
+from rws_decode.judging.client import JudgeSession
 from rws_decode.judging.judge import KEY_VARIABLE
 from rws_decode.judging.rates import judge_rates
 from rws_decode.judging.retries import LONGEST_WAIT, RateLimiter
@@ -427,21 +439,42 @@ def test_a_server_that_dies_midway_and_comes_back(serve: Callable[..., JudgeServ
     assert [held.cached for one in found for held in (one.forward, one.backward)] == [True] * 3 + [False] * 3
 
 
-def test_what_is_under_way_when_another_request_fails_is_stored(
-    serve: Callable[..., JudgeServer], tmp_path: Path
+def test_a_failure_stops_the_others_at_once_and_is_what_is_told(
+    serve: Callable[..., JudgeServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failed, arrived = threading.Event(), threading.Event()
+    def late(futures: list[Future[Any]]) -> Iterator[Future[Any]]:
+        # The failure is seen after all else has ended, and the last of what it stopped is seen first.
+        wait(futures)
+        return reversed(futures)
+
+    monkeypatch.setattr(comparing, "as_completed", late)
+    server = serve(in_turn("1", fails(404)))
+    with pytest.raises(ValueError, match=r"HTTP 404.* 1 of 6 verdicts are stored"):
+        compare(judge_at(server), PAIRS, tmp_path, progress=False)
+    assert len(server.arrivals) == 2
+
+
+def test_what_is_under_way_when_another_request_fails_is_stored(
+    serve: Callable[..., JudgeServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    halted, arrived = threading.Event(), threading.Event()
+    halt = JudgeSession.halt
+
+    def seen(session: JudgeSession, **options: bool) -> None:
+        halt(session, **options)
+        if threading.current_thread() is threading.main_thread():
+            halted.set()
 
     def late(handler: Any) -> None:
         arrived.set()
-        assert failed.wait(20)
+        assert halted.wait(20)
         handler.send(completion("1"), 200, {})
 
     def refused(handler: Any) -> None:
         assert arrived.wait(20)
         fails(404)(handler)
-        failed.set()
 
+    monkeypatch.setattr(JudgeSession, "halt", seen)
     server = serve(lambda number, body: refused if answers(body)[0] == "short" else late)
     with pytest.raises(ValueError, match=r"HTTP 404.* 1 of 6 verdicts are stored"):
         compare(judge_at(server, concurrency=2), PAIRS, tmp_path, progress=False)
@@ -500,11 +533,13 @@ def test_a_run_that_is_stopped_keeps_whole_files_and_goes_on(
 
 
 def test_as_many_requests_at_a_time_as_said(serve: Callable[..., JudgeServer], tmp_path: Path) -> None:
-    # None is answered before three are there, so that fewer at a time would fail; more would be counted.
-    together = threading.Barrier(3)
+    # None is answered before three are there, so that fewer at a time would fail; a fourth has time to come.
+    release = threading.Event()
 
     def rule(number: int, body: dict[str, Any]) -> str:
-        together.wait(20)
+        if number == 2:
+            threading.Timer(0.3, release.set).start()
+        assert release.wait(20)
         return longer(number, body)
 
     server = serve(rule)
@@ -765,6 +800,7 @@ def test_the_estimate_is_of_what_is_missing(serve: Callable[..., JudgeServer], t
     rest = estimate_cost(judge, pairs, tmp_path, count=len, counted_by="characters")
     wanted = sum(len(m["content"]) for m in judge_messages("paper", *PAIRS[2]))
     assert (rest.requests, rest.cached, rest.cost, rest.prompt_tokens) == (2, 4, None, 2 * wanted)
+    assert rest.reply_tokens == 20
     assert "by characters" in str(rest) and "up to 2 times" in str(rest)
     assert estimate_cost(judge_at(server, max_tokens=None), pairs, tmp_path).reply_tokens is None
     for prices in ({"price_in": 1.0}, {"price_in": -1.0, "price_out": 1.0}, {"price_in": 1.0, "price_out": np.inf}):
@@ -798,9 +834,10 @@ def test_the_command_prints_rates_and_nothing_else(
     status, out, err = command(server.url, "--dry-run", *prices)
     assert (status, out, len(server.arrivals)) == (0, "", 0)
     assert "6 requests (0 verdicts are stored)" in err and "bytes / 4" in err and "cost at most" in err
-    status, out, err = command(server.url, "--dry-run", "--json", "--tokenizer", "rws_decode/models/mini")
+    mini = str(models_directory() / "mini")
+    status, out, err = command(server.url, "--dry-run", "--json", "--tokenizer", mini)
     estimate = json.loads(out)["estimate"]
-    assert (estimate["requests"], estimate["counted_by"], estimate["cost"]) == (6, "rws_decode/models/mini", None)
+    assert (estimate["requests"], estimate["counted_by"], estimate["cost"]) == (6, mini, None)
     status, out, err = command(server.url)
     assert (status, out, len(server.arrivals)) == (2, "", 0) and "--yes is missing" in err
     status, out, err = command(server.url, "--max-cost", "0.0001", *prices, "--yes")
