@@ -24,6 +24,7 @@ from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import load_reward
 
 SCALES = (0.5, 8.0)
+STRATEGIES = ("temperature", "rws", "constant", "shuffled")
 PROMPTS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]
 SHAPE: dict[str, Any] = {"length": 16, "steps": 8, "block": 8}
 
@@ -40,7 +41,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def options(models: Path) -> list[str]:
     words = ["--model", str(models / "tiny"), "--reward", str(models / "reward"), "--prompts", "3"]
     words += [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
-    return [*words, "--scales", *map(str, SCALES), "--strategies", "temperature", "rws"]
+    return [*words, "--scales", *map(str, SCALES), "--strategies", *STRATEGIES]
 
 
 def precision(out: Path, options: list[str], *extra: str) -> int:
@@ -59,7 +60,7 @@ def results_of(out: Path) -> dict[str, Any]:
 
 
 def cell(frame: pd.DataFrame, strategy: str, scale: float, ranking: str) -> pd.DataFrame:
-    own = frame[(frame["strategy"] == strategy) & (frame["scale"] == scale) & (frame["rounding"] == ranking)]
+    own = frame[(frame["method"] == strategy) & (frame["at"] == scale) & (frame["rounding"] == ranking)]
     assert len(own) == len(PROMPTS)
     return own.sort_values("example", ignore_index=True)
 
@@ -67,7 +68,7 @@ def cell(frame: pd.DataFrame, strategy: str, scale: float, ranking: str) -> pd.D
 def test_rows_are_what_the_decoder_did(finished: Path, models: Path) -> None:
     predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
     frame = read_results(finished)
-    assert len(frame) == 2 * 2 * 3 * 3
+    assert len(frame) == 4 * 2 * 3 * 3
     for scale in SCALES:
         for strategy in (Temperature(scale), RWS(scale)):
             for name, (ranking, precision) in RANKINGS.items():
@@ -82,12 +83,30 @@ def test_rows_are_what_the_decoder_did(finished: Path, models: Path) -> None:
                     assert (row["saturated"], row["eligible"]) == (trace.saturated.sum(), trace.eligible.sum())
 
 
+def test_controls_follow_from_the_rws_run_of_their_own_ranking(finished: Path, models: Path) -> None:
+    predictor, frame = load_predictor(str(models / "tiny")), read_results(finished)
+    for scale in SCALES:
+        for name, (ranking, precision) in RANKINGS.items():
+            rws, constant, mixed = (cell(frame, strategy, scale, name) for strategy in ("rws", "constant", "shuffled"))
+            factors = Temperature(tuple(rws["mean_factor"]))
+            batch = decode(predictor, PROMPTS, factors, **SHAPE, ranking=ranking, precision=precision)  # type: ignore[arg-type]
+            assert [list(tokens) for tokens in constant["tokens"]] == batch.tokens.tolist()
+            for given, rewards in zip(mixed["strategy_json"], rws["rewards"], strict=True):
+                assert sorted(json.loads(given)["rewards"]) == sorted(rewards)
+
+
+def test_rws_is_run_for_its_controls_and_not_shown(options: list[str], tmp_path: Path) -> None:
+    assert precision(tmp_path, options, "--strategies", "constant", "flipped", "random", "--scales", "2") == 0
+    assert set(read_results(tmp_path)["method"]) == {"rws", "constant", "flipped", "random"}
+    assert {line["strategy"] for line in results_of(tmp_path)["summary"]} == {"constant", "flipped", "random"}
+
+
 def test_the_summary_is_the_mean_and_the_difference_to_the_exact_ranking(finished: Path) -> None:
     summary, frame = results_of(finished)["summary"], read_results(finished)
     with open(finished / "precision/summary.csv", newline="") as stream:
         table = list(csv.DictReader(stream))
     assert [(line["strategy"], line["scale"], line["ranking"]) for line in table] == [
-        (strategy, str(scale), name) for strategy in ("temperature", "rws") for scale in SCALES for name in RANKINGS
+        (strategy, str(scale), name) for strategy in STRATEGIES for scale in SCALES for name in RANKINGS
     ]
     for line in summary:
         own, exact = (cell(frame, line["strategy"], line["scale"], name) for name in (line["ranking"], "exact"))
@@ -114,13 +133,13 @@ def test_it_goes_on_where_it_stopped_and_a_finished_one_touches_nothing(
     before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
     assert precision(finished, options, "--json") == 0
     printed = json.loads(capsys.readouterr().out)
-    assert (printed["units"]["computed"], printed["units"]["found"]) == (0, 36)
+    assert (printed["units"]["computed"], printed["units"]["found"]) == (0, 72)
     assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
     assert printed["tables"]["summary"] == results_of(finished)["summary"]
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     for path in sorted((tmp_path / "precision").glob("units-*/*.parquet"))[::2]:
         path.unlink()
-    lost = 36 - len(read_results(tmp_path))
+    lost = 72 - len(read_results(tmp_path))
     assert precision(tmp_path, options, "--json") == 0
     assert json.loads(capsys.readouterr().out)["units"]["computed"] == lost > 0
     assert results_of(tmp_path) == results_of(finished)

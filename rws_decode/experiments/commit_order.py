@@ -48,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
+    from rws_decode.experiments.last_run import write_last_run
     from rws_decode.experiments.measuring import work
     from rws_decode.experiments.report import write_tables
     from rws_decode.experiments.sources import examples_of
@@ -73,6 +74,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     own = {"examples": examples, "reward": args.reward, "reward_scale": args.reward_scale}
     own |= {"group": args.length // args.steps, "ranking": args.ranking, "precision": args.precision}
     if rows:
+        write_last_run(report.folder, 0, report.asked)
         one_round.write_results(args, base, origin, {"rows": rows}, **own)
     return {
         "experiment": NAME,

@@ -2,8 +2,10 @@
 
 Rankings: `exact`, log-odds in float64; `float32` and `bfloat16`, softmax in that dtype, ties leftmost, as public
 decoders rank but for how ties fall. Strategies: `temperature`, confidence decoding at a constant factor c, where the
-models' logits are the same and only their order differs; `rws` where it is asked for, at s_R. Files below
-OUT/precision, besides the units' parts: `summary.csv|md`, and `results.json` with the settings and sources.
+models' logits are the same and only their order differs; at s_R `rws` and its controls, `constant`, `shuffled`,
+`flipped` and `random`, as in `study`, each of the rws run of its own ranking. Margin order and best of N are left out:
+the one rounds no probability, the other has no order of its own. Files below OUT/precision, besides the units' parts:
+`summary.csv|md`, and `results.json` with the settings and sources.
 
 Columns of the summary, per strategy, scale and ranking: `n`, prompts; `god_tokens` and `god_steps`, means over them;
 `god_tokens_due` and `god_steps_due`, the mean GOD minus that of the exact ranking on the same prompts, which is what
@@ -19,7 +21,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +40,8 @@ if TYPE_CHECKING:
 __all__ = ["RANKINGS", "STRATEGIES", "add_arguments", "precision_units", "run", "tables"]
 
 NAME = "precision"
-STRATEGIES = ("temperature", "rws")
+STRATEGIES = ("temperature", "rws", "constant", "shuffled", "flipped", "random")
+_FROM_RWS = ("constant", "shuffled")
 # Ways to rank by their names in the results: ranking and precision, as decode is asked for them.
 RANKINGS = {
     "exact": ("log-odds", "float64"),
@@ -46,9 +49,9 @@ RANKINGS = {
     "bfloat16": ("probability", "bfloat16"),
 }
 _CAPTION = (
-    "Decoding at a constant factor (rws: at a reward scale), ranked by log-odds in float64 (exact) or by softmax in "
-    "the precision named. Due: GOD minus that of the exact ranking on the same prompts, mean, 95 % bootstrap "
-    "interval, and p of the sign-flip permutation test, corrected over the scales by Holm's method. Inexact: steps "
+    "Decoding at a constant factor (rws and its controls: at a reward scale), ranked by log-odds in float64 (exact) or "
+    "by softmax in the precision named. Due: GOD minus that of the exact ranking on the same prompts, mean, 95 % "
+    "bootstrap interval, and p of the sign-flip permutation test, corrected over the scales by Holm's method. Inexact: steps "
     "whose chosen set is not the exact one. Saturated: candidate positions of probability exactly 1.0 in that "
     "precision. Tied: steps with a tie at the cut; near-tied: with a cut that rounding could move. Same: answers "
     "equal to the exact ranking's."
@@ -60,11 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/precision")
     known = "; ".join(SOURCES.values())
     parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {known}")
-    parser.add_argument("--prompts", type=int, default=16, metavar="N", help="how many (16)")
+    parser.add_argument("--prompts", type=int, default=8, metavar="N", help="how many (8)")
     parser.add_argument("--scales", type=float, nargs="+", default=list(SCALES), metavar="C", help="the paper's grid")
-    parser.add_argument(
-        "--strategies", nargs="+", choices=STRATEGIES, default=["temperature"], help="temperature, rws (temperature)"
-    )
+    shown = f"of {' '.join(STRATEGIES)} (all)"
+    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=STRATEGIES, metavar="NAME", help=shown)
     parser.add_argument("--reward", default="mini", metavar="NAME", help="reward model that guides rws (mini)")
     parser.add_argument("--seed", type=int, default=0, help="of drawn prompts, the bootstrap and the tests (0)")
     one_round.add_arguments(parser)
@@ -72,6 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
+    import pandas as pd
+
+    from rws_decode.experiments.last_run import write_last_run
     from rws_decode.experiments.precision_work import work
     from rws_decode.experiments.prompts import prompts_of
     from rws_decode.experiments.report import write_tables
@@ -84,45 +89,93 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     one_round.check_out(args)
     prompts = prompts_of(args.data, args.prompts, seed=args.seed, model=args.model).test
     base = one_round.base_of(args, NAME)
-    strategies = tuple(dict.fromkeys(args.strategies))
-    units = precision_units(base, prompts, args.scales, strategies, args.reward)
-    report, origin = one_round.run_round(args, units, work)
-    found = tables(report.read(), seed=args.seed)
+    strategies = tuple(name for name in STRATEGIES if name in args.strategies)
+    reports = []
+    for rows in (None, "rws"):
+        given = reports[0][0].read() if rows else None
+        if units := precision_units(base, prompts, args.scales, strategies, args.reward, rws=given):
+            reports.append(one_round.run_round(args, units, work))
+    frame = pd.concat([report.read() for report, _ in reports], ignore_index=True)
+    # What the controls follow from is no row of the table where it was not asked for.
+    frame = frame[frame["method"].isin(strategies)] if len(frame) else frame
+    found = tables(frame, seed=args.seed)
     message = write_tables(Path(args.out) / NAME, found) if found else "no unit has a result\n"
+    report, origin = reports[0]
     if found:
-        own = {name: getattr(args, name) for name in ("data", "prompts", "scales", "strategies", "seed")}
-        own |= {"reward": args.reward} if "rws" in strategies else {}
+        own = {name: getattr(args, name) for name in ("data", "prompts", "scales", "seed")}
+        own |= {"strategies": list(strategies)} | ({} if strategies == STRATEGIES[:1] else {"reward": args.reward})
+        write_last_run(report.folder, args.seed, frame["unit"])
         one_round.write_results(args, base, origin, {"summary": list(found[0].rows)}, **own)
+    counts = [one_round.counts_of(each) for each, _ in reports]
     return {
         "experiment": NAME,
         "folder": str(report.folder),
-        "units": one_round.counts_of(report),
+        "units": {name: sum(count[name] for count in counts) for name in counts[0]},
         "tables": {one.name: list(one.rows) for one in found},
-        "message": message + one_round.note_of(report),
+        "message": message + "".join(one_round.note_of(each) for each, _ in reports[-1:]),
     }
 
 
 def precision_units(
-    base: Unit, prompts: Sequence[Prompt], scales: Sequence[float], strategies: Sequence[str], reward: str = "mini"
+    base: Unit,
+    prompts: Sequence[Prompt],
+    scales: Sequence[float],
+    strategies: Sequence[str],
+    reward: str = "mini",
+    rws: pandas.DataFrame | None = None,
 ) -> list[Unit]:
-    """Return a unit per strategy, scale, ranking and prompt."""
+    """Return a unit per strategy, scale, ranking and prompt: those that stand alone, or those that follow from rws.
+
+    rws: rows of the first, which has rws where a control needs it.
+    """
+    wanted = [name for name in STRATEGIES if name in strategies and (name in _FROM_RWS) == (rws is not None)]
+    if rws is None and set(strategies).intersection(_FROM_RWS) and "rws" not in wanted:
+        wanted.append("rws")
+    runs = {} if rws is None else {_place(row): row for row in rws[rws["method"] == "rws"].to_dict("records")}
     found = []
-    for strategy in strategies:
-        guided = strategy == "rws"
+    for strategy in wanted:
         for scale in scales:
-            given = {"name": strategy, "reward_scale" if guided else "scale": scale}
             for name, (ranking, precision) in RANKINGS.items():
-                one = replace(base, strategy=given, reward=reward if guided else None, labels={"rounding": name})
-                one = replace(one, ranking=ranking, precision=precision)
-                found += [replace(one, prompt=each.text, example=each.name) for each in prompts]
+                labels = {"rounding": name, "method": strategy, "at": scale}
+                one = replace(base, ranking=ranking, precision=precision, labels=labels)
+                for prompt in prompts:
+                    given = replace(one, prompt=prompt.text, example=prompt.name)
+                    run = runs.get((scale, name, prompt.name))
+                    if strategy not in _FROM_RWS or run is not None:
+                        found.append(_at(given, strategy, scale, reward, run))
     return found
+
+
+def _place(row: Mapping[str, Any]) -> tuple[float, str, str]:
+    return row["at"], row["rounding"], row["example"]
+
+
+def _at(unit: Unit, strategy: str, scale: float, reward: str, run: Mapping[str, Any] | None) -> Unit:
+    """Return the unit with its strategy; run: its prompt's row of rws, for a control that follows from it."""
+    from rws_decode.experiments.study import permuted, seed_of
+
+    guided: dict[str, Any] = {"reward_scale": scale}
+    if strategy == "temperature":
+        return replace(unit, strategy={"name": "temperature", "scale": scale})
+    if strategy == "random":
+        return replace(unit, strategy={"name": "rws-random", **guided, "seed": seed_of(unit, unit.example, "noise")})
+    if run is None:
+        return replace(
+            unit, strategy={"name": {"flipped": "rws-flipped"}.get(strategy, strategy), **guided}, reward=reward
+        )
+    if strategy == "constant":
+        return replace(unit, strategy={"name": "temperature", "scale": run["mean_factor"]})
+    mixed = permuted(list(run["rewards"]), seed_of(unit, unit.example, f"shuffle {scale!r}"))
+    return replace(unit, strategy={"name": "reward-replay", **guided, "rewards": mixed})
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the experiment's table from its rows."""
     from rws_decode.experiments.report import Table
 
-    summary = _summary(frame, seed) if len(frame) else []
+    # A control's own strategy and scale differ from prompt to prompt: it stands under its method, at its reward scale.
+    own = frame.assign(strategy=frame["method"], scale=frame["at"]) if len(frame) else frame
+    summary = _summary(own, seed) if len(frame) else []
     return [Table("summary", _CAPTION, summary, _shown(summary))] if summary else []
 
 

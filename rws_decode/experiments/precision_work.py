@@ -27,6 +27,8 @@ def _row(trace: Trace) -> dict[str, Any]:
         "text": trace.text,
         "tokens": trace.tokens.tolist(),
         "commit_step": trace.commit_step.tolist(),
+        "mean_factor": float(trace.factor.mean()),
+        "rewards": trace.reward_normalised.tolist() if trace.strategy["name"] == "rws" else None,
         "god_tokens": trace.god_tokens,
         "god_steps": trace.god_steps,
         "steps_run": trace.steps_run,

@@ -66,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
+    from rws_decode.experiments.last_run import write_last_run
     from rws_decode.experiments.prompts import prompts_of
     from rws_decode.experiments.reach_work import work
     from rws_decode.experiments.report import write_tables
@@ -91,6 +92,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         outputs = frame[["example", "prompt", "outputs"]].rename(columns={"example": "index"}).to_dict("records")
         own = {name: getattr(args, name) for name in ("data", "prompts", "reward", "scale_min", "scale_max", "budget")}
         body = {"summary": list(found[0].rows), "prompts": outputs}
+        write_last_run(report.folder, args.seed, report.asked)
         one_round.write_results(args, base, origin, body, **own)
     return {
         "experiment": NAME,

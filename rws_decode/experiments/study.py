@@ -230,7 +230,7 @@ class _Turn:
                 "constant": factors.get,
                 "shuffled": mixed.get,
                 "flipped": lambda name: {},
-                "random": lambda name: {"seed": _seed(base, name, "noise")},
+                "random": lambda name: {"seed": seed_of(base, name, "noise")},
             }
             for method, numbers in given.items():
                 if method in study.methods:
@@ -243,7 +243,7 @@ class _Turn:
         return wanted + (self.samples(rws) if "best-of-n" in study.methods and len(rws) else [])
 
     def _shuffled(self, row: Mapping[str, Any], scale: float) -> list[float]:
-        return _permuted(list(row["rewards"]), _seed(self.study.base, row["example"], f"shuffle {scale!r}"))
+        return permuted(list(row["rewards"]), seed_of(self.study.base, row["example"], f"shuffle {scale!r}"))
 
     def samples(self, rws: pandas.DataFrame) -> list[Unit]:
         """Return the units of as many samples as the dearest rws run buys."""
@@ -254,7 +254,7 @@ class _Turn:
             replace(
                 unit,
                 sampling_temperature=warm,
-                seed=_seed(self.study.base, unit.example, f"sample {unit.labels['sample']}"),
+                seed=seed_of(self.study.base, unit.example, f"sample {unit.labels['sample']}"),
             )
             for unit in drawn
         ]
@@ -289,14 +289,14 @@ def best_of(rows: pandas.DataFrame) -> int:
     return min(_MOST_SAMPLES, max(1, round(cost / (float(rows["steps"].iloc[0]) + weight))))
 
 
-def _seed(base: Unit, name: str, what: str) -> int:
+def seed_of(base: Unit, name: str, what: str) -> int:
     """Return a seed of the prompt's own for each purpose, so that none depends on what else is run."""
     import numpy as np
 
     return int(np.random.default_rng([base.seed, *f"{name} {what}".encode()]).integers(2**31))
 
 
-def _permuted(values: list[float], seed: int) -> list[float]:
+def permuted(values: list[float], seed: int) -> list[float]:
     import numpy as np
 
     return np.random.default_rng(seed).permutation(values).tolist()
