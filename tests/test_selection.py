@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +15,11 @@ from tiny_models import classifier, save_predictor, save_reward
 
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
+from rws_decode.experiments.prompts import Prompt, Prompts
 from rws_decode.experiments.results import read_results
-from rws_decode.experiments.selection import best_interval
+from rws_decode.experiments.selection import Selection, best_interval, select_scales
+from rws_decode.experiments.study import Runner
+from rws_decode.experiments.units import Unit
 from rws_decode.guidance import RWS, Confidence
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
@@ -113,3 +117,51 @@ def test_best_interval_is_the_best_of_a_fine_grid(data: st.DataObject) -> None:
     widths = {1.5: (1, 2), 2.5: (2, 3), 4.0: (3, 5), 6.0: (5, 7), 7.5: (7, 8)}
     share = math.fsum(math.log(b / a) for scale, (a, b) in widths.items() if scale in known) / math.log(8)
     assert found["explored"] == pytest.approx(share)
+
+
+def select(scores: dict[tuple[str, float], float], failed: set[tuple[str, float]], by: str = "grid") -> Selection:
+    """Choose between scales at which a guide scores prompts so, the default 0; paths fail, and the units named."""
+
+    class Asked:
+        def __init__(self, units: list[Unit]) -> None:
+            self.units = units
+
+        def read(self) -> pd.DataFrame:
+            rows = []
+            for unit in self.units:
+                row = unit.columns() | {"text": f"{unit.prompt} {unit.scale}"}
+                if unit.strategy["name"] == "score":
+                    prompt, scale = unit.labels["answer"].split()
+                    row["score"] = scores.get((prompt, float(scale)), 0.0) if scale != "None" else 0.0
+                if unit.strategy["name"] != "scale-path" and (unit.prompt, unit.scale) not in failed:
+                    rows.append(row)
+            return pd.DataFrame(rows)
+
+    base = Unit(experiment="x", prompt="", strategy={"name": "default"})
+    held = tuple(Prompt(name, (name,)) for name in ("a", "b"))
+    return select_scales(base, Prompts("", (), held), ["one"], Runner(Asked), grid=(1.0, 2.0), paths=1, by=by)
+
+
+def test_scale_that_failed_where_others_did_not_is_not_chosen() -> None:
+    scores = {("a", 1.0): 1.0, ("b", 1.0): -1.0, ("a", 2.0): 1.0, ("b", 2.0): -1.0}
+    assert select(scores | {("b", 2.0): 1.0}, set()).scales == {"one": (2.0,)}
+    # On prompt a alone, scale 2 wins all that it has a result for: b, where scale 1 loses, is the harder one.
+    found = select(scores, {("b", 2.0)})
+    assert found.scales == {"one": (1.0,)} and [row["n"] for row in found.guides[0].grid] == [2]
+
+
+def test_choice_by_paths_that_failed_is_refused() -> None:
+    with pytest.raises(ValueError, match="no path that is known"):
+        select({("a", 1.0): 1.0}, set(), "path")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--select", "path", "--grid", "8"], ["--select", "path", "--ranking", "topk"], ["--path-budget", "7"]],
+    ids=lambda words: " ".join(words),
+)
+def test_paths_that_cannot_be_are_misuse(
+    words: list[str], run: tuple[list[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*run[0], "--out", str(tmp_path), *words]) == 2
+    assert capsys.readouterr().err.count("\n") == 1 and not list(tmp_path.iterdir())

@@ -141,6 +141,8 @@ def check_arguments(args: argparse.Namespace) -> None:
         )
     if not 0 <= args.seed < 2**31:
         raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**31 is needed")
+    if args.path_budget is not None and args.path_budget < args.steps:
+        raise ValueError(f"--path-budget is {args.path_budget}: at least the {args.steps} forwards of one answer")
     for name in ("grid", "reward_scale", "rewards", "judges", "methods"):
         value = getattr(args, name) or ()
         if len(set(value)) < len(value):
@@ -199,11 +201,11 @@ def prompts_from(args: argparse.Namespace) -> Prompts:
     if args.validation_data is None:
         return prompts_of(args.data, count, wanted, **options)
     test = prompts_of(args.data, count, **options)
-    texts = {one.turns for one in test.test}
+    texts = {one.text for one in test.test}  # scales are chosen on first turns
     if not wanted:
         return test
     held = prompts_of(args.validation_data, 1, wanted, **options)
-    if any(one.turns in texts for one in held.validation):
+    if any(one.text in texts for one in held.validation):
         raise ValueError(f"--validation-data is {args.validation_data}: a prompt of it is a test prompt too")
     return replace(test, source=f"{args.data}; validation: {args.validation_data}", validation=held.validation)
 

@@ -87,10 +87,12 @@ def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int
             raise ValueError(f"data is {source!r}: {name} have no detail")
         draw = drawn[name]
         test = draw(detail, 32 if count is None else count, seed, "test")
-        texts = {one.turns for one in test}
+        texts = {one.text for one in test}  # of dialogues too: scales are chosen on first turns
         # The language's splits part pairs of prompt and answer: a prompt alone may be in both.
         held = draw(detail, validation + len(test), seed, "validation") if validation else []
-        apart = [one for one in held if one.turns not in texts]
+        apart = [one for one in held if one.text not in texts]
+        if len(apart) < validation:
+            raise ValueError(f"validation is {validation}: {source} has {len(apart)} prompts that are no test prompts")
         return Prompts(source, tuple(test), tuple(apart[:validation]))
     if name == "text" and not detail:
         raise ValueError(f"data is {source!r}: text:FILE is needed")

@@ -28,9 +28,9 @@ GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # the paper's
 class GuideSelection:
     """What was found for one guide, and what was chosen.
 
-    grid: a row per scale: scale, n, win, draw, loss (shares of the validation prompts), net, score (mean, raw).
-    best: the best of the grid. path: of the whole axis, on the prompts of which paths were followed: n; lower and
-    upper, the widest stretch of scales with the highest net; middle, its geometric mean; net there; grid_net, the
+    grid: a row per scale, but for those at which more units failed than at others: scale, n, win, draw, loss (shares of
+    the validation prompts), net, score (mean, raw). best: the best of the grid. path: of the whole axis, on the prompts
+    of which paths were followed: n; lower and upper, the widest stretch of scales with the highest net; middle, its geometric mean; net there; grid_net, the
     grid's best net on the same prompts and by the same paths; explored, the share of ln s_R on which every prompt's
     answer is known. None where no path was followed. chosen: the scale that the experiment uses.
     """
@@ -77,7 +77,8 @@ def select_scales(
 
     paths: on how many of them complete scale paths from the least to the greatest scale of the grid are followed, with
     at most `budget` forwards each. by: "grid", or "path", the geometric middle of the best stretch. ValueError without
-    validation prompts, for another `by`, and where every unit of a guide failed.
+    validation prompts, for another `by`, and where every unit of a guide failed, or with "path" every path. Paths are
+    of the exact ranking (log-odds in float64): where `base` has another, none is followed, and "path" is refused.
     """
     if by not in ("grid", "path"):
         raise ValueError(f"select is {by!r}: grid or path is needed")
@@ -85,6 +86,12 @@ def select_scales(
         raise ValueError("validation is 0: prompts to choose the reward scale on are needed, or a --reward-scale")
     if by == "path" and not paths:
         raise ValueError("path-prompts is 0: --select path needs at least 1")
+    if (base.ranking, base.precision) != ("log-odds", "float64"):
+        if by == "path":
+            raise ValueError(f"select is path: paths rank by log-odds in float64, not {base.ranking} {base.precision}")
+        paths = 0
+    if by == "path" and min(grid) == max(grid):
+        raise ValueError(f"grid is {list(grid)}: --select path needs two scales, the ends of the axis")
     held = {"split": "validation"}
     asked = [answer_unit(base, one, "default", labels=held) for one in prompts.validation]
     asked += [
@@ -137,13 +144,20 @@ def _selected(
         own, other = score(row), default.get(row["prompt"])
         return None if own is None or other is None else (own > other) - (own < other)
 
-    rows = []
+    known: dict[float, dict[str, Mapping[str, Any]]] = {}
     for scale in grid:
         mine = [row for row in answers if (row["guide"], row["reward_scale"]) == (guide, scale)]
-        nets = [net for row in mine if (net := outcome(row)) is not None]
+        known[scale] = {row["prompt"]: row for row in mine if outcome(row) is not None}
+    # Scales are compared on the same prompts; one at which more units failed than at others is out of the question.
+    most = max(map(len, known.values()))
+    known = {scale: mine for scale, mine in known.items() if len(mine) == most}
+    common = set.intersection(*map(set, known.values()))
+    rows = []
+    for scale, mine in known.items():
+        nets = [outcome(row) or 0 for prompt, row in mine.items() if prompt in common]
         if nets:
             shares = {name: nets.count(sign) / len(nets) for name, sign in (("win", 1), ("draw", 0), ("loss", -1))}
-            mean = math.fsum(score(row) or 0.0 for row in mine if outcome(row) is not None) / len(nets)
+            mean = math.fsum(score(row) or 0.0 for prompt, row in mine.items() if prompt in common) / len(nets)
             rows.append({"scale": scale, "n": len(nets)} | shares | {"net": sum(nets) / len(nets), "score": mean})
     if not rows:
         raise ValueError(f"guide {guide} has no result on the validation prompts: see the units that failed")
@@ -154,6 +168,8 @@ def _selected(
             net = None if row["text"] is None else outcome(row)
             parts.setdefault(row["prompt"], []).append((row["lower"], row["upper"], net))
     path = best_interval(list(parts.values()), grid) if parts else None
+    if by == "path" and path is None:
+        raise ValueError(f"guide {guide} has no path that is known at any scale: see the units that failed")
     chosen = path["middle"] if by == "path" and path is not None else best
     return GuideSelection(guide, tuple(rows), best, path, chosen)
 
