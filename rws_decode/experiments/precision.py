@@ -51,8 +51,8 @@ RANKINGS = {
 _CAPTION = (
     "Decoding at a constant factor (rws and its controls: at a reward scale), ranked by log-odds in float64 (exact) or "
     "by softmax in the precision named. Due: GOD minus that of the exact ranking on the same prompts, mean, 95 % "
-    "bootstrap interval, and p of the sign-flip permutation test, corrected over the scales by Holm's method. Inexact: steps "
-    "whose chosen set is not the exact one. Saturated: candidate positions of probability exactly 1.0 in that "
+    "bootstrap interval, and p of the sign-flip permutation test, corrected over the scales by Holm's method. Inexact: "
+    "steps whose chosen set is not the exact one. Saturated: candidate positions of probability exactly 1.0 in that "
     "precision. Tied: steps with a tie at the cut; near-tied: with a cut that rounding could move. Same: answers "
     "equal to the exact ranking's."
 )
