@@ -30,9 +30,10 @@ class GuideSelection:
 
     grid: a row per scale, but for those at which more units failed than at others: scale, n, win, draw, loss (shares of
     the validation prompts), net, score (mean, raw). best: the best of the grid. path: of the whole axis, on the prompts
-    of which paths were followed: n; lower and upper, the widest stretch of scales with the highest net; middle, its geometric mean; net there; grid_net, the
-    grid's best net on the same prompts and by the same paths; explored, the share of ln s_R on which every prompt's
-    answer is known. None where no path was followed. chosen: the scale that the experiment uses.
+    of which paths were followed: n; lower and upper, the widest stretch of scales with the highest net; middle, its
+    geometric mean; net there; grid_net, the grid's best net on the same prompts and by the same paths; explored, the
+    share of ln s_R on which every prompt's answer is known. None where no path was followed. chosen: the scale that the
+    experiment uses.
     """
 
     guide: str
