@@ -30,6 +30,8 @@ EXPERIMENTS: dict[str, Experiment] = {
     "mt-bench": Experiment(
         "rws_decode.experiments.mt_bench", "two-turn dialogues, judged by reward models and by an LLM in both orders"
     ),
+    "frequency": Experiment("rws_decode.experiments.frequency", "RWS that asks at every 1st, 2nd, 4th step: GOD, time"),
+    "overhead": Experiment("rws_decode.experiments.overhead", "seconds and memory that each guide costs, and savings"),
     "temperature": Experiment("rws_decode.experiments.temperature", "temperature against reward on keyword prompts"),
     "precision": Experiment("rws_decode.experiments.precision", "how much of the order is due to rounding, per scale"),
     "reach": Experiment(

@@ -23,6 +23,7 @@ __all__ = [
     "causal_of",
     "decode_units",
     "expect",
+    "forget",
     "predictor_for",
     "predictor_of",
     "prompt_of",
@@ -163,6 +164,13 @@ def expect(models: Mapping[Model, str]) -> None:
         if any(_DIGESTS.get(model, found) != found for model, found in models.items()):
             _LOADED.clear()
         _DIGESTS.update(models)
+
+
+def forget(*roles: str) -> None:
+    """Drop the models of these roles (predictor, reward, causal) that this process holds, so that memory is free."""
+    with _LOADING:
+        for role in roles:
+            _LOADED.pop(role, None)
 
 
 def _kept(role: str, key: tuple[Any, ...], load: Callable[[], Any], most: int = 1) -> Any:

@@ -2,7 +2,7 @@
 
 A unit's strategy says which. Any of `decoding.STRATEGIES`: its prompt is decoded. "score": its judge scores the label
 `answer`. "perplexity": its causal model does. "scale-path": every answer that its reward gives between the reward
-scales `low` and `high`. "execute": `program_work`.
+scales `low` and `high`. "execute": `program_work`. "timing": `timing`.
 
 Columns of an answer: `text`; `answer_tokens`, committed before the end of text, and whether it `ended`; `god_tokens`,
 `god_steps`; `mean_factor`, `rewards`, the normalised ones step by step (of rws alone); `forwards`, `reward_calls`,
@@ -26,6 +26,7 @@ from rws_decode.dialogue import Dialogue
 from rws_decode.experiments.decoding import causal_of, decode_units, predictor_for, prompt_of, reward_for
 from rws_decode.experiments.pieces import text_pieces
 from rws_decode.experiments.runner import Measured, Rows
+from rws_decode.experiments.timing import time_units
 from rws_decode.experiments.units import Unit
 from rws_decode.metrics import answer_scores
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
@@ -44,7 +45,7 @@ def work(units: Sequence[Unit]) -> Sequence[Rows | Measured]:
         from rws_decode.experiments.program_work import run_programs
 
         return run_programs(units)
-    found = {"score": _scores, "perplexity": _perplexities, "scale-path": _paths}.get(name)
+    found = {"score": _scores, "perplexity": _perplexities, "scale-path": _paths, "timing": time_units}.get(name)
     return _answers(units) if found is None else found(units)
 
 

@@ -117,8 +117,7 @@ def _resampled(table: Floats, rng: np.random.Generator, resamples: int) -> list[
     count = table.shape[1]
     found = []
     for size in batch_sizes(resamples, count):
-        times = rng.multinomial(count, np.full(count, 1 / count), size=size)  # [B, prompts]
-        found.append(table @ times.T)
+        found.append(table[:, rng.integers(count, size=(size, count))].sum(axis=2))
     return found
 
 
