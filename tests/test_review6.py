@@ -12,9 +12,12 @@ import pytest
 from study_runs import save_models
 
 from rws_decode.__main__ import main
-from rws_decode.experiments import controls, humaneval, reward_bench
+from rws_decode.experiments import controls, humaneval, mt_bench, reward_bench
 from rws_decode.experiments.answers import answers_of, judged_by_guide
 from rws_decode.experiments.last_run import read_last_run
+from rws_decode.experiments.prompts import Prompt
+from rws_decode.experiments.study import Runner, Study, run_study
+from rws_decode.experiments.units import Unit
 
 JUDGES = ("one", "two", "three")
 SHAPE = {"predictor": "mini", "length": 64, "steps": 32, "block": 32, "device": "cpu", "reward_cost": 1.0}
@@ -62,14 +65,43 @@ def test_best_of_n_takes_no_dialogue_that_broke_off() -> None:
     assert sorted(best["text"]) == ["s00", "s01"] and set(best["reward_calls"]) == {1, 2}
 
 
-def test_scales_of_one_guide_are_set_apart_in_every_table() -> None:
+def test_every_sample_of_a_dialogue_is_followed_to_its_end() -> None:
+    """The first turn buys two samples, the second, whose rewards were all saved, one."""
+    told: list[dict[str, Any]] = []
+
+    class Asked:
+        def __init__(self, units: list[Unit]) -> None:
+            self.rows = []
+            for unit in units:
+                row = unit.columns() | {"forwards": 32, "mean_factor": 1.0, "rewards": [0.0], "text": str(unit.seed)}
+                row |= {"reward_calls": 32 if unit.reward and not unit.history else 0, "god_tokens": 0.0}
+                if unit.strategy["name"] == "score":
+                    row |= {"score": float(len(unit.labels["answer"])), "normalised_score": 0.0}
+                    del row["text"]
+                self.rows.append(row)
+            told.extend(self.rows)
+
+        def read(self) -> pd.DataFrame:
+            return pd.DataFrame(self.rows)
+
+    base = Unit(experiment="x", prompt="", strategy={"name": "default"}, settings={"reward_cost": 1.0})
+    run_study(Study(base, (Prompt("0", ("one", "two")),), {"guide": (8.0,)}), Runner(Asked))
+    samples = [(row["sample"], row["turn"]) for row in told if row.get("method") == "sample"]
+    assert sorted(samples) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    best = answers_of(pd.DataFrame(told)).query("method == 'best-of-n'")
+    assert sorted(best["turn"]) == [0, 1] and set(best["reward_calls"]) == {2}
+
+
+@pytest.mark.parametrize("module", [reward_bench, mt_bench], ids=lambda module: module.NAME)
+def test_scales_of_one_guide_are_set_apart_in_every_table(module: Any) -> None:
     rows = [answer("default", "d", place) | {"scale": None} for place in range(4)]
     rows += [score("one", "d", 0.0, place) for place in range(4)]
     for place, scale in itertools.product(range(4), (2.0, 8.0)):
         rows.append(answer("rws", f"r {scale}", place, scale=scale))
         rows.append(score("one", f"r {scale}", 1.0 if scale == 8 or place == 0 else -1.0, place))
-    found = {table.name: table.rows for table in reward_bench.tables(pd.DataFrame(rows))}
-    for name, unit in (("win_rates", 100), ("mean_win_rates", 100), ("cross_judging", 1)):
+    found = {table.name: table.rows for table in module.tables(pd.DataFrame(rows))}
+    percent = 100 if module is reward_bench else 1
+    for name, unit in (("win_rates", percent), ("mean_win_rates", percent), ("cross_judging", 1)):
         rows = [row for row in found[name] if (row["method"], row["measure"]) == ("rws", "net")]
         nets = {row["reward_scale"]: row["mean"] for row in rows}
         assert nets == {2.0: -0.5 * unit, 8.0: 1.0 * unit}

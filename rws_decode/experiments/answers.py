@@ -93,7 +93,8 @@ def _expanded(run: pandas.DataFrame) -> list[pandas.DataFrame]:
     free = run[run["guide"].isna() & run["method"].isin(_FREE)]
     samples = run[run["method"] == "sample"].sort_values("sample", kind="stable")
     for (guide, scale), guided in run[run["method"] == "rws"].groupby(["guide", "reward_scale"]):
-        best = _best(samples[samples["sample"] < best_of(guided)], f"score of {guide}")
+        count = best_of(guided[guided["turn"] == guided["turn"].min()])  # as `study` draws them
+        best = _best(samples[samples["sample"] < count], f"score of {guide}")
         parts += [part.assign(guide=guide, reward_scale=scale) for part in (free, best) if len(part)]
     if len(parts) == 1 and not len(parts[0]):
         return [free] if len(free) else []

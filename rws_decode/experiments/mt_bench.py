@@ -83,8 +83,10 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0, folder: Path | None = None
     known = [*outcomes, "others_net", "own_score", "normalised_score", "coherent", "god_tokens", "god_steps", "cost"]
     keys = ("guide", "reward_scale", "method")
     whole = mean_over_turns(own, keys, known)
-    crossed = mean_over_turns(judged, ("guide", "judge", "relation", "method"), known)
-    means = crossed.groupby(["relation", "method", "example"])[list(outcomes)].mean().reset_index()
+    crossed = mean_over_turns(judged, ("guide", "reward_scale", "judge", "relation", "method"), known)
+    # A mean over several scales of one guide would be of no method.
+    apart = ["reward_scale"] if judged.groupby("guide")["reward_scale"].nunique().max() > 1 else []
+    means = crossed.groupby([*apart, "relation", "method", "example"])[list(outcomes)].mean().reset_index()
     turns = own.assign(turn=own["turn"] + 1)
     shared: dict[str, Any] = {"baseline": {"method": "rws"}, "pair": ("example",)}
     measures = ("win", "draw", "loss", "net", "others_net", "coherent", "own_score", "god_tokens", "god_steps", "cost")
@@ -111,7 +113,12 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0, folder: Path | None = None
             f"Every guide by every judge, against the default, means over the turns: net, won minus lost. "
             f"{_DIFFERENCES}",
             crossed,
-            Summary((*outcomes, "normalised_score"), ("guide", "judge", "method"), over=("guide", "judge"), **shared),
+            Summary(
+                (*outcomes, "normalised_score"),
+                ("guide", "reward_scale", "judge", "method"),
+                over=(*by_guide, "judge"),
+                **shared,
+            ),
             seed,
         ),
         summary_table(
@@ -119,7 +126,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0, folder: Path | None = None
             "Means over the reward models, dialogue by dialogue: own, judged by the guide; other, by all others. In "
             "brackets the difference to rws, its interval and p, not corrected.",
             means,
-            Summary(("win", "draw", "loss", "net"), ("relation", "method"), over=(), **shared),
+            Summary(("win", "draw", "loss", "net"), (*apart, "relation", "method"), over=tuple(apart), **shared),
             seed,
         ),
     ]

@@ -246,8 +246,9 @@ class _Turn:
         return permuted(list(row["rewards"]), seed_of(self.study.base, row["example"], f"shuffle {scale!r}"))
 
     def samples(self, rws: pandas.DataFrame) -> list[Unit]:
-        """Return the units of as many samples as the dearest rws run buys."""
-        most = max(best_of(rows) for _, rows in rws.groupby(["guide", "reward_scale"]))
+        """Return the units of as many samples as the dearest rws run buys; of a dialogue, that of its first turn."""
+        # Costs differ by turn, and a sample that is begun goes on.
+        most = _MOST_SAMPLES if self.turn else max(best_of(rows) for _, rows in rws.groupby(["guide", "reward_scale"]))
         drawn = [unit for number in range(most) for unit in self.units("sample", sample=number)]
         warm = self.study.sampling_temperature
         return [
