@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import shlex
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from rws_decode.__main__ import COMMANDS, main
+from rws_decode.experiments import EXPERIMENTS
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -36,3 +41,27 @@ def test_configs_streams_and_perplexity_run_as_the_readme_shows_them(capsys: pyt
     assert names["stopped"].traces[0].steps_run == 8
     assert 1.0 < names["found"].pooled < 100.0
     assert "█" in capsys.readouterr().out
+
+
+def commands() -> list[str]:
+    """Return the README's command lines of this package, what stands in square brackets left out."""
+    text = README.read_text(encoding="utf-8").replace("\\\n", " ")
+    found = re.findall(r"^    python -m rws_decode (.*?)(?:  +#.*)?$", text, flags=re.MULTILINE)
+    return [re.sub(r"\[.*?\]", "", line).replace(" NAME ", " controls ") for line in found]
+
+
+def test_every_command_line_has_options_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    for name, command in COMMANDS.items():
+        monkeypatch.setattr(import_module(command.module), "run", lambda args, name=name: ran.append(name) or 0)
+    lines = commands()
+    for line in lines:
+        assert main(shlex.split(line)) == 0, line
+    assert ran == [line.split()[0] for line in lines]
+    assert {"generate", "experiment", "summarize", "scale-path", "bench", "replay", "diff"} <= set(ran)
+
+
+def test_every_experiment_is_in_the_table() -> None:
+    section = README.read_text(encoding="utf-8").split("## Experiments")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == set(EXPERIMENTS)
