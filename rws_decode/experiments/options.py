@@ -47,7 +47,11 @@ def add_study_arguments(parser: argparse.ArgumentParser, experiment: str, defaul
     shown = defaults.data
     parser.add_argument("--data", default=shown, metavar="SOURCE", help=f"prompts ({shown}): {known}")
     parser.add_argument(
-        "--prompts", type=int, default=defaults.prompts, metavar="N", help=f"test prompts ({defaults.prompts}); 0: all"
+        "--prompts",
+        type=int,
+        default=defaults.prompts,
+        metavar="N",
+        help=f"test prompts ({defaults.prompts}); 0: all, or 32 where they are drawn",
     )
     parser.add_argument(
         "--validation",
@@ -65,11 +69,16 @@ def add_study_arguments(parser: argparse.ArgumentParser, experiment: str, defaul
         nargs="+",
         default=list(defaults.guides),
         metavar="NAME",
-        help=f"reward models that guide, and judge each other ({' '.join(defaults.guides)})",
+        help="reward models that guide, and judge each other: shipped names, exact, those of the paper (skywork, "
+        "skywork-v0.2, llamaob, intern, eurus, grm, qrm), directories, hub ids "
+        f"({' '.join(defaults.guides)})",
     )
     parser.add_argument("--judges", nargs="*", default=[], metavar="NAME", help="reward models that only judge (none)")
     parser.add_argument(
-        "--causal", default=defaults.causal, metavar="NAME", help=f"causal model for perplexity ({defaults.causal})"
+        "--causal",
+        default=defaults.causal,
+        metavar="NAME",
+        help=f"causal model for perplexity ({defaults.causal or 'none'})",
     )
     parser.add_argument(
         "--reward-scale",
@@ -279,7 +288,8 @@ def run_tables(
     done = run.outcome()
     write_last_run(done.folder, args.seed, (unit for report in run.reports.values() for unit in report.asked))
     found = tables(done.frame, seed=args.seed)
-    message = write_tables(Path(args.out) / experiment, found) if found else "no unit has a result\n"
+    nothing = "no table: the results that one needs are not there\n"
+    message = write_tables(Path(args.out) / experiment, found) if found else nothing
     if finish is not None:
         finish(done, found)
     if done.counts["failed"]:
