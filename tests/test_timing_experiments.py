@@ -195,6 +195,12 @@ def test_trade_off_is_the_mean_over_the_guides(
     assert rows.loc["rws", "god ratio, paper"] == pytest.approx(2.22 / 0.95)
 
 
+def test_every_table_of_seconds_says_what_measured_them(frames: dict[str, pd.DataFrame]) -> None:
+    made = {one.name: one for one in frequency.tables(frames["frequency"]) + overhead.tables(frames["overhead"])}
+    for name in ("trade_off", "seconds", "overhead"):
+        assert f"Measured on {timing.machine_name('cpu')}, PyTorch threads: 1, workers at once: 1" in made[name].caption
+
+
 def test_run_that_stopped_before_the_measures_has_the_tables_that_it_can_have(frames: dict[str, pd.DataFrame]) -> None:
     frame = frames["frequency"]
     early = frame[~frame["strategy"].isin(["score", "perplexity", "timing"])].dropna(axis="columns", how="all")

@@ -102,20 +102,20 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         Summary(measures, LINE, {"method": "rws"}, PAIR, ("guide", "reward_scale")),
         seed,
     )
-    found = [_trade_off(answers, timed, seed), quality]
-    if len(timed):
-        rows, how = timed_rows(timed, seed, LINE)
+    rows, how = timed_rows(timed, seed, LINE) if len(timed) else ([], "Nothing was timed.")
+    found = [_trade_off(answers, timed, how, seed), quality]
+    if rows:
         found.append(Table("seconds", f"{HOW} {how}", rows, shown_times(rows)))
     return [one for one in found if one is not None] + printed_tables("table12_frequency")
 
 
-def _trade_off(answers: pandas.DataFrame, timed: pandas.DataFrame, seed: int) -> Table:
-    """Return Table 12: means over the guides, prompt by prompt, beside the default."""
+def _trade_off(answers: pandas.DataFrame, timed: pandas.DataFrame, how: str, seed: int) -> Table:
+    """Return Table 12: means over the guides, prompt by prompt, beside the default; how: it was timed."""
     import numpy as np
 
     from rws_decode.experiments.paired import aligned, lines_of, over_guides, rng_for
     from rws_decode.experiments.report import Table
-    from rws_decode.experiments.timing_tables import HOW, with_increase
+    from rws_decode.experiments.timing_tables import with_increase
     from rws_decode.experiments.totals import compare_totals, mean_of
 
     clock = {}
@@ -147,7 +147,9 @@ def _trade_off(answers: pandas.DataFrame, timed: pandas.DataFrame, seed: int) ->
         found.append(row | _printed(line["method"]))
     caption = (
         "Means over the guides, prompt by prompt (Table 12). god_: tokens, or steps; in brackets over the default's, "
-        f"with the 95 % bootstrap interval over prompts; prompts: answered, of which fewer are timed. {HOW}"
+        "with the 95 % bootstrap interval over prompts. prompts: answered, of which fewer are timed; seconds and their "
+        "increase over the default's, of wall and CPU time: as in `seconds`, on this machine and not on the paper's. "
+        f"{how}"
     )
     return Table("trade_off", caption, found, _shown(found))
 
