@@ -13,6 +13,7 @@ import pytest
 import unit_work
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from rws_decode.__main__ import main
 from rws_decode.experiments.comparisons import holm, paired_test
@@ -116,3 +117,21 @@ def test_command_prints_every_experiment(tmp_path: Path, capsys: pytest.CaptureF
     assert "| strategy | scale | n |" in capsys.readouterr().out
     assert main(["summarize", str(tmp_path / "none")]) == 2
     assert "no results of experiments here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("n", [5, 13, 40])
+def test_paired_test_is_that_of_scipy(n: int) -> None:
+    rng = np.random.default_rng(n)
+    for first in (rng.normal(0.3, 1.0, n), rng.integers(-1, 2, n).astype(float)):
+        moved = first[first != 0]
+        wanted = stats.permutation_test(
+            (moved,), np.mean, permutation_type="samples", vectorized=True, n_resamples=9999, rng=rng
+        )
+        found = paired_test(first, np.zeros(n), rng)
+        assert found == pytest.approx(wanted.pvalue, abs=1e-12 if 2 ** len(moved) <= 9999 else 0.03)
+
+
+def test_rows_of_several_runs_in_one_line_are_refused() -> None:
+    twice = pd.concat([frame(), frame()], ignore_index=True)
+    with pytest.raises(ValueError, match="several runs are mixed"):
+        summarise(twice, Summary(("god",)))

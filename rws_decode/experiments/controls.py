@@ -2,10 +2,10 @@
 
 Methods, at every reward scale s_R of every guide: `rws`; `constant`, the constant factor that equals the mean factor of
 the prompt's own rws run; `shuffled`, the normalised rewards of that run permuted over the steps; `flipped`, r -> -r;
-`random`, standard normal noise for r; and at no scale: `default`, confidence; `margin`, the top-two margin of the
-logits, to which the order of a growing factor tends; `best-of-n`, samples at `--sampling-temperature`, the best picked
-by the guide, where N makes N x (forwards + one reward call) nearest to the mean cost of rws. Costs count reward calls
-as `--reward-cost` forwards. See `study`.
+`random`, standard normal noise for r, the same for all guides and scales; and at no scale: `default`, confidence;
+`margin`, the top-two margin of the logits, to which the order of a growing factor tends; `best-of-n`, samples at
+`--sampling-temperature`, the best picked by the guide, where N makes N x (forwards + one reward call) nearest to the
+mean cost of rws. Costs count reward calls as `--reward-cost` forwards. See `study`.
 
 Files below OUT/controls: the units' parts, and `controls.csv|md`.
 """

@@ -235,7 +235,9 @@ def scales_from(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Run
         return dict.fromkeys(args.rewards, tuple(args.reward_scale))
     options = {"paths": args.path_prompts, "budget": args.path_budget, "by": args.select}
     found = select_scales(base, prompts, args.rewards, run, grid=tuple(args.grid or GRID), **options)
-    text = json.dumps(found.record(), indent=1, ensure_ascii=False, allow_nan=False)
+    shape = ("predictor", "length", "steps", "block", "ranking", "precision", "device", "settings")
+    record = {name: getattr(base, name) for name in shape} | found.record()
+    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
     write_changed(folder / "selection.json", text + "\n")
     rows = [{"guide": one.guide} | dict(row) | {"chosen": one.chosen} for one in found.guides for row in one.grid]
     write_changed(folder / "selection.csv", to_csv(rows))
@@ -255,6 +257,19 @@ def study_from(args: argparse.Namespace, base: Unit, prompts: Prompts, scales: d
         methods=tuple(args.methods),
         sampling_temperature=args.sampling_temperature,
     )
+
+
+def _check_different(names: Sequence[str], run: Runner) -> None:
+    """Raise ValueError where two names are of one model: it would be its own independent judge."""
+    from rws_decode.experiments.digests import digest
+    from rws_decode.experiments.units import Model
+
+    seen: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        found = digest(None if run.origin is None else run.origin.models.get(Model("judge", name), name))
+        if found in seen:
+            raise ValueError(f"--rewards and --judges name {seen[found]} and {name}: these are one model")
+        seen[found] = name
 
 
 def run_tables(
@@ -281,6 +296,7 @@ def run_tables(
     models = [*(replace(base, reward=reward) for reward in args.rewards), every]
     with kept_open(backend_of(args)) as backend:
         run = runner_on(Path(args.out), models, backend=backend, batch=args.batch, retry_failed=args.retry_failed)
+        _check_different([*args.rewards, *args.judges], run)
         if steps is None:
             run_study(study_from(args, base, prompts, scales_from(args, base, prompts, run)), run)
         else:

@@ -6,7 +6,7 @@ datasets; see `rws_decode.data.loaders`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,10 +68,11 @@ def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int
     """Return `count` test prompts (None: all, or 32 where they are drawn), and `validation` others to choose on.
 
     Stories and dialogues are drawn by the seed from the language's splits test and validation, on which no shipped
-    model was trained. Of benchmarks and keyword sets the validation prompts are drawn by the seed, then the test
-    prompts from the rest, both kept in the order of the file: the first rows of a file may all be of one category. Of
-    examples and text the first `count` are taken, and the validation prompts drawn from the rest. Prompts of equal
-    turns count once. ValueError for an unknown source, too few prompts, or as the loaders say.
+    model was trained. Of benchmarks and keyword sets the test prompts are drawn by the seed, then the validation
+    prompts from the rest (all test prompts: the other way round), both kept in the order of the file: the first rows of
+    a file may all be of one category. Of examples and text the first `count` are taken, and the validation prompts
+    drawn from the rest. Prompts of equal turns count once, and no first turn is in both parts. ValueError for an
+    unknown source, too few prompts, or as the loaders say.
 
     >>> [len(part) for part in (lambda found: (found.test, found.validation))(prompts_of("stories:puzzle", 3, 2))]
     [3, 2]
@@ -87,10 +88,9 @@ def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int
             raise ValueError(f"data is {source!r}: {name} have no detail")
         draw = drawn[name]
         test = draw(detail, 32 if count is None else count, seed, "test")
-        texts = {one.text for one in test}  # of dialogues too: scales are chosen on first turns
         # The language's splits part pairs of prompt and answer: a prompt alone may be in both.
         held = draw(detail, validation + len(test), seed, "validation") if validation else []
-        apart = [one for one in held if one.text not in texts]
+        apart = _without(held, test)
         if len(apart) < validation:
             raise ValueError(f"validation is {validation}: {source} has {len(apart)} prompts that are no test prompts")
         return Prompts(source, tuple(test), tuple(apart[:validation]))
@@ -100,14 +100,22 @@ def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int
     wanted = validation + (1 if count is None else count)
     if len(found) < wanted:
         raise ValueError(f"data is {source!r}: it has {len(found)} different prompts, {wanted} are wanted")
-    if name in ("examples", "text"):
-        kept = len(found) - validation if count is None else count
-        test, rest = found[:kept], found[kept:]
-        return Prompts(source, tuple(test), tuple(rest[place] for place in _drawn(len(rest), validation, seed)))
-    chosen = set(_drawn(len(found), validation, seed))
-    rest = [one for place, one in enumerate(found) if place not in chosen]
-    places = range(len(rest)) if count is None else _drawn(len(rest), count, seed + 1)
-    return Prompts(source, tuple(rest[place] for place in places), tuple(found[place] for place in sorted(chosen)))
+    if count is None:
+        # Of all prompts those to choose on are drawn first, and the rest is the test.
+        held = [found[place] for place in _drawn(len(found), validation, seed)]
+        return Prompts(source, tuple(_without(found, held)), tuple(held))
+    kept = range(count) if name in ("examples", "text") else _drawn(len(found), count, seed)
+    test = [found[place] for place in kept]
+    rest = _without(found, test)
+    if len(rest) < validation:
+        raise ValueError(f"validation is {validation}: {source} has {len(rest)} prompts that are no test prompts")
+    return Prompts(source, tuple(test), tuple(rest[place] for place in _drawn(len(rest), validation, seed + 1)))
+
+
+def _without(prompts: Sequence[Prompt], others: Sequence[Prompt]) -> list[Prompt]:
+    """Return the prompts whose first turn none of the others has: scales are chosen on first turns."""
+    texts = {one.text for one in others}
+    return [one for one in prompts if one.text not in texts]
 
 
 def _drawn(total: int, count: int, seed: int) -> list[int]:

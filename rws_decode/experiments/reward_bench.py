@@ -83,8 +83,10 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     # A mean over several scales of one guide would be of no method.
     apart = ["reward_scale"] if judged.groupby("guide")["reward_scale"].nunique().max() > 1 else []
     means = Summary(("win", "draw", "loss", "net"), (*apart, "relation", "method"), over=tuple(apart), **shared)
-    averaged = judged.groupby([*apart, "relation", "method", "example", "turn"])[shares[:4]].mean().reset_index()
-    averaged[shares[:4]] *= 100
+    grouped = judged.groupby([*apart, "relation", "method", "example", "turn"])
+    averaged = grouped[shares[:4]].mean().mul(100).assign(cells=grouped.size()).reset_index()
+    # Prompts that some guide failed on, or some judge, would be means over fewer.
+    averaged = averaged[averaged["cells"] == averaged.groupby([*apart, "relation"])["cells"].transform("max")]
     found = [
         summary_table(
             "win_rates",
@@ -105,9 +107,9 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         ),
         summary_table(
             "mean_win_rates",
-            "Means over the reward models, prompt by prompt, in percent (Figure 5): own, judged by the guide; other, "
-            "by all others. In brackets the difference to rws, its interval and p, not corrected for several reward "
-            "models, as there is one mean.",
+            f"Means over {judged['guide'].nunique()} guides, prompt by prompt, in percent (Figure 5): own, judged by "
+            "the guide; other, by all other reward models. In brackets the difference to rws, its interval and p, not "
+            "corrected for several reward models, as there is one mean.",
             averaged,
             means,
             seed,

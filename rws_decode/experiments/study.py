@@ -101,15 +101,16 @@ class Runner:
         """Return the rows of all rounds, each unit once."""
         import pandas as pd
 
+        from rws_decode.experiments.results import rows_of
+
         reports = list(self.reports.values())
-        frames = [report.read() for report in reports]
-        whole = pd.concat([frame for frame in frames if len(frame)] or frames, ignore_index=True)
-        names = ("asked", "found", "computed", "failed")
+        rows, _ = rows_of(reports[0].folder)  # of all rounds: one experiment and origin
+        asked = dict.fromkeys(unit for report in reports for unit in report.asked)
+        names = ("computed", "failed")
         counts = {name: len({unit for report in reports for unit in getattr(report, name)}) for name in names}
         # A unit that an earlier round computed is found by a later one: it was computed here.
-        counts["found"] = counts["asked"] - counts["computed"] - counts["failed"]
-        if len(whole):
-            whole = whole.drop_duplicates("unit") if "lower" not in whole else whole.drop_duplicates(["unit", "lower"])
+        counts = {"asked": len(asked), "found": len(asked) - sum(counts.values())} | counts
+        whole = pd.DataFrame([row for unit in asked for row in rows.get(unit, ())])
         return Outcome(whole, counts, reports[0].folder, self.origin)
 
 

@@ -13,9 +13,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rws_decode.experiments.comparisons import holm_within, paired_test
-from rws_decode.metrics import bootstrap_interval, paired_bootstrap_interval
+from rws_decode.metrics import Interval, bootstrap_interval, paired_bootstrap_interval, share_interval
 
 if TYPE_CHECKING:
     import pandas
@@ -28,6 +29,7 @@ __all__ = [
 # Settings by which a table is split where its results differ in them.
 _SETTINGS = (
     *("predictor", "reward", "length", "steps", "block", "ranking", "precision", "sampling_temperature", "device"),
+    *("reward_cost", "study_seed"),
 )
 
 
@@ -73,10 +75,10 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
     """Return a row per line of the table and measure, ready for CSV and JSON.
 
     Columns: those of `by`, and of settings that differ within the frame; measure; n, rows with a value; mean, low,
-    high, with a 95 % bootstrap interval; and where there is a baseline line: pairs, difference (the line minus its
-    baseline), difference_low and _high, the paired 95 % bootstrap interval, p of `comparisons.paired_test`, and p_holm,
-    corrected over `over`; printed, the paper's value. None where there is none. seed: of the resampling. ValueError for
-    a measure or column that the frame lacks.
+    high, with a 95 % interval, Wilson's for shares (values of 0 and 1, or 0 and 100), else the bootstrap's; and where
+    there is a baseline line: pairs, difference (the line minus its baseline), difference_low and _high, the paired 95 %
+    bootstrap interval, p of `comparisons.paired_test`, and p_holm, corrected over `over`; printed, the paper's value.
+    None where there is none. seed: of the resampling. ValueError for a measure or column that the frame lacks.
     """
     extra = [
         name for name in _SETTINGS if name in frame and name not in summary.by and frame[name].nunique(dropna=False) > 1
@@ -114,7 +116,7 @@ def _measured(rows: Any, base: Any, measure: str, pair: Sequence[str], seed: Seq
     found["n"] = len(own)
     if not len(own):
         return found
-    interval = bootstrap_interval(own[measure].to_numpy(float), rng("mean"))
+    interval = _interval(own[measure].to_numpy(float), rng("mean"))
     found |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
     if base is None:
         return found
@@ -129,6 +131,14 @@ def _measured(rows: Any, base: Any, measure: str, pair: Sequence[str], seed: Seq
         found |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
         found["p"] = paired_test(first, second, rng("test"))
     return found
+
+
+def _interval(values: NDArray[np.float64], rng: np.random.Generator) -> Interval:
+    """Return the mean with its 95 % interval: Wilson's for a share, in whatever unit, else the bootstrap's."""
+    unit = values.max()
+    if unit in (1.0, 100.0) and np.isin(values, (0.0, unit)).all():
+        return Interval(*(unit * number for number in share_interval(int((values == unit).sum()), values.size)))
+    return bootstrap_interval(values, rng)
 
 
 def _plain(value: Any) -> Any:
@@ -183,7 +193,8 @@ def paper_names() -> dict[str, str]:
 def markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return a summary for reading: a row per line of the table, a column per measure, differences in brackets.
 
-    "0.50 (+0.10 [+0.02, +0.19], p 0.031)": mean, difference to the baseline with its interval, Holm's p.
+    "0.50 (+0.10 [+0.02, +0.19], p 0.031)": mean, difference to the baseline with its interval, Holm's p. Where all
+    pairs differ by the same, a bootstrap has no width and knows nothing of other prompts: "(+0.10 in all 8, p 0.031)".
     """
     table: dict[tuple[Any, ...], dict[str, Any]] = {}
     start = list(rows[0]).index("measure") if rows else 0
@@ -194,8 +205,9 @@ def markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         out["n"] = max(out["n"], row["n"])
         text = "-" if row["mean"] is None else f"{row['mean']:.3g}"
         if row["difference"] is not None:
-            text += f" ({row['difference']:+.2g} [{row['difference_low']:+.2g}, {row['difference_high']:+.2g}]"
-            text += f", p {row['p_holm']:.2g})"
+            low, high = row["difference_low"], row["difference_high"]
+            spread = f"in all {row['pairs']}" if low == high else f"[{low:+.2g}, {high:+.2g}]"
+            text += f" ({row['difference']:+.2g} {spread}, p {row['p_holm']:.2g})"
         out[row["measure"]] = text
         if shown and any(other["printed"] is not None and other["measure"] == row["measure"] for other in rows):
             out[f"{row['measure']}, paper"] = row["printed"]
