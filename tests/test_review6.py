@@ -16,7 +16,8 @@ from rws_decode.experiments import controls, humaneval, mt_bench, reward_bench
 from rws_decode.experiments.answers import answers_of, judged_by_guide
 from rws_decode.experiments.last_run import read_last_run
 from rws_decode.experiments.prompts import Prompt
-from rws_decode.experiments.study import Runner, Study, run_study
+from rws_decode.experiments.rounds import Runner
+from rws_decode.experiments.study import Study, run_study
 from rws_decode.experiments.units import Unit
 
 JUDGES = ("one", "two", "three")

@@ -17,8 +17,8 @@ from rws_decode.__main__ import main
 from rws_decode.decode import decode
 from rws_decode.experiments.prompts import Prompt, Prompts
 from rws_decode.experiments.results import read_results
+from rws_decode.experiments.rounds import Runner
 from rws_decode.experiments.selection import Selection, best_interval, select_scales
-from rws_decode.experiments.study import Runner
 from rws_decode.experiments.units import Unit
 from rws_decode.guidance import RWS, Confidence
 from rws_decode.predictors import load_predictor

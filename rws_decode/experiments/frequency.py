@@ -14,7 +14,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.experiments.options import Defaults, add_study_arguments, run_tables, scales_from, study_from
+from rws_decode.experiments.options import Defaults, add_study_arguments
+from rws_decode.experiments.whole_run import run_tables, scales_from, study_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from rws_decode.experiments.prompts import Prompts
     from rws_decode.experiments.report import Table
-    from rws_decode.experiments.study import Runner
+    from rws_decode.experiments.rounds import Runner
     from rws_decode.experiments.units import Unit
 
 __all__ = ["add_arguments", "run", "tables"]

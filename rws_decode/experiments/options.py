@@ -1,25 +1,27 @@
-"""Options that the experiments share, and what they make of them: prompts, guides, reward scales, a study, its run."""
+"""Options that the experiments share: what is decoded, by whom guided and judged, and how; the base of their units."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.experiments.executors import add_run_arguments, backend_of, kept_open
+from rws_decode.experiments.executors import add_run_arguments
 from rws_decode.experiments.prompts import SOURCES
 
 if TYPE_CHECKING:
-    from rws_decode.experiments.prompts import Prompts
-    from rws_decode.experiments.report import Table
-    from rws_decode.experiments.study import Outcome, Runner, Study
     from rws_decode.experiments.units import Unit
 
-__all__ = ["Defaults", "add_study_arguments", "base_unit", "prompts_from", "run_tables", "scales_from", "study_from"]
+__all__ = [
+    "Defaults",
+    "add_decoding_arguments",
+    "add_study_arguments",
+    "base_unit",
+    "check_arguments",
+    "settings_from",
+]
 
 _GUIDES = ("mini", "mini-judge", "exact")
 
@@ -196,126 +198,3 @@ def base_unit(args: argparse.Namespace, experiment: str) -> Unit:
         settings=settings,
         **shape,
     )
-
-
-def prompts_from(args: argparse.Namespace) -> Prompts:
-    """Return the prompts that the options name; ValueError where validation prompts are among the test prompts."""
-    from dataclasses import replace
-
-    from rws_decode.experiments.prompts import prompts_of
-
-    count = args.prompts or None
-    options = {"seed": args.seed, "model": args.model}
-    wanted = 0 if args.reward_scale else args.validation
-    if args.validation_data is None:
-        return prompts_of(args.data, count, wanted, **options)
-    test = prompts_of(args.data, count, **options)
-    texts = {one.text for one in test.test}  # scales are chosen on first turns
-    if not wanted:
-        return test
-    held = prompts_of(args.validation_data, 1, wanted, **options)
-    if any(one.text in texts for one in held.validation):
-        raise ValueError(f"--validation-data is {args.validation_data}: a prompt of it is a test prompt too")
-    return replace(test, source=f"{args.data}; validation: {args.validation_data}", validation=held.validation)
-
-
-def scales_from(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> dict[str, tuple[float, ...]]:
-    """Return guide -> its reward scales: those given, or the one chosen on the validation prompts and recorded.
-
-    The record is OUT/EXPERIMENT/selection.json, with a row per guide and scale in selection.csv.
-    """
-    from rws_decode.experiments.selection import GRID, select_scales
-    from rws_decode.experiments.sources import write_changed
-    from rws_decode.experiments.tables import to_csv
-
-    folder = Path(args.out) / base.experiment
-    if args.reward_scale:
-        for name in ("selection.json", "selection.csv"):
-            (folder / name).unlink(missing_ok=True)  # of another run: this one has chosen nothing
-        return dict.fromkeys(args.rewards, tuple(args.reward_scale))
-    options = {"paths": args.path_prompts, "budget": args.path_budget, "by": args.select}
-    found = select_scales(base, prompts, args.rewards, run, grid=tuple(args.grid or GRID), **options)
-    shape = ("predictor", "length", "steps", "block", "ranking", "precision", "device", "settings")
-    record = {name: getattr(base, name) for name in shape} | found.record()
-    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
-    write_changed(folder / "selection.json", text + "\n")
-    rows = [{"guide": one.guide} | dict(row) | {"chosen": one.chosen} for one in found.guides for row in one.grid]
-    write_changed(folder / "selection.csv", to_csv(rows))
-    return found.scales
-
-
-def study_from(args: argparse.Namespace, base: Unit, prompts: Prompts, scales: dict[str, tuple[float, ...]]) -> Study:
-    """Return the study that the options describe."""
-    from rws_decode.experiments.study import Study
-
-    return Study(
-        base=base,
-        prompts=prompts.test,
-        scales=scales,
-        judges=tuple(args.judges),
-        causal=args.causal,
-        methods=tuple(args.methods),
-        sampling_temperature=args.sampling_temperature,
-    )
-
-
-def _check_different(names: Sequence[str], run: Runner) -> None:
-    """Raise ValueError where two names are of one model: it would be its own independent judge."""
-    from rws_decode.experiments.digests import digest
-    from rws_decode.experiments.units import Model
-
-    seen: dict[str, str] = {}
-    for name in dict.fromkeys(names):
-        found = digest(None if run.origin is None else run.origin.models.get(Model("judge", name), name))
-        if found in seen:
-            raise ValueError(f"--rewards and --judges name {seen[found]} and {name}: these are one model")
-        seen[found] = name
-
-
-def run_tables(
-    args: argparse.Namespace,
-    experiment: str,
-    tables: Callable[..., Sequence[Table]],
-    steps: Callable[[argparse.Namespace, Unit, Prompts, Runner], None] | None = None,
-    finish: Callable[[Outcome, Sequence[Table]], None] | None = None,
-) -> dict[str, Any]:
-    """Run a study and what else an experiment has, write its tables, and return what `--json` prints.
-
-    tables: (frame, seed=...) -> tables of the experiment; steps: what runs in place of `run_study` of `study_from`;
-    finish: called at the end with all results and the tables, for further files.
-    """
-    from dataclasses import replace
-
-    from rws_decode.experiments.last_run import write_last_run
-    from rws_decode.experiments.report import write_tables
-    from rws_decode.experiments.study import run_study, runner_on
-
-    check_arguments(args)
-    prompts, base = prompts_from(args), base_unit(args, experiment)
-    every = replace(base, judges=(*args.rewards, *args.judges), causal=args.causal)
-    models = [*(replace(base, reward=reward) for reward in args.rewards), every]
-    with kept_open(backend_of(args)) as backend:
-        run = runner_on(Path(args.out), models, backend=backend, batch=args.batch, retry_failed=args.retry_failed)
-        _check_different([*args.rewards, *args.judges], run)
-        if steps is None:
-            run_study(study_from(args, base, prompts, scales_from(args, base, prompts, run)), run)
-        else:
-            steps(args, base, prompts, run)
-    done = run.outcome()
-    write_last_run(done.folder, args.seed, (unit for report in run.reports.values() for unit in report.asked))
-    found = tables(done.frame, seed=args.seed)
-    nothing = "no table: the results that one needs are not there\n"
-    message = write_tables(Path(args.out) / experiment, found) if found else nothing
-    if finish is not None:
-        finish(done, found)
-    if done.counts["failed"]:
-        failed = f"{done.counts['failed']} of {done.counts['asked']} units failed"
-        message += f"\n{failed}: --retry-failed runs them again\n"
-    return {
-        "experiment": experiment,
-        "folder": str(done.folder),
-        "units": dict(done.counts),
-        "data": {"source": prompts.source, "test": len(prompts.test), "validation": len(prompts.validation)},
-        "tables": {one.name: list(one.rows) for one in found},
-        "message": f"{message}\nresults: {done.folder}",
-    }

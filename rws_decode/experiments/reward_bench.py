@@ -20,7 +20,8 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.experiments.options import Defaults, add_study_arguments, run_tables
+from rws_decode.experiments.options import Defaults, add_study_arguments
+from rws_decode.experiments.whole_run import run_tables
 
 if TYPE_CHECKING:
     import pandas

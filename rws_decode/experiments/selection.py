@@ -16,7 +16,8 @@ from itertools import pairwise
 from typing import Any
 
 from rws_decode.experiments.prompts import Prompts
-from rws_decode.experiments.study import Runner, answer_unit, measures_of
+from rws_decode.experiments.rounds import Runner
+from rws_decode.experiments.study import answer_unit, measures_of
 from rws_decode.experiments.units import Unit
 
 __all__ = ["GRID", "GuideSelection", "Selection", "best_interval", "select_scales"]

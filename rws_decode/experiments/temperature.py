@@ -19,15 +19,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.experiments.executors import add_run_arguments
-from rws_decode.experiments.options import add_decoding_arguments, run_tables, study_from
+from rws_decode.experiments.options import add_decoding_arguments
 from rws_decode.experiments.prompts import SOURCES
+from rws_decode.experiments.whole_run import run_tables, study_from
 
 if TYPE_CHECKING:
     import pandas
 
     from rws_decode.experiments.prompts import Prompt, Prompts
     from rws_decode.experiments.report import Table
-    from rws_decode.experiments.study import Outcome, Runner, Study
+    from rws_decode.experiments.rounds import Outcome, Runner
+    from rws_decode.experiments.study import Study
     from rws_decode.experiments.units import Unit
 
 __all__ = ["METHODS", "SCALES", "add_arguments", "run", "tables", "temperature_units"]

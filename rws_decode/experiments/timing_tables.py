@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas
 
     from rws_decode.experiments.prompts import Prompt
-    from rws_decode.experiments.study import Runner
+    from rws_decode.experiments.rounds import Runner
     from rws_decode.experiments.units import Unit
 
 __all__ = [
