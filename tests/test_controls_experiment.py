@@ -224,3 +224,12 @@ def test_misuse_is_one_line(
     assert main([*options, "--out", str(tmp_path), *extra]) == 2
     err = capsys.readouterr().err
     assert re.search(told, err) and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))
+
+
+def test_shipped_judges_of_another_model_are_told_of(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = ["--reward-scale", "8", "--methods", "rws", "--prompts", "1"]
+    assert main([*options, *few, "--judges", "mini-judge", "--out", str(tmp_path)]) == 0
+    told = f"name mini-judge, which read the language of the shipped models, not of {named(options, 'model')}"
+    assert told in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,17 @@ def _check_different(names: Sequence[str], run: Runner) -> None:
         seen[found] = name
 
 
+def _note_language(args: argparse.Namespace) -> None:
+    """Say on standard error where models of the story language would judge another model's text."""
+    from rws_decode.checkpoints import shipped
+
+    own = {*shipped("ForMaskedLM"), *shipped("ForCausalLM"), *shipped("ForSequenceClassification"), "mini", "exact"}
+    judging = [name for name in dict.fromkeys([*args.rewards, *args.judges, args.causal]) if name in own]
+    if judging and args.model not in own:
+        what = f"--rewards, --judges and --causal name {', '.join(judging)}"
+        print(f"note: {what}, which read the language of the shipped models, not of {args.model}", file=sys.stderr)
+
+
 def run_tables(
     args: argparse.Namespace,
     experiment: str,
@@ -121,6 +133,7 @@ def run_tables(
     with kept_open(backend_of(args)) as backend:
         run = runner_on(Path(args.out), models, backend=backend, batch=args.batch, retry_failed=args.retry_failed)
         _check_different([*args.rewards, *args.judges], run)
+        _note_language(args)
         if steps is None:
             run_study(study_from(args, base, prompts, scales_from(args, base, prompts, run)), run)
         else:
