@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/precision")
     known = "; ".join(SOURCES.values())
     parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {known}")
-    parser.add_argument("--prompts", type=int, default=8, metavar="N", help="how many (8)")
+    parser.add_argument("--prompts", type=int, default=12, metavar="N", help="how many (12)")
     parser.add_argument("--scales", type=float, nargs="+", default=list(SCALES), metavar="C", help="the paper's grid")
     shown = f"of {' '.join(STRATEGIES)} (all)"
     parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=STRATEGIES, metavar="NAME", help=shown)
