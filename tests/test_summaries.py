@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,8 +19,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rws_decode.__main__ import main
+from rws_decode.experiments import EXPERIMENTS, Experiment
 from rws_decode.experiments.comparisons import holm, paired_test
 from rws_decode.experiments.summaries import Printed, Summary, markdown_rows, printed_value, summarise
+from rws_decode.experiments.units import Unit
 from rws_decode.metrics import paired_bootstrap_interval
 
 NUMBERS = st.integers(-8, 8).map(float)
@@ -135,3 +140,25 @@ def test_rows_of_several_runs_in_one_line_are_refused() -> None:
     twice = pd.concat([frame(), frame()], ignore_index=True)
     with pytest.raises(ValueError, match="several runs are mixed"):
         summarise(twice, Summary(("god",)))
+
+
+def test_tables_see_the_columns_of_their_own_experiment_empty_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(unit: Unit) -> list[dict[str, Any]]:
+        return [{"peak": None, "place": 1}] if unit.experiment == "tiny" else [{"other": 2.0}]
+
+    seen: dict[str, list[str]] = {}
+    for name in ("tiny", "more"):
+
+        def tables(frame: pd.DataFrame, *, seed: int, name: str = name) -> list[Any]:
+            seen[name] = list(frame.columns)
+            return []
+
+        monkeypatch.setitem(sys.modules, f"tables_of_{name}", SimpleNamespace(tables=tables))  # type: ignore[misc]
+        monkeypatch.setitem(EXPERIMENTS, name, Experiment(f"tables_of_{name}", ""))
+        units = [replace(unit, experiment=name) for unit in unit_work.units(2)]
+        unit_work.run_units(units, unit_work.Each(measured), tmp_path, origin=unit_work.ORIGIN, progress=False)
+    assert main(["summarize", str(tmp_path), "--json"]) == 0
+    assert "peak" in seen["tiny"] and "other" not in seen["tiny"]
+    assert "other" in seen["more"] and "peak" not in seen["more"]

@@ -40,12 +40,13 @@ def run(args: argparse.Namespace) -> int:
     from rws_decode.experiments.report import tables_text
     from rws_decode.experiments.results import chosen, origins, read_failures, read_results
 
+    folders = {path.resolve().parent.name: path.resolve() for path in chosen(args.folder, args.code)}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        frame = read_results(args.folder, args.code)
+        # One by one: a table of all would give each the columns of the others.
+        frames = {name: read_results(path.parent, path.name.removeprefix("units-")) for name, path in folders.items()}
     for warning in caught:
         print(f"note: {warning.message}", file=sys.stderr)
-    folders = {path.resolve().parent.name: path for path in chosen(args.folder, args.code)}
     runs = {} if args.all else {name: run for name, path in folders.items() if (run := _run_in(path)) is not None}
 
     def wanted(experiment: str, unit: str) -> bool:
@@ -59,17 +60,18 @@ def run(args: argparse.Namespace) -> int:
     others = sum(len(paths) - 1 for paths in origins(args.folder).values())
     if others and args.code is None:
         print(f"note: {others} sets of results of other code are not shown; --code shows them", file=sys.stderr)
-    names = () if frame.empty else zip(frame["experiment"], frame["unit"], strict=True)
-    shown = [wanted(*pair) for pair in names]
-    if not any(shown):
+    tables, left = {}, 0
+    for name, frame in frames.items():
+        shown = [wanted(name, unit) for unit in ([] if frame.empty else frame["unit"])]
+        left += len(shown) - sum(shown)
+        if any(shown):
+            seed = args.seed if args.seed is not None else runs[name].seed if name in runs else 0
+            rows = frame[shown].reset_index(drop=True)
+            tables[name] = _tables(name, rows, seed, folders[name].parent)
+    if not tables:
         raise ValueError(f"{args.folder}: no unit has a result")
-    if not all(shown):
-        print(f"note: {len(shown) - sum(shown)} rows of other runs are not shown; --all shows them", file=sys.stderr)
-    tables = {}
-    for name, rows in frame[shown].groupby("experiment"):
-        seed = args.seed if args.seed is not None else runs[name].seed if name in runs else 0
-        folder = folders[name].parent if name in folders else None
-        tables[str(name)] = _tables(str(name), rows, seed, folder)
+    if left:
+        print(f"note: {left} rows of other runs are not shown; --all shows them", file=sys.stderr)
     if args.json:
         held = {name: {one.name: list(one.rows) for one in found} for name, found in tables.items()}
         print(json.dumps({"tables": held, "failures": len(failures)}, allow_nan=False))
@@ -95,13 +97,11 @@ def _tables(experiment: str, rows: pandas.DataFrame, seed: int, folder: Path | N
     from rws_decode.experiments.report import summary_table
     from rws_decode.experiments.summaries import summary_for
 
-    # Columns of the other experiments are not this one's.
-    own = rows.dropna(axis="columns", how="all").reset_index(drop=True)
     if experiment in EXPERIMENTS:
         module = import_module(EXPERIMENTS[experiment].module)
         if hasattr(module, "tables"):
             # Of those that keep more than units, such as verdicts.
             beside = {"folder": folder} if "folder" in signature(module.tables).parameters else {}
-            return list(module.tables(own, seed=seed, **beside))
-    table = summary_table(experiment, "Every numeric column.", own, summary_for(own), seed)
+            return list(module.tables(rows, seed=seed, **beside))
+    table = summary_table(experiment, "Every numeric column.", rows, summary_for(rows), seed)
     return [] if table is None else [table]
