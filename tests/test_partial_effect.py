@@ -144,7 +144,7 @@ def test_alpha_is_found_where_god_explains_nothing_and_not_where_it_explains_all
     noise = source.normal(size=200)
     apart = partial_effect(0.6 + noise, 0 * g, g, 0 * g, rng(), resamples=999)
     through = partial_effect(0.6 * g + noise, 0 * g, g, 0 * g, rng(), resamples=999)
-    assert apart.p == 0.001 and apart.alpha is not None and apart.alpha.low > 0
+    assert apart.p is not None and apart.p <= 0.005 and apart.alpha is not None and apart.alpha.low > 0
     assert through.p is not None and through.p > 0.05
     assert through.alpha is not None and through.alpha.low < 0 < through.alpha.high
     assert through.beta is not None and through.beta.low > 0.4

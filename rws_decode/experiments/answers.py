@@ -7,6 +7,7 @@ give way to the best of N.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ def answers_of(frame: pandas.DataFrame, split: str = "test") -> pandas.DataFrame
 
     if "history" not in frame:
         return frame.iloc[:0]  # every unit failed
-    frame = frame.assign(history_text=["\n".join(history) for history in frame["history"]])
+    frame = frame.assign(history_text=[json.dumps(list(history)) for history in frame["history"]])
     measured = frame["strategy"].isin(MEASURING)
     # Which reward model a unit loads is its guide's matter: the default of a guide loads none.
     rows = frame[~measured].dropna(axis="columns", how="all").drop(columns=["reward"], errors="ignore")

@@ -6,9 +6,9 @@ from collections.abc import MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from rws_decode.experiments.resampling import batch_sizes
+from rws_decode.experiments.resampling import exchange_test
 
 __all__ = ["holm", "holm_within", "paired_test"]
 
@@ -38,17 +38,12 @@ def paired_test(first: ArrayLike, second: ArrayLike, rng: np.random.Generator, r
         return 1.0  # either sign is as far from 0
     # As far as makes no difference: sums of one set of numbers in other orders.
     least = abs(differences.sum()) - 1e-12 * np.abs(differences).sum()
-    total, n = differences.sum(), differences.size
-    exact = n < 63 and 2**n <= resamples
-    as_far, start = 0, 0
-    for size in batch_sizes(2**n if exact else resamples, n):
-        if exact:
-            turned = np.arange(start, start + size)[:, None] >> np.arange(n) & 1
-        else:
-            turned = np.unpackbits(rng.integers(256, size=(size, -(-n // 8)), dtype=np.uint8), axis=1)[:, :n]
-        as_far += int((np.abs(total - 2 * (turned.astype(np.float64) @ differences)) >= least).sum())
-        start += size
-    return as_far / 2**n if exact else (as_far + 1) / (resamples + 1)
+    total = differences.sum()
+
+    def as_far(exchanged: NDArray[np.bool_]) -> int:
+        return int((np.abs(total - 2 * (exchanged.astype(np.float64) @ differences)) >= least).sum())
+
+    return exchange_test(differences.size, as_far, rng, resamples)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -68,10 +63,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted.tolist()
 
 
-def holm_within(rows: Sequence[MutableMapping[str, Any]], same: Sequence[str]) -> None:
+def holm_within(rows: Sequence[MutableMapping[str, Any]], same: Sequence[str], p: str = "p") -> None:
     """Put `p_holm` into rows of tests: their `p` adjusted for the number of rows that agree in the columns `same`.
 
-    Rows whose p is None are no tests, and have None.
+    Rows whose p is None are no tests, and have None. p: the column's name, where rows have several.
 
     >>> rows = [{"guide": "a", "p": 0.01}, {"guide": "b", "p": 0.04}, {"guide": "c", "p": None}]
     >>> holm_within(rows, ())
@@ -80,9 +75,9 @@ def holm_within(rows: Sequence[MutableMapping[str, Any]], same: Sequence[str]) -
     """
     families: dict[tuple[Any, ...], list[MutableMapping[str, Any]]] = {}
     for row in rows:
-        row["p_holm"] = None
-        if row["p"] is not None:
+        row[f"{p}_holm"] = None
+        if row[p] is not None:
             families.setdefault(tuple(row[name] for name in same), []).append(row)
     for family in families.values():
-        for row, adjusted in zip(family, holm([row["p"] for row in family]), strict=True):
-            row["p_holm"] = adjusted
+        for row, adjusted in zip(family, holm([row[p] for row in family]), strict=True):
+            row[f"{p}_holm"] = adjusted

@@ -82,8 +82,9 @@ def _distinct(answers: pandas.DataFrame) -> Table:
 
 
 def _differences(answers: pandas.DataFrame, seed: int) -> Table:
+    from rws_decode.experiments.comparisons import holm_within
     from rws_decode.experiments.diversity_stats import distinct_difference
-    from rws_decode.experiments.paired import LINE, aligned, corrected, lines_of, rng_for
+    from rws_decode.experiments.paired import LINE, aligned, lines_of, rng_for
     from rws_decode.experiments.report import Table
 
     lines = list(lines_of(answers))
@@ -105,14 +106,14 @@ def _differences(answers: pandas.DataFrame, seed: int) -> Table:
                 row |= {"rws": one.first, "other": one.second, "difference": one.difference.mean}
                 found.append(row | {"low": one.difference.low, "high": one.difference.high, "p": one.p})
     rest = [name for name in (lines[0][0] if lines else ()) if name not in LINE]
-    rows = corrected(found, [*rest, "against", "n", "length"])
+    holm_within(found, [*rest, "against", "n", "length"])
     caption = (
         "Distinct-n of rws minus that of another method of the same guide on the same prompts; whole: of all words; "
         "equal: each pair of answers cut to the shorter one's length. In brackets the 95 % jackknife interval over "
         "prompts; p: of no difference, exchanging the two answers of random prompts, corrected over the reward models "
         "by Holm's method."
     )
-    return Table("differences", caption, rows, _shown(rows))
+    return Table("differences", caption, found, _shown(found))
 
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from rws_decode.experiments.resampling import batch_sizes, check_resampling
+from rws_decode.experiments.resampling import check_resampling, exchange_test
 from rws_decode.metrics import Interval
 
 __all__ = ["DistinctComparison", "DistinctDifference", "distinct_difference"]
@@ -130,7 +130,7 @@ def _compare(
     estimate = whole[0] - whole[1]
     pairs, low, high = len(first), -1.0, 1.0
     if pairs > 1:
-        without = shares[0][:-1] - shares[1][:-1]
+        without = np.sort(shares[0][:-1] - shares[1][:-1])  # a sum in another order is another number
         error = np.sqrt((pairs - 1) * without.var())
         reach = stats.t.ppf((1 + level) / 2, pairs - 1) * error
         low, high = max(-1.0, estimate - reach), min(1.0, estimate + reach)
@@ -156,17 +156,11 @@ def _swap_test(
     grams: _Grams, turned: NDArray[np.bool_], observed: float, rng: np.random.Generator, resamples: int
 ) -> float:
     """Return the p-value; turned: the pairs that stand in falling order, whose patterns are counted from the other."""
-    pairs = turned.size
-    exact = 2**pairs <= resamples
-    count = done = 0
-    for size in batch_sizes(2**pairs if exact else resamples, 1, cells=8192):
-        if exact:
-            swapped = np.arange(done, done + size)[:, None] >> np.arange(pairs) & 1  # [B, pairs]
-        else:
-            swapped = rng.integers(2, size=(size, pairs))
-        done += size
-        count += int((np.abs(_swapped(grams, swapped.astype(bool) ^ turned)) >= observed - 1e-12).sum())
-    return count / 2**pairs if exact else (count + 1) / (resamples + 1)
+
+    def as_far(exchanged: NDArray[np.bool_]) -> int:
+        return int((np.abs(_swapped(grams, exchanged ^ turned)) >= observed - 1e-12).sum())
+
+    return exchange_test(turned.size, as_far, rng, resamples, batch=8192)
 
 
 def _swapped(grams: _Grams, swapped: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -100,7 +100,8 @@ def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
 
 def _pooled(answers: pandas.DataFrame, like: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
     """Return pooled perplexity's rows as `summarise` has them, a row per line in its order; like: one of its rows."""
-    from rws_decode.experiments.paired import aligned, corrected, lines_of, rng_for
+    from rws_decode.experiments.comparisons import holm_within
+    from rws_decode.experiments.paired import aligned, lines_of, rng_for
     from rws_decode.experiments.totals import compare_totals, interval_of_totals, pooled_perplexity_of
 
     names = list(like)[: list(like).index("measure")]
@@ -123,7 +124,8 @@ def _pooled(answers: pandas.DataFrame, like: Mapping[str, Any], seed: int) -> li
             row |= {"pairs": two.pairs, "difference": two.difference.mean, "p": two.p}
             row |= {"difference_low": two.difference.low, "difference_high": two.difference.high}
         found.append(row)
-    return corrected(found, [name for name in names if name not in ("guide", "reward_scale")])
+    holm_within(found, [name for name in names if name not in ("guide", "reward_scale")])
+    return found
 
 
 def _columns(rows: pandas.DataFrame, names: Sequence[str]) -> list[Any]:
@@ -135,7 +137,8 @@ def _columns(rows: pandas.DataFrame, names: Sequence[str]) -> list[Any]:
 
 
 def _claims(answers: pandas.DataFrame, seed: int) -> Table | None:
-    from rws_decode.experiments.paired import LINE, aligned, corrected, lines_of, over_guides, rng_for
+    from rws_decode.experiments.comparisons import holm_within
+    from rws_decode.experiments.paired import LINE, aligned, lines_of, over_guides, rng_for
     from rws_decode.experiments.report import Table
     from rws_decode.experiments.totals import compare_totals, interval_of_totals, mean_of, pooled_perplexity_of
 
@@ -169,7 +172,9 @@ def _claims(answers: pandas.DataFrame, seed: int) -> Table | None:
     settings = [name for name in lines[0][0] if name not in LINE]
     # The mean over the guides is a comparison of its own, not one more of the family.
     parts = [[row for row in found if (row["guide"] == "all") == mean] for mean in (False, True)]
-    rows = [row for part in parts for row in corrected(part, [*settings, "method", "quantity"])]
+    for part in parts:
+        holm_within(part, [*settings, "method", "quantity"])
+    rows = [row for part in parts for row in part]
     if all(row["value"] is None for row in rows):
         return None
     caption = (

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.experiments.comparisons import holm
+from rws_decode.experiments.comparisons import holm_within
 from rws_decode.experiments.llm_verdicts import ORDERS, read_verdicts
 
 if TYPE_CHECKING:
@@ -160,12 +160,7 @@ def _signs(rows: pandas.DataFrame, by: Sequence[str], seed: int) -> list[dict[st
             | {"decided": None if rate.decided is None else rate.decided.mean, "p": rate.p, "p_holm": None}
         )
     same = [name for name in by if name not in ("guide", "reward_scale")]
-    families: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in found:
-        families.setdefault(tuple(row[name] for name in same), []).append(row)
-    for family in families.values():
-        for row, adjusted in zip(family, holm([row["p"] for row in family]), strict=True):
-            row["p_holm"] = adjusted
+    holm_within(found, same)
     return found
 
 
@@ -198,8 +193,7 @@ def printed_intervals() -> list[Table]:
             p = float(stats.binomtest(round(won), _PRINTED_PROMPTS).pvalue)
             own.append({"model": held["model"], "order": order, "won": round(won), "of": _PRINTED_PROMPTS})
             own[-1] |= {"share": share.mean, "low": share.low, "high": share.high, "p": p, "p_holm": None}
-        for row, adjusted in zip(own, holm([row["p"] for row in own]), strict=True):
-            row["p_holm"] = adjusted
+        holm_within(own, ())
         rows += own
     told = (
         "The paper's Table 10 by what it printed: every share is a whole number of 80ths; with 80 dialogues, 95 % "

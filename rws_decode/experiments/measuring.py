@@ -74,7 +74,7 @@ def _order(predictor: MaskPredictor, trace: Trace, ends: Sequence[int]) -> dict[
 def _answer(unit: Unit, trace: Trace, ends: Sequence[int]) -> dict[str, Any]:
     text = trace.text or ""
     tokens = trace.tokens.tolist()
-    length = len(list(before_end(tokens, ends)))
+    length = len(before_end(tokens, ends))
     keywords = unit.labels.get("keywords")
     story = judge(_text(unit), text)
     told = story.kind != "free"

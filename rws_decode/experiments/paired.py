@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rws_decode.experiments.answers import SETTINGS
-from rws_decode.experiments.comparisons import holm
+from rws_decode.experiments.summaries import plain
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["LINE", "PAIR", "aligned", "corrected", "lines_of", "over_guides", "rng_for", "settings_of"]
+__all__ = ["LINE", "PAIR", "aligned", "lines_of", "over_guides", "rng_for", "settings_of"]
 
 LINE = ("guide", "reward_scale", "method")
 PAIR = ("example", "turn")
@@ -36,7 +36,7 @@ def lines_of(frame: pandas.DataFrame, by: Sequence[str] = LINE) -> Iterator[tupl
     columns = list(dict.fromkeys([*by, *settings_of(frame)]))
     found = {}
     for key, rows in frame.groupby(columns, dropna=False, sort=False):
-        found[tuple(_plain(value) for value in key)] = rows.sort_values(list(PAIR), kind="stable", ignore_index=True)
+        found[tuple(plain(value) for value in key)] = rows.sort_values(list(PAIR), kind="stable", ignore_index=True)
     for key in sorted(found, key=lambda key: [(value is not None, str(type(value)), value) for value in key]):
         yield dict(zip(columns, key, strict=True)), found[key]
 
@@ -64,28 +64,6 @@ def over_guides(answers: pandas.DataFrame, columns: Sequence[str]) -> pandas.Dat
     return whole.assign(guide="all") if several else whole.assign(guide="all", reward_scale=None)
 
 
-def corrected(rows: list[dict[str, Any]], same: Sequence[str]) -> list[dict[str, Any]]:
-    """Return rows with `p_holm`, Holm's correction of their `p` over all rows that agree in the columns `same`.
-
-    >>> [row["p_holm"] for row in corrected([{"guide": "a", "p": 0.25}, {"guide": "b", "p": None}], [])]
-    [0.25, None]
-    """
-    families: dict[str, list[int]] = {}
-    for place, row in enumerate(rows):
-        if row["p"] is not None:
-            families.setdefault(json.dumps([row[name] for name in same]), []).append(place)
-    adjusted: dict[int, float] = {}
-    for places in families.values():
-        adjusted.update(zip(places, holm([rows[place]["p"] for place in places]), strict=True))
-    return [row | {"p_holm": adjusted.get(place)} for place, row in enumerate(rows)]
-
-
 def rng_for(seed: int, line: Mapping[str, Any], *what: Any) -> np.random.Generator:
     """Return a generator of a statistic's own, so that none depends on what else is computed."""
     return np.random.default_rng(list(json.dumps([seed, *line.values(), *what]).encode()))
-
-
-def _plain(value: Any) -> Any:
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return None
-    return value.item() if isinstance(value, np.generic) else value

@@ -18,7 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rws_decode.experiments.comparisons import paired_test
-from rws_decode.experiments.resampling import batch_sizes, check_resampling, finite_arrays, percentile_interval
+from rws_decode.experiments.resampling import (
+    batch_sizes,
+    check_resampling,
+    exchange_test,
+    finite_arrays,
+    percentile_interval,
+)
 from rws_decode.metrics import Interval, bootstrap_interval
 
 __all__ = ["CaliperEffect", "PartialEffect", "caliper_effect", "partial_effect"]
@@ -211,17 +217,9 @@ def _flip_test(
     least = observed * (1 - 1e-9) - 1e-9  # rounding must not part what is equal, nor 0 from 0
     moved = np.flatnonzero(turn)  # a sign changes nothing elsewhere
 
-    def as_far(signs: NDArray[np.float64]) -> int:  # [B, n]
+    def as_far(flipped: NDArray[np.bool_]) -> int:  # [B, pairs that moved]
+        signs = np.ones((len(flipped), d.size))
+        signs[:, moved] -= 2.0 * flipped
         return int((np.abs(_fit(signs * d, signs * g, slack)[2]) >= least).sum())
 
-    count = 0
-    if 2**moved.size <= resamples:
-        for start in range(0, 2**moved.size, 1024):
-            patterns = np.arange(start, min(start + 1024, 2**moved.size))[:, None] >> np.arange(moved.size) & 1
-            signs = np.ones((len(patterns), d.size))
-            signs[:, moved] -= 2.0 * patterns
-            count += as_far(signs)
-        return count / 2**moved.size
-    for size in batch_sizes(resamples, d.size):
-        count += as_far(rng.choice([-1.0, 1.0], size=(size, d.size)))
-    return (count + 1) / (resamples + 1)
+    return exchange_test(moved.size, as_far, rng, resamples)

@@ -181,7 +181,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
 
 def _summary(frame: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
     """Return one row per strategy, scale and ranking; the module says what each column means."""
-    from rws_decode.experiments.comparisons import holm
+    from rws_decode.experiments.comparisons import holm_within
 
     # Settings in which runs that share a folder differ stand before the rest.
     varied = [
@@ -200,12 +200,7 @@ def _summary(frame: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
                 own = own.sort_values("example", kind="stable")
                 out.append(at | {"ranking": name} | _line(own, [*at.values(), name], seed))
     for field in ("god_tokens_due", "god_steps_due"):
-        families: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-        for line in out:
-            families.setdefault(tuple(line[name] for name in (*varied, "strategy", "ranking")), []).append(line)
-        for family in families.values():
-            for line, adjusted in zip(family, holm([line[f"{field}_p"] for line in family]), strict=True):
-                line[f"{field}_p_holm"] = adjusted
+        holm_within(out, (*varied, "strategy", "ranking"), f"{field}_p")
     return out
 
 

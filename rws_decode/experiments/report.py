@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.experiments.sources import write_changed
-from rws_decode.experiments.summaries import Summary, markdown_rows, summarise
+from rws_decode.experiments.summaries import Summary, markdown_rows, published_data, summarise
 from rws_decode.experiments.tables import to_csv, to_markdown
 
 if TYPE_CHECKING:
@@ -47,17 +47,11 @@ def printed_tables(*files: str) -> list[Table]:
     >>> [len(one.rows) for one in printed_tables("table8_temperature")]
     [8]
     """
-    import json
-    from importlib.resources import files as resources
-
     found = []
     for file in files:
-        try:
-            # By its place, as data: this package does not import the one that draws the figures.
-            text = resources("paper_figures.published").joinpath(f"{file}.json").read_text(encoding="utf-8")
-        except ModuleNotFoundError:
+        held = published_data(file)
+        if held is None:
             return []
-        held = json.loads(text)
         base = held.get("default", {"god": held.get("default_god"), "seconds": held.get("default_seconds")})
         base = {"pass_at_1": base} if isinstance(base, float) else base
         known = {name: value for name, value in base.items() if value is not None}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rws_decode.metrics import Interval
 
-__all__ = ["batch_sizes", "check_resampling", "finite_arrays", "percentile_interval"]
+__all__ = ["batch_sizes", "check_resampling", "exchange_test", "finite_arrays", "percentile_interval"]
 
 
 def finite_arrays(**arrays: ArrayLike) -> list[NDArray[np.float64]]:
@@ -57,3 +57,34 @@ def batch_sizes(total: int, width: int, cells: int = 2**20) -> Iterator[int]:
     most = max(1, cells // width)
     for start in range(0, total, most):
         yield min(most, total - start)
+
+
+def exchange_test(
+    pairs: int,
+    as_far: Callable[[NDArray[np.bool_]], int],
+    rng: np.random.Generator,
+    resamples: int,
+    *,
+    batch: int | None = None,
+) -> float:
+    """Return the p-value of a permutation test that exchanges the two of each pair, or leaves them.
+
+    as_far: which pairs are exchanged, [B, pairs] -> how many of these B patterns are at least as far from the null as
+    what was observed. All 2^pairs patterns if these are no more than `resamples`, so that p is exact; otherwise drawn
+    ones, with (b + 1) / (m + 1), which never is 0 (Phipson and Smyth 2010). batch: patterns at once, None: as many as
+    `batch_sizes` allows.
+
+    >>> exchange_test(3, lambda exchanged: int(exchanged.all(axis=1).sum()), np.random.default_rng(0), 99)
+    0.125
+    """
+    exact = pairs < 63 and 2**pairs <= resamples
+    total = 2**pairs if exact else resamples
+    count = start = 0
+    for size in batch_sizes(total, max(1, pairs)) if batch is None else batch_sizes(total, 1, batch):
+        if exact:
+            bits = np.arange(start, start + size)[:, None] >> np.arange(pairs) & 1
+        else:
+            bits = np.unpackbits(rng.integers(256, size=(size, -(-pairs // 8)), dtype=np.uint8), axis=1)[:, :pairs]
+        count += as_far(bits.astype(bool))
+        start += size
+    return count / total if exact else (count + 1) / (total + 1)

@@ -22,8 +22,15 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = [
-    *("Printed", "Summary", "markdown_rows", "paper_names", "printed_value", "published_data"),
-    *("summarise", "summary_for"),
+    "Printed",
+    "Summary",
+    "markdown_rows",
+    "paper_names",
+    "plain",
+    "printed_value",
+    "published_data",
+    "summarise",
+    "summary_for",
 ]
 
 # Settings by which a table is split where its results differ in them.
@@ -89,7 +96,7 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
         raise ValueError(f"results lack {sorted(missing)}: columns of the summary; they hold {list(frame.columns)}")
     lines: dict[tuple[Any, ...], Any] = {}
     for key, rows in frame.groupby(by, dropna=False, sort=False):
-        lines[tuple(_plain(value) for value in key)] = rows
+        lines[tuple(plain(value) for value in key)] = rows
     out = []
     for key in sorted(lines, key=lambda key: [(value is not None, str(type(value)), value) for value in key]):
         line = dict(zip(by, key, strict=True))
@@ -141,7 +148,7 @@ def _interval(values: NDArray[np.float64], rng: np.random.Generator) -> Interval
     return bootstrap_interval(values, rng)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a column's value as JSON has it: None for missing, and no NumPy scalars."""
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return None

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rws_decode.experiments.comparisons import holm, paired_test
+from rws_decode.experiments.comparisons import holm_within, paired_test
 from rws_decode.experiments.summaries import Printed, printed_value
 from rws_decode.metrics import (
     AnswerScore,
@@ -166,11 +166,7 @@ def compare(answers: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
                     line |= {"rws": float(ours.mean()), "other": float(theirs.mean()), "difference": found.mean}
                     line |= {"low": found.low, "high": found.high, "p": paired_test(ours, theirs, _rng(*names, "test"))}
                     out.append(line | {"p_holm": None, "same_text": same})
-    for control in COMPARED:
-        for metric in METRICS:
-            family = [line for line in out if (line["control"], line["metric"]) == (control, metric)]
-            for line, adjusted in zip(family, holm([line["p"] for line in family]), strict=True):
-                line["p_holm"] = adjusted
+    holm_within(out, ("control", "metric"))
     return out
 
 

@@ -158,7 +158,8 @@ def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[l
     places; prompts, runs; those of `with_increase`; `p_holm`; means of forwards, reward_calls, reward_calls_saved;
     same_text, the share of prompts whose text is that of the usual savings.
     """
-    from rws_decode.experiments.paired import corrected, lines_of, settings_of
+    from rws_decode.experiments.comparisons import holm_within
+    from rws_decode.experiments.paired import lines_of, settings_of
 
     places = timed[list(_WHERE)].drop_duplicates()
     where = list(_WHERE) if len(places) > 1 else []
@@ -182,7 +183,8 @@ def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[l
     )
     if len(loads):
         said += f"; processes that wanted to run in the minute before: {loads.min():.1f} to {loads.max():.1f}"
-    return corrected(found, same), f"Measured on {said}."
+    holm_within(found, same)
+    return found, f"Measured on {said}."
 
 
 def shown_times(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rws_decode.experiments.resampling import batch_sizes, check_resampling, finite_arrays, percentile_interval
+from rws_decode.experiments.resampling import (
+    batch_sizes,
+    check_resampling,
+    exchange_test,
+    finite_arrays,
+    percentile_interval,
+)
 from rws_decode.metrics import Interval
 
 __all__ = ["Comparison", "compare_totals", "interval_of_totals", "mean_of", "pooled_perplexity_of"]
@@ -137,17 +143,13 @@ def _swap_test(
     pairs = first.shape[1]
     if pairs == 0:
         return 1.0
-    exact = 2**pairs <= resamples
     # A pattern and its opposite are sums in another order: equal up to rounding is equal.
     bound = abs(observed) - 1e-12 * size
-    count = done = 0
-    for many in batch_sizes(2**pairs if exact else resamples, pairs):
-        if exact:
-            swapped = np.arange(done, done + many)[:, None] >> np.arange(pairs) & 1  # [B, pairs]
-        else:
-            swapped = rng.integers(2, size=(many, pairs))
-        done += many
-        left = same + first @ (1 - swapped).T + second @ swapped.T
-        right = same + first @ swapped.T + second @ (1 - swapped).T
-        count += int((np.abs(statistic(*left) - statistic(*right)) >= bound).sum())
-    return count / 2**pairs if exact else (count + 1) / (resamples + 1)
+
+    def as_far(exchanged: NDArray[np.bool_]) -> int:
+        swapped = exchanged.astype(np.float64).T  # [pairs, B]
+        left = same + first @ (1 - swapped) + second @ swapped
+        right = same + first @ swapped + second @ (1 - swapped)
+        return int((np.abs(statistic(*left) - statistic(*right)) >= bound).sum())
+
+    return exchange_test(pairs, as_far, rng, resamples)

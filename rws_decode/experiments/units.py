@@ -35,12 +35,11 @@ class Unit:
     """One answer: a prompt, how it is decoded, and the models that guide and measure; the finest piece of work.
 
     experiment: its name; prompt: text; history: turns before it, user, assistant, ...; example: what the prompt is
-    called in its set; strategy: {"name": ..., and its
-    numbers}, as `guidance.describe` writes it; predictor, reward (guides), judges (score the answer) and causal (for
-    perplexity): model names, `owner/name@COMMIT` for a commit of the hub, None for none; seed: of what is drawn;
-    length, steps, block, ranking, precision, sampling_temperature, device: as in `decode.decode`; settings: whatever
-    else changes the decode or its measures, the same for all units of a batch (`decoding` reads some of them); labels:
-    what is known of the prompt (keywords, category).
+    called in its set; strategy: {"name": ..., and its numbers}, as `guidance.describe` writes it; predictor, reward
+    (guides), judges (score the answer) and causal (for perplexity): model names, `owner/name@COMMIT` for a commit of
+    the hub, None for none; seed: of what is drawn; length, steps, block, ranking, precision, sampling_temperature,
+    device: as in `decode.decode`; settings: whatever else changes the decode or its measures, the same for all units of
+    a batch (`decoding` reads some of them); labels: what is known of the prompt (keywords, category).
 
     Mappings hold what JSON can hold, and their order does not matter: units are equal where they are the same JSON with
     sorted keys. ValueError names the field that is not JSON, a setting or label named as a field is, or a history that
