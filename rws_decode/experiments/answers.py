@@ -134,11 +134,13 @@ def with_default(answers: pandas.DataFrame, columns: Sequence[str]) -> pandas.Da
 def by_judge(answers: pandas.DataFrame) -> pandas.DataFrame:
     """Return a row per answer and judge, as the judge sees it against the default's answer to the same prompt.
 
-    Columns besides the answer's: `judge`; `relation`, "own" where it guided (or is the one that the row is compared
-    under), else "other"; `score`, raw, `normalised_score`; `win`, `draw`, `loss`, of which one is 1.0, and `net`,
-    win - loss. A draw is an equal score, as equal texts have.
+    Columns besides the answer's: `judge`; `relation`, "own" where it is the row's guide, else "other"; `score`, raw,
+    `normalised_score`; `win`, `draw`, `loss`, of which one is 1.0, and `net`, win - loss. A draw is an equal score, as
+    equal texts have.
     """
     import pandas as pd
+
+    from rws_decode.experiments.win_rates import paired_outcomes
 
     parts: list[Any] = []
     judges = [str(column).removeprefix("score of ") for column in answers if str(column).startswith("score of ")]
@@ -146,7 +148,9 @@ def by_judge(answers: pandas.DataFrame) -> pandas.DataFrame:
         column = f"score of {judge}"
         rows = with_default(answers, [column])
         rows = rows[rows[column].notna() & rows[f"{column} of default"].notna()]
-        sign = np.sign(rows[column].to_numpy(float) - rows[f"{column} of default"].to_numpy(float))
+        if not len(rows):
+            continue
+        sign = paired_outcomes(rows[column], rows[f"{column} of default"]).astype(float)
         parts.append(
             rows.drop(columns=[f"{column} of default"]).assign(
                 judge=judge,

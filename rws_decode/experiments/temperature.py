@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from rws_decode.experiments.executors import add_run_arguments
 from rws_decode.experiments.options import add_decoding_arguments
 from rws_decode.experiments.prompts import SOURCES
+from rws_decode.experiments.selection import GRID
 from rws_decode.experiments.whole_run import run_tables, study_from
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "SCALES", "add_arguments", "run", "tables", "temperature_units"]
 
 NAME = "temperature"
-SCALES = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # the paper's grid
+SCALES = GRID  # what reward scales are chosen from stands for the factors too, as in the paper
 TEMPERATURES = ("temperature", "temperature-bf16")
 METHODS = (*TEMPERATURES, *("rws", "constant", "shuffled", "flipped", "random", "default", "margin", "best-of-n"))
 TRACED = ("default", "temperature", "rws")
