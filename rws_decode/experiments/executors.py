@@ -164,7 +164,13 @@ def add_run_arguments(parser: argparse.ArgumentParser, *, batch: int = 16) -> No
 
 
 def backend_of(args: argparse.Namespace) -> Backend:
-    """Return the backend that parsed options name; ValueError for numbers below 1, and as `on_cluster` does."""
+    """Return the backend that parsed options name; ValueError for numbers below 1, and as `on_cluster` does.
+
+    A backend that stands among the options as `backend` is taken as it is: who runs several experiments over one pool
+    of processes puts it there.
+    """
+    if (shared := getattr(args, "backend", None)) is not None:
+        return shared
     for name in ("workers", "threads", "batch"):
         value = getattr(args, name)
         if value is not None and value < 1:

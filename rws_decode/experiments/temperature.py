@@ -6,16 +6,14 @@ constant factor c, at every c of the same grid; and `temperature-bf16`, the same
 decoders do, so that the two differ by rounding alone. Temperature at c stands beside RWS at s_R = c.
 
 Files below OUT/temperature, besides the units' parts, which keep the traces of default, temperature and rws:
-`summary.csv|md`, a row per method and scale; `controls.csv|md`, rws minus each other method on the same prompts;
-`results.json`, both with the settings and what they follow from. `temperature_summary` says what the columns mean.
+`summary.csv|md`, a row per method and scale; `controls.csv|md`, rws minus each other method on the same prompts.
+`temperature_summary` says what the columns mean.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.experiments.executors import add_run_arguments
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
     from rws_decode.experiments.prompts import Prompt, Prompts
     from rws_decode.experiments.report import Table
-    from rws_decode.experiments.rounds import Outcome, Runner
+    from rws_decode.experiments.rounds import Runner
     from rws_decode.experiments.study import Study
     from rws_decode.experiments.units import Unit
 
@@ -95,12 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
-
-    def finish(done: Outcome, found: Sequence[Table]) -> None:
-        if found:
-            _write_results(args, done, found)
-
-    return run_tables(args, NAME, tables, _run_rounds, finish)
+    return run_tables(args, NAME, tables, _run_rounds)
 
 
 def _run_rounds(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> None:
@@ -161,27 +154,3 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         rows = summaries.controls_markdown_rows(controls)
         found.append(Table("controls", summaries.CONTROLS_CAPTION, controls, rows))
     return found
-
-
-def _write_results(args: argparse.Namespace, done: Outcome, found: Sequence[Table]) -> None:
-    from rws_decode.experiments.one_round import sources_of
-    from rws_decode.experiments.options import settings_from
-    from rws_decode.experiments.sources import write_changed
-
-    names = ("data", "prompts", "model", "rewards", "judges", "causal", "length", "steps", "block")
-    names = (*names, "methods", "sampling_temperature", "reward_cost", "seed", "device")
-    settings = {name: getattr(args, name) for name in names} | settings_from(args)
-    settings = {name: value for name, value in settings.items() if value is not None}
-    rows = {one.name: list(one.rows) for one in found}
-    results = {
-        "schema": "rws_decode.experiment.temperature.results",
-        "version": 2,
-        "settings": settings | {"scales": args.reward_scale},
-        "sources": sources_of(done.origin),
-        "units": done.folder.name,
-        "seconds": round(float(done.frame["seconds"].sum()), 3),
-        "summary": rows["summary"],
-        "controls": rows.get("controls", []),
-    }
-    text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
-    write_changed(Path(args.out) / NAME / "results.json", text + "\n")

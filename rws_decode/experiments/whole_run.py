@@ -15,7 +15,7 @@ from rws_decode.experiments.options import base_unit, check_arguments
 if TYPE_CHECKING:
     from rws_decode.experiments.prompts import Prompts
     from rws_decode.experiments.report import Table
-    from rws_decode.experiments.rounds import Outcome, Runner
+    from rws_decode.experiments.rounds import Runner
     from rws_decode.experiments.study import Study
     from rws_decode.experiments.units import Unit
 
@@ -112,18 +112,17 @@ def run_tables(
     experiment: str,
     tables: Callable[..., Sequence[Table]],
     steps: Callable[[argparse.Namespace, Unit, Prompts, Runner], None] | None = None,
-    finish: Callable[[Outcome, Sequence[Table]], None] | None = None,
 ) -> dict[str, Any]:
     """Run a study and what else an experiment has, write its tables, and return what `--json` prints.
 
-    tables: (frame, seed=...) -> tables of the experiment; steps: what runs in place of `run_study` of `study_from`;
-    finish: called at the end with all results and the tables, for further files.
+    tables: (frame, seed=...) -> tables of the experiment; steps: what runs in place of `run_study` of `study_from`.
     """
     from dataclasses import replace
 
     from rws_decode.experiments.last_run import write_last_run
     from rws_decode.experiments.report import write_tables
     from rws_decode.experiments.rounds import runner_on
+    from rws_decode.experiments.run_results import write_run_results
     from rws_decode.experiments.study import run_study
 
     check_arguments(args)
@@ -143,8 +142,7 @@ def run_tables(
     found = tables(done.frame, seed=args.seed)
     nothing = "no table: the results that one needs are not there\n"
     message = write_tables(Path(args.out) / experiment, found) if found else nothing
-    if finish is not None:
-        finish(done, found)
+    write_run_results(args, prompts, done, found)
     if done.counts["failed"]:
         failed = f"{done.counts['failed']} of {done.counts['asked']} units failed"
         message += f"\n{failed}: --retry-failed runs them again\n"

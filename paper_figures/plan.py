@@ -1,0 +1,88 @@
+"""What figures need run, and runs it where it is not there: small sizes, so that all takes minutes on two cores.
+
+Sizes of a real study are the experiments' own defaults, or more: run `python -m rws_decode experiment NAME` with the
+options wanted, and the figures are drawn from those results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from contextlib import redirect_stdout
+from pathlib import Path
+
+__all__ = ["PLAN", "make_missing", "missing"]
+
+# Validation prompts choose the reward scale of every guide; two guides and a third judge show what each judges.
+_SMALL = "--path-prompts 0 --rewards mini exact --judges mini-judge"
+PLAN: dict[str, str] = {
+    "commit-order": "",
+    "temperature": "--prompts 16",
+    "reward-bench": "--prompts 20 --validation 6 --path-prompts 0",
+    "keywords": f"--prompts 16 --validation 6 {_SMALL}",
+    "mt-bench": f"--prompts 8 --validation 4 {_SMALL}",
+    "humaneval": f"--prompts 24 --validation 6 {_SMALL}",
+    "diversity": f"--prompts 12 --validation 4 {_SMALL}",
+    "examples": f"--prompts 4 --validation 4 {_SMALL}",
+    "precision": "--prompts 6",
+    "reach": "--prompts 8",
+    "frequency": f"--prompts 8 --validation 4 --timing-prompts 2 --repetitions 2 {_SMALL}",
+    "overhead": f"--prompts 2 --validation 2 --repetitions 2 {_SMALL}",
+}
+# They time answers one at a time, and two at once would be in each other's way.
+_TIMED = frozenset({"frequency", "overhead"})
+
+
+def missing(runs: Path, experiments: Iterable[str]) -> list[str]:
+    """Return the experiments, in the plan's order, that have no results below `runs`."""
+    wanted = set(experiments)
+    return [name for name in PLAN if name in wanted and not (runs / name / "results.json").is_file()]
+
+
+def make_missing(runs: Path, experiments: Iterable[str], workers: int = 1) -> list[str]:
+    """Run the experiments that have no results below `runs`, in the plan's sizes, and return their names.
+
+    One pool of `workers` processes for all but those that time answers. An interrupted one goes on where it was when
+    it is run again. ValueError for runs that cannot be made.
+    """
+    from rws_decode.experiments.executors import in_process, kept_open, processes
+
+    names = missing(runs, experiments)
+    if not names:
+        return []
+    with kept_open(in_process() if workers == 1 else processes(workers)) as shared:
+        for name in names:
+            print(f"running {command(name, runs)}", file=sys.stderr)
+            args = _parsed(name, runs)
+            args.backend = in_process() if name in _TIMED else shared
+            with redirect_stdout(sys.stderr):
+                _run(name, args)
+    return names
+
+
+def command(experiment: str, runs: Path) -> str:
+    """Return the command that makes an experiment's results in the plan's size.
+
+    >>> command("precision", Path("out/runs"))
+    'python -m rws_decode experiment precision --out out/runs --prompts 6'
+    """
+    return f"python -m rws_decode experiment {experiment} --out {runs} {PLAN[experiment]}".rstrip()
+
+
+def _parsed(experiment: str, runs: Path) -> argparse.Namespace:
+    from importlib import import_module
+
+    from rws_decode.experiments import EXPERIMENTS
+
+    parser = argparse.ArgumentParser(prog=experiment)
+    import_module(EXPERIMENTS[experiment].module).add_arguments(parser)
+    return parser.parse_args(["--out", str(runs), *PLAN[experiment].split()])
+
+
+def _run(experiment: str, args: argparse.Namespace) -> None:
+    from importlib import import_module
+
+    from rws_decode.experiments import EXPERIMENTS
+
+    import_module(EXPERIMENTS[experiment].module).run(args)
