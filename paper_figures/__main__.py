@@ -10,10 +10,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
-__all__ = ["NAMES", "main", "make"]
+from paper_figures.contents import NAMES
 
-# In the order of the page.
-NAMES = ("fig1_commit_order", "appendix_d", "table8_temperature")
+__all__ = ["main", "make"]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -22,42 +21,53 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}\n")
 
 
-def make(names: Sequence[str], runs: Path, out: Path) -> list[Path]:
+def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0) -> list[Path]:
     """Write the named figures and tables below `out`, then the page of all that are there; return every path written.
 
-    Inputs are read for all names before anything is written. ValueError for an unknown name or absent runs, with the
-    command that makes them.
+    workers: processes that run the experiments whose results are absent, in the sizes of `plan.PLAN`; with 0 nothing
+    is run. Inputs are read for all names before anything is written. ValueError for an unknown name, or absent runs
+    that are not to be made, with the command that makes them.
     """
     if unknown := [name for name in names if name not in NAMES]:
         raise ValueError(f"NAME is {unknown[0]!r}: one of {', '.join(NAMES)} is needed")
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out is {out}: a file; a directory is needed")
     from paper_figures.exhibits import save
+    from paper_figures.plan import make_missing
     from paper_figures.report import write_page
     from paper_figures.style import styled
 
+    modules = {name: import_module(f"paper_figures.{name}") for name in NAMES if name in names}
+    if workers:
+        make_missing(runs, (need for module in modules.values() for need in module.NEEDS), workers)
     with styled():
-        made = {name: import_module(f"paper_figures.{name}").exhibit(runs) for name in NAMES if name in names}
+        made = {name: module.exhibit(runs) for name, module in modules.items()}
         written = [path for name, exhibit in made.items() for path in save(name, exhibit, out)]
-    return [*written, *write_page(NAMES, runs, out)]
+    return [*written, *write_page(runs, out)]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status: 0, or 2 with one line on standard error for bad input."""
     parser = _Parser(
         prog="python -m paper_figures",
-        description="Draw the paper's figures and tables from recorded runs, beside what the paper printed, and write "
-        f"a page that shows them. Names: {', '.join(NAMES)}; all of them by default.",
+        description="Draw the paper's figures and tables, beside what the paper printed, and write a page that shows "
+        "them. Experiments whose results are not below --runs are run first, in small sizes: some minutes for all. "
+        f"Names: {', '.join(NAMES)}; all of them by default.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="a figure or table; all by default")
     parser.add_argument(
         "--runs", type=Path, default=Path("out/runs"), metavar="DIR", help="results of experiments (out/runs)"
     )
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where files go (out)")
+    parser.add_argument(
+        "--workers", type=int, default=2, metavar="N", help="processes that run what is absent (2); 0: run nothing"
+    )
     parser.add_argument("--json", action="store_true", help="print what was written as JSON on standard output")
     args = parser.parse_args(argv)
     try:
-        written = make(args.names or NAMES, args.runs, args.out)
+        if args.workers < 0:
+            raise ValueError(f"--workers is {args.workers}: at least 0 is needed")
+        written = make(args.names or NAMES, args.runs, args.out, args.workers)
     except (ValueError, OSError) as error:
         print(f"{parser.prog}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2

@@ -23,6 +23,8 @@ from rws_theory import Crossings, crossings, gap_statistics, max_probability
 
 __all__ = ["Example", "compute", "draw", "exhibit", "sheet"]
 
+NEEDS: tuple[str, ...] = ()
+
 
 @dataclass(frozen=True, eq=False)
 class Example:
@@ -161,5 +163,5 @@ def exhibit(runs: Path) -> Exhibit:
         "Appendix D: two confidence curves and their crossing",
         (Picture("appendix_d", draw(example), caption, alt),),
         (table,),
-        conclusions,
+        conclusions=conclusions,
     )

@@ -13,7 +13,10 @@ from matplotlib.figure import Figure
 from rws_decode.experiments.tables import to_csv, to_markdown
 from rws_decode.files import write_bytes, write_json, write_text
 
-__all__ = ["Exhibit", "ExhibitModule", "MissingRun", "Picture", "Sheet", "save"]
+__all__ = [
+    *("GROUPS", "Exhibit", "ExhibitModule", "MissingRun", "Passage", "Picture", "Sheet", "save", "split_column"),
+    "to_latex",
+]
 
 
 class MissingRun(ValueError):
@@ -45,15 +48,25 @@ class Sheet:
 
 
 @dataclass(frozen=True)
+class Passage:
+    """Text to be read as it stands, such as a prompt or a dialogue: file stem, text, caption."""
+
+    stem: str
+    text: str
+    caption: str
+
+
+@dataclass(frozen=True)
 class Exhibit:
-    """Everything that one module contributes: pictures, tables, conclusions, inputs (files below the runs directory).
+    """Everything that one module contributes: pictures, tables, passages, conclusions, inputs (files below the runs).
 
     `settings` are those of the runs behind it, `seconds` how long these took (None if nothing was run).
     """
 
     title: str
-    pictures: tuple[Picture, ...]
-    sheets: tuple[Sheet, ...]
+    pictures: tuple[Picture, ...] = ()
+    sheets: tuple[Sheet, ...] = ()
+    passages: tuple[Passage, ...] = ()
     conclusions: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -61,7 +74,12 @@ class Exhibit:
 
 
 class ExhibitModule(Protocol):
-    """A module of one figure or table: `exhibit` computes from the runs below a directory, then draws."""
+    """A module of one figure or table: `exhibit` computes from the runs below a directory, then draws.
+
+    NEEDS: the experiments whose results it reads, of those in `plan.PLAN`.
+    """
+
+    NEEDS: tuple[str, ...]
 
     def exhibit(self, runs: Path) -> Exhibit:
         """Return the exhibit; MissingRun where its inputs are absent."""
@@ -71,8 +89,9 @@ class ExhibitModule(Protocol):
 def save(name: str, made: Exhibit, out: Path) -> list[Path]:
     """Write an exhibit's files below `out` and return their paths.
 
-    figures/STEM.png and .pdf, tables/STEM.csv and .md, and figures/NAME.json, from which the page is built. Each is
-    written beside its target and renamed. The same exhibit gives the same bytes: no dates and no versions in files.
+    figures/STEM.png and .pdf, tables/STEM.csv, .tex and .md, texts/STEM.txt, and figures/NAME.json, from which the page
+    is built. Each is written beside its target and renamed. The same exhibit gives the same bytes: no dates and no
+    versions in files.
     """
     written: list[Path] = []
     for picture in made.pictures:
@@ -84,8 +103,50 @@ def save(name: str, made: Exhibit, out: Path) -> list[Path]:
         table = f"{sheet.caption}\n\n{to_markdown(sheet.shown)}"
         written.append(write_text(out / "tables" / f"{sheet.stem}.csv", to_csv(sheet.rows)))
         written.append(write_text(out / "tables" / f"{sheet.stem}.md", table))
+        written.append(write_text(out / "tables" / f"{sheet.stem}.tex", to_latex(sheet)))
+    for passage in made.passages:
+        written.append(write_text(out / "texts" / f"{passage.stem}.txt", f"{passage.text.rstrip()}\n"))
     written.append(write_json(out / "figures" / f"{name}.json", _record(made)))
     return written
+
+
+def to_latex(sheet: Sheet) -> str:
+    """Return a table's text as a LaTeX tabular for booktabs, its caption as a comment above it.
+
+    >>> print(to_latex(Sheet("s", [], [{"scale": "1", "paper: win, %": None}], "A caption.")), end="")
+    % A caption.
+    \\begin{tabular}{ll}
+    \\toprule
+     & printed in the paper \\\\
+    scale & win, \\% \\\\
+    \\midrule
+    1 & -- \\\\
+    \\bottomrule
+    \\end{tabular}
+    """
+    import pandas as pd
+
+    frame = pd.DataFrame(sheet.shown, dtype=object)
+    frame = frame.where(frame.notna(), "--")
+    if any(": " in column for column in frame.columns):
+        parted = [split_column(column) for column in frame.columns]
+        frame.columns = pd.MultiIndex.from_tuples([(GROUPS.get(group, group), label) for group, label in parted])
+    text = frame.to_latex(index=False, escape=True, multicolumn_format="l")
+    return f"% {' '.join(sheet.caption.split())}\n{text}"
+
+
+# Columns of what was printed and of what was measured stand under these headings.
+GROUPS = {"paper": "printed in the paper", "here": "measured here"}
+
+
+def split_column(column: str) -> tuple[str, str]:
+    """Return a column's group, "" where it has none, and its label.
+
+    >>> split_column("paper: perplexity"), split_column("scale")
+    (('paper', 'perplexity'), ('', 'scale'))
+    """
+    group, found, label = column.partition(": ")
+    return (group, label) if found else ("", column)
 
 
 # matplotlib stamps its version, and PDFs the time, unless told not to.
@@ -108,6 +169,7 @@ def _record(made: Exhibit) -> dict[str, Any]:
             }
             for sheet in made.sheets
         ],
+        "passages": [{"stem": p.stem, "text": p.text, "caption": p.caption} for p in made.passages],
         "conclusions": list(made.conclusions),
         "inputs": list(made.inputs),
         "settings": dict(made.settings),

@@ -18,14 +18,16 @@ from numpy.typing import NDArray
 
 from paper_figures.exhibits import Exhibit, MissingRun, Picture, Sheet
 from paper_figures.inputs import end_of_text, read_results
+from paper_figures.plan import command
 from paper_figures.style import GREY, LINES, figure, panel_title
 from rws_decode.trace import Trace, load
 from rws_theory import footrule_mean, generation_order_deviation
 
 __all__ = ["STRATEGIES", "CommitOrders", "compute", "draw", "exhibit", "sheet"]
 
+NEEDS: tuple[str, ...] = ("commit-order",)
+
 STRATEGIES = ("left-to-right", "default", "rws")
-_COMMAND = "python -m rws_decode experiment commit-order --out {}"
 _PANELS = {"left-to-right": "left to right", "default": "confidence (default)", "rws": "RWS"}
 
 
@@ -50,14 +52,15 @@ class CommitOrders:
 
 def compute(runs: Path) -> CommitOrders:
     """Load the traces that the experiment's results name; MissingRun where these or a trace are absent."""
-    folder, command = runs / "commit-order", _COMMAND.format(runs)
-    results = read_results(folder / "results.json", command, ("rows", "settings"))
+    (experiment,) = NEEDS
+    folder, made_by = runs / experiment, command(experiment, runs)
+    results = read_results(folder / "results.json", made_by, ("rows", "settings"))
     paths: dict[int, dict[str, Path]] = {}
     for row in results["rows"]:
         paths.setdefault(row["example"], {})[row["method"]] = folder / row["trace"]
     for path in (path for named in paths.values() for path in named.values()):
         if not path.is_file():
-            raise MissingRun(f"{path} is missing: make it with {command}")
+            raise MissingRun(f"{path} is missing: make it with {made_by}")
     end = end_of_text(results["settings"]["model"])
     traces = {i: {name: load(paths[i][name]) for name in STRATEGIES} for i in paths}
     written = {i: {name: _written(trace, end) for name, trace in row.items()} for i, row in traces.items()}
@@ -177,7 +180,7 @@ def exhibit(runs: Path) -> Exhibit:
         "Figure 1: commit order",
         (Picture("fig1_commit_order", draw(orders), caption, alt),),
         (table,),
-        conclusions,
-        orders.files,
-        dict(orders.settings),
+        conclusions=conclusions,
+        inputs=orders.files,
+        settings=dict(orders.settings),
     )

@@ -3,13 +3,57 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from paper_figures.exhibits import MissingRun
+from paper_figures.plan import command
 
-__all__ = ["end_of_text", "read_results"]
+__all__ = ["Results", "end_of_text", "read_results", "read_run"]
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a study's results.json holds (`rws_decode.experiments.run_results`).
+
+    settings: its options; prompts: source, and how many test and validate; selection: guide -> reward scale chosen,
+    None where they were given; rows: table -> rows as measured; shown: table -> the same as text; captions: table ->
+    caption; seconds: of all its work; inputs: its files, below the runs.
+    """
+
+    experiment: str
+    settings: Mapping[str, Any]
+    prompts: Mapping[str, Any]
+    selection: Mapping[str, float] | None
+    rows: Mapping[str, Sequence[Row]]
+    shown: Mapping[str, Sequence[Row]]
+    captions: Mapping[str, str]
+    seconds: float | None
+    inputs: tuple[str, ...]
+    units: str
+
+
+def read_run(runs: Path, experiment: str) -> Results:
+    """Return the results of a study below `runs`; MissingRun, naming the command that makes them, where absent."""
+    parts = ("settings", "prompts", "selection", "units", "seconds", "tables")
+    path = runs / experiment / "results.json"
+    held = read_results(path, command(experiment, runs), parts)
+    tables = held["tables"]
+    files = [f"{experiment}/results.json", *(f"{experiment}/{name}.csv" for name in tables)]
+    return Results(
+        experiment,
+        held["settings"],
+        held["prompts"],
+        held["selection"],
+        *({name: one[part] for name, one in tables.items()} for part in ("rows", "shown", "caption")),
+        held["seconds"],
+        tuple(files),
+        held["units"],
+    )
 
 
 def end_of_text(model: str) -> int | None:

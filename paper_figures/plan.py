@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -40,8 +40,10 @@ def missing(runs: Path, experiments: Iterable[str]) -> list[str]:
     return [name for name in PLAN if name in wanted and not (runs / name / "results.json").is_file()]
 
 
-def make_missing(runs: Path, experiments: Iterable[str], workers: int = 1) -> list[str]:
-    """Run the experiments that have no results below `runs`, in the plan's sizes, and return their names.
+def make_missing(
+    runs: Path, experiments: Iterable[str], workers: int = 1, plan: Mapping[str, str] = PLAN
+) -> list[str]:
+    """Run the experiments that have no results below `runs`, with the plan's options, and return their names.
 
     One pool of `workers` processes for all but those that time answers. An interrupted one goes on where it was when
     it is run again. ValueError for runs that cannot be made.
@@ -53,31 +55,31 @@ def make_missing(runs: Path, experiments: Iterable[str], workers: int = 1) -> li
         return []
     with kept_open(in_process() if workers == 1 else processes(workers)) as shared:
         for name in names:
-            print(f"running {command(name, runs)}", file=sys.stderr)
-            args = _parsed(name, runs)
+            print(f"running {command(name, runs, plan)}", file=sys.stderr)
+            args = _parsed(name, runs, plan)
             args.backend = in_process() if name in _TIMED else shared
             with redirect_stdout(sys.stderr):
                 _run(name, args)
     return names
 
 
-def command(experiment: str, runs: Path) -> str:
-    """Return the command that makes an experiment's results in the plan's size.
+def command(experiment: str, runs: Path, plan: Mapping[str, str] = PLAN) -> str:
+    """Return the command that makes an experiment's results with the plan's options.
 
     >>> command("precision", Path("out/runs"))
     'python -m rws_decode experiment precision --out out/runs --prompts 6'
     """
-    return f"python -m rws_decode experiment {experiment} --out {runs} {PLAN[experiment]}".rstrip()
+    return f"python -m rws_decode experiment {experiment} --out {runs} {plan[experiment]}".rstrip()
 
 
-def _parsed(experiment: str, runs: Path) -> argparse.Namespace:
+def _parsed(experiment: str, runs: Path, plan: Mapping[str, str]) -> argparse.Namespace:
     from importlib import import_module
 
     from rws_decode.experiments import EXPERIMENTS
 
     parser = argparse.ArgumentParser(prog=experiment)
     import_module(EXPERIMENTS[experiment].module).add_arguments(parser)
-    return parser.parse_args(["--out", str(runs), *PLAN[experiment].split()])
+    return parser.parse_args(["--out", str(runs), *plan[experiment].split()])
 
 
 def _run(experiment: str, args: argparse.Namespace) -> None:

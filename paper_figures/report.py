@@ -11,6 +11,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from paper_figures.contents import NAMES
 from paper_figures.page import PAGE
 from paper_figures.provenance import provenance
 from rws_decode.files import write_bytes, write_text
@@ -18,13 +19,13 @@ from rws_decode.files import write_bytes, write_text
 __all__ = ["write_page"]
 
 
-def write_page(names: Sequence[str], runs: Path, out: Path) -> list[Path]:
+def write_page(runs: Path, out: Path) -> list[Path]:
     """Write OUT/index.html from the records of all exhibits below `out`; return it and the traces copied for it.
 
     Every link is relative and stays below `out`: traces that were recorded elsewhere are copied to OUT/traces.
     """
     records: dict[str, dict[str, Any]] = {}
-    for name in names:
+    for name in NAMES:
         if (path := out / "figures" / f"{name}.json").is_file():
             records[name] = json.loads(path.read_text(encoding="utf-8"))
     copied, links = _traces(records.values(), runs, out)

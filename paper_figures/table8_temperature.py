@@ -20,7 +20,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from paper_figures.contrasts import contrast_lines, differences_sheet, range_line
 from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.inputs import read_results
+from paper_figures.inputs import read_run
 from paper_figures.keyword_ranges import ranges_sheet
 from paper_figures.published import published
 from paper_figures.style import LINES, figure, panel_title
@@ -29,6 +29,7 @@ __all__ = ["DRAWN", "Temperatures", "compute", "draw", "exhibit", "sheets"]
 
 Row = Mapping[str, Any]
 
+NEEDS = ("temperature",)
 DRAWN = ("temperature", "rws", "constant", "shuffled")
 _NAMES = {
     "rws": "RWS",
@@ -59,14 +60,14 @@ _COMPARED = {name: _FIELDS[name] for name in ("coherent", "perplexity", "judge",
 class Temperatures:
     """The experiment's outcome: `summary`, a row per method and scale; `controls`, differences; settings; seconds.
 
-    traces: their folder below that of the runs.
+    inputs: its files below the runs, the folder of its traces among them.
     """
 
     summary: Sequence[Row]
     controls: Sequence[Row]
     settings: Row
     seconds: float | None
-    traces: str
+    inputs: tuple[str, ...]
 
     @property
     def prompts(self) -> int:
@@ -84,13 +85,13 @@ class Temperatures:
 
 def compute(runs: Path) -> Temperatures:
     """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
-    command = f"python -m rws_decode experiment temperature --out {runs}"
-    parts = ("summary", "controls", "settings", "units")
-    results = read_results(runs / "temperature" / "results.json", command, parts)
-    guide = results["settings"]["rewards"][0]
-    summary, controls = ([row for row in results[part] if row["guide"] == guide] for part in parts[:2])
-    traces = f"temperature/{results['units']}/traces"
-    return Temperatures(summary, controls, results["settings"], results.get("seconds"), traces)
+    (experiment,) = NEEDS
+    run = read_run(runs, experiment)
+    guide = run.settings["rewards"][0]
+    summary, controls = (
+        [row for row in run.rows.get(name, ()) if row["guide"] == guide] for name in ("summary", "controls")
+    )
+    return Temperatures(summary, controls, run.settings, run.seconds, (*run.inputs, f"{experiment}/{run.units}/traces"))
 
 
 def draw(data: Temperatures) -> Figure:
@@ -256,8 +257,8 @@ def exhibit(runs: Path) -> Exhibit:
         "Table 8: temperature against reward",
         (Picture("table8_temperature", draw(data), caption, alt),),
         sheets(data),
-        conclusions,
-        (*(f"temperature/{name}" for name in ("results.json", "summary.csv", "controls.csv")), data.traces),
-        data.settings,
-        data.seconds,
+        conclusions=conclusions,
+        inputs=data.inputs,
+        settings=data.settings,
+        seconds=data.seconds,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import torch
+from figure_runs import figure_runs as figure_runs  # a fixture
 from hypothesis import HealthCheck, settings
 
 _SLOW_OK = [HealthCheck.too_slow, HealthCheck.data_too_large]

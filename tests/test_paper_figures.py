@@ -15,7 +15,8 @@ import pytest
 import torch
 
 from paper_figures import appendix_d, fig1_commit_order, table8_temperature
-from paper_figures.__main__ import NAMES, main
+from paper_figures.__main__ import main
+from paper_figures.contents import NAMES as CONTENTS
 from paper_figures.contrasts import contrast_lines, range_line
 from paper_figures.exhibits import Exhibit, MissingRun, Picture
 from paper_figures.provenance import provenance
@@ -29,6 +30,7 @@ from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward
 from rws_theory import crossings, max_probability
 
+NAMES = ("fig1_commit_order", "appendix_d", "table8_temperature")
 END, MASK, LENGTH, BLOCK = 1, 0, 8, 4
 SCALES = (0.01, 1.0, 8.0)
 METHODS = ("temperature", "temperature-bf16", "rws", "constant", "shuffled", "flipped")
@@ -98,7 +100,12 @@ def _temperature(folder: Path) -> None:
     controls[1] |= {"difference": 0.2, "p_holm": 0.04}
     controls[1] |= {"low": 0.05, "high": 0.3}
     settings = {"model": "tiny", "prompts": 4, "rewards": ["first", "second"]}
-    results = {"settings": settings, "units": "units-1", "seconds": 12.5, "summary": summary, "controls": controls}
+    tables = {
+        name: {"caption": "", "rows": rows, "shown": rows}
+        for name, rows in (("summary", summary), ("controls", controls))
+    }
+    results = {"settings": settings, "prompts": {"source": "made up", "test": 4, "validation": 0}, "selection": None}
+    results |= {"units": "units-1", "seconds": 12.5, "tables": tables}
     (folder / "temperature" / "units-1" / "traces").mkdir(parents=True)
     write_json(folder / "temperature" / "results.json", results)
     for name in ("summary", "controls"):
@@ -107,7 +114,7 @@ def _temperature(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def out(runs: Path) -> Path:
-    assert main(["--runs", str(runs), "--out", str(runs.parent)]) == 0
+    assert main([*NAMES, "--runs", str(runs), "--out", str(runs.parent), "--workers", "0"]) == 0
     return runs.parent
 
 
@@ -135,7 +142,7 @@ def test_every_name_gives_png_pdf_csv_and_markdown(out: Path) -> None:
 
 
 def test_the_same_runs_give_the_same_files(runs: Path, out: Path, tmp_path: Path) -> None:
-    assert main(["--runs", str(runs), "--out", str(tmp_path)]) == 0
+    assert main([*NAMES, "--runs", str(runs), "--out", str(tmp_path), "--workers", "0"]) == 0
     for folder in ("figures", "tables"):
         for path in (out / folder).iterdir():
             assert path.read_bytes() == (tmp_path / folder / path.name).read_bytes(), path.name
@@ -200,7 +207,7 @@ def test_without_an_end_of_text_nothing_is_filler(runs: Path, tmp_path: Path) ->
 
 def test_table_8_holds_the_printed_and_the_measured_numbers(runs: Path, out: Path) -> None:
     results = json.loads((runs / "temperature" / "results.json").read_text())
-    summary = [row for row in results["summary"] if row["guide"] == "first"]
+    summary = [row for row in results["tables"]["summary"]["rows"] if row["guide"] == "first"]
     ours = {row["scale"]: row for row in summary if row["method"] == "temperature"}
     printed = {row["scale"]: row for row in published("table8_temperature")["rows"]}
     rows = {float(row["scale"]): row for row in _csv(out / "tables" / "table8_temperature.csv")}
@@ -242,11 +249,12 @@ def test_table_8_sets_rws_against_every_control_with_intervals_and_p(out: Path) 
 
 def test_answers_without_coherence_or_perplexity_are_drawn_all_the_same(runs: Path, tmp_path: Path) -> None:
     results = json.loads((runs / "temperature" / "results.json").read_text())
-    for row in results["summary"]:
+    for row in results["tables"]["summary"]["rows"]:
         for field in ("coherent", "perplexity"):
             row |= dict.fromkeys((field, f"{field}_low", f"{field}_high"))
-    kept = [row for row in results["controls"] if row["metric"] not in ("coherent", "perplexity")]
-    write_json(tmp_path / "temperature" / "results.json", results | {"controls": kept})
+    controls = results["tables"]["controls"]
+    controls["rows"] = [row for row in controls["rows"] if row["metric"] not in ("coherent", "perplexity")]
+    write_json(tmp_path / "temperature" / "results.json", results)
     made = table8_temperature.exhibit(tmp_path)
     (panel,) = made.pictures[0].figure.axes
     assert panel.get_title(loc="left") == "Generation Order Deviation"
@@ -332,7 +340,7 @@ def test_a_later_call_keeps_the_others_on_the_page(runs: Path, tmp_path: Path) -
     for name in ("table8_temperature", "appendix_d"):
         assert main([name, "--runs", str(runs), "--out", str(tmp_path)]) == 0
     ids = [attributes.get("id") for tag, attributes in _Page(tmp_path / "index.html").elements if tag == "section"]
-    assert [name for name in ids if name in NAMES] == ["appendix_d", "table8_temperature"]
+    assert [name for name in ids if name in CONTENTS] == ["appendix_d", "table8_temperature"]
 
 
 @pytest.mark.parametrize(
@@ -341,11 +349,12 @@ def test_a_later_call_keeps_the_others_on_the_page(runs: Path, tmp_path: Path) -
 def test_missing_runs_say_what_makes_them(
     name: str, experiment: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([name, "--runs", str(tmp_path / "none"), "--out", str(tmp_path / "out")]) == 2
+    nowhere, out = tmp_path / "none", tmp_path / "out"
+    assert main([name, "--runs", str(nowhere), "--out", str(out), "--workers", "0"]) == 2
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.count("\n") == 1
-    assert f"python -m rws_decode experiment {experiment} --out {tmp_path / 'none'}" in captured.err
-    assert not (tmp_path / "out").exists()
+    assert f"python -m rws_decode experiment {experiment} --out {nowhere}" in captured.err
+    assert not out.exists()
 
 
 def test_a_missing_trace_is_a_missing_run(runs: Path, tmp_path: Path) -> None:

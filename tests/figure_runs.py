@@ -1,0 +1,38 @@
+"""Real runs of every experiment that figures read, on the shipped models, as small as they can be: once per session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from paper_figures.plan import PLAN, make_missing
+
+_SHAPE = "--length 16 --steps 8 --block 16"
+_FEW = "--prompts 3 --validation 2 --path-prompts 0 --grid 1 8"
+_TWO = f"{_FEW} --rewards mini exact --judges mini-judge {_SHAPE}"
+TINY = {
+    "commit-order": _SHAPE,
+    "temperature": f"--prompts 3 --scales 1 8 {_SHAPE}",
+    "reward-bench": f"{_FEW} {_SHAPE}",
+    "keywords": _TWO,
+    "mt-bench": _TWO,
+    "humaneval": _TWO,
+    "diversity": _TWO,
+    "examples": _TWO,
+    "precision": f"--prompts 2 --scales 1 8 {_SHAPE}",
+    "reach": f"--prompts 2 {_SHAPE}",
+    "frequency": f"{_TWO} --timing-prompts 1 --repetitions 1",
+    "overhead": f"{_TWO} --repetitions 1",
+}
+
+
+@pytest.fixture(scope="session")
+def figure_runs(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Return the folder of the runs, which the processes that run tests share."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "figure-runs"
+    with FileLock(f"{folder}.lock"):
+        make_missing(folder, PLAN, workers=1, plan=TINY)
+    return folder
