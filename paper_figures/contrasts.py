@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from paper_figures.exhibits import Sheet
 
-__all__ = ["contrast_lines", "difference_text", "differences_sheet", "excludes_zero", "range_line"]
+__all__ = ["contrast_lines", "difference_text", "differences_sheet", "excludes_zero", "finding", "range_line"]
 
 Row = Mapping[str, Any]
 
@@ -33,12 +33,12 @@ _ALPHA = 0.05
 
 
 def excludes_zero(row: Row) -> bool:
-    """Say whether the interval from "low" to "high" leaves zero outside.
+    """Say whether the interval from "low" to "high" leaves zero outside; one of no width knows of no other prompts.
 
-    >>> [excludes_zero({"low": low, "high": high}) for low, high in [(0.1, 0.2), (-0.1, 0.2), (0.0, 0.0)]]
+    >>> [excludes_zero({"low": low, "high": high}) for low, high in [(0.1, 0.2), (-0.1, 0.2), (0.3, 0.3)]]
     [True, False, False]
     """
-    return row["low"] > 0 or row["high"] < 0
+    return (row["low"] > 0 or row["high"] < 0) and row["low"] < row["high"]
 
 
 def difference_text(row: Row) -> str:
@@ -64,27 +64,41 @@ def contrast_lines(controls: Sequence[Row]) -> tuple[str, ...]:
         for metric in metrics:
             rows = [row for row in controls if row["control"] == control and row["metric"] == metric]
             if rows:
-                finding = _finding(sorted(rows, key=lambda row: row["scale"]))
-                lines.append(f"RWS minus {other}, {_METRICS[metric]}: {finding}")
+                found = finding(sorted(rows, key=lambda row: row["scale"]))
+                lines.append(f"RWS minus {other}, {_METRICS[metric]}: {found}")
     return tuple(lines)
 
 
-def _finding(rows: Sequence[Row]) -> str:
+def finding(
+    rows: Sequence[Row],
+    of: Callable[[Row], str] = lambda row: f"s_R = {row['scale']:g}",
+    family: str = "scales",
+    place: str = "at ",
+) -> str:
+    """Return what the differences of one comparison say together; rows: difference, low, high, p_holm (None: no test).
+
+    of: what tells a row from the others, in words; family, place: what the rows are many of, and the word before one.
+
+    >>> row = {"guide": "mini", "difference": 0.2, "low": 0.1, "high": 0.3, "p_holm": 0.01}
+    >>> finding([row], lambda row: row["guide"], "reward models", "with ")  # doctest: +NORMALIZE_WHITESPACE
+    '1 of 1 95 % intervals exclude zero, RWS higher (mini: +0.2 [+0.1, +0.3]); p, corrected for 1 reward models, is at
+    most 0.05 with mini.'
+    """
     count, outside = len(rows), [row for row in rows if excludes_zero(row)]
     if not any(row[field] for row in rows for field in ("difference", "low", "high")):
-        return f"every difference is exactly zero ({count} scales)."
+        return f"every difference is exactly zero ({count} {family})."
     if not outside:
         most = max(rows, key=lambda row: abs(row["difference"]))
-        shown = f"the largest is at s_R = {most['scale']:g}: {difference_text(most)}"
+        shown = f"the largest is {place}{of(most)}: {difference_text(most)}"
         return f"no 95 % interval of {count} excludes zero; no difference is shown ({shown})."
     signs = {"higher" if row["low"] > 0 else "lower" for row in outside}
-    direction = signs.pop() if len(signs) == 1 else "higher at some scales and lower at others"
-    shown = "; ".join(f"s_R = {row['scale']:g}: {difference_text(row)}" for row in outside)
-    kept = [f"{row['scale']:g}" for row in rows if row["p_holm"] <= _ALPHA]
-    where = f"at s_R = {', '.join(kept)}" if kept else "nowhere"
+    direction = signs.pop() if len(signs) == 1 else f"higher {place}some {family} and lower {place}others"
+    shown = "; ".join(f"{of(row)}: {difference_text(row)}" for row in outside)
+    kept = [of(row) for row in rows if row["p_holm"] is not None and row["p_holm"] <= _ALPHA]
+    where = f"{place}{', '.join(kept)}" if kept else "nowhere"
     return (
         f"{len(outside)} of {count} 95 % intervals exclude zero, RWS {direction} ({shown}); p, corrected for {count} "
-        f"scales, is at most {_ALPHA:g} {where}."
+        f"{family}, is at most {_ALPHA:g} {where}."
     )
 
 
