@@ -31,7 +31,7 @@ coverage: $(READY)
 explore: $(READY)
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -n $(WORKERS) tests
 
-# Execute the notebooks and keep their outputs.
+# Execute the notebooks, write again those whose outputs were stale, and fail if there were any.
 notebooks: $(READY)
 	$(BIN)/python notebooks/refresh.py
 

@@ -16,7 +16,8 @@ import pytest
 FOLDER = Path(__file__).parent.parent / "notebooks"
 sys.path.insert(0, str(FOLDER))
 
-from refresh import execute, main, pairs, stale, strip  # noqa: E402
+import refresh  # noqa: E402
+from refresh import differences, execute, main, pairs, reasons, stale, strip  # noqa: E402
 
 NAMES = [source.stem for source, _ in pairs()]
 CONCLUSIONS = {
@@ -51,6 +52,7 @@ def test_it_runs_and_comes_to_its_conclusion(name: str) -> None:
     assert "image/png" in json.dumps(code)
     conclusion = code[-1].outputs[-1].data["text/markdown"]
     assert [words for words in CONCLUSIONS[name] if words not in conclusion] == []
+    assert reasons(FOLDER / f"{name}.py", FOLDER / f"{name}.ipynb", notebook) == []
 
 
 def test_the_sliders_of_ranks_that_reverse_redraw_what_they_say() -> None:
@@ -98,6 +100,87 @@ def test_a_changed_source_is_stale(tmp_path: Path) -> None:
     assert stale(source, notebook) == "its cells differ from the source"
 
 
-def test_check_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--check"]) == 0
-    assert capsys.readouterr().err == ""
+def _shown(*texts: str, picture: bytes | None = None) -> nbformat.NotebookNode:
+    """A notebook with one cell that shows these texts, and a picture."""
+    outputs = [nbformat.v4.new_output("display_data", {"text/markdown": text}) for text in texts]
+    if picture is not None:
+        outputs.append(nbformat.v4.new_output("display_data", {"image/png": picture.hex(), "text/plain": "<Figure>"}))
+    cell = nbformat.v4.new_code_cell("1 + 1", execution_count=1, outputs=outputs)
+    return strip(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# one"), cell]))
+
+
+@pytest.mark.parametrize(
+    ("kept", "executed", "same"),
+    [
+        ("falls from 0.3333 to 1.2e-05", "falls from 0.3334 to 1.2001e-05", True),
+        ("0.3333 of 4", "0.3343 of 4", False),
+        ("**2 of 4** pairs", "**3 of 4** pairs", False),
+        ("8015581184", "8015581185", False),
+        ("-0.25 nats", "+0.25 nats", False),
+        ("rises, 1.5", "falls, 1.5", False),
+        ("1.5 and 2.5", "1.5", False),
+        ("1.5", "1.5 and 2.5", False),
+    ],
+)
+def test_texts_are_equal_but_for_rounding(kept: str, executed: str, same: bool) -> None:
+    found = differences(_shown(kept), _shown(executed))
+    assert (found == []) == same
+    assert all(line.startswith("cell 1: kept ") and "executed" in line for line in found)
+
+
+def test_a_difference_is_shown_where_it_is() -> None:
+    long = "agreed " * 40
+    (line,) = differences(_shown(long + "on 2.5 nats"), _shown(long + "on 2.6 nats"))
+    assert "on 2.5 nats" in line and "on 2.6 nats" in line and len(line) < 160
+
+
+def test_pictures_count_by_being_there() -> None:
+    assert differences(_shown("a", picture=b"one"), _shown("a", picture=b"other")) == []
+    assert differences(_shown("a", picture=b"one"), _shown("a")) != []
+    assert differences(_shown("a", "b"), _shown("a")) != []
+
+
+def test_the_command_writes_what_was_stale_and_fails_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, source in (("01_sum", "# %%\n1 + 1\n"), ("02_data", "# %%\nread()\n")):
+        (tmp_path / f"{name}.py").write_text(source)
+    says = {"01_sum": "2", "02_data": "0.50 and 7"}
+    ran = []
+
+    def run(source: Path, timeout: int = 300) -> nbformat.NotebookNode:
+        ran.append(source.stem)
+        made = jupytext.read(source)
+        made.cells[0].execution_count = 1
+        made.cells[0].outputs = [nbformat.v4.new_output("stream", name="stdout", text=says[source.stem])]
+        return strip(made)
+
+    monkeypatch.setattr(refresh, "execute", run)
+
+    def command(*argv: str) -> tuple[int, str]:
+        return main(argv, tmp_path), capsys.readouterr().err
+
+    assert command("--check")[0] == 1 and not list(tmp_path.glob("*.ipynb"))
+    assert command()[0] == 1 and len(list(tmp_path.glob("*.ipynb"))) == 2
+    before = {path: path.read_bytes() for path in tmp_path.glob("*.ipynb")}
+    assert command()[0] == command("--check")[0] == 0
+    says["02_data"] = "0.50 and 8"  # the source is the same: what it reads is not
+    status, err = command("--check")
+    assert status == 1 and "02_data.ipynb: is stale: cell 0: kept '0.50 and 7', executed '0.50 and 8'" in err
+    assert {path: path.read_bytes() for path in tmp_path.glob("*.ipynb")} == before
+    ran.clear()
+    assert command("01")[0] == 0 and ran == ["01_sum"]
+    status, err = command()
+    assert status == 1 and "02_data.ipynb: was stale" in err and "1 of 2 notebooks were up to date" in err
+    assert "and 8" in (tmp_path / "02_data.ipynb").read_text() and command()[0] == 0
+    with pytest.raises(SystemExit) as refused:
+        main(["3"], tmp_path)
+    assert refused.value.code == 2 and "01_sum, 02_data" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_a_cell_that_fails_keeps_the_notebook_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "01_fails.py").write_text("# %%\nprint(1)\n\n# %%\n1 / 0\n")
+    (tmp_path / "01_fails.ipynb").write_text("{}")
+    assert main([], tmp_path) == 1
+    assert "ZeroDivisionError" in capsys.readouterr().err and (tmp_path / "01_fails.ipynb").read_text() == "{}"
