@@ -12,6 +12,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 
+from paper_figures.claims_run import NAME as CLAIMS
+from paper_figures.claims_run import make_claims, up_to_date
+
 __all__ = ["PLAN", "make_missing", "missing"]
 
 # Validation prompts choose the reward scale of every guide; two guides and a third judge show what each judges.
@@ -29,15 +32,21 @@ PLAN: dict[str, str] = {
     "reach": "--prompts 8",
     "frequency": f"--prompts 8 --validation 4 --timing-prompts 2 --repetitions 2 {_SMALL}",
     "overhead": f"--prompts 2 --validation 2 --repetitions 2 {_SMALL}",
+    "claims": "",  # no experiment: the checks of `rws_theory.claims`
 }
 # They time answers one at a time, and two at once would be in each other's way.
 _TIMED = frozenset({"frequency", "overhead"})
 
 
 def missing(runs: Path, experiments: Iterable[str]) -> list[str]:
-    """Return the experiments, in the plan's order, that have no results below `runs`."""
+    """Return the experiments, in the plan's order, that have no results below `runs`; claims of other code are none."""
+
+    def there(name: str) -> bool:
+        path = runs / name / "results.json"
+        return up_to_date(path) if name == CLAIMS else path.is_file()
+
     wanted = set(experiments)
-    return [name for name in PLAN if name in wanted and not (runs / name / "results.json").is_file()]
+    return [name for name in PLAN if name in wanted and not there(name)]
 
 
 def make_missing(
@@ -56,6 +65,9 @@ def make_missing(
     with kept_open(in_process() if workers == 1 else processes(workers)) as shared:
         for name in names:
             print(f"running {command(name, runs, plan)}", file=sys.stderr)
+            if name == CLAIMS:
+                make_claims(runs, shared)
+                continue
             args = _parsed(name, runs, plan)
             args.backend = in_process() if name in _TIMED else shared
             with redirect_stdout(sys.stderr):
@@ -69,6 +81,8 @@ def command(experiment: str, runs: Path, plan: Mapping[str, str] = PLAN) -> str:
     >>> command("precision", Path("out/runs"))
     'python -m rws_decode experiment precision --out out/runs --prompts 6'
     """
+    if experiment == CLAIMS:
+        return f"python -m paper_figures ledger --runs {runs}"
     return f"python -m rws_decode experiment {experiment} --out {runs} {plan[experiment]}".rstrip()
 
 

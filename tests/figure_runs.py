@@ -25,6 +25,7 @@ TINY = {
     "reach": f"--prompts 2 {_SHAPE}",
     "frequency": f"{_TWO} --timing-prompts 1 --repetitions 1",
     "overhead": f"{_TWO} --repetitions 1",
+    "claims": "",
 }
 
 

@@ -1,0 +1,62 @@
+"""The ledger of claims as a file, RUNS/claims/results.json: checking takes half a minute, reading no time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rws_decode.experiments.executors import Backend
+
+__all__ = ["NAME", "claims_sources", "make_claims", "up_to_date"]
+
+NAME = "claims"
+
+
+def claims_sources() -> dict[str, str]:
+    """Return what verdicts follow from: the digest of the checks' code, and that of the numbers as printed."""
+    from rws_decode.experiments.code import code_digest
+    from rws_decode.experiments.digests import digest
+
+    folder = files("paper_figures.published")
+    data = {one.name: one for one in folder.iterdir() if one.name.endswith(".json")}
+    printed = {name: hashlib.sha256(data[name].read_bytes()).hexdigest() for name in sorted(data)}
+    return {"code": code_digest("rws_theory.claims"), "printed": digest(printed)}
+
+
+def up_to_date(path: Path) -> bool:
+    """Say whether a file holds the claims as the code and the printed numbers are; a file of anything else does not."""
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(held, dict) and held.get("sources") == claims_sources()
+
+
+def make_claims(runs: Path, backend: Backend) -> Path:
+    """Check every claim, one by one over the backend's processes, write RUNS/claims/results.json, return its path.
+
+    Parts: schema, version; sources, what the verdicts follow from; seconds, those of all checks added up; claims, the
+    records of `rws_theory.claims` in the order of the ledger.
+    """
+    from rws_decode.files import write_json
+    from rws_theory.claims import CHECKS
+
+    sources = claims_sources()
+    with backend.open() as pool:
+        checked = list(pool.map(_checked, CHECKS))
+    results = {"schema": "rws_theory.claims", "version": 1, "sources": sources}
+    results |= {"seconds": round(sum(seconds for seconds, _ in checked), 3), "claims": [claim for _, claim in checked]}
+    return write_json(runs / NAME / "results.json", results)
+
+
+def _checked(claim: str) -> tuple[float, dict[str, Any]]:
+    from rws_theory.claims import claims
+
+    start = time.perf_counter()
+    (found,) = claims([claim])
+    return time.perf_counter() - start, found.as_dict()

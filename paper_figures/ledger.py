@@ -1,0 +1,166 @@
+"""The ledger: every statement of the paper that can be checked, with the verdict of the check.
+
+Shows: where each statement stands, its verdict with evidence, counterexample and correction; and how many of each
+verdict there are by part of the paper.
+Inputs: RUNS/claims/results.json, which holds what `python -m rws_theory claims --json` prints. Run time: one second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from paper_figures.claims_run import up_to_date
+from paper_figures.exhibits import Exhibit, Picture, Sheet
+from paper_figures.inputs import read_results
+from paper_figures.plan import command
+from paper_figures.style import figure
+from rws_theory.claims import Verdict, example, method, reversal, reward, tables
+
+__all__ = ["PARTS", "VERDICTS", "Ledger", "compute", "draw", "exhibit", "sheet"]
+
+NEEDS: tuple[str, ...] = ("claims",)
+
+# The ledger's parts in its order, each with the checks whose claims are of it.
+PARTS: dict[str, Mapping[str, Any]] = {
+    "the method": method.CHECKS,
+    "Theorem 1, rank reversal": reversal.CHECKS,
+    "its worked example": example.CHECKS,
+    "Theorem 2 and Corollary 1, reward": reward.CHECKS,
+    "tables against tables and text": tables.CHECKS,
+}
+# Verdict -> its words, colour, hatch: three ways to tell bars apart.
+_LOOKS: dict[Verdict, tuple[str, str, str]] = {
+    "true": ("true as stated", "#009E73", ""),
+    "true with correction": ("true after a correction", "#56B4E9", "//"),
+    "not about RWS": ("true of something that RWS does not do", "#F0E442", ".."),
+    "false": ("false", "#D55E00", "\\\\"),
+    "not confirmed": ("neither confirmed nor refuted", "#999999", "xx"),
+}
+VERDICTS: tuple[Verdict, ...] = tuple(_LOOKS)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The claims in the ledger's order; seconds that checking took; whether this checkout's code checked them."""
+
+    claims: Sequence[Mapping[str, str | None]]
+    seconds: float | None
+    current: bool
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return part -> verdict -> number of claims, of verdicts that occur; other claims under "others"."""
+        of = {claim: part for part, checks in PARTS.items() for claim in checks}
+        found: dict[str, dict[str, int]] = {}
+        for part in (*PARTS, "others"):
+            verdicts = [claim["verdict"] for claim in self.claims if of.get(str(claim["id"]), "others") == part]
+            if verdicts:
+                found[part] = {one: verdicts.count(one) for one in VERDICTS if one in verdicts}
+        return found
+
+    def wrong(self, part: str) -> list[str]:
+        """Return where the false statements of a part stand, each place once."""
+        own = PARTS.get(part, {})
+        return list(dict.fromkeys(str(c["where"]) for c in self.claims if c["id"] in own and c["verdict"] == "false"))
+
+
+def compute(runs: Path) -> Ledger:
+    """Read the checked claims below `runs`; MissingRun, naming the command, where they are absent."""
+    path = runs / NEEDS[0] / "results.json"
+    held = read_results(path, command(NEEDS[0], runs), ("claims", "seconds"))
+    return Ledger(held["claims"], held["seconds"], up_to_date(path))
+
+
+def draw(ledger: Ledger) -> Figure:
+    """Draw a bar per part of the paper, cut into its verdicts, each with its number."""
+    counts = ledger.counts()
+    picture = figure(6.6, 1.1 + 0.42 * len(counts))
+    axes = picture.subplots()
+    for verdict in VERDICTS:
+        words, color, hatch = _LOOKS[verdict]
+        numbers = [of.get(verdict, 0) for of in counts.values()]
+        if not any(numbers):
+            continue
+        before = VERDICTS[: VERDICTS.index(verdict)]
+        start = [sum(of.get(one, 0) for one in before) for of in counts.values()]
+        bars = axes.barh(
+            list(counts), numbers, 0.66, start, color=color, hatch=hatch, edgecolor="black", linewidth=0.8, label=words
+        )
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.9}
+        axes.bar_label(bars, [str(n or "") for n in numbers], label_type="center", bbox=box if hatch else None)
+    for text in [text for text in axes.texts if not text.get_text()]:
+        text.remove()
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel("statements  [count]")
+    picture.legend(loc="outside upper center", ncols=2)
+    return picture
+
+
+def sheet(ledger: Ledger) -> Sheet:
+    """Return a row per claim: what the record holds in the CSV, with evidence and counterexample together as text."""
+    shown = [
+        {
+            "claim": claim["id"],
+            "where": claim["where"],
+            "verdict": claim["verdict"],
+            "the paper's statement": claim["statement"],
+            "what was found": " ".join(filter(None, [claim["evidence"], _refuted(claim["counterexample"])])),
+            "instead": claim["correction"],
+        }
+        for claim in ledger.claims
+    ]
+    caption = (
+        "Every statement of the paper that can be checked, in the ledger's order: the method, Theorem 1, its example, "
+        "rewards, tables. Verdicts are computed by proof, exact arithmetic, certified enclosure or exhaustive search; "
+        "the proofs stand in the docstrings of rws_theory/claims. “Ours” marks one that is not in the paper."
+    )
+    if not ledger.current:
+        caption += " Checked by other code, or against other printed numbers, than this checkout has."
+    return Sheet("ledger", ledger.claims, shown, caption)
+
+
+def _refuted(counterexample: str | None) -> str | None:
+    return counterexample and f"Counterexample: {counterexample}"
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return the ledger from the checked claims below `runs`."""
+    ledger = compute(runs)
+    counts = ledger.counts()
+    total = {verdict: sum(of.get(verdict, 0) for of in counts.values()) for verdict in VERDICTS}
+    own = sum(str(claim["where"]).startswith("Ours") for claim in ledger.claims)
+    ours = f" ({own} of them not the paper's but ours)" if own else ""
+    caption = "Verdicts by part of the paper: how many of its statements that can be checked hold, and how many do not."
+    alt = "Stacked bars of verdicts by part of the paper. " + " ".join(
+        f"{part[0].upper()}{part[1:]}: {_counted(of)}." for part, of in counts.items()
+    )
+    return Exhibit(
+        "The ledger of claims",
+        (Picture("ledger", draw(ledger), caption, alt),),
+        (sheet(ledger),),
+        conclusions=(
+            f"Of {len(ledger.claims)} statements that can be checked{ours}: {_counted(total)}.",
+            *(_line(part, of, ledger.wrong(part)) for part, of in counts.items()),
+        ),
+        inputs=(f"{NEEDS[0]}/results.json",),
+        seconds=ledger.seconds,
+    )
+
+
+def _counted(of: Mapping[str, int], wrong: Sequence[str] = ()) -> str:
+    """Return numbers of verdicts in words, and where the false statements stand."""
+    counted = ", ".join(f"{number} {_LOOKS[verdict][0]}" for verdict in VERDICTS if (number := of.get(verdict)))
+    return f"{counted} ({'; '.join(wrong)})" if wrong else counted
+
+
+def _line(part: str, of: Mapping[str, int], wrong: Sequence[str]) -> str:
+    false = {"false": of["false"]} if "false" in of else {}
+    others = {verdict: number for verdict, number in of.items() if verdict != "false"}
+    counted = filter(None, [_counted(others), _counted(false, wrong)])
+    return f"{part[0].upper()}{part[1:]}: of {sum(of.values())}, {', '.join(counted)}."
