@@ -1,0 +1,107 @@
+"""Running text as a row of cells, one per token, with masks hatched: how a canvas is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.patches import Rectangle
+from matplotlib.textpath import TextPath
+
+__all__ = ["FRESH", "GUESSED", "HEIGHT", "MASKED", "SHOWN", "Cell", "Look", "flow", "height_of", "paint", "sheet_axes"]
+
+SIZE = 8.0  # points
+HEIGHT = 0.185  # inches from one line of cells to the next
+_GAP = 0.03
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a token's cell looks: fill, outline, hatch, and the colour of its word, None where it has none."""
+
+    face: str
+    edge: str
+    text: str | None
+    width: float = 0.6
+    hatch: str = ""
+    dash: str | tuple[int, tuple[float, ...]] = "solid"
+
+
+SHOWN = Look("white", "#8a8a8a", "black")
+MASKED = Look("#e4e4e4", "#a0a0a0", None, hatch="/////")
+FRESH = Look("#bfdff2", "#0072B2", "black", width=1.3)
+GUESSED = Look("#f4f4f4", "#8a8a8a", "#3d3d3d", dash=(0, (2, 1.5)))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Where a token stands: left edge and width in inches, and its line from 0."""
+
+    left: float
+    line: int
+    width: float
+
+
+def flow(words: Sequence[str], width: float) -> tuple[Cell, ...]:
+    """Return the place of each word in lines of at most `width` inches; a longer word has a line of its own.
+
+    >>> [cell.line for cell in flow(["mmmm"] * 4, 1.2)]
+    [0, 0, 1, 1]
+    """
+    font, cells, left, line = FontProperties(family="DejaVu Sans"), [], 0.0, 0
+    for word in words:
+        # Advance widths, not ink: spaces and full stops keep their room.
+        advance = TextPath((0, 0), f"|{word}|", size=SIZE, prop=font).get_extents().width / 72
+        wide = max(advance, 0.12)
+        if left > 0 and left + wide > width:
+            left, line = 0.0, line + 1
+        cells.append(Cell(left, line, wide))
+        left += wide + _GAP
+    return tuple(cells)
+
+
+def height_of(cells: Sequence[Cell]) -> float:
+    """Return the height of all lines, in inches.
+
+    >>> height_of(flow(["a"], 1.0)) == HEIGHT
+    True
+    """
+    return HEIGHT * (1 + max((cell.line for cell in cells), default=-1))
+
+
+def sheet_axes(picture: Figure, left: float, top: float, width: float, height: float) -> Axes:
+    """Return axes without ticks whose unit is the inch, y downwards; the place is in inches from the upper left."""
+    across, down = picture.get_size_inches()
+    axes = picture.add_axes((left / across, 1 - (top + height) / down, width / across, height / down))
+    axes.set_xlim(0, width)
+    axes.set_ylim(height, 0)
+    axes.set_axis_off()
+    return axes
+
+
+def paint(axes: Axes, cells: Sequence[Cell], words: Sequence[str], looks: Sequence[Look], top: float = 0.0) -> None:
+    """Draw the cells on axes of `sheet_axes`, their first line `top` inches from the upper edge."""
+    for cell, word, look in zip(cells, words, looks, strict=True):
+        upper = top + cell.line * HEIGHT
+        axes.add_patch(
+            Rectangle(
+                (cell.left, upper),
+                cell.width,
+                HEIGHT - _GAP,
+                facecolor=look.face,
+                edgecolor=look.edge,
+                linewidth=look.width,
+                linestyle=look.dash,
+                hatch=look.hatch,
+                clip_on=False,
+            )
+        )
+        if look.text is not None:
+            middle = upper + (HEIGHT - _GAP) / 2
+            axes.text(
+                *(cell.left + cell.width / 2, middle, word),
+                **{"fontsize": SIZE, "color": look.text, "ha": "center", "va": "center_baseline", "parse_math": False},
+            )

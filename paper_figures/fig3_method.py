@@ -1,0 +1,311 @@
+"""Figure 3: one step of reward-weighted sampling, from the canvas to the positions committed, with real numbers.
+
+Shows: the canvas before a step, its greedy completion, the completion's reward, the factor that follows from it, and
+the log-odds of the masked positions before and after scaling, with the positions that either would commit.
+Inputs: RUNS/commit-order/results.json and the default and RWS traces that it names, of `python -m rws_decode experiment
+commit-order`; the model's tokenizer. Run time: about two seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from numpy.typing import NDArray
+
+from paper_figures import fig1_commit_order
+from paper_figures.cells import GUESSED, MASKED, SHOWN, flow, height_of, paint, sheet_axes
+from paper_figures.exhibits import Exhibit, Picture, Sheet
+from paper_figures.fig1_commit_order import CommitOrders
+from paper_figures.inputs import end_of_text
+from paper_figures.style import GREY, LINES, figure
+from paper_figures.words import words_of
+from rws_decode.trace import Trace
+
+__all__ = ["Step", "compute", "draw", "exhibit", "foremost", "sheet", "shown_step"]
+
+NEEDS: tuple[str, ...] = ("commit-order",)
+_BARS = 36
+_SHOWN = 56  # tokens of the canvas: more do not fit on the page in words
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One step of the RWS trace beside the same step of confidence decoding, on the same canvas.
+
+    step: from 0; parted: whether the two commit different positions there. Of the first n positions: `words` of the
+    completion, `masked` bool [n]; hidden: positions of the answer that are not drawn. Of the m masked positions of the
+    block, the foremost where they are many (`open`, how many there are): `position` int [m], `tokens`, their best
+    tokens as words, `before` and `after` [m], what they are ranked by at factor 1 and at the step's factor, `default`
+    and `rws` bool [m], which either commits. raw, normalised, factor: the reward's; mean, std: of the reward model,
+    None where not recorded; same: whether both runs completed the canvas to the same text.
+    """
+
+    trace: Trace
+    step: int
+    parted: bool
+    words: tuple[str, ...]
+    masked: NDArray[np.bool_]
+    hidden: int
+    open: int
+    position: NDArray[np.int64]
+    tokens: tuple[str, ...]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    default: NDArray[np.bool_]
+    rws: NDArray[np.bool_]
+    raw: float
+    normalised: float
+    factor: float
+    mean: float | None
+    std: float | None
+    same: bool
+    orders: CommitOrders
+    files: tuple[str, ...]
+
+    @property
+    def scale(self) -> float:
+        """Return the reward scale s_R."""
+        return float(self.trace.strategy["reward_scale"])
+
+    @property
+    def unit(self) -> str:
+        """Return what positions are ranked by, with its unit."""
+        return "log-odds  [nats]" if self.trace.ranking == "log-odds" else "confidence  [probability]"
+
+    def committed(self, which: NDArray[np.bool_]) -> str:
+        """Return words and positions of those of the m positions that are True, as text."""
+        hits = np.flatnonzero(which)
+        return ", ".join(f"“{self.tokens[i]}” at {self.position[i]}" for i in hits)
+
+
+def shown_step(default: Trace, rws: Trace) -> tuple[int, bool]:
+    """Return the first step at which the two commit different positions, and True; else the middle step, and False.
+
+    Up to that step both have the same canvas, so that their log-odds differ by the factor alone.
+    """
+    steps = min(default.steps_run, rws.steps_run)
+    parted = np.flatnonzero((default.chosen[:steps] != rws.chosen[:steps]).any(axis=1))
+    return (int(parted[0]), True) if parted.size else (steps // 2, False)
+
+
+def foremost(*values: NDArray[np.float64], most: int = _BARS) -> NDArray[np.int64]:
+    """Return which of m positions to draw, rising: at most `most`, those that stand highest in any of the rankings.
+
+    >>> foremost(np.array([3.0, 1.0, 2.0]), np.array([0.0, 5.0, 1.0]), most=2).tolist()
+    [0, 1]
+    """
+    best = np.min([np.argsort(np.argsort(-one, kind="stable")) for one in values], axis=0)
+    return np.sort(np.argsort(best, kind="stable")[:most])
+
+
+def compute(runs: Path) -> Step:
+    """Read the step from the run's first prompt; ValueError where the trace has no reward for it."""
+    orders = fig1_commit_order.compute(runs)
+    default, rws = (orders.traces[orders.drawn][name] for name in ("default", "rws"))
+    step, parted = shown_step(default, rws)
+    if not rws.reward_asked[step]:
+        raise ValueError(f"step {step} of the rws trace of prompt {orders.drawn} has no reward: decode without savings")
+    words, end = words_of(orders.settings["model"]), end_of_text(orders.settings["model"])
+    candidate = rws.candidate[step]
+    ends = np.flatnonzero(candidate == end) if end is not None else np.array([], dtype=np.int64)
+    count = min(int(ends[0]) + 1 if ends.size else rws.length, _SHOWN)
+    texts = tuple("(end)" if token == end else words.word(token) if token >= 0 else "?" for token in candidate)
+    names = tuple(f"/{name}-{orders.drawn}.parquet" for name in ("default", "rws"))
+    known = ~np.isnan(default.value[step]) & ~np.isnan(rws.value[step])
+    position = np.flatnonzero(rws.eligible[step] & known)
+    position = position[foremost(default.value[step, position], rws.value[step, position])]
+    return Step(
+        rws,
+        step,
+        parted,
+        texts[:count],
+        rws.masked[step, :count],
+        rws.length - count,
+        int(rws.eligible[step].sum()),
+        position,
+        tuple(texts[place] for place in position),
+        default.value[step, position],
+        rws.value[step, position],
+        default.chosen[step, position],
+        rws.chosen[step, position],
+        float(rws.reward_raw[step]),
+        float(rws.reward_normalised[step]),
+        float(rws.factor[step]),
+        rws.reward_settings.get("mean"),
+        rws.reward_settings.get("std"),
+        bool(np.array_equal(default.candidate[step], candidate)),
+        orders,
+        tuple(file for file in orders.files if file.endswith(names)),
+    )
+
+
+_WIDTH, _INDENT, _GAP, _PANEL = 6.6, 0.12, 0.26, 1.05  # inches
+
+
+def draw(data: Step) -> Figure:
+    """Draw the step as boxes from top to bottom, joined by arrows, with the log-odds in two panels."""
+    cells = flow(data.words, _WIDTH - 4 * _INDENT)
+    text = height_of(cells) + 0.34
+    labels = max((cell.width for cell in flow(data.tokens, _WIDTH)), default=0.2)
+    heights = (text, text, 0.8, 0.78 + 2 * _PANEL + labels, 0.58)
+    tops = [0.05 + sum(heights[:row]) + _GAP * row for row in range(len(heights))]
+    picture = figure(_WIDTH, tops[-1] + heights[-1] + 0.06)
+    picture.set_layout_engine("none")
+    page = sheet_axes(picture, 0, 0, _WIDTH, picture.get_size_inches()[1])
+    for row, (top, height) in enumerate(zip(tops, heights, strict=True)):
+        if row != 2:
+            _box(page, _INDENT, top, _WIDTH - 2 * _INDENT, height)
+        if row:
+            # To the first of the reward's boxes, from the last of them, else down the middle.
+            x = {2: 1.0, 3: _WIDTH - 1.0}.get(row, _WIDTH / 2)
+            _arrow(page, (x, top - _GAP), (x, top))
+    more = f": the first {len(data.words)} of {len(data.words) + data.hidden} tokens" if data.hidden else ""
+    titles = (
+        f"Canvas before step {data.step}{more} (hatched: masked)",
+        "1  Its greedy completion, which the reward model reads (dashed: predicted)",
+        "",
+        "3  All logits times the factor: masked positions of the block, by their predicted token",
+        f"4  RWS commits {data.committed(data.rws)}",
+    )
+    for title, top in zip(titles, tops, strict=True):
+        page.text(2 * _INDENT, top + 0.15, title, fontsize=9, va="center", parse_math=False)
+    for row, other in enumerate((MASKED, GUESSED)):
+        looks = [other if hidden else SHOWN for hidden in data.masked]
+        inside = sheet_axes(picture, 2 * _INDENT, tops[row] + 0.28, _WIDTH - 4 * _INDENT, text)
+        paint(inside, cells, data.words, looks)
+    _reward(page, data, tops[2], heights[2])
+    _log_odds(picture, data, tops[3])
+    line = f"confidence decoding, factor 1, would commit {data.committed(data.default)}"
+    page.text(2 * _INDENT + 0.16, tops[4] + 0.43, line, fontsize=9, va="center", parse_math=False)
+    return picture
+
+
+def _box(page: Axes, left: float, top: float, width: float, height: float) -> None:
+    page.add_patch(Rectangle((left, top), width, height, facecolor="none", edgecolor="#505050", linewidth=0.9))
+
+
+def _arrow(page: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
+    style = {"arrowstyle": "-|>", "color": "black", "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+    page.annotate("", end, start, arrowprops=style)
+
+
+def _reward(page: Axes, data: Step, top: float, height: float) -> None:
+    """Draw the way from the raw reward to the factor, left to right."""
+    known = data.mean is not None and data.std is not None
+    sums = f"({data.raw:.3f} - {data.mean:.3f}) / {data.std:.3f}".replace("- -", "+ ") if known else "r, normalised"
+    formula = f"{data.scale:g} $\\times$ $\\sqrt{{\\sigma({data.normalised:.3f}) + \\epsilon}}$"
+    boxes = (
+        (1.4, "2  Reward", f"{data.raw:.3f}", "raw score"),
+        (2.2, "normalised", f"{data.normalised:.3f}", sums),
+        (2.2, "factor", f"{data.factor:.3f}", formula),
+    )
+    left, gap = _INDENT, (_WIDTH - 2 * _INDENT - sum(box[0] for box in boxes)) / (len(boxes) - 1)
+    for place, (width, title, number, how) in enumerate(boxes):
+        _box(page, left, top, width, height)
+        middle = left + width / 2
+        page.text(middle, top + 0.14, title, fontsize=9, ha="center", va="center")
+        page.text(middle, top + 0.37, number, fontsize=11, ha="center", va="center")
+        page.text(middle, top + 0.63, how, fontsize=8.5, ha="center", va="center")
+        if place:
+            _arrow(page, (left - gap, top + height / 2), (left, top + height / 2))
+        left += width + gap
+
+
+def _log_odds(picture: Figure, data: Step, top: float) -> None:
+    """Draw what positions are ranked by at factor 1 and at the step's factor, those that would be committed hatched."""
+    across, down = picture.get_size_inches()
+    x, look = np.arange(len(data.position)), {"default": GREY, "rws": LINES["rws"].color}
+    rows = (
+        ("factor 1: confidence decoding commits the hatched", data.before, data.default, look["default"]),
+        (f"factor {data.factor:.3f}: RWS commits the hatched", data.after, data.rws, look["rws"]),
+    )
+    for row, (title, values, chosen, color) in enumerate(rows):
+        upper = top + 0.5 + row * (_PANEL + 0.24)
+        place = (0.85 / across, 1 - (upper + _PANEL) / down, (across - 1.1) / across, _PANEL / down)
+        axes: Axes = picture.add_axes(place)
+        bars = axes.bar(x, values, color=np.where(chosen, color, "#e0e0e0"), edgecolor="#505050", linewidth=0.7)
+        for bar, hit in zip(bars, chosen, strict=True):
+            bar.set_hatch("///" if hit else "")
+        axes.axhline(0, color="black", linewidth=0.7)
+        axes.set_xlim(-0.7, max(len(x), 2) - 0.3)
+        axes.set_xticks(x, data.tokens if row else [], rotation=90, fontsize=8, parse_math=False)
+        axes.tick_params(axis="x", length=0)
+        axes.grid(axis="x", visible=False)
+        axes.set_title(title, loc="left", fontsize=9, pad=3)
+        axes.set_ylabel(data.unit, fontsize=8.5)
+
+
+def sheet(data: Step) -> Sheet:
+    """Return every masked position of the block with its token, what it is ranked by, its rank, and who commits it."""
+    ranks = [np.argsort(np.argsort(-values, kind="stable")) + 1 for values in (data.before, data.after)]
+    rows = [
+        {
+            "position": int(data.position[i]),
+            "token": data.tokens[i],
+            f"{data.unit}, factor 1": float(data.before[i]),
+            f"{data.unit}, factor of the step": float(data.after[i]),
+            "rank at factor 1": int(ranks[0][i]),
+            "rank at the step's factor": int(ranks[1][i]),
+            "committed by": " and ".join(
+                name for name, chosen in (("confidence", data.default), ("RWS", data.rws)) if chosen[i]
+            ),
+        }
+        for i in range(len(data.position))
+    ]
+    shown = [
+        {name: f"{value:.3f}" if isinstance(value, float) else str(value) for name, value in row.items()}
+        for row in rows
+    ]
+    caption = f"The masked positions of the block before step {data.step}, left to right; ties rank leftmost first."
+    return Sheet("fig3_method", rows, shown, caption)
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return Fig. 3 from the traces below `runs`."""
+    data = compute(runs)
+    trace = data.trace
+    rule = (
+        "the first at which RWS and confidence decoding commit different positions"
+        if data.parted
+        else "the middle one, as RWS and confidence decoding commit the same positions at every step"
+    )
+    caption = (
+        f"One step of RWS with the numbers of its trace: model {trace.predictor}, reward model {trace.reward_model}, "
+        f"s_R = {data.scale:g}, held-out prompt {data.orders.drawn}, “{trace.prompt_text}”, step {data.step} of "
+        f"{trace.steps} (from 0), {rule}. Bars: {data.unit.partition(' ')[0]} of the best token of "
+        f"{f'{len(data.position)} of the {data.open}' if data.open > len(data.position) else 'each of the'} masked "
+        "positions of the block. The factor rescales all of them; what counts is whose are the largest. Positions are "
+        "counted from 0."
+    )
+    alt = (
+        f"Boxes joined by arrows. A canvas with {int(data.masked.sum())} of {len(data.masked)} tokens masked; its "
+        f"completion; its reward {data.raw:.3f}, normalised {data.normalised:.3f}, hence factor {data.factor:.3f}; two "
+        f"bar charts of {len(data.position)} positions before and after scaling. RWS commits "
+        f"{data.committed(data.rws)}; confidence decoding would commit {data.committed(data.default)}."
+    )
+    first, second = (np.argsort(np.argsort(-values, kind="stable")) for values in (data.before, data.after))
+    changed = int((first != second).sum())
+    where = (
+        f"RWS commits {data.committed(data.rws)}, confidence decoding {data.committed(data.default)}"
+        if data.parted
+        else f"both commit {data.committed(data.rws)}"
+    )
+    what = "the same completion" if data.same else "different completions, which rounding alone can make,"
+    conclusions = (
+        f"Step {data.step} of prompt {data.orders.drawn}: a raw reward of {data.raw:.3f} makes a factor of "
+        f"{data.factor:.3f}. {changed} of {len(data.position)} positions have another rank than at factor 1; {where}. "
+        f"Both runs have {what} at this step: the factor can change where a token is committed, not which.",
+    )
+    return Exhibit(
+        "Figure 3: one step of reward-weighted sampling",
+        (Picture("fig3_method", draw(data), caption, alt),),
+        (sheet(data),),
+        conclusions=conclusions,
+        inputs=data.files,
+        settings=dict(data.orders.settings),
+    )
