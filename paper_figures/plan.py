@@ -30,6 +30,8 @@ PLAN: dict[str, str] = {
     "examples": f"--prompts 4 --validation 4 {_SMALL}",
     "precision": "--prompts 6",
     "reach": "--prompts 8",
+    "scale-path": "--prompts 2",
+    "regimes": "--prompts 8 --pairs-per-step 2 --random-pairs 500",
     "frequency": f"--prompts 8 --validation 4 --timing-prompts 2 --repetitions 2 {_SMALL}",
     "overhead": f"--prompts 2 --validation 2 --repetitions 2 {_SMALL}",
     "claims": "",  # no experiment: the checks of `rws_theory.claims`

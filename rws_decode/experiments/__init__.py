@@ -37,6 +37,12 @@ EXPERIMENTS: dict[str, Experiment] = {
     "reach": Experiment(
         "rws_decode.experiments.reach", "what any temperature reaches, any reward scale, only one of them"
     ),
+    "scale-path": Experiment(
+        "rws_decode.experiments.path_profile", "every answer on the axes of c and s_R, scored, and where RWS walks"
+    ),
+    "regimes": Experiment(
+        "rws_decode.experiments.regimes", "Theorem 1's cases, and the true crossings, of random and real pairs"
+    ),
     "commit-order": Experiment(
         "rws_decode.experiments.commit_order", "left to right, confidence and RWS, step by step"
     ),
