@@ -91,6 +91,10 @@ def results_of(out: Path) -> dict[str, Any]:
     return json.loads((out / "temperature/results.json").read_text())
 
 
+def rows_in(out: Path, table: str) -> list[dict[str, Any]]:
+    return results_of(out)["tables"][table]["rows"]
+
+
 def rows_of(frame: pd.DataFrame, method: str, scale: float | None) -> list[dict[str, Any]]:
     own = frame[frame["method"] == method]
     if scale is not None:
@@ -174,11 +178,11 @@ def test_controls_take_their_factors_from_the_rws_run_of_their_prompt(frame: pd.
 
 
 def test_the_summary_is_that_of_the_rows(finished: Path, frame: pd.DataFrame) -> None:
-    results, answers = results_of(finished), answers_table(frame)
+    results, summary, answers = results_of(finished), rows_in(finished, "summary"), answers_table(frame)
     with open(finished / "temperature/summary.csv", newline="") as stream:
         table = list(csv.DictReader(stream))
-    assert len(results["summary"]) == len(table) == 2 + 8 * len(GRID)
-    for line, read in zip(results["summary"], table, strict=True):
+    assert len(summary) == len(table) == 2 + 8 * len(GRID)
+    for line, read in zip(summary, table, strict=True):
         assert {key: None if text == "" else text for key, text in read.items()} == {
             key: None if value is None else str(value) for key, value in line.items()
         }
@@ -194,7 +198,7 @@ def test_the_summary_is_that_of_the_rows(finished: Path, frame: pd.DataFrame) ->
         assert (line["n"], line["coherent"], line["true_perplexity_n"]) == (PROMPTS, None, 0)
         printed = line["method"] == "temperature"
         assert line["paper_perplexity"] == ({1.0: 14.76, 8.0: 11.13}[line["scale"]] if printed else None)
-    same = {(line["method"], line["scale"]): line["same_as_default"] for line in results["summary"]}
+    same = {(line["method"], line["scale"]): line["same_as_default"] for line in summary}
     assert same["default", 1.0] == same["temperature", 1.0] == 1.0
     assert (finished / "temperature/summary.md").read_text().count("\n| ") == 1 + len(table)
     own = frame[frame["method"].notna()]
@@ -203,7 +207,7 @@ def test_the_summary_is_that_of_the_rows(finished: Path, frame: pd.DataFrame) ->
 
 
 def test_controls_are_compared_prompt_by_prompt(finished: Path, frame: pd.DataFrame) -> None:
-    controls, answers = results_of(finished)["controls"], answers_table(frame)
+    controls, answers = rows_in(finished, "controls"), answers_table(frame)
     # Prompts outside the story language have no coherence.
     metrics = [metric for metric in METRICS if metric not in ("coherent", "exact")]
     assert {(row["control"], row["scale"], row["metric"]) for row in controls} == {
@@ -232,8 +236,7 @@ def test_a_second_run_decodes_nothing_and_touches_no_file(
     found = json.loads(capsys.readouterr().out)
     assert found["units"]["computed"] == 0 and found["units"]["found"] == found["units"]["asked"]
     assert times(finished) == before
-    stored = results_of(finished)
-    assert found["tables"] == {"summary": stored["summary"], "controls": stored["controls"]}
+    assert found["tables"] == {name: rows_in(finished, name) for name in ("summary", "controls")}
     assert main(["summarize", str(finished), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tables"]["temperature"] == found["tables"]
 

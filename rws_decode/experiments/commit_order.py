@@ -69,13 +69,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     units = order_units(base, prompts, args.reward, args.reward_scale)
     report, origin = one_round.run_round(args, units, work)
     rows, folder = _rows(report), Path(args.out) / NAME
-    found = tables(report.read())
+    frame = report.read()
+    found = tables(frame)
     message = write_tables(folder, found) if found else "no unit has a result\n"
     own = {"examples": examples, "reward": args.reward, "reward_scale": args.reward_scale}
     own |= {"group": args.length // args.steps, "ranking": args.ranking, "precision": args.precision}
     if rows:
         write_last_run(report.folder, 0, report.asked)
-        one_round.write_results(args, base, origin, {"rows": rows}, **own)
+        one_round.write_results(args, base, origin, {"seconds": one_round.seconds_of(frame), "rows": rows}, **own)
     return {
         "experiment": NAME,
         "folder": str(report.folder),

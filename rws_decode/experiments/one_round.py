@@ -12,10 +12,15 @@ from rws_decode.experiments.executors import add_run_arguments
 from rws_decode.experiments.options import add_decoding_arguments
 
 if TYPE_CHECKING:
+    import pandas
+
     from rws_decode.experiments.runner import Report, Work
     from rws_decode.experiments.units import Origin, Unit
 
-__all__ = ["add_arguments", "base_of", "check_out", "counts_of", "note_of", "run_round", "sources_of", "write_results"]
+__all__ = [
+    *("add_arguments", "base_of", "check_out", "counts_of", "note_of", "run_round", "seconds_of", "sources_of"),
+    "write_results",
+]
 
 
 def add_arguments(
@@ -68,6 +73,11 @@ def note_of(report: Report) -> str:
     """Return the last lines of an experiment's message: what failed, and where the results are."""
     failed = f"{len(report.failed)} of {len(report.asked)} units failed: --retry-failed runs them again\n"
     return f"\n{failed if report.failed else ''}\nresults: {report.folder}"
+
+
+def seconds_of(frame: pandas.DataFrame) -> float | None:
+    """Return the seconds that the units of a table's rows took, added up; None where no row says."""
+    return round(float(frame["seconds"].sum()), 3) if "seconds" in frame else None
 
 
 def sources_of(origin: Origin | None) -> dict[str, Any] | None:

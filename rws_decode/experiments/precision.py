@@ -105,7 +105,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         own = {name: getattr(args, name) for name in ("data", "prompts", "scales", "seed")}
         own |= {"strategies": list(strategies)} | ({} if strategies == STRATEGIES[:1] else {"reward": args.reward})
         write_last_run(report.folder, args.seed, frame["unit"])
-        one_round.write_results(args, base, origin, {"summary": list(found[0].rows)}, **own)
+        body = {"seconds": one_round.seconds_of(frame), "summary": list(found[0].rows)}
+        one_round.write_results(args, base, origin, body, **own)
     counts = [one_round.counts_of(each) for each, _ in reports]
     return {
         "experiment": NAME,

@@ -90,8 +90,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     message = write_tables(Path(args.out) / NAME, found) if found else "no unit has a result\n"
     if found:
         outputs = frame[["example", "prompt", "outputs"]].rename(columns={"example": "index"}).to_dict("records")
-        own = {name: getattr(args, name) for name in ("data", "prompts", "reward", "scale_min", "scale_max", "budget")}
-        body = {"summary": list(found[0].rows), "prompts": outputs}
+        names = ("data", "prompts", "seed", "reward", "scale_min", "scale_max", "budget")
+        own = {name: getattr(args, name) for name in names}
+        body = {"seconds": one_round.seconds_of(frame), "summary": list(found[0].rows), "prompts": outputs}
         write_last_run(report.folder, args.seed, report.asked)
         one_round.write_results(args, base, origin, body, **own)
     return {

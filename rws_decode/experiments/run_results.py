@@ -41,7 +41,7 @@ def write_run_results(args: argparse.Namespace, prompts: Prompts, done: Outcome,
     the name of their folder; seconds, those of all units added up; tables, name -> caption, rows and `shown`, the same
     as text.
     """
-    from rws_decode.experiments.one_round import sources_of
+    from rws_decode.experiments.one_round import seconds_of, sources_of
 
     folder = done.folder.parent
     chosen = folder / "selection.json"
@@ -55,7 +55,7 @@ def write_run_results(args: argparse.Namespace, prompts: Prompts, done: Outcome,
         "selection": None if guides is None else {one["guide"]: one["chosen"] for one in guides},
         "sources": sources_of(done.origin),
         "units": done.folder.name,
-        "seconds": round(float(done.frame["seconds"].sum()), 3) if "seconds" in done.frame else None,
+        "seconds": seconds_of(done.frame),
         "tables": {
             one.name: {"caption": one.caption, "rows": list(one.rows), "shown": list(one.shown)}
             for one in found
