@@ -203,7 +203,7 @@ def test_the_summary_is_that_of_the_rows(finished: Path, frame: pd.DataFrame) ->
     assert (finished / "temperature/summary.md").read_text().count("\n| ") == 1 + len(table)
     own = frame[frame["method"].notna()]
     assert results["seconds"] == pytest.approx(own["seconds"].sum(), abs=1e-3)
-    assert results["settings"]["scales"] == list(GRID) and "code" in results["sources"]
+    assert results["settings"]["reward_scale"] == list(GRID) and "code" in results["sources"]
 
 
 def test_controls_are_compared_prompt_by_prompt(finished: Path, frame: pd.DataFrame) -> None:
