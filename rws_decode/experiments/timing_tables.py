@@ -156,10 +156,12 @@ def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[l
 
     by: the columns of a line, `method` among them. Columns: those, and where it was measured if there are several such
     places; prompts, runs; those of `with_increase`; `p_holm`; means of forwards, reward_calls, reward_calls_saved;
-    same_text, the share of prompts whose text is that of the usual savings.
+    same_text, the share of prompts whose text is that of the usual savings; reward_calls_low and _high, the ends of the
+    95 % bootstrap interval over prompts.
     """
     from rws_decode.experiments.comparisons import holm_within
-    from rws_decode.experiments.paired import lines_of, settings_of
+    from rws_decode.experiments.paired import lines_of, rng_for, settings_of
+    from rws_decode.metrics import bootstrap_interval
 
     places = timed[list(_WHERE)].drop_duplicates()
     where = list(_WHERE) if len(places) > 1 else []
@@ -173,7 +175,9 @@ def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[l
         row = line | {"prompts": len(rows), "runs": sum(len(one) for one in rows["seconds"])} | wall
         row |= {name: cpu[name] for name in ("cpu_seconds", "cpu_increase", "cpu_increase_low", "cpu_increase_high")}
         names = ("forwards", "reward_calls", "reward_calls_saved", "same_text")
-        found.append(row | {name: float(rows[name].mean()) for name in names})
+        row |= {name: float(rows[name].mean()) for name in names}
+        calls = bootstrap_interval(rows["reward_calls"].to_numpy(float), rng_for(seed, line, "reward_calls"))
+        found.append(row | {"reward_calls_low": calls.low, "reward_calls_high": calls.high})
     same = [name for name in (lines[0][0] if lines else ()) if name not in ("guide", "reward_scale")]
     loads = timed["load"].dropna()
     said = "; ".join(
