@@ -28,6 +28,16 @@ CONCLUSIONS = {
         "refutes the corrected statement",
     ],
     "03_one_decode_step_by_step": ["the same** tokens in the same order", "agrees at every step"],
+    "04_temperature_against_reward": [
+        "3 answers over all temperatures, 3 over all reward scales, 3 of them shared",
+        "**1** that only temperature reaches and **3** that only RWS reaches, **proved**",
+    ],
+    "06_reading_your_own_traces": ["recorded values: **yes**", "for 1 of 1 the crossing is **proved**"],
+    "07_the_papers_tables_and_ours": [
+        "**450**, the only one below 900",
+        "needs 321 prompts",
+        "Of 17 claims about the tables, **8**",
+    ],
 }
 
 
