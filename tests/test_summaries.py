@@ -90,6 +90,13 @@ def test_summary_pairs_prompts_and_corrects_over_scales() -> None:
     assert {json.dumps(row) for row in alone} == {json.dumps(row) for row in table if row["measure"] == "god"}
 
 
+def test_a_net_without_losses_is_no_share() -> None:
+    rows = frame()
+    won = (rows["example"] == "1").astype(float)
+    low = {row["measure"]: row["low"] for row in summarise(rows.assign(net=won, win=won), Summary(("net", "win")))}
+    assert low["net"] == 0 < low["win"], "one win of many leaves a net of zero possible"
+
+
 def test_settings_that_differ_split_the_table() -> None:
     both = pd.concat([frame(), frame().assign(length=32, god=0.0)], ignore_index=True)
     table = summarise(both, Summary(("god",)))

@@ -39,6 +39,9 @@ _SETTINGS = (
     *("reward_cost", "study_seed"),
 )
 
+# Won minus lost: no share, even where nothing was lost, and Wilson's interval would leave zero out after a single win.
+_SIGNED = frozenset({"net", "others_net"})
+
 
 @dataclass(frozen=True)
 class Printed:
@@ -82,9 +85,9 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
     """Return a row per line of the table and measure, ready for CSV and JSON.
 
     Columns: those of `by`, and of settings that differ within the frame; measure; n, rows with a value; mean, low,
-    high, with a 95 % interval, Wilson's for shares (values of 0 and 1, or 0 and 100), else the bootstrap's; and where
-    there is a baseline line: pairs, difference (the line minus its baseline), difference_low and _high, the paired 95 %
-    bootstrap interval, p of `comparisons.paired_test`, and p_holm, corrected over `over`; printed, the paper's value.
+    high, with a 95 % interval, Wilson's for shares (values of 0 and 1, or 0 and 100), else, and for a net win rate, the
+    bootstrap's; and where there is a baseline line: pairs, difference (the line minus its baseline), difference_low and
+    _high, the paired 95 % bootstrap interval, p of `comparisons.paired_test`, and p_holm, corrected over `over`; printed, the paper's value.
     None where there is none. seed: of the resampling. ValueError for a measure or column that the frame lacks.
     """
     extra = [
@@ -123,7 +126,7 @@ def _measured(rows: Any, base: Any, measure: str, pair: Sequence[str], seed: Seq
     found["n"] = len(own)
     if not len(own):
         return found
-    interval = _interval(own[measure].to_numpy(float), rng("mean"))
+    interval = _interval(own[measure].to_numpy(float), rng("mean"), measure not in _SIGNED)
     found |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
     if base is None:
         return found
@@ -140,10 +143,10 @@ def _measured(rows: Any, base: Any, measure: str, pair: Sequence[str], seed: Seq
     return found
 
 
-def _interval(values: NDArray[np.float64], rng: np.random.Generator) -> Interval:
+def _interval(values: NDArray[np.float64], rng: np.random.Generator, share: bool = True) -> Interval:
     """Return the mean with its 95 % interval: Wilson's for a share, in whatever unit, else the bootstrap's."""
     unit = values.max()
-    if unit in (1.0, 100.0) and np.isin(values, (0.0, unit)).all():
+    if share and unit in (1.0, 100.0) and np.isin(values, (0.0, unit)).all():
         return Interval(*(unit * number for number in share_interval(int((values == unit).sum()), values.size)))
     return bootstrap_interval(values, rng)
 
