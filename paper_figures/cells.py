@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -51,16 +52,21 @@ def flow(words: Sequence[str], width: float) -> tuple[Cell, ...]:
     >>> [cell.line for cell in flow(["mmmm"] * 4, 1.2)]
     [0, 0, 1, 1]
     """
-    font, cells, left, line = FontProperties(family="DejaVu Sans"), [], 0.0, 0
+    cells, left, line = [], 0.0, 0
     for word in words:
-        # Advance widths, not ink: spaces and full stops keep their room.
-        advance = TextPath((0, 0), f"|{word}|", size=SIZE, prop=font).get_extents().width / 72
-        wide = max(advance, 0.12)
+        wide = max(_advance(word), 0.12)
         if left > 0 and left + wide > width:
             left, line = 0.0, line + 1
         cells.append(Cell(left, line, wide))
         left += wide + _GAP
     return tuple(cells)
+
+
+@cache  # outlines are slow, and words recur
+def _advance(word: str) -> float:
+    # Advance widths, not ink: spaces and full stops keep their room.
+    path = TextPath((0, 0), f"|{word}|", size=SIZE, prop=FontProperties(family="DejaVu Sans"))
+    return path.get_extents().width / 72
 
 
 def height_of(cells: Sequence[Cell]) -> float:
