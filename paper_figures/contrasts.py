@@ -7,7 +7,7 @@ from typing import Any
 
 from paper_figures.exhibits import Sheet
 
-__all__ = ["contrast_lines", "difference_text", "differences_sheet", "excludes_zero", "finding", "range_line"]
+__all__ = ["WORDS", "contrast_lines", "difference_text", "differences_sheet", "excludes_zero", "finding", "range_line"]
 
 Row = Mapping[str, Any]
 
@@ -29,6 +29,7 @@ _CONTROLS: dict[str, tuple[str, Sequence[str]]] = {
     "margin": ("margin order", _QUALITY),
     "best-of-n": ("the best of N samples at equal cost", _QUALITY),
 }
+WORDS = {control: words for control, (words, _) in _CONTROLS.items()}
 _ALPHA = 0.05
 
 

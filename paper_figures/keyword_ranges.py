@@ -1,61 +1,53 @@
-"""What the paper's text and Figure 6 say of the keyword task, beside the same quantities here."""
+"""Numbers that the paper's text gives for the keyword task, beside the range of the same quantity here."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from paper_figures.exhibits import Sheet
 from paper_figures.published import published
 
-__all__ = ["ranges_sheet"]
+__all__ = ["printed_range", "ranges_sheet"]
 
 
-def ranges_sheet(summary: Sequence[Mapping[str, Any]]) -> Sheet:
-    """Return each printed range or value with our own range over the scales; summary: one row per method and scale."""
-    printed = published("keyword_task")
-    text = {entry["quantity"]: entry for entry in (*printed["ranges"], *printed["values"])}
+def printed_range(quantity: str) -> tuple[float, float]:
+    """Return the ends of what the paper prints for a quantity, twice the same where it prints one number.
+
+    >>> printed_range("perplexity of RWS below that of the default"), printed_range("GOD of the default")
+    ((12, 16), (0.95, 0.95))
+    """
+    entry = _printed()[quantity]
+    return entry.get("value", entry.get("low")), entry.get("value", entry.get("high"))
+
+
+def ranges_sheet(stem: str, ours: Mapping[str, Sequence[float]], over: str) -> Sheet:
+    """Return each printed range or number with the range of ours; quantities without a number are left out.
+
+    ours: quantity, as `published("keyword_task")` names it, -> our values; over: what these are of, in words.
+    """
     rows, shown = [], []
-    for quantity, values in _ours(summary).items():
-        entry = text[quantity]
-        ends = {
-            "paper: low": entry.get("value", entry.get("low")),
-            "paper: high": entry.get("value", entry.get("high")),
-            "here: low": min(values),
-            "here: high": max(values),
-        }
-        rows.append({"quantity": quantity, **ends, "where in the paper": entry["where"]})
-        paper_low, paper_high, low, high = ends.values()
-        shown.append(
-            {
-                "quantity": quantity,
-                "paper: printed": f"{paper_low:g}" if paper_low == paper_high else f"{paper_low:g} to {paper_high:g}",
-                "here: over all scales": f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}",
-                "where in the paper": entry["where"],
-            }
-        )
+    for quantity, values in ours.items():
+        if not values:
+            continue
+        ends = (*printed_range(quantity), min(values), max(values))
+        where = {"where in the paper": _printed()[quantity]["where"]}
+        columns = ("paper: low", "paper: high", "here: low", "here: high")
+        rows.append({"quantity": quantity, **dict(zip(columns, ends, strict=True)), **where})
+        printed, here = _text(*ends[:2], "{:g}"), _text(*ends[2:], "{:.2f}")
+        shown.append({"quantity": quantity, "paper: printed": printed, "here: range": here, **where})
     caption = (
-        f"{printed['where']}: numbers in the text, as printed (Figure 6 itself prints none). GOD here is in steps. The "
-        "paper has one tuned scale per reward model; ours are the ranges over every scale of the grid."
+        f"{published('keyword_task')['where']}: numbers in the text, as printed (Figure 6 itself prints none), and the "
+        f"same quantities here, over {over}. GOD here is in steps. Another model, language and length: percentages and "
+        "ratios can be compared, levels cannot."
     )
-    return Sheet("fig6_keyword_task", rows, shown, caption)
+    return Sheet(stem, rows, shown, caption)
 
 
-def _ours(summary: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
-    def of(method: str | None, field: str) -> list[float]:
-        return [row[field] for row in summary if method in (None, row["method"]) and row[field] is not None]
+def _printed() -> dict[str, dict[str, float | str]]:
+    held = published("keyword_task")
+    return {entry["quantity"]: entry for entry in (*held["ranges"], *held["values"])}
 
-    found = {
-        "keywords included, all methods": of(None, "keywords_included"),
-        "perplexity of temperature scaling": of("temperature", "perplexity"),
-        "GOD of temperature scaling": of("temperature", "god_steps"),
-        "worst perplexity of RWS": sorted(of("rws", "perplexity"))[-1:],
-        "GOD of RWS at every step": of("rws", "god_steps"),
-        "GOD of the default": of("default", "god_steps"),
-    }
-    for perplexity, god in zip(of("default", "perplexity"), of("default", "god_steps"), strict=False):
-        better = [100 * (1 - value / perplexity) for value in of("rws", "perplexity")]
-        found["perplexity of RWS below that of the default"] = better
-        if god > 0:
-            found["GOD of RWS over that of the default, at least"] = [value / god for value in of("rws", "god_steps")]
-    return {quantity: values for quantity, values in found.items() if values}
+
+def _text(low: float, high: float, form: str) -> str:
+    ends = [form.format(end) for end in (low, high)]
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)

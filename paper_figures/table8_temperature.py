@@ -2,7 +2,7 @@
 
 Shows: the paper's Table 8 beside the same grid of scales decoded here; RWS beside a constant factor of equal mean and
 beside its own rewards in shuffled order; its differences to these and to further controls; and the ranges that the
-paper's text gives for the same task. Of several guides, the first is shown.
+paper's text gives for temperature scaling. Of several guides, the first is shown.
 Inputs: RUNS/temperature/results.json of `python -m rws_decode experiment temperature`. Run time: about three seconds.
 """
 
@@ -151,9 +151,23 @@ def _curve(axes: Axes, rows: Sequence[Row], field: str, method: str, shift: floa
 
 
 def sheets(data: Temperatures) -> tuple[Sheet, ...]:
-    """Return the paper's Table 8 beside ours, RWS beside its controls, the differences, and the text's ranges."""
+    """Return the paper's Table 8 beside ours, RWS beside its controls, the differences, and Appendix F's ranges."""
     differences = differences_sheet("table8_differences", data.controls, _NAMES, _COMPARED)
-    return (_printed(data), _methods(data), differences, ranges_sheet(data.summary))
+    return (_printed(data), _methods(data), differences, _ranges(data))
+
+
+def _ranges(data: Temperatures) -> Sheet:
+    """Return what Appendix F says of temperature and of the worst RWS, beside the same over the grid here."""
+
+    def of(method: str, field: str) -> list[float]:
+        return [row[field] for row in data.of(method) if row[field] is not None]
+
+    ours = {
+        "perplexity of temperature scaling": of("temperature", "perplexity"),
+        "GOD of temperature scaling": of("temperature", "god_steps"),
+        "worst perplexity of RWS": sorted(of("rws", "perplexity"))[-1:],
+    }
+    return ranges_sheet("table8_ranges", ours, "all scales of the grid, where the paper has a tuned one for RWS")
 
 
 def _printed(data: Temperatures) -> Sheet:

@@ -225,6 +225,21 @@ def test_table_8_holds_the_printed_and_the_measured_numbers(runs: Path, out: Pat
         assert float(row["perplexity"]) == source["perplexity"]
 
 
+def test_table_8_sets_the_ranges_of_the_text_beside_ours(runs: Path, out: Path) -> None:
+    rows = {row["quantity"]: row for row in _csv(out / "tables" / "table8_ranges.csv")}
+    data = table8_temperature.compute(runs)
+    for quantity, method, field in (
+        ("perplexity of temperature scaling", "temperature", "perplexity"),
+        ("GOD of temperature scaling", "temperature", "god_steps"),
+    ):
+        ours = [row[field] for row in data.of(method)]
+        held = rows[quantity]
+        assert [float(held["here: low"]), float(held["here: high"])] == [min(ours), max(ours)]
+    assert (rows["perplexity of temperature scaling"]["paper: low"], len(rows)) == ("11.03", 3)
+    worst = max(row["perplexity"] for row in data.of("rws"))
+    assert float(rows["worst perplexity of RWS"]["here: low"]) == worst
+
+
 def test_table_8_draws_intervals_of_every_method(runs: Path) -> None:
     data = table8_temperature.compute(runs)
     panel = table8_temperature.draw(data).axes[0]

@@ -13,6 +13,7 @@ NAMES = (
     "keyword_task",
     "table1_win_rate",
     "table2_llm_judge",
+    "table3_keyword_examples",
     "table4_humaneval",
     "table5_god_quintiles",
     "table6_diversity",
