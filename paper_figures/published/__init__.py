@@ -10,6 +10,7 @@ __all__ = ["NAMES", "published"]
 
 NAMES = (
     "appendix_d",
+    "dialogues",
     "keyword_task",
     "table1_win_rate",
     "table2_llm_judge",
