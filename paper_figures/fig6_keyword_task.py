@@ -15,10 +15,11 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.dots import Dots, draw_dots, height_of
+from paper_figures.dots import Dots, draw_dots, height_of, joint_legend
 from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.guides import ALL, SHOWN, guide_line, methods_in, minus_text, rws_minus, with_names
+from paper_figures.guides import SHOWN, guide_line, methods_in, minus_text, rws_minus, with_names
 from paper_figures.inputs import Results, read_run
+from paper_figures.keyword_claims import BELOW, OVER, claim_line, claims_sheet
 from paper_figures.keyword_ranges import printed_range, ranges_sheet
 from paper_figures.published import published
 from paper_figures.style import GREY, LINES, PRINTED, figure, panel_title
@@ -37,11 +38,6 @@ _MEASURES = {
     "keywords_included": "keywords included",
     "coherent": "share coherent",
 }
-# A claim of the text: the quantity here, the quantity as printed, the value at which there is no difference.
-_BELOW = ("perplexity per text, % below default", "perplexity of RWS below that of the default", 0.0)
-_OVER = ("GOD in steps over default's", "GOD of RWS over that of the default, at least", 1.0)
-
-
 @dataclass(frozen=True)
 class KeywordTask:
     """The run's means by guide, method and measure, and what Section 5.4 claims, each with its guide's `name`."""
@@ -83,13 +79,9 @@ def draw(data: KeywordTask) -> Figure:
         unit = "perplexity, mean over answers" if measure != "god_steps" else "GOD  [steps]"
         panel_title(left, title)
         left.set_xlabel(unit)
-        claim = _BELOW if measure != "god_steps" else _OVER
+        claim = BELOW if measure != "god_steps" else OVER
         _draw_claim(right, data, claim)
-    handles: dict[str, Any] = {}
-    for axes in picture.axes:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    picture.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2)
+    joint_legend(picture, 2)
     return picture
 
 
@@ -105,7 +97,7 @@ def _draw_claim(axes: Axes, data: KeywordTask, claim: tuple[str, str, float]) ->
         axes.set_xlim(left - 0.06 * (right - left), high)
     span = {"facecolor": "none", "edgecolor": PRINTED, "hatch": "////", "linewidth": 0.8, "alpha": 0.6}
     axes.axvspan(low, high, label="RWS in the paper's text, as printed", zorder=0.5, **span)
-    if quantity == _BELOW[0]:
+    if quantity == BELOW[0]:
         panel_title(axes, "Perplexity, below the default's")
         axes.set_xlabel("below default's  [%], more is better")
     else:
@@ -114,14 +106,15 @@ def _draw_claim(axes: Axes, data: KeywordTask, claim: tuple[str, str, float]) ->
 
 
 def _series(rows: Sequence[Mapping[str, Any]], method: str, value: str, **wanted: str) -> Dots:
-    kept = [row for row in rows if _is(row, method=method, **wanted) and row[value] is not None and row["name"] != ALL]
-    marks = {row["name"]: (row[value], row["low"], row["high"]) for row in kept}
+    kept = [row for row in rows if _is(row, method=method, **wanted) and row["guide"] != "all"]
+    marks = {row["name"]: (row[value], row["low"], row["high"]) for row in kept if row[value] is not None}
     return Dots(LINES[method], LINES[method].label, marks)
 
 
 def sheets(data: KeywordTask) -> tuple[Sheet, ...]:
     """Return the text's ranges beside ours, Section 5.4's claims by guide, and every method's means and differences."""
-    return (_ranges(data), *((_claims(data),) if data.claims else ()), *(_methods(data) if data.means else ()))
+    claims = [claims_sheet("fig6_claims", data.claims, data.run.prompts["test"], _CONTROLS)] if data.claims else []
+    return (_ranges(data), *claims, *(_methods(data) if data.means else ()))
 
 
 def _ranges(data: KeywordTask) -> Sheet:
@@ -130,44 +123,18 @@ def _ranges(data: KeywordTask) -> Sheet:
         return [row["mean"] for row in rows if method in (None, row["method"])]
 
     def claimed(quantity: str) -> list[float]:
-        rows = [row for row in data.claims if _is(row, method="rws", quantity=quantity) and row["name"] != ALL]
+        rows = [row for row in data.claims if _is(row, method="rws", quantity=quantity) and row["guide"] != "all"]
         return [row["value"] for row in rows if row["value"] is not None]
 
     ours = {
         "keywords included, all methods": means(None, "keywords_included"),
-        _BELOW[1]: claimed(_BELOW[0]),
+        BELOW[1]: claimed(BELOW[0]),
         "worst perplexity of RWS": sorted(means("rws", "perplexity_per_text"))[-1:],
         "GOD of the default": means("default", "god_steps"),
         "GOD of RWS at every step": means("rws", "god_steps"),
-        _OVER[1]: claimed(_OVER[0]),
+        OVER[1]: claimed(OVER[0]),
     }
     return ranges_sheet("fig6_keyword_task", ours, f"the guides ({', '.join(data.names)})")
-
-
-def _claims(data: KeywordTask) -> Sheet:
-    guides = list(dict.fromkeys(row["name"] for row in data.claims))
-    shown = []
-    for quantity in dict.fromkeys(row["quantity"] for row in data.claims):
-        for method in ("rws", *_CONTROLS):
-            rows = {row["name"]: row for row in data.claims if _is(row, method=method, quantity=quantity)}
-            if rows:
-                printed = next((row["printed"] for row in rows.values() if method == "rws"), None)
-                line = {"quantity": quantity, "method": SHOWN[method], "paper: printed": printed}
-                shown.append(line | {f"here: {guide}": _claimed(rows.get(guide)) for guide in guides})
-    caption = (
-        "What Section 5.4 says of RWS against the default, the same here "
-        f"({data.run.prompts['test']} prompts), and the same of two controls. Ratios are of means over prompts; below "
-        "0 is above the default. Brackets: 95 % bootstrap intervals over prompts; p of no difference to the default, "
-        "corrected over the reward models by Holm's method. The CSV has every method."
-    )
-    return Sheet("fig6_claims", data.claims, shown, caption)
-
-
-def _claimed(row: Mapping[str, Any] | None) -> str | None:
-    if row is None or row["value"] is None:
-        return None
-    told = "" if row["p_holm"] is None else f" p {row['p_holm']:.2g}"
-    return f"{row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]{told}"
 
 
 def _methods(data: KeywordTask) -> tuple[Sheet, Sheet]:
@@ -204,8 +171,8 @@ def _level(row: Mapping[str, Any] | None) -> str | None:
 def conclusions(data: KeywordTask) -> tuple[str, ...]:
     """Return what follows from the intervals: against the default as the paper claims it, then against the controls."""
     lines = [
-        _claim_line(data, "How far the perplexity of RWS is below the default's, in percent", *_BELOW),
-        _claim_line(data, "GOD of RWS over the default's", *_OVER),
+        claim_line(data.claims, "How far the perplexity of RWS is below the default's, in percent", *BELOW),
+        claim_line(data.claims, "GOD of RWS over the default's", *OVER),
     ]
     lines += [
         guide_line(rws_minus(data.means, control, measure), control, _MEASURES[measure])
@@ -213,22 +180,6 @@ def conclusions(data: KeywordTask) -> tuple[str, ...]:
         for control in _CONTROLS
     ]
     return tuple(line for line in lines if line is not None) or ("The run has no numbers of RWS to compare.",)
-
-
-def _claim_line(data: KeywordTask, what: str, quantity: str, printed: str, nothing: float) -> str | None:
-    rows = [row for row in data.claims if _is(row, method="rws", quantity=quantity) and row["value"] is not None]
-    if not rows:
-        return None
-    low, high = printed_range(printed)
-    said, top = (f"{low:g} to {high:g}", high) if low != high else (f"more than {low:g}", float("inf"))
-    told = "; ".join(f"{row['name']} {row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]" for row in rows)
-    wide = [row for row in rows if row["name"] != ALL and row["low"] < row["high"]]
-    apart = [row["name"] for row in wide if not row["low"] <= nothing <= row["high"]]
-    outside = [row["name"] for row in wide if row["high"] < low or row["low"] > top]
-    return (
-        f"{what}: the paper says {said}; here {told}. The interval excludes {nothing:g} with "
-        f"{', '.join(apart) or 'no guide'}, and the whole printed range with {', '.join(outside) or 'no guide'}."
-    )
 
 
 def exhibit(runs: Path) -> Exhibit:

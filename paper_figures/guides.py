@@ -8,7 +8,7 @@ from typing import Any
 from paper_figures.beside import named
 from paper_figures.contrasts import WORDS, difference_text, excludes_zero, finding
 
-__all__ = ["ALL", "SHOWN", "guide_line", "methods_in", "minus_text", "rws_minus", "with_names"]
+__all__ = ["SHOWN", "guide_line", "methods_in", "minus_text", "rws_minus", "with_names"]
 
 Row = Mapping[str, Any]
 # What methods are called in tables, in the order in which they stand there.
@@ -22,8 +22,6 @@ SHOWN = {
     "margin": "margin order",
     "best-of-n": "best of N, equal cost",
 }
-# The mean over the guides, where a table has one.
-ALL = "mean of all guides"
 
 
 def with_names(rows: Iterable[Row], order: Sequence[str]) -> list[dict[str, Any]]:
@@ -40,7 +38,7 @@ def with_names(rows: Iterable[Row], order: Sequence[str]) -> list[dict[str, Any]
     for row in rows:
         scales.setdefault(row["guide"], set()).add(row["reward_scale"])
     for row in rows:
-        row["name"] = ALL if row["guide"] == "all" else named(row["guide"])
+        row["name"] = "mean of all guides" if row["guide"] == "all" else named(row["guide"])
         if len(scales[row["guide"]]) > 1:
             row["name"] += f", s_R = {row['reward_scale']:g}"
     places = {guide: place for place, guide in enumerate(order)}

@@ -16,14 +16,15 @@ from matplotlib.figure import Figure
 
 from paper_figures.beside import beside
 from paper_figures.contrasts import excludes_zero
-from paper_figures.dots import AS_PRINTED, Dots, Mark, draw_dots, height_of
+from paper_figures.dots import AS_PRINTED, Dots, Mark, draw_dots, height_of, joint_legend
 from paper_figures.exhibits import Exhibit, Picture, Sheet
 from paper_figures.guides import SHOWN, methods_in, with_names
 from paper_figures.inputs import Results, read_run
 from paper_figures.published import published
 from paper_figures.style import GREY, LINES, Line, figure, panel_title
+from paper_figures.times import ends_of, few_prompts, with_interval
 
-__all__ = ["SAVINGS", "Overhead", "compute", "draw", "exhibit", "few_prompts", "printed_increases", "sheets"]
+__all__ = ["SAVINGS", "Overhead", "compute", "draw", "exhibit", "printed_increases", "sheets"]
 
 NEEDS: tuple[str, ...] = ("overhead",)
 # How much work a decode may leave out (`rws_decode.savings`), in words.
@@ -90,18 +91,15 @@ def draw(data: Overhead) -> Figure:
         draw_dots(axes, data.names, series)
         axes.axvline(0, color=GREY, linewidth=1.0)
         panel_title(axes, title)
-    handles: dict[str, Any] = {}
     for axes in (first, *panels):
         axes.set_xlabel("increase over default  [%]")
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    picture.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2)
+    joint_legend(picture, 2)
     return picture
 
 
 def _marks(rows: Mapping[str, Mapping[str, Any]], field: str) -> dict[str, Mark]:
     kept = {name: row for name, row in rows.items() if row[field] is not None}
-    return {name: (row[field], row[f"{field}_low"], row[f"{field}_high"]) for name, row in kept.items()}
+    return {name: (row[field], *ends_of(row, field)) for name, row in kept.items()}
 
 
 def sheets(data: Overhead) -> tuple[Sheet, ...]:
@@ -126,8 +124,8 @@ def _printed(data: Overhead) -> Sheet:
         here[line] |= {"increase, %": row["increase"], "increase of CPU time, %": row["cpu_increase"]}
         here[line] |= {"reward calls": row["reward_calls"], "calls saved": row["reward_calls_saved"]}
         here[line] |= {"guide's weights, MiB": held.get("reward_mib"), "memory added, MiB": held.get("added_mib")}
-        shown[line] = {"increase, %": _interval(row, "increase")}
-        shown[line] |= {"increase of CPU time, %": _interval(row, "cpu_increase")}
+        shown[line] = {"increase, %": with_interval(row, "increase")}
+        shown[line] |= {"increase of CPU time, %": with_interval(row, "cpu_increase")}
     caption = (
         f"Left: {table['where']}, {table['task']}. Right, here: model {data.run.settings['model']} on "
         f"{_device(data)}, {_count(data)}, with the usual savings. Brackets: 95 % bootstrap "
@@ -147,14 +145,6 @@ def _count(data: Overhead) -> str:
     return f"{count} prompts, {times} runs each, an answer at a time, the methods in turn"
 
 
-def _interval(row: Mapping[str, Any], field: str) -> str | None:
-    """Return an increase with its interval; one of no width, of a single prompt, is none."""
-    if row[field] is None:
-        return None
-    low, high = row[f"{field}_low"], row[f"{field}_high"]
-    return f"{row[field]:+.1f}" + ("" if low == high else f" [{low:+.1f}, {high:+.1f}]")
-
-
 def _all(data: Overhead) -> Sheet:
     shown = []
     for name in data.names:
@@ -167,7 +157,8 @@ def _all(data: Overhead) -> Sheet:
                     line["seconds [quartiles]"] = (
                         f"{row['seconds']:.3g} [{row['quartile_1']:.3g}, {row['quartile_3']:.3g}]"
                     )
-                    line |= {"increase, %": _interval(row, "increase"), "CPU, %": _interval(row, "cpu_increase")}
+                    line["increase, %"] = with_interval(row, "increase")
+                    line["CPU, %"] = with_interval(row, "cpu_increase")
                     line |= {"p": None if row["p_holm"] is None else f"{row['p_holm']:.2g}"}
                     line |= {"forwards": f"{row['forwards']:g}", "reward calls": f"{row['reward_calls']:g}"}
                     shown.append(line | {"same text": f"{row['same_text']:.0%}"})
@@ -188,7 +179,7 @@ def conclusions(data: Overhead) -> tuple[str, ...]:
     for savings in ("usual", "nothing", "everything"):
         rows = {name: row for name, row in data.of("rws", savings).items() if row[field] is not None}
         if rows:
-            told = "; ".join(f"{name} {_interval(row, field)}" for name, row in rows.items())
+            told = "; ".join(f"{name} {with_interval(row, field)}" for name, row in rows.items())
             apart = [name for name, row in rows.items() if _apart(row, field)]
             start = f"{what} of RWS over the default's, {SAVINGS[savings]}, in percent: {told}."
             said = f" The paper's seconds amount to {low:.1f} to {high:.1f}." if savings == "usual" else ""
@@ -210,19 +201,8 @@ def conclusions(data: Overhead) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def few_prompts(count: int) -> list[str]:
-    """Return a line where so few prompts were timed that no test could call a difference shown.
-
-    >>> few_prompts(8), few_prompts(2)[0][:54]
-    ([], 'Only 2 prompts are timed: an exchange test cannot give')
-    """
-    least = 2.0 ** (1 - count)
-    told = f"Only {count} prompts are timed: an exchange test cannot give a p below {least:.2g}"
-    return [f"{told}, and intervals are rough."] if least > 0.05 else []
-
-
 def _apart(row: Mapping[str, Any], field: str) -> bool:
-    return excludes_zero({"low": row[f"{field}_low"], "high": row[f"{field}_high"]})
+    return excludes_zero(dict(zip(("low", "high"), ends_of(row, field), strict=True)))
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -237,7 +217,7 @@ def exhibit(runs: Path) -> Exhibit:
         "it can be had, is less disturbed by other work on the machine."
     )
     told = [
-        f"{name}, {look.label}: {_interval(row, 'increase')} percent of wall clock."
+        f"{name}, {look.label}: {with_interval(row, 'increase')} percent of wall clock."
         for savings, look in _LOOKS.items()
         for name, row in data.of("rws", savings).items()
         if row["increase"] is not None

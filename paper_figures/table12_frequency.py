@@ -12,31 +12,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from paper_figures.asking_less import every_of, every_words, quality_lines, quality_sheet
 from paper_figures.beside import beside
 from paper_figures.contrasts import excludes_zero
+from paper_figures.dots import joint_legend
 from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.guides import SHOWN, minus_text, with_names
+from paper_figures.guides import SHOWN, with_names
 from paper_figures.inputs import Results, read_run
 from paper_figures.published import published
 from paper_figures.style import GREY, LINES, PRINTED, figure, panel_title
-from paper_figures.table11_overhead import few_prompts
+from paper_figures.times import ends_of, few_prompts, with_interval
 
-__all__ = ["Frequency", "compute", "draw", "every_of", "exhibit", "sheets"]
+__all__ = ["Frequency", "compute", "draw", "exhibit", "sheets"]
 
 NEEDS: tuple[str, ...] = ("frequency",)
-_QUALITY = {
-    "own_score": "guide's score",
-    "others_net": "net wins by other judges",
-    "coherent": "share coherent",
-    "perplexity": "perplexity",
-    "god_steps": "GOD, steps",
-    "reward_calls": "reward calls",
-}
-
-
 @dataclass(frozen=True)
 class Frequency:
     """The run's means over the guides by method, of one reward scale per guide, and `quality` by guide and method."""
@@ -50,16 +43,6 @@ class Frequency:
         """Return steps from one call of the reward model to the next -> its row, by rising number."""
         found = {every_of(method): row for method, row in self.rows.items()}
         return {every: found[every] for every in sorted(every for every in found if every)}
-
-
-def every_of(method: str) -> int:
-    """Return at how many steps' distance a method asks the reward; 0 for a method that is not RWS.
-
-    >>> every_of("rws"), every_of("rws every 4"), every_of("default")
-    (1, 4, 0)
-    """
-    words = method.split()
-    return 0 if words[:1] != ["rws"] else int(words[2]) if words[1:2] == ["every"] else 1
 
 
 def compute(runs: Path) -> Frequency:
@@ -84,10 +67,9 @@ def draw(data: Frequency) -> Figure:
         look = {"color": PRINTED, "marker": "s", "markerfacecolor": "white", "linestyle": (0, (1, 1.5)), "zorder": 3}
         values = [printed[every][place] for every in printed]
         axes.plot([held.index(every) for every in printed], values, label="RWS, as printed", **look)
-    _points(left, data, held, "god_steps_ratio", "god_steps", LINES["rws"].marker, 0.0)
-    timed = {"increase": ("", LINES["rws"].marker), "cpu_increase": (", CPU time", "o")}
-    for place, (field, (words, marker)) in enumerate(timed.items()):
-        _points(right, data, held, field, field, marker, 0.16 * place - 0.08, words)
+    _points(left, data, held, "god_steps_ratio", "")
+    _points(right, data, held, "increase", "", -0.08)
+    _points(right, data, held, "cpu_increase", "o", 0.08, ", CPU time")
     left.axhline(1, color=GREY, linewidth=1.0)
     right.axhline(0, color=GREY, linewidth=1.0)
     panel_title(left, "GOD over the default's")
@@ -99,35 +81,27 @@ def draw(data: Frequency) -> Figure:
         axes.set_xticks(range(len(held) + 1), [*words, "never:\nconstant"])
         axes.set_xlim(-0.5, len(held) + 0.5)
         axes.set_xlabel("when the reward is asked")
-    handles: dict[str, Any] = {}
-    for axes in (left, right):
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    picture.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
+    joint_legend(picture, 3)
     return picture
 
 
 def _points(
-    axes: Axes, data: Frequency, held: Sequence[int], field: str, ends: str, marker: str, shift: float, words: str = ""
+    axes: Axes, data: Frequency, held: Sequence[int], field: str, marker: str, shift: float = 0.0, words: str = ""
 ) -> None:
     """Draw RWS by how often it asks, and the constant factor, with intervals; what was not measured is left out."""
-    for method, rows in (
-        ("rws", {held.index(every): row for every, row in data.asked.items()}),
-        ("constant", {len(held): data.rows["constant"]} if "constant" in data.rows else {}),
-    ):
+    asked = {held.index(every): row for every, row in data.asked.items()}
+    never = {len(held): data.rows["constant"]} if "constant" in data.rows else {}
+    for method, rows in (("rws", asked), ("constant", never)):
         known = {place: row for place, row in rows.items() if row[field] is not None}
         if known:
-            names = (f"{ends}_low", field, f"{ends}_high")
-            low, middle, high = ([row[name] for row in known.values()] for name in names)
+            middle = np.array([row[field] for row in known.values()])
+            low, high = np.array([ends_of(row, field) for row in known.values()]).T
             axes.errorbar(
-                [place + shift for place in known],
+                np.array(list(known)) + shift,
                 middle,
-                yerr=[
-                    [max(m - end, 0.0) for m, end in zip(middle, low, strict=True)],
-                    [max(end - m, 0.0) for m, end in zip(middle, high, strict=True)],
-                ],
+                yerr=np.maximum([middle - low, high - middle], 0.0),
                 color=LINES[method].color,
-                marker=LINES[method].marker if method == "constant" and shift <= 0 else marker,
+                marker=marker or LINES[method].marker,
                 linestyle="none",
                 elinewidth=1.1,
                 capsize=2.5,
@@ -137,7 +111,7 @@ def _points(
 
 def sheets(data: Frequency) -> tuple[Sheet, ...]:
     """Return Table 12 beside ours, and what asking less changes by guide."""
-    return (_printed(data), *((_quality(data),) if data.quality else ()))
+    return (_printed(data), *((quality_sheet("table12_quality", data.quality),) if data.quality else ()))
 
 
 def _printed(data: Frequency) -> Sheet:
@@ -146,18 +120,19 @@ def _printed(data: Frequency) -> Sheet:
     printed: dict[str, dict[str, Any]] = {SHOWN["default"]: {"GOD": base["god"]}}
     printed[SHOWN["default"]] |= {"GOD over default's, computed": None, "seconds": base["seconds"]}
     for row in table["rows"]:
-        printed[_words(row["every"])] = {"GOD": row["god"], "GOD over default's, computed": row["god"] / base["god"]}
-        printed[_words(row["every"])] |= {"seconds": row["seconds"], "increase, %": row["increase"]}
+        order = {"GOD": row["god"], "GOD over default's, computed": row["god"] / base["god"]}
+        times = {"seconds": row["seconds"], "increase, %": row["increase"]}
+        printed[every_words(row["every"])] = order | times
     kept = {method: row for method, row in data.rows.items() if method in ("default", "constant") or every_of(method)}
     here: dict[str, dict[str, Any]] = {}
     shown: dict[str, dict[str, str | None]] = {}
     for method, row in sorted(kept.items(), key=lambda item: (item[0] == "constant", every_of(item[0]))):
-        name = _words(every_of(method)) if every_of(method) else SHOWN[method]
+        name = every_words(every_of(method)) if every_of(method) else SHOWN[method]
         here[name] = {"GOD, steps": row["god_steps"], "GOD, tokens": row["god_tokens"]}
         here[name] |= {"reward calls": row["reward_calls"], "seconds": row["seconds"]}
         for field, column in _COMPARED.items():
             here[name][column] = row[field]
-            shown.setdefault(name, {})[column] = _interval(row, field)
+            shown.setdefault(name, {})[column] = with_interval(row, field)
     caption = (
         f"Left: {table['where']}, {table['task']}. Right, here: model {data.run.settings['model']}, means over the "
         f"guides ({', '.join(data.run.settings['rewards'])}) of {data.run.prompts['test']} prompts, of which "
@@ -176,46 +151,6 @@ _COMPARED = {
 }
 
 
-def _words(every: int) -> str:
-    return "RWS, every step" if every == 1 else f"RWS, every {every} steps"
-
-
-def _interval(row: Mapping[str, Any], field: str) -> str | None:
-    """Return a value with its interval; one of no width, of a single prompt, is none."""
-    if row[field] is None:
-        return None
-    low, high = (row[f"{field.removesuffix('_ratio')}_{end}"] for end in ("low", "high"))
-    form = "{:.3g}" if field.endswith("_ratio") else "{:+.1f}"
-    text = form.format(row[field])
-    return text if low == high else f"{text} [{form.format(low)}, {form.format(high)}]"
-
-
-def _quality(data: Frequency) -> Sheet:
-    measures = {name: label for name, label in _QUALITY.items() if any(row["measure"] == name for row in data.quality)}
-    methods = dict.fromkeys(row["method"] for row in data.quality)
-    less = sorted((method for method in methods if every_of(method) > 1), key=every_of)
-    lines: dict[tuple[str, str], dict[str, str | None]] = {}
-    for row in data.quality:
-        if row["method"] in (*less, "constant", "default") and row["measure"] in measures:
-            name = _words(every_of(row["method"])) if row["method"] in less else SHOWN[row["method"]]
-            line = lines.setdefault((row["name"], row["method"]), {"guide": row["name"], "method, minus RWS": name})
-            line |= {measures[row["measure"]]: _difference(row)}
-    caption = (
-        "Each method minus RWS at every step, on the same prompts: mean difference, its paired 95 % bootstrap "
-        "interval, * where that excludes zero, and p of the sign-flip permutation test, corrected over the reward "
-        "models."
-    )
-    columns = ("guide", "method, minus RWS", *measures.values())
-    shown = [{column: line.get(column) for column in columns} for line in lines.values()]
-    return Sheet("table12_quality", data.quality, shown, caption)
-
-
-def _difference(row: Mapping[str, Any]) -> str | None:
-    if row["difference"] is None:
-        return None
-    return minus_text({**row, "low": row["difference_low"], "high": row["difference_high"]})
-
-
 def conclusions(data: Frequency) -> tuple[str, ...]:
     """Return what follows from the intervals: order, time, the machine's noise, and what asking less changes."""
     table = published("table12_frequency")
@@ -227,9 +162,10 @@ def conclusions(data: Frequency) -> tuple[str, ...]:
             if row[field] is not None:
                 said = printed.get(every, {})
                 as_printed = said.get("god", 0.0) / table["default"]["god"] if nothing else said.get("increase")
-                told.append(f"{_words(every)} {_interval(row, field)}" + (f" (paper {as_printed:.3g})" if said else ""))
-                ends = [row[f"{field.removesuffix('_ratio')}_{end}"] - nothing for end in ("low", "high")]
-                apart += [_words(every)] if excludes_zero({"low": ends[0], "high": ends[1]}) else []
+                beside_it = f" (paper {as_printed:.3g})" if said else ""
+                told.append(f"{every_words(every)} {with_interval(row, field)}{beside_it}")
+                low, high = (end - nothing for end in ends_of(row, field))
+                apart += [every_words(every)] if excludes_zero({"low": low, "high": high}) else []
         if told:
             unit = "" if nothing else " in percent over the default's"
             found = ", ".join(apart) or "none"
@@ -238,26 +174,12 @@ def conclusions(data: Frequency) -> tuple[str, ...]:
     constant = data.rows.get("constant", {})
     if constant.get("increase") is not None:
         lines.append(
-            f"The time of the constant factor, which asks no reward, is {_interval(constant, 'increase')} % over the "
-            "default's: differences of that size are the machine's."
+            f"The time of the constant factor, which asks no reward, is {with_interval(constant, 'increase')} % over "
+            "the default's: differences of that size are the machine's."
         )
     if constant.get("god_steps_ratio") is not None:
-        lines.append(f"Its GOD over the default's is {_interval(constant, 'god_steps_ratio')}, without any reward.")
-    return (*lines, *_changes(data)) or ("The run has no numbers of RWS to compare.",)
-
-
-def _changes(data: Frequency) -> list[str]:
-    less = [row for row in data.quality if every_of(row["method"]) > 1 and row["difference"] is not None]
-    rows = [row for row in less if row["measure"] in ("own_score", "others_net", "coherent", "perplexity")]
-    apart = [
-        f"{_words(every_of(row['method']))} with {row['name']}, {_QUALITY[row['measure']]}: {_difference(row)}"
-        for row in rows
-        if row["p_holm"] is not None and row["p_holm"] <= 0.05
-    ]
-    if not rows:
-        return []
-    told = f"Differences in quality of asking less, of {len(rows)} tested, with a corrected p of at most 0.05"
-    return [f"{told}: {'; '.join(apart) or 'none'}."]
+        lines.append(f"Its GOD over the default's is {with_interval(constant, 'god_steps_ratio')}, without any reward.")
+    return (*lines, *quality_lines(data.quality)) or ("The run has no numbers of RWS to compare.",)
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -274,7 +196,8 @@ def exhibit(runs: Path) -> Exhibit:
         "does. Seconds of other hardware cannot be compared, ratios roughly."
     )
     told = [
-        f"{_words(every)}: GOD ratio {_interval(row, 'god_steps_ratio')}, time {_interval(row, 'increase')} percent."
+        f"{every_words(every)}: GOD ratio {with_interval(row, 'god_steps_ratio')}, "
+        f"time {with_interval(row, 'increase')} percent."
         for every, row in data.asked.items()
     ]
     alt = (

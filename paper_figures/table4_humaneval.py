@@ -15,7 +15,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from paper_figures.beside import beside
-from paper_figures.dots import AS_PRINTED, Dots, draw_dots, height_of
+from paper_figures.dots import AS_PRINTED, Dots, draw_dots, height_of, joint_legend
 from paper_figures.exhibits import Exhibit, Picture, Sheet
 from paper_figures.guides import SHOWN, guide_line, methods_in, minus_text, rws_minus, with_names
 from paper_figures.inputs import Results, read_run
@@ -79,11 +79,7 @@ def draw(data: HumanEval) -> Figure:
     panel_title(right, "Here: " + ("HumanEval" if data.task.startswith("HumanEval") else "puzzles, no programs"))
     for axes in (left, right):
         axes.set_xlabel("passed at the first try  [%]")
-    handles: dict[str, Any] = {}
-    for axes in (left, right):
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    picture.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
+    joint_legend(picture, 3)
     return picture
 
 

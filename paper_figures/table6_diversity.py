@@ -15,7 +15,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from paper_figures.beside import beside
-from paper_figures.dots import AS_PRINTED, Dots, draw_dots, height_of
+from paper_figures.dots import AS_PRINTED, Dots, draw_dots, height_of, joint_legend
 from paper_figures.exhibits import Exhibit, Picture, Sheet
 from paper_figures.guides import SHOWN, guide_line, methods_in, minus_text, with_names
 from paper_figures.inputs import Results, read_run
@@ -81,10 +81,7 @@ def draw(data: Diversity) -> Figure:
         axes.axvline(0, color=GREY, linewidth=1.0)
         panel_title(axes, f"Distinct-{n}")
         axes.set_xlabel(f"difference of distinct-{n}  [n-grams per word]")
-    handles: dict[str, Any] = {}
-    for handle, label in zip(*panels[0].get_legend_handles_labels(), strict=True):
-        handles.setdefault(label, handle)
-    picture.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2)
+    joint_legend(picture, 2)
     return picture
 
 
