@@ -129,5 +129,6 @@ def exhibit(runs: Path) -> Exhibit:
         + ".",
     ]
     if models.unknown:
-        lines.append(f"Table 9: the revision that the paper ran is not known for {', '.join(models.unknown)}.")
+        names = ", ".join(models.unknown)
+        lines.append(f"Table 9: the paper names no revisions, and the registry knows none of {names}.")
     return Exhibit("Table 9: the reward models", sheets=(sheet(models),), conclusions=tuple(lines))
