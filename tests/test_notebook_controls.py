@@ -1,0 +1,84 @@
+"""What readers do with the lessons: drag their sliders, and give them traces and runs of their own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import ipywidgets
+import jupytext
+import numpy as np
+import pytest
+import torch
+
+from rws_decode.decode import decode
+from rws_decode.guidance import Temperature
+from rws_decode.predictors import CallablePredictor
+
+FOLDER = Path(__file__).parent.parent / "notebooks"
+sys.path.insert(0, str(FOLDER))
+
+from refresh import execute  # noqa: E402
+
+LESSONS = {
+    "temperature": "04_temperature_against_reward",
+    "traces": "06_reading_your_own_traces",
+    "tables": "07_the_papers_tables_and_ours",
+}
+
+
+def _panel(name: str, **given: Any) -> tuple[tuple[Any, ...], list[tuple[Any, ...]]]:
+    """Return a lesson's controls, and the list of what they asked to be shown."""
+    (cell,) = [one.source for one in jupytext.read(FOLDER / f"{name}.py").cells if "def panel" in one.source]
+    shown: list[tuple[Any, ...]] = []
+    names = {"widgets": ipywidgets, "np": np, "display": lambda *_: None, "show": lambda *args: shown.append(args)}
+    names |= given
+    exec(cell, names)
+    shown.clear()
+    return names["panel"]().children, shown
+
+
+def test_the_scale_s_slider_stays_within_the_paths() -> None:
+    axes = {"temperature": None, "reward-scale": None}
+    (which, over, scale, _), shown = _panel(LESSONS["temperature"], prompts={0: 0, 18: 0}, AXES=axes, LOW=0.01, HIGH=32)
+    assert shown == [(18, "temperature", 1.0)]
+    which.value = 0
+    over.value = "reward-scale"
+    scale.value = 2.0
+    assert shown[-1] == (0, "reward-scale", 2.0)
+    scale.value = scale.base**scale.max
+    assert shown[-1] == (0, "reward-scale", 32)
+
+
+def test_the_step_s_slider_covers_the_steps_run() -> None:
+    (step, _), shown = _panel(LESSONS["traces"], trace=SimpleNamespace(steps_run=7))
+    assert (step.min, step.max) == (0, 6)
+    step.value = 6
+    assert shown == [(0,), (6,)]
+
+
+def test_the_sliders_of_shares_and_prompts_retell() -> None:
+    printed = {"win": 55.8, "default_win": 40.2}
+    (win, loss, n, _), shown = _panel(LESSONS["tables"], smallest=printed)
+    win.value = 70.0
+    loss.value = 20.0
+    n.value = 25
+    assert shown[0] == (55.8, 40.2, 100) and shown[-1] == (70.0, 20.0, 25)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_a_trace_of_another_model_is_read_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = torch.randn(12, 50, generator=torch.Generator().manual_seed(0))
+    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=49)
+    (trace,) = decode(predictor, [[1, 2]], Temperature(3.0), length=10, steps=5, block=10)
+    monkeypatch.setenv("RWS_TRACE", str(trace.save(tmp_path / "mine.parquet")))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    code = [cell for cell in execute(FOLDER / f"{LESSONS['traces']}.py").cells if cell.cell_type == "code"]
+    conclusion = code[-1].outputs[-1].data["text/markdown"]
+    assert conclusion.count("**yes**") == 3 and "no second trace was given" in conclusion
+    assert "for 10 tokens in 5 steps" in conclusion
+    texts = "".join(output.get("text", "") for cell in code for output in cell.outputs)
+    assert " ".join(map(str, trace.candidate[0].tolist())) in texts
