@@ -27,7 +27,7 @@ from paper_figures.published import published
 from paper_figures.rounding import RANKINGS, STRATEGIES, Rounding, conclusions
 from paper_figures.style import GREY, PRINTED, figure, panel_title
 
-__all__ = ["compute", "draw", "exhibit", "sheets"]
+__all__ = ["compute", "draw", "exhibit", "scale_axis", "sheets"]
 
 Row = Mapping[str, Any]
 
@@ -55,7 +55,7 @@ def draw(data: Rounding) -> Figure:
         columns.append([picture.add_subplot(grid[row, column], sharey=one) for row, one in enumerate(beside_it)])
         _column(columns[-1], data, name)
         for row, axes in enumerate(columns[-1]):
-            _scale_axis(axes, scales)
+            scale_axis(axes, scales)
             axes.tick_params(labelbottom=row == 3, labelleft=column == 0)
         columns[-1][-1].set_xlabel("scale  [factor]" if name == "temperature" else "reward scale $s_R$  [factor]")
     titles = ("GOD\n[steps]", "GOD due to rounding\n[% of exact GOD]", "confidences\nequal to 1  [%]")
@@ -69,7 +69,7 @@ def draw(data: Rounding) -> Figure:
     label = "temperature, as printed in Table 8"
     scale, god = [row["scale"] for row in table], [row["god"] for row in table]
     printed.plot(scale, god, linestyle=(0, (2, 1.5)), label=label, **look)
-    _scale_axis(printed, scales)
+    scale_axis(printed, scales)
     panel_title(printed, "Temperature, as printed")
     printed.set_ylabel("GOD, reading\nnot said")
     printed.set_xlabel("scale  [factor]")
@@ -102,7 +102,8 @@ def _column(panels: Sequence[Axes], data: Rounding, name: str) -> None:
     panel_title(panels[0], STRATEGIES[name])
 
 
-def _scale_axis(axes: Axes, scales: Sequence[float]) -> None:
+def scale_axis(axes: Axes, scales: Sequence[float]) -> None:
+    """Make x an axis of scales, logarithmic, with a mark at each of them and numbers where a narrow panel has room."""
     axes.set_xscale("log")
     axes.set_xlim(scales[0] / 1.4, scales[-1] * 1.4)
     shown = [scale for scale in scales if scale in (0.01, 0.1, 1.0, 4.0, 32.0)] or [scales[0], scales[-1]]

@@ -1,0 +1,190 @@
+"""Net win rates of RWS and its controls against the default, and RWS minus each: from a study's mean win rates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from paper_figures.beside import named
+from paper_figures.contrasts import difference_text, excludes_zero
+from paper_figures.exhibits import Picture, Sheet
+from paper_figures.guides import SHOWN
+from paper_figures.inputs import Results
+from paper_figures.style import GREY, LINES, figure, panel_title
+
+__all__ = [
+    *("ALPHA", "RELATIONS", "Net", "against_default", "clear", "draw_nets", "minus_line", "nets_of", "nets_picture"),
+    "nets_sheet",
+]
+
+Row = Mapping[str, Any]
+
+ALPHA = 0.05
+RELATIONS = {"own": "own judge", "other": "all other judges"}
+_LOOKS = {"own": LINES["temperature"], "other": LINES["constant"]}
+
+
+@dataclass(frozen=True)
+class Net:
+    """One method's net win rate against the default, in percent of prompts, and RWS minus it; by one kind of judge.
+
+    mean, low, high: of the rate; minus: difference, low, high, p_holm; of RWS itself, minus the default, which has 0.
+    """
+
+    name: str
+    method: str
+    relation: str
+    mean: float
+    low: float
+    high: float
+    minus: Row | None
+
+
+def nets_of(run: Results, order: Sequence[str]) -> tuple[Net, ...]:
+    """Return the net win rates of a study's mean win rates: RWS, the methods of `order`, further ones; own judge first.
+    """
+    nets = []
+    rows = [row for row in run.rows.get("mean_win_rates", ()) if row["measure"] == "net" and row["mean"] is not None]
+    for row in rows:
+        if row["method"] == "default":
+            continue
+        name = SHOWN.get(row["method"], row["method"])
+        if row.get("reward_scale") is not None:
+            name += f", s_R = {row['reward_scale']:g}"
+        against = row
+        if row["method"] == "rws":
+            keys = ("relation", "reward_scale")
+            same = [one for one in rows if all(one.get(key) == row.get(key) for key in keys)]
+            against = next((one for one in same if one["method"] == "default"), row)
+        ends = (row["mean"], row["low"], row["high"])
+        nets.append(Net(name, row["method"], row["relation"], *ends, _minus(against)))
+    methods = list(dict.fromkeys(["rws", *order, *(one.method for one in nets)]))
+    judges = list(RELATIONS)
+    return tuple(sorted(nets, key=lambda one: (methods.index(one.method), one.name, judges.index(one.relation))))
+
+
+def _minus(row: Row) -> Row | None:
+    """Return RWS minus the row's method: in the table the difference is the other way round."""
+    if row["difference"] is None:
+        return None
+    ends = {"difference": "difference", "low": "difference_high", "high": "difference_low"}
+    # Rounded, as means of equal numbers differ in the last bit; adding 0.0 leaves no negative zero.
+    return {name: round(-row[key], 9) + 0.0 for name, key in ends.items()} | {"p_holm": row["p_holm"]}
+
+
+def clear(row: Row) -> bool:
+    """Say whether a difference is distinguishable: p, corrected, is at most 0.05.
+
+    >>> clear({"p_holm": 0.04}), clear({"p_holm": None})
+    (True, False)
+    """
+    return row["p_holm"] is not None and row["p_holm"] <= ALPHA
+
+
+def draw_nets(nets: Sequence[Net]) -> Figure:
+    """Draw the net win rate of every method against the default, and beside it RWS minus the method."""
+    names = list(dict.fromkeys(one.name for one in nets))
+    relations = [name for name in RELATIONS if any(one.relation == name for one in nets)]
+    picture = figure(6.6, 1.5 + 0.42 * len(names))
+    left, right = picture.subplots(1, 2, sharey=True)
+    for one in nets:
+        at = names.index(one.name) + (0.14 if one.relation == "other" else -0.14) * (len(relations) > 1)
+        look = _LOOKS[one.relation]
+        spread = [[max(one.mean - one.low, 0.0)], [max(one.high - one.mean, 0.0)]]
+        style = {"color": look.color, "marker": look.marker, "linestyle": "none", "elinewidth": 1.0, "capsize": 2}
+        left.errorbar(one.mean, at, xerr=spread, **style)
+        if one.minus is not None and one.method != "rws":
+            middle = one.minus["difference"]
+            ends = [[max(middle - one.minus["low"], 0.0)], [max(one.minus["high"] - middle, 0.0)]]
+            style["markerfacecolor"] = look.color if clear(one.minus) else "white"
+            right.errorbar(middle, at, xerr=ends, **style)
+    for axes, title in ((left, "Method against the default"), (right, "RWS minus the method")):
+        axes.axvline(0, color=GREY, linewidth=1.0)
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        panel_title(axes, title)
+        for row in range(1, len(names), 2):
+            axes.axhspan(row - 0.5, row + 0.5, color="#f2f2f2", zorder=0, linewidth=0)
+    left.set_yticks(range(len(names)), names)
+    left.set_ylim(len(names) - 0.5, -0.5)
+    left.set_xlabel("prompts won minus lost  [%]")
+    right.set_xlabel("difference  [percentage points]")
+    handles = [
+        Line2D([], [], color=_LOOKS[name].color, marker=_LOOKS[name].marker, linestyle="none", label=RELATIONS[name])
+        for name in relations
+    ]
+    hollow = {"color": "black", "marker": "o", "markerfacecolor": "white", "linestyle": "none"}
+    handles.append(Line2D([], [], label="right: hollow where p is above 0.05", **hollow))
+    picture.legend(handles=handles, loc="outside upper center", ncols=3, handletextpad=0.2)
+    return picture
+
+
+def nets_picture(run: Results, nets: Sequence[Net]) -> Picture:
+    """Return the drawn net win rates with caption and alternative text."""
+    guides = ", ".join(named(guide) for guide in run.settings["rewards"])
+    chosen = "chosen on validation prompts" if run.selection else "given"
+    caption = (
+        f"Net win rate against the default on {run.prompts['test']} test prompts of {run.prompts['source']}, model "
+        f"{Path(run.settings['model']).name}, mean over the guides {guides}, s_R {chosen}; judged by the guide itself, "
+        "as in the paper, and by all other reward models. Left: of each method. Right: RWS minus the method, hollow "
+        "where p of the sign-flip permutation test is above 0.05. Bars are 95 % bootstrap intervals over prompts. "
+        "Above zero is better."
+    )
+    parts = (f"{one.name}, {RELATIONS[one.relation]}: {one.mean:+.0f}" for one in nets)
+    alt = f"Net win rates against the default in percent, as dots with bars. {'; '.join(parts)}."
+    return Picture("controls_net", draw_nets(nets), caption, alt)
+
+
+def nets_sheet(nets: Sequence[Net]) -> Sheet:
+    """Return the net win rates and RWS minus each method, of RWS itself minus the default, as a table."""
+    rows, shown = [], []
+    for one in nets:
+        start = {"method": one.name, "judged by": RELATIONS[one.relation]}
+        minus = one.minus or dict.fromkeys(("difference", "low", "high", "p_holm"))
+        row: dict[str, Any] = start | {"net": one.mean, "low": one.low, "high": one.high}
+        rows.append(row | {f"RWS minus it, {name}": value for name, value in minus.items()})
+        net = {"difference": one.mean, "low": one.low, "high": one.high}
+        text = {"net, %": difference_text(net) + " *" * excludes_zero(net), "RWS minus it": None, "p": None}
+        if one.minus is not None:
+            if one.method != "rws":
+                text["RWS minus it"] = difference_text(one.minus) + " *" * excludes_zero(one.minus)
+            text["p"] = None if one.minus["p_holm"] is None else f"{one.minus['p_holm']:.2g}"
+        shown.append(start | text)
+    caption = (
+        "Net win rate against the default: prompts won minus lost, in percent, mean over the guides, with 95 % "
+        "bootstrap intervals; RWS minus each method on the same prompts; * where an interval excludes zero; p of the "
+        "sign-flip permutation test of that difference, in the rows of RWS of its net win rate."
+    )
+    return Sheet("controls_net", rows, shown, caption)
+
+
+def against_default(nets: Sequence[Net]) -> list[str]:
+    """Return the net win rate of RWS in words, by each kind of judge."""
+    lines = []
+    for one in (one for one in nets if one.method == "rws"):
+        net = {"difference": one.mean, "low": one.low, "high": one.high}
+        p = None if one.minus is None else one.minus["p_holm"]
+        told = "" if p is None else f", p {p:.2g}"
+        lines.append(
+            f"{one.name} against the default, {RELATIONS[one.relation]}: net win rate {difference_text(net)} %; the "
+            f"interval {'excludes' if excludes_zero(net) else 'does not exclude'} zero{told}."
+        )
+    return lines
+
+
+def minus_line(nets: Sequence[Net], method: str) -> str:
+    """Return RWS minus a method in net win rate as a sentence with a space before it, "" where it was not run."""
+    told = []
+    for one in nets:
+        if one.method == method and one.minus is not None:
+            same = not any(one.minus[name] for name in ("difference", "low", "high"))
+            text = "0 in every prompt" if same else difference_text(one.minus)
+            told.append(f"{RELATIONS[one.relation]} {text}{', distinguishable' if clear(one.minus) else ''}")
+    return f" Net win rate, RWS minus it, in points: {'; '.join(told)}." if told else ""
