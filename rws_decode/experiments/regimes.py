@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if found:
         real = frame[[drawn_of(text) is None for text in frame["strategy_json"]]]
         body: dict[str, Any] = {one.name: list(one.rows) for one in found}
-        body |= {"seconds": round(float(frame["seconds"].sum()), 3), "distributions": DISTRIBUTIONS}
+        body |= {"seconds": one_round.seconds_of(frame), "distributions": DISTRIBUTIONS}
         body["pairs"] = [
             {"prompt": row["example"]} | pair for row in real.to_dict("records") for pair in row["pairs"]
         ]

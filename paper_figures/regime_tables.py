@@ -1,0 +1,186 @@
+"""Tables and conclusions of Theorem 1's regimes: shares with intervals, cases against crossings, crossings in reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from paper_figures.exhibits import Sheet
+
+__all__ = ["CASES", "FORMS", "Found", "conclusions", "sheets", "source_name"]
+
+Row = Mapping[str, Any]
+
+# What the printed theorem says of a pair that meets these premises.
+CASES = {
+    "a": "printed (a): one in (0, 1)",
+    "b": "printed (b): one above 1",
+    "both": "printed: cannot be both",
+    "neither": "printed (c): no crossing",
+}
+FORMS = {"printed": "as printed", "mended": "with (b) mended", "corrected": "as corrected"}
+_SOURCES = {"gaussian": "Gaussian", "heavy-tailed": "heavy-tailed", "integers": "whole numbers", "real": "real"}
+
+
+class Found(Protocol):
+    """Rows of the experiment's three tables, and its settings."""
+
+    @property
+    def summary(self) -> Sequence[Row]: ...
+
+    @property
+    def cases(self) -> Sequence[Row]: ...
+
+    @property
+    def reach(self) -> Sequence[Row]: ...
+
+    @property
+    def settings(self) -> Row: ...
+
+
+def source_name(source: str) -> str:
+    """Return what a source of pairs is called in figures and tables.
+
+    >>> source_name("integers")
+    'whole numbers'
+    """
+    return _SOURCES.get(source, source)
+
+
+def sheets(data: Found) -> tuple[Sheet, ...]:
+    """Return the shares of every source, its cases against the true crossings, and the reach of real crossings."""
+    return (_shares(data), _cases(data), _reach(data))
+
+
+def _shares(data: Found) -> Sheet:
+    names = {
+        **{f"case {case}": f"printed case {case}" for case in CASES},
+        **{f"crossings {count}": f"crossings {count}" for count in ("0", "1", "2+")},
+        **{f"{form} false": f"false {label}" for form, label in FORMS.items()},
+        "no flip proved": "no crossing by majorisation",
+    }
+    lines: dict[tuple[str, Any], dict[str, str | None]] = {}
+    for row in data.summary:
+        start = {"pairs from": source_name(row["source"]), "d": _text(row["dimension"]), "pairs": str(row["pairs"])}
+        line = lines.setdefault((row["source"], row["dimension"]), start)
+        if row["measure"] in names:
+            line[names[row["measure"]]] = _share(row)
+    caption = (
+        "Shares of pairs, in %, with 95 % intervals: exact binomial for random pairs, which are independent; prompts "
+        "resampled for real ones. Printed case: which premises of Theorem 1 are met. False: what the theorem asserts "
+        "of the pair in this form is not so. The CSV has every measure with its count."
+    )
+    return Sheet("regimes", data.summary, list(lines.values()), caption)
+
+
+def _cases(data: Found) -> Sheet:
+    columns = ("none", "below 1", "above 1", "both sides", "several on a side")
+    columns += tuple(f"{form} false" for form in FORMS)
+    shown = [
+        {"pairs from": source_name(row["source"]), "d": _text(row["dimension"]), "case": row["case"]}
+        | {"printed claim": row["printed claim"], "pairs": str(row["pairs"])}
+        | {name: str(row[name]) for name in columns}
+        for row in data.cases
+    ]
+    caption = (
+        "What the printed theorem asserts of each case, and where the crossings of its pairs really lie: nowhere, "
+        "below scale 1 alone, above it alone, on both sides; and in how many pairs a side has several."
+    )
+    return Sheet("regimes_cases", data.cases, shown, caption)
+
+
+def _reach(data: Found) -> Sheet:
+    shown = [
+        {"what": row["measure"], "count": str(row["count"]), "of": str(row["of"]), "share, %": _share(row)}
+        for row in data.reach
+    ]
+    caption = (
+        "Real pairs: how many of their crossings lie within the factors that decoding can use or did use, and how many "
+        "pairs have another order at the factor that RWS used at their step than at scale 1. 95 % intervals, prompts "
+        "resampled."
+    )
+    return Sheet("regimes_reach", data.reach, shown, caption)
+
+
+def _share(row: Row) -> str | None:
+    if row["share"] is None:
+        return None
+    share, low, high = (100 * row[name] for name in ("share", "low", "high"))
+    return f"{share:.1f} [{low:.1f}, {high:.1f}]"
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def conclusions(data: Found) -> tuple[str, ...]:
+    """Return how often each form of the theorem is false, how many crossings there are, and what decoding reaches."""
+    lines = []
+    for group, words in (("real", "real pairs"), ("random", "random pairs")):
+        rows = [row for row in data.summary if (row["source"] == "real") == (group == "real")]
+        if rows and any(row["pairs"] for row in rows):
+            lines += [_false_line(rows, words), _count_line(rows, words)]
+    lines += [_dimension_line(data), _quadrant_line(data), _reach_line(data)]
+    return tuple(line for line in lines if line)
+
+
+def _sum(rows: Sequence[Row], measure: str) -> tuple[int, int]:
+    own = [row for row in rows if row["measure"] == measure]
+    return sum(row["count"] for row in own), sum(row["pairs"] for row in own)
+
+
+def _false_line(rows: Sequence[Row], words: str) -> str:
+    said = []
+    for form, label in FORMS.items():
+        count, pairs = _sum(rows, f"{form} false")
+        interval = [row for row in rows if row["measure"] == f"{form} false"]
+        # One source has an interval; several have one each, in the table.
+        text = f" ({_share(interval[0])} %)" if len(interval) == 1 and interval[0]["share"] is not None else ""
+        said.append(f"{label} of {count or 'none'}{text}")
+    undecided, pairs = _sum(rows, "undecided")
+    left = f"; {undecided} have a number of crossings that is not proved" if undecided else ""
+    return f"Of {pairs} {words} Theorem 1 is false {', '.join(said)}{left}."
+
+
+def _count_line(rows: Sequence[Row], words: str) -> str:
+    counts = {name: _sum(rows, f"crossings {name}")[0] for name in ("0", "1", "2+")}
+    (below, pairs), (above, _) = _sum(rows, "crossing below 1"), _sum(rows, "crossing above 1")
+    return (
+        f"Crossings, {words}: none in {counts['0']} of {pairs}, one in {counts['1']}, two or more in {counts['2+']}, "
+        f"where the theorem allows one; below scale 1 in {below}, above it in {above}."
+    )
+
+
+def _dimension_line(data: Found) -> str | None:
+    rows = [row for row in data.summary if row["measure"] == "mended false" and row["dimension"] is not None]
+    if not rows:
+        return None
+    small, large = ([row for row in rows if (row["dimension"] <= 3) == few] for few in (True, False))
+    parts = [
+        f"{sum(row['count'] for row in part)} of {sum(row['pairs'] for row in part)} random pairs with {words}"
+        for part, words in ((small, "at most 3 tokens"), (large, "4 or more"))
+        if part
+    ]
+    return f"With (b) mended it is false of {' and of '.join(parts)}; rws_theory.theorem1 has the proof for 3 tokens."
+
+
+def _quadrant_line(data: Found) -> str | None:
+    rows = {row["case"]: row for row in data.cases if row["source"] == "real"}
+    if not rows:
+        return None
+    b, neither = rows["b"], rows["neither"]
+    crossed = sum(neither[name] for name in ("below 1", "above 1", "both sides"))
+    return (
+        f"Real pairs of printed case (b), which is to have a crossing above 1: {b['above 1'] + b['both sides']} of "
+        f"{b['pairs']} have one; of case (c), which is to have none: {crossed} of {neither['pairs']} have one or more."
+    )
+
+
+def _reach_line(data: Found) -> str | None:
+    if not data.reach or data.reach[0]["share"] is None:
+        return None
+    return "Real pairs: " + "; ".join(
+        f"{row['count']} of {row['of']} {row['measure']} ({_share(row)} %)"
+        for row in data.reach
+        if row["share"] is not None
+    ) + "."
