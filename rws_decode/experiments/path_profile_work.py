@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, get_args
 
-from rws_decode.experiments.decoding import causal_of, decode_units, predictor_for, prompt_of, reward_for
+from rws_decode.experiments.decoding import causal_of, decode_units, prompt_of, reward_for
+from rws_decode.experiments.reach_work import path_of
 from rws_decode.experiments.runner import Rows
 from rws_decode.experiments.units import Unit
 from rws_decode.metrics import answer_scores
 from rws_decode.reach import Reach, compare_reach
 from rws_decode.rewards.base import score_checked
-from rws_decode.scale_path import Over, ScalePath, scale_path
+from rws_decode.scale_path import Over, ScalePath
 from rws_decode.stories.answers import judge
 from rws_theory.order import generation_order_deviation
 
@@ -29,7 +30,7 @@ def work(units: Sequence[Unit]) -> list[Rows]:
 
 def _row(unit: Unit) -> dict[str, Any]:
     started = time.perf_counter()
-    paths = {over: _path(unit, over) for over in ("temperature", "reward-scale")}
+    paths: dict[Over, ScalePath] = {over: path_of(unit, over) for over in get_args(Over)}
     reach = compare_reach(paths["temperature"], paths["reward-scale"])
     number = {output.tokens: place for place, output in enumerate(reach.outputs)}
     walks = [_walk(unit, scale, number) for scale in unit.strategy["scales"]]
@@ -39,24 +40,6 @@ def _row(unit: Unit) -> dict[str, Any]:
         "walks": [walk | {"on_path": _on_path(paths["reward-scale"], walk)} for walk in walks],
         "seconds": time.perf_counter() - started,
     }
-
-
-def _path(unit: Unit, over: Over) -> ScalePath:
-    numbers = unit.strategy
-    return scale_path(
-        predictor_for(unit),
-        prompt_of(unit),
-        numbers["low"],
-        numbers["high"],
-        over=over,
-        reward=reward_for(unit, unit.reward or "") if over == "reward-scale" else None,
-        length=unit.length,
-        steps=unit.steps,
-        block=unit.block,
-        budget=numbers.get("budget"),
-        cfg=unit.settings.get("cfg") or 0.0,
-        end_of_text=unit.settings.get("end_of_text") or "none",
-    )
 
 
 def _outputs(unit: Unit, reach: Reach) -> list[dict[str, Any]]:

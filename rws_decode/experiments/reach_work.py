@@ -13,7 +13,7 @@ from rws_decode.experiments.units import Unit
 from rws_decode.reach import Reach, compare_reach
 from rws_decode.scale_path import Over, ScalePath, scale_path
 
-__all__ = ["work"]
+__all__ = ["path_of", "work"]
 
 
 def work(units: Sequence[Unit]) -> list[Rows]:
@@ -23,7 +23,7 @@ def work(units: Sequence[Unit]) -> list[Rows]:
 
 def _row(unit: Unit) -> dict[str, Any]:
     started = time.perf_counter()
-    paths: dict[Over, ScalePath] = {over: _path(unit, over) for over in get_args(Over)}
+    paths: dict[Over, ScalePath] = {over: path_of(unit, over) for over in get_args(Over)}
     reach = compare_reach(paths["temperature"], paths["reward-scale"])
     return _counts(paths, reach) | {
         "outputs": [asdict(output) for output in reach.outputs],
@@ -32,7 +32,8 @@ def _row(unit: Unit) -> dict[str, Any]:
     }
 
 
-def _path(unit: Unit, over: Over) -> ScalePath:
+def path_of(unit: Unit, over: Over) -> ScalePath:
+    """Return a unit's complete scale path over one axis, between `low` and `high` of its strategy."""
     numbers = unit.strategy
     return scale_path(
         predictor_for(unit),
