@@ -34,6 +34,7 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0) -> list[
         raise ValueError(f"--out is {out}: a file; a directory is needed")
     from paper_figures.exhibits import save
     from paper_figures.plan import make_missing
+    from paper_figures.provenance import run_facts
     from paper_figures.report import write_page
     from paper_figures.style import styled
 
@@ -42,7 +43,12 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0) -> list[
         make_missing(runs, (need for module in modules.values() for need in module.NEEDS), workers)
     with styled():
         made = {name: module.exhibit(runs) for name, module in modules.items()}
-        written = [path for name, exhibit in made.items() for path in save(name, exhibit, out)]
+        facts = {need: run_facts(runs, need) for module in modules.values() for need in module.NEEDS}
+        written = [
+            path
+            for name, exhibit in made.items()
+            for path in save(name, exhibit, out, {need: facts[need] for need in modules[name].NEEDS if facts[need]})
+        ]
     return [*written, *write_page(runs, out)]
 
 

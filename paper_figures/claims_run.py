@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["NAME", "claims_sources", "make_claims", "up_to_date"]
 
 NAME = "claims"
+_WORK = "rws_theory.claims"
 
 
 def claims_sources() -> dict[str, str]:
@@ -25,7 +26,7 @@ def claims_sources() -> dict[str, str]:
     folder = files("paper_figures.published")
     data = {one.name: one for one in folder.iterdir() if one.name.endswith(".json")}
     printed = {name: hashlib.sha256(data[name].read_bytes()).hexdigest() for name in sorted(data)}
-    return {"code": code_digest("rws_theory.claims"), "printed": digest(printed)}
+    return {"work": _WORK, "code": code_digest(_WORK), "printed": digest(printed)}
 
 
 def up_to_date(path: Path) -> bool:

@@ -86,12 +86,12 @@ class ExhibitModule(Protocol):
         ...
 
 
-def save(name: str, made: Exhibit, out: Path) -> list[Path]:
+def save(name: str, made: Exhibit, out: Path, runs: Mapping[str, Any] | None = None) -> list[Path]:
     """Write an exhibit's files below `out` and return their paths.
 
     figures/STEM.png and .pdf, tables/STEM.csv, .tex and .md, texts/STEM.txt, and figures/NAME.json, from which the page
-    is built. Each is written beside its target and renamed. The same exhibit gives the same bytes: no dates and no
-    versions in files.
+    is built, with `runs`, facts about the experiments behind it by name. Each is written beside its target and renamed.
+    The same exhibit gives the same bytes: no dates and no versions in files.
     """
     written: list[Path] = []
     for picture in made.pictures:
@@ -106,7 +106,7 @@ def save(name: str, made: Exhibit, out: Path) -> list[Path]:
         written.append(write_text(out / "tables" / f"{sheet.stem}.tex", to_latex(sheet)))
     for passage in made.passages:
         written.append(write_text(out / "texts" / f"{passage.stem}.txt", f"{passage.text.rstrip()}\n"))
-    written.append(write_json(out / "figures" / f"{name}.json", _record(made)))
+    written.append(write_json(out / "figures" / f"{name}.json", _record(made) | {"runs": dict(runs or {})}))
     return written
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from paper_figures.claims_run import NAME as CLAIMS
 from paper_figures.claims_run import make_claims, up_to_date
 
-__all__ = ["PLAN", "make_missing", "missing"]
+__all__ = ["CLAIMS", "PLAN", "command", "make_missing", "missing", "parsed"]
 
 # Validation prompts choose the reward scale of every guide; two guides and a third judge show what each judges.
 _SMALL = "--path-prompts 0 --rewards mini exact --judges mini-judge"
@@ -70,7 +70,7 @@ def make_missing(
             if name == CLAIMS:
                 make_claims(runs, shared)
                 continue
-            args = _parsed(name, runs, plan)
+            args = parsed(name, runs, plan)
             args.backend = in_process() if name in _TIMED else shared
             with redirect_stdout(sys.stderr):
                 _run(name, args)
@@ -88,7 +88,8 @@ def command(experiment: str, runs: Path, plan: Mapping[str, str] = PLAN) -> str:
     return f"python -m rws_decode experiment {experiment} --out {runs} {plan[experiment]}".rstrip()
 
 
-def _parsed(experiment: str, runs: Path, plan: Mapping[str, str]) -> argparse.Namespace:
+def parsed(experiment: str, runs: Path, plan: Mapping[str, str]) -> argparse.Namespace:
+    """Return an experiment's options as its own parser reads the plan's."""
     from importlib import import_module
 
     from rws_decode.experiments import EXPERIMENTS

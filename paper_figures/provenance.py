@@ -1,17 +1,22 @@
-"""Where a page's numbers come from: package versions, commit, processor; never host names or paths."""
+"""Where a page's numbers come from: package versions, commit, processor, and the runs; never host names or paths."""
 
 from __future__ import annotations
 
+import json
 import platform
 import subprocess
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import rws_theory
+from paper_figures.plan import CLAIMS, PLAN, command, parsed
 
-__all__ = ["commit", "provenance"]
+__all__ = ["commit", "notes", "provenance", "run_facts"]
 
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors", "pyarrow", "matplotlib")
+_FACTS = ("settings", "prompts", "selection", "seconds", "sources")
 
 
 def provenance() -> dict[str, str]:
@@ -46,3 +51,62 @@ def commit(root: Path) -> str | None:
     if Path(top).resolve() != root.resolve():
         return None
     return head + (" with local changes" if changes else "")
+
+
+def run_facts(runs: Path, experiment: str) -> dict[str, Any] | None:
+    """Return what an experiment's results.json says of its run, without its tables; None where there is none.
+
+    Parts: settings, prompts, selection, seconds and sources, None where the file has no such part; command, the one of
+    the plan where the run has the plan's options; smaller, the sizes that are below the experiment's own defaults.
+    """
+    try:
+        held = json.loads((runs / experiment / "results.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    facts = {part: held.get(part) for part in _FACTS}
+    settings = facts["settings"] or {}
+    planned = experiment in PLAN and _as_planned(experiment, settings)
+    # The folder is named as it is by default: which one it was is nobody's business.
+    facts["command"] = command(experiment, Path("out/runs")) if planned else None
+    return facts | {"smaller": _smaller(experiment, settings)}
+
+
+def _as_planned(experiment: str, settings: Mapping[str, Any]) -> bool:
+    if experiment == CLAIMS:
+        return True
+    plan = vars(parsed(experiment, Path("out/runs"), PLAN))
+    return all(_plain(plan[name]) == value for name, value in settings.items() if name in plan)
+
+
+def _smaller(experiment: str, settings: Mapping[str, Any]) -> dict[str, list[int]]:
+    """Return size -> [here, by default] of whole numbers that are below the experiment's defaults, the seed aside."""
+    if not settings or experiment not in PLAN:
+        return {}
+    defaults = vars(parsed(experiment, Path("out/runs"), {experiment: ""}))
+    sizes = {name: value for name, value in settings.items() if type(value) is int and name != "seed"}
+    return {name: [value, defaults[name]] for name, value in sizes.items() if value < (defaults.get(name) or 0)}
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def notes(experiment: str, facts: Mapping[str, Any]) -> list[str]:
+    """Return what a reader must know of a run: other code than this checkout's, small sizes, options of its own.
+
+    A size is small where it is below the experiment's default, and told as so many of that many.
+    """
+    from rws_decode.experiments.code import code_digest
+
+    found, sources = [], facts["sources"] or {}
+    if "work" not in sources:
+        found.append("the results do not say which code made them")
+    elif sources["code"] != code_digest(sources["work"]):
+        found.append("made by other code than this checkout's")
+    if facts["smaller"]:
+        below = facts["smaller"].items()
+        sizes = ", ".join(f"{name.replace('_', ' ')} {here} of {full}" for name, (here, full) in below)
+        found.append(f"small sizes: {sizes}")
+    if facts["command"] is None:
+        found.append("other options than those of `paper_figures.plan`")
+    return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 import torch
-from figure_runs import figure_runs as figure_runs  # a fixture
+from figure_runs import figure_page as figure_page  # fixtures
+from figure_runs import figure_runs as figure_runs
 from hypothesis import HealthCheck, settings
 
 _SLOW_OK = [HealthCheck.too_slow, HealthCheck.data_too_large]

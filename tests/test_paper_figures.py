@@ -1,12 +1,10 @@
-"""Figures and tables from small runs made here: numbers are the inputs', the page stands alone, misuse is told."""
+"""Figures and tables from small runs made here: numbers are the inputs', and misuse is told."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
-import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +14,8 @@ import torch
 
 from paper_figures import appendix_d, fig1_commit_order, table8_temperature
 from paper_figures.__main__ import main
-from paper_figures.contents import NAMES as CONTENTS
 from paper_figures.contrasts import contrast_lines, range_line
 from paper_figures.exhibits import Exhibit, MissingRun, Picture
-from paper_figures.provenance import provenance
 from paper_figures.published import NAMES as PUBLISHED
 from paper_figures.published import published
 from paper_figures.style import LINES
@@ -121,16 +117,6 @@ def out(runs: Path) -> Path:
 def _csv(path: Path) -> list[dict[str, str]]:
     with open(path, newline="") as stream:
         return list(csv.DictReader(stream))
-
-
-class _Page(HTMLParser):
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
 
 
 def test_every_name_gives_png_pdf_csv_and_markdown(out: Path) -> None:
@@ -306,56 +292,12 @@ def test_the_ranges_are_compared_as_they_lie(rws: float, temperature: float, wor
     assert range_line(rows[:1]) is None
 
 
-def test_the_page_stands_alone(out: Path) -> None:
-    page = _Page(out / "index.html")
-    images = [attributes for tag, attributes in page.elements if tag == "img"]
-    assert len(images) == len(NAMES)
-    assert all(len(image["alt"] or "") > 40 for image in images)
-    ids = {attributes.get("id") for _, attributes in page.elements}
-    links = [link for _, attributes in page.elements if (link := attributes.get("src") or attributes.get("href"))]
-    for link in links:
-        assert link[1:] in ids if link.startswith("#") else (out / link).exists(), link
-    for name in ("commit-order/rws-5.parquet", "temperature/results.json", "temperature/units-1/traces"):
-        assert f"runs/{name}" in links
-    text = (out / "index.html").read_text(encoding="utf-8")
-    assert not re.search(r"https?:|//[a-z]|@import|url\(", text)
-    assert str(out) not in text and "prefers-color-scheme: dark" in text and 'name="viewport"' in text
-
-
-def test_the_page_shows_every_table_and_the_conclusions(out: Path) -> None:
-    text = (out / "index.html").read_text(encoding="utf-8")
-    for record in (json.loads((out / "figures" / f"{name}.json").read_text()) for name in NAMES):
-        assert record["conclusions"]
-        for sheet in record["sheets"]:
-            assert f'href="tables/{sheet["stem"]}.csv"' in text
-    assert "1 of 3 95 % intervals exclude zero, RWS higher (s_R = 0.01: +0.2 [+0.05, +0.3])" in text
-    assert "prompt &lt;5&gt;" in text and "<5>" not in text
-    assert "12 s of decoding" in text
-
-
-def test_runs_elsewhere_are_copied_beside_the_page(runs: Path, tmp_path: Path) -> None:
-    assert main(["fig1_commit_order", "--runs", str(runs), "--out", str(tmp_path)]) == 0
-    copy = tmp_path / "traces" / "commit-order" / "rws-5.parquet"
-    assert copy.read_bytes() == (runs / "commit-order" / "rws-5.parquet").read_bytes()
-    page = _Page(tmp_path / "index.html")
-    links = [link for _, attributes in page.elements if (link := attributes.get("src") or attributes.get("href"))]
-    assert "traces/commit-order/rws-5.parquet" in links
-    assert all((tmp_path / link).exists() for link in links if not link.startswith("#"))
-
-
 def test_json_lists_what_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["appendix_d", "--out", str(tmp_path), "--runs", str(tmp_path / "none"), "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["written"]
     assert sorted(listed) == sorted(
         path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()
     )
-
-
-def test_a_later_call_keeps_the_others_on_the_page(runs: Path, tmp_path: Path) -> None:
-    for name in ("table8_temperature", "appendix_d"):
-        assert main([name, "--runs", str(runs), "--out", str(tmp_path)]) == 0
-    ids = [attributes.get("id") for tag, attributes in _Page(tmp_path / "index.html").elements if tag == "section"]
-    assert [name for name in ids if name in CONTENTS] == ["appendix_d", "table8_temperature"]
 
 
 @pytest.mark.parametrize(
@@ -406,15 +348,6 @@ def test_published_numbers_say_where_they_are_printed() -> None:
     assert all(published(name)["where"] for name in PUBLISHED)
     with pytest.raises(ValueError, match="'table9'"):
         published("table9")
-
-
-def test_provenance_names_no_machine() -> None:
-    import platform
-
-    facts = provenance()
-    assert facts["numpy"] == np.__version__
-    assert not any(platform.node() and platform.node() in value for value in facts.values())
-    assert not any(str(Path.home()) in value or str(Path.cwd()) in value for value in facts.values())
 
 
 def test_an_exhibit_is_whole() -> None:

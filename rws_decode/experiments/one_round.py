@@ -81,11 +81,14 @@ def seconds_of(frame: pandas.DataFrame) -> float | None:
 
 
 def sources_of(origin: Origin | None) -> dict[str, Any] | None:
-    """Return what results follow from as JSON-ready data: digests of code and of models' files, library versions."""
+    """Return what results follow from as JSON-ready data: digests of code and of models' files, library versions.
+
+    The digest `code` is that of the modules behind `work`, the module of the work.
+    """
     if origin is None:
         return None
     models = {f"{model.role} {model.name}": found for model, found in origin.models.items()}
-    return {"code": origin.code, "libraries": dict(origin.libraries), "models": models}
+    return {"work": origin.root, "code": origin.code, "libraries": dict(origin.libraries), "models": models}
 
 
 def write_results(

@@ -1,0 +1,91 @@
+"""The page's beginning: what holds, what does not, what the reward does; a line of each exhibit, linked to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from paper_figures.contents import CONTENTS
+from paper_figures.markup import items, link, verdict
+
+__all__ = ["conclusions", "setting", "short_title"]
+
+Record = Mapping[str, Any]
+
+# What comes before the paper's own figures and tables, and of the ledger every line, since each is of a part.
+_LEDGER = "ledger"
+_APART = ("controls", "cross_judging", "saturation", "scale_path")
+
+
+def conclusions(records: Mapping[str, Record]) -> str:
+    """Return the headline of every exhibit, its first conclusion, under headings; exhibits that are absent left out."""
+    rest = {heading: [name for name in names if name not in (_LEDGER, *_APART)] for heading, names in CONTENTS.items()}
+    own = [name for heading, names in rest.items() if heading.endswith("of the paper") for name in names]
+    groups = {
+        "What of the paper holds": [_LEDGER],
+        "What the reward does, apart from sharpening and rounding": list(_APART),
+        "A line for every figure and table of the paper": own,
+        "Beyond the paper": [name for names in rest.values() for name in names if name not in own],
+    }
+    found = []
+    for heading, names in groups.items():
+        lines = [line for name in names if name in records for line in _lines(name, records[name])]
+        if lines:
+            counts = _counts(records[_LEDGER]) if _LEDGER in names else ""
+            found.append(f"<h3>{escape(heading)}</h3>\n{counts}{items(lines, raw=True)}")
+    return "\n".join(found)
+
+
+def _counts(ledger: Record) -> str:
+    """Return how many claims have each verdict, most frequent first."""
+    (sheet,) = ledger["sheets"]
+    column = sheet["columns"].index("verdict")
+    found = Counter(row[column] for row in sheet["rows"])
+    badges = " ".join(verdict(name, f"{number} {name}") for name, number in found.most_common())
+    return f'<p class="counts">{badges}</p>\n'
+
+
+def _lines(name: str, record: Record) -> list[str]:
+    title = short_title(record["title"])
+    lines = record["conclusions"] if name == _LEDGER else record["conclusions"][:1]
+    # A line that begins with its exhibit's name need not say it twice.
+    whole = [line.removeprefix(f"{title}: ") for line in lines]
+    return [f"{link(f'#{name}', title)}: {escape(line)}" for line in whole[:1]] + [escape(line) for line in whole[1:]]
+
+
+def short_title(title: str) -> str:
+    """Return a title up to its colon where that is a figure's or table's number, else all of it.
+
+    >>> short_title("Table 8: temperature against reward"), short_title("Controls: what remains")
+    ('Table 8', 'Controls: what remains')
+    """
+    name = title.partition(":")[0]
+    return name if name.startswith(("Figure ", "Table ", "Appendix ")) else title
+
+
+def setting(records: Mapping[str, Record]) -> str:
+    """Return what was decoded by which model, guided by which rewards, with how many prompts, over all runs."""
+    runs = {name: facts for record in records.values() for name, facts in record.get("runs", {}).items()}
+    settings = [facts["settings"] for facts in runs.values() if facts["settings"]]
+    if not settings:
+        return ""
+    models = _named([one["model"] for one in settings if "model" in one])
+    rewards = _named([name for one in settings for name in [*one.get("rewards", []), *_single(one.get("reward"))]])
+    counts = [facts["prompts"]["test"] for facts in runs.values() if facts["prompts"] and "test" in facts["prompts"]]
+    prompts = f", {_span(counts)} prompts in each study" if counts else ""
+    return f"Ours are of the model {models}, guided by the reward models {rewards}{prompts}."
+
+
+def _single(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else []
+
+
+def _named(names: list[str]) -> str:
+    shown = list(dict.fromkeys(name.rstrip("/").rpartition("/")[2] if name.startswith("/") else name for name in names))
+    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]])) or "not named"
+
+
+def _span(counts: list[int]) -> str:
+    return f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"

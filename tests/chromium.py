@@ -1,0 +1,160 @@
+"""A headless Chromium over its debugging pipe, with the standard library alone: what a page does, and how it looks."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Chromium", "Tab", "chromium", "find_chromium"]
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+# Every name resolves to nothing, so that a page that asks a network is seen to fail; profiles and crashes stay local.
+_OPTIONS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --hide-scrollbars "
+    "--disable-background-networking --disable-component-update --disable-sync --disable-default-apps "
+    "--disable-extensions --disable-crash-reporter --remote-debugging-pipe"
+).split()
+_SECONDS = 120.0
+
+
+def find_chromium() -> str | None:
+    """Return the path of an installed Chromium or Chrome; None where there is none."""
+    return next(filter(None, map(shutil.which, _NAMES)), None)
+
+
+class Chromium:
+    """A running browser: `call` sends a command and waits for its answer; events that come meanwhile are kept."""
+
+    def __init__(self, read: int, write: int) -> None:
+        self._read, self._write = read, write
+        self._buffer = b""
+        self._number = 0
+        self.events: list[dict[str, Any]] = []
+
+    def call(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
+        """Return what the browser answers; RuntimeError with its reason where it refuses."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params}
+        message |= {"sessionId": session} if session else {}
+        data = json.dumps(message).encode() + b"\0"
+        while data:
+            data = data[os.write(self._write, data) :]
+        while (answer := self._next()).get("id") != self._number:
+            self.events.append(answer)
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']['message']}")
+        return answer["result"]
+
+    def wait(self, method: str, session: str) -> None:
+        """Return when an event of that name has come to the session."""
+
+        def found(event: dict[str, Any]) -> bool:
+            return event.get("method") == method and event.get("sessionId") == session
+
+        while not any(map(found, self.events)):
+            self.events.append(self._next())
+
+    def _next(self) -> dict[str, Any]:
+        deadline = time.monotonic() + _SECONDS
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._read], [], [], max(0.0, deadline - time.monotonic()))
+            data = os.read(self._read, 1 << 20) if ready else b""
+            if not data:
+                raise RuntimeError("Chromium ended" if ready else f"Chromium did not answer within {_SECONDS:g} s")
+            self._buffer += data
+        message, _, self._buffer = self._buffer.partition(b"\0")
+        return json.loads(message)
+
+    def open(self, url: str, *, width: int, dark: bool = False, media: str = "") -> Tab:
+        """Return a tab of that width that has loaded a page, with all that it did from the beginning.
+
+        media: "print" for how it is printed.
+        """
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable", session)
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", session, **size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", session, media=media, features=[scheme])
+        self.events = [event for event in self.events if event.get("sessionId") != session]
+        self.call("Page.navigate", session, url=url)
+        self.wait("Page.loadEventFired", session)
+        return Tab(self, session)
+
+
+class Tab:
+    """An open page: what it said and asked for, and what a script finds in it."""
+
+    def __init__(self, browser: Chromium, session: str) -> None:
+        self._browser, self._session = browser, session
+
+    def _events(self, *methods: str) -> Iterator[dict[str, Any]]:
+        for event in self._browser.events:
+            if event.get("sessionId") == self._session and event["method"] in methods:
+                yield event["params"]
+
+    def evaluate(self, script: str) -> Any:
+        """Return the value of an expression; RuntimeError where it throws."""
+        found = self._browser.call("Runtime.evaluate", self._session, expression=script, returnByValue=True)
+        if "exceptionDetails" in found:
+            raise RuntimeError(found["exceptionDetails"]["exception"]["description"])
+        return found["result"].get("value")
+
+    @property
+    def messages(self) -> list[str]:
+        """Return all that the console, exceptions and the browser's log said."""
+        said = self._events("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
+        return [json.dumps(params) for params in said]
+
+    @property
+    def requests(self) -> list[str]:
+        """Return the addresses that were asked for, those within the page (data:) left out."""
+        asked = (params["request"]["url"] for params in self._events("Network.requestWillBeSent"))
+        return [url for url in asked if not url.startswith("data:")]
+
+    @property
+    def failures(self) -> list[str]:
+        """Return why requests failed."""
+        return [params["errorText"] for params in self._events("Network.loadingFailed")]
+
+
+@contextmanager
+def chromium(program: str, profile: Path) -> Iterator[Chromium]:
+    """Start a browser with a profile of its own and end it with the block."""
+    (answers, their_answers), (their_commands, commands) = _pipe(), _pipe()
+    quiet = os.open(os.devnull, os.O_RDWR)
+    # It reads commands from descriptor 3 and answers on 4.
+    actions = [(os.POSIX_SPAWN_DUP2, quiet, place) for place in (0, 1, 2)]
+    actions += [(os.POSIX_SPAWN_DUP2, their_commands, 3), (os.POSIX_SPAWN_DUP2, their_answers, 4)]
+    argv = [program, *_OPTIONS, f"--user-data-dir={profile}", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    process = os.posix_spawn(program, argv, os.environ, file_actions=actions)
+    for one in (their_commands, their_answers, quiet):
+        os.close(one)
+    try:
+        browser = Chromium(answers, commands)
+        yield browser
+        browser.call("Browser.close")
+    finally:
+        # Without its pipe the browser ends by itself, whatever happened here.
+        os.close(commands)
+        os.close(answers)
+        os.waitpid(process, 0)
+
+
+def _pipe() -> tuple[int, int]:
+    """Return the reading and the writing end of a pipe, numbered above the descriptors that the browser is given."""
+    ends = os.pipe()
+    read, write = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends)
+    for end in ends:
+        os.close(end)
+    return read, write

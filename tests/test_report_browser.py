@@ -1,0 +1,123 @@
+"""The report page in a headless browser: silent, complete, readable on a desk and on a phone, in light and in dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chromium import Chromium, Tab, chromium, find_chromium
+from report_pages import small_page
+
+PROGRAM = find_chromium()
+pytestmark = pytest.mark.skipif(
+    PROGRAM is None, reason="no Chromium or Chrome is installed; test_report.py checks what needs no browser"
+)
+
+# For every element with text of its own: its selector, and the contrast of its colour to what is painted behind it.
+CONTRASTS = """(() => {
+  const rgb = text => text.match(/[\\d.]+/g).map(Number);
+  const luminance = ([r, g, b]) => [r, g, b]
+    .map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, place) => sum + v * [0.2126, 0.7152, 0.0722][place], 0);
+  const behind = element => {
+    for (let at = element; at; at = at.parentElement) {
+      const ground = rgb(getComputedStyle(at).backgroundColor);
+      if (ground.length < 4 || ground[3] === 1) return ground;
+      if (ground[3] !== 0) throw new Error("half transparent: " + at.outerHTML.slice(0, 80));
+    }
+    return null;
+  };
+  const found = {};
+  for (const element of document.body.querySelectorAll("*")) {
+    if (![...element.childNodes].some(node => node.nodeType === 3 && node.data.trim())) continue;
+    const style = getComputedStyle(element);
+    const [high, low] = [luminance(rgb(style.color)), luminance(behind(element))].sort((a, b) => b - a);
+    const name = [element.localName, ...element.classList].join(".");
+    const ratio = (high + 0.05) / (low + 0.05), size = parseFloat(style.fontSize);
+    const held = found[name] || [ratio, size];
+    found[name] = [Math.min(held[0], ratio), Math.min(held[1], size)];
+  }
+  return found;
+})()"""
+BROKEN = "[...document.images].filter(one => !one.complete || !one.naturalWidth || !one.alt).length"
+SPILT = """[...document.body.querySelectorAll("figure, .wide, pre, dl, ul, p, h1, h2, h3, h4, summary")]
+  .filter(one => one.checkVisibility() && one.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+  .map(one => one.outerHTML.slice(0, 80))"""
+WRAPPED = """[...document.querySelectorAll("td.text")]
+  .filter(one => getComputedStyle(one).whiteSpace !== "normal").length"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    assert PROGRAM is not None
+    with chromium(PROGRAM, tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_page(tmp_path_factory.mktemp("work") / "out")
+
+
+@pytest.fixture(params=["small", "figure_page"])
+def page(request: pytest.FixtureRequest) -> Path:
+    return request.getfixturevalue(request.param)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_page_is_silent_whole_and_readable(browser: Chromium, page: Path, width: int, dark: bool) -> None:
+    tab = browser.open(page.as_uri(), width=width, dark=dark)
+    assert tab.messages == [] and tab.failures == []
+    assert tab.requests == [page.as_uri()]
+    assert tab.evaluate("document.images.length") > 0 and tab.evaluate(BROKEN) == 0
+    assert tab.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") is dark
+    assert tab.evaluate("innerWidth") == width
+    assert tab.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert tab.evaluate(SPILT) == []
+    assert tab.evaluate(WRAPPED) == 0
+    _check_text(tab)
+
+
+def _check_text(tab: Tab) -> None:
+    found: dict[str, Any] = tab.evaluate(CONTRASTS)
+    assert {"a", "p", "li", "th", "figcaption", "h1", "h2"} <= found.keys()
+    assert {name: ratio for name, (ratio, _) in found.items() if ratio < 4.5} == {}
+    assert {name: size for name, (_, size) in found.items() if size < 12} == {}
+
+
+def test_wide_tables_scroll_in_their_own_box_and_long_ones_keep_their_head(browser: Chromium, small: Path) -> None:
+    tab = browser.open(small.as_uri(), width=400)
+    box = "document.querySelector('.wide.tall')"
+    assert tab.evaluate(f"{box}.scrollWidth > {box}.clientWidth && {box}.scrollHeight > {box}.clientHeight")
+    top = f"{box}.querySelector('thead').getBoundingClientRect().top - {box}.getBoundingClientRect().top"
+    assert tab.evaluate(f"{box}.scrollTop = 300, Math.abs({top}) < 1")
+    assert tab.evaluate(f"{box}.scrollLeft = 200, {box}.scrollLeft") == 200
+
+
+def test_rows_of_text_are_stacked_on_a_narrow_screen(browser: Chromium, figure_page: Path) -> None:
+    cell = "getComputedStyle(document.querySelector('#ledger table.rows td')).display"
+    assert browser.open(figure_page.as_uri(), width=400).evaluate(cell) == "block"
+    assert browser.open(figure_page.as_uri(), width=1280).evaluate(cell) == "table-cell"
+
+
+def test_a_link_unfolds_the_run_that_it_leads_to(browser: Chromium, small: Path) -> None:
+    tab = browser.open(f"{small.as_uri()}#run-1", width=1280)
+    assert tab.evaluate("document.querySelector('#run-1').closest('details').open")
+
+
+def test_what_asks_a_network_or_fails_is_seen(browser: Chromium, tmp_path: Path) -> None:
+    page = tmp_path / "bad.html"
+    page.write_text('<img src="http://example.invalid/a.png"><script>console.warn("x"); y()</script>', encoding="utf-8")
+    tab = browser.open(page.as_uri(), width=400)
+    assert "http://example.invalid/a.png" in tab.requests and tab.failures
+    assert len(tab.messages) >= 2 and tab.evaluate(BROKEN) == 1
+
+
+def test_print_hides_what_leads_about_and_unfolds_the_rest(browser: Chromium, small: Path) -> None:
+    tab = browser.open(small.as_uri(), width=1280, dark=True, media="print")
+    assert tab.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
+    assert tab.evaluate("getComputedStyle(document.querySelector('.wide.tall')).overflowY") == "visible"
+    assert tab.evaluate("document.querySelector('details:not([open]) li').checkVisibility()")
