@@ -54,7 +54,7 @@ def _holds(piece: Row, point: float) -> bool:
 
 def read_profile(runs: Path) -> Profile:
     """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
-    parts = ("prompts", "summary", "grid", "settings", "seconds")
+    parts = ("profiles", "summary", "grid", "settings", "seconds")
     held = read_results(runs / "scale-path" / "results.json", command("scale-path", runs), parts)
     return Profile(*(held[part] for part in parts))
 

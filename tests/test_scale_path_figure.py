@@ -71,7 +71,7 @@ def test_paths_and_walks_are_what_decoding_gives(finished: Path, models: Path) -
     results = results_of(finished)
     assert results["grid"] == list(GRID)
     rows = {(row["prompt"], row["over"]): row for row in results["summary"]}
-    for prompt in results["prompts"]:
+    for prompt in results["profiles"]:
         outputs = [tuple(output["tokens"]) for output in prompt["outputs"]]
         for path, rule in zip(prompt["paths"], (Temperature, RWS), strict=True):
             row, on_grid = rows[prompt["index"], path["over"]], set()
@@ -101,7 +101,7 @@ def test_paths_and_walks_are_what_decoding_gives(finished: Path, models: Path) -
 
 def test_scores_are_those_of_the_models(finished: Path, models: Path) -> None:
     causal = load_causal("mini-causal")
-    for prompt in results_of(finished)["prompts"]:
+    for prompt in results_of(finished)["profiles"]:
         texts = [output["text"] for output in prompt["outputs"]]
         asked = [prompt["prompt"]] * len(texts)
         for name in ("reward", "judge"):
@@ -132,7 +132,7 @@ def test_it_goes_on_where_it_stopped(
 
 def test_a_budget_leaves_parts_that_are_told_and_drawn(options: list[str], tmp_path: Path) -> None:
     assert run(tmp_path, options, "--prompts", "1", "--budget", "4") == 0
-    (prompt,) = results_of(tmp_path)["prompts"]
+    (prompt,) = results_of(tmp_path)["profiles"]
     assert any(path["unexplored"] for path in prompt["paths"])
     with styled():
         made = figure.exhibit(tmp_path)
@@ -195,7 +195,7 @@ def made_up(**changes: Any) -> dict[str, Any]:
     settings = {"model": "tiny", "reward": "guide", "judge": "other", "causal": "causal", "data": "examples"}
     settings |= {"scale_min": 0.01, "scale_max": 32.0, "reward_scale": [2.0], "length": 1, "steps": 1, "block": 1}
     prompt = {"index": "0", "prompt": "why ?", "outputs": outputs, "paths": paths, "walks": [walk]}
-    held = {"prompts": [prompt], "summary": summary, "grid": list(GRID), "settings": settings, "seconds": 1.5}
+    held = {"profiles": [prompt], "summary": summary, "grid": list(GRID), "settings": settings, "seconds": 1.5}
     return held | changes
 
 
@@ -239,8 +239,8 @@ def test_conclusions_follow_from_the_counts(tmp_path: Path) -> None:
     assert "used factors from 1.25 to 1.75; 0 of its 1 answers" in walk and "in 1 of 1 runs" in check
     held = made_up()
     held["summary"][0] |= {"best_judge": 0.5, "certified": 0}
-    held["prompts"][0]["walks"][0] |= {"output": 0, "on_path": False}
-    held["prompts"][0]["outputs"][1]["by_reward_scale"] = None
+    held["profiles"][0]["walks"][0] |= {"output": 0, "on_path": False}
+    held["profiles"][0]["outputs"][1]["by_reward_scale"] = None
     first, _, shared, walk, check = shown(tmp_path, held).conclusions
     assert "among the missed ones for 0 of 1. 0 of 1 paths are whole" in first
     assert shared.endswith("0 by a constant factor alone, 1 by a reward scale alone; of 1 it is not known.")
@@ -259,7 +259,7 @@ def test_a_real_run_makes_a_whole_exhibit(figure_runs: Path) -> None:
     assert len(picture.alt) > 40 and len(made.conclusions) == 6
     assert all(text.get_fontsize() >= 8 for text in picture.figure.findobj(lambda one: hasattr(one, "get_fontsize")))
     results = json.loads((figure_runs / "scale-path/results.json").read_text())
-    outputs = results["prompts"][0]["outputs"]
+    outputs = results["profiles"][0]["outputs"]
     assert [row["text"] for row in made.sheets[0].rows] == [output["text"] for output in outputs]
     assert all(output["coherent"] is not None for output in outputs)
     with open(figure_runs / "scale-path/outputs.csv", newline="") as stream:

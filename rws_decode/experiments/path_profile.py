@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         kept = frame[["example", "prompt", "outputs", "paths", "walks"]]
         grid = [point for point in GRID if args.scale_min <= point <= args.scale_max]
         body = {"summary": list(found[0].rows), "grid": grid, "seconds": one_round.seconds_of(frame)}
-        body["prompts"] = kept.rename(columns={"example": "index"}).to_dict("records")
+        body["profiles"] = kept.rename(columns={"example": "index"}).to_dict("records")
         names = ("data", "prompts", "reward", "judge", "causal", "scale_min", "scale_max", "budget", "seed")
         own = {name: getattr(args, name) for name in names} | {"reward_scale": scales}
         write_last_run(report.folder, args.seed, report.asked)
