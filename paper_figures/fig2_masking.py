@@ -3,7 +3,7 @@
 Shows: a held-out answer with more and more tokens masked, as q(x_t | x_0) draws them; the model's own answer to the
 same prompt, unmasked step by step by confidence decoding; and the confidences of one of these steps.
 Inputs: RUNS/commit-order/results.json and the traces that it names, of `python -m rws_decode experiment commit-order`;
-the model's held-out prompts and its tokenizer. Run time: about two seconds.
+the model's held-out prompts and its tokenizer. Run time: about a second.
 """
 
 from __future__ import annotations
@@ -49,12 +49,14 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class CloseUp:
-    """One step of the reverse process from time `t`: masked positions of the block, their best tokens, and log-odds.
+    """One step of the reverse process from time `t`: masked positions, their best tokens, and log-odds.
 
-    `position` int [m]; `words`, m; `log_odds` [m], of the confidence, in nats; `chosen` bool [m].
+    Of the `masked` positions of the block the m foremost: `position` int [m]; `words`, m; `log_odds` [m], of the
+    confidence, in nats; `chosen` bool [m].
     """
 
     t: int
+    masked: int
     position: NDArray[np.int64]
     words: tuple[str, ...]
     log_odds: NDArray[np.float64]
@@ -149,13 +151,14 @@ def _after(trace: Trace, stop: int, since: int, count: int) -> State:
 
 def _close_up(trace: Trace, step: int, words: Words, end: int | None) -> CloseUp:
     position = np.flatnonzero(trace.eligible[step] & ~np.isnan(trace.value[step]))
-    position = position[foremost(trace.value[step, position])]
+    position = position[foremost(int(trace.chosen[step].sum()), trace.value[step, position])]
     value = trace.value[step, position]
     if trace.ranking != "log-odds":  # probabilities, which may have rounded to 1
         value = np.clip(value, 1e-7, 1 - 1e-7)
         value = np.log(value) - np.log1p(-value)
     texts = _texts(trace.candidate[step, position], words, end)
-    return CloseUp(trace.steps - step, position, texts, value, trace.chosen[step, position])
+    masked = int(trace.eligible[step].sum())
+    return CloseUp(trace.steps - step, masked, position, texts, value, trace.chosen[step, position])
 
 
 _MARGIN, _WIDTH = 1.12, 6.6  # inches: the column of labels, and all
@@ -222,7 +225,7 @@ def _confidences(picture: Figure, data: Masking, height: float) -> None:
     axes.set_xlim(-0.7, max(len(x), 2) - 0.3)
     axes.set_ylim(low, high)
     axes.set_ylabel("confidence\n[probability]")
-    count = f"the {int(one.chosen.sum())} most confident of {len(x)} (filled)"
+    count = f"the {int(one.chosen.sum())} most confident of {one.masked} (filled)"
     axes.set_title(f"One step, t = {one.t} to {one.t - 1}: {count} are unmasked", loc="left")
 
 
@@ -251,6 +254,7 @@ def exhibit(runs: Path) -> Exhibit:
     first, one = data.orders.traces[data.orders.drawn]["default"], data.close_up
     source = "the held-out answer" if data.held_out else "the model's own answer, as it ships no held-out one,"
     shown = len(data.original), len(data.written)
+    few = f"; the {len(one.words)} foremost of {one.masked} are drawn" if one.masked > len(one.words) else ""
     caption = (
         f"Forward: {source} to prompt {data.orders.drawn}, “{data.prompt}”, its first {shown[0]} tokens, masked as "
         f"q(x_t | x_0) has it: each with probability t / T, T = {data.steps}, by one random number per token (seed "
@@ -258,7 +262,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"confidence ({first.length} tokens, {first.steps} steps, blocks of {first.block}); the first {shown[1]} are "
         "drawn. Hatched: masked. Blue: filled since the state above. The two texts differ: the lower one is the "
         "model's. Bottom: the best token of the masked positions of the block at one of these steps, and its "
-        "confidence, on a scale of log-odds. “(end)” is the end-of-text token."
+        f"confidence, on a scale of log-odds{few}. “(end)” is the end-of-text token."
     )
     alt = (
         f"Rows of words in cells. Upper rows: {len(data.forward)} states of an answer whose masked share grows from "

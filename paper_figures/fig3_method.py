@@ -3,11 +3,12 @@
 Shows: the canvas before a step, its greedy completion, the completion's reward, the factor that follows from it, and
 the log-odds of the masked positions before and after scaling, with the positions that either would commit.
 Inputs: RUNS/commit-order/results.json and the default and RWS traces that it names, of `python -m rws_decode experiment
-commit-order`; the model's tokenizer. Run time: about two seconds.
+commit-order`; the model's tokenizer. Run time: about a second.
 """
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,11 @@ def draw(data: Step) -> Figure:
     cells = flow(data.words, _WIDTH - 4 * _INDENT)
     text = height_of(cells) + 0.34
     labels = max((cell.width for cell in flow(data.tokens, _WIDTH)), default=0.2)
-    heights = (text, text, 0.8, 0.78 + 2 * _PANEL + labels, 0.58)
+    lines = [
+        *_wrapped("4  ", f"RWS commits {data.committed(data.rws)}"),
+        *_wrapped("    ", f"Confidence decoding, factor 1, would commit {data.committed(data.default)}"),
+    ]
+    heights = (text, text, 0.8, 0.78 + 2 * _PANEL + labels, 0.1 + 0.2 * len(lines))
     tops = [0.05 + sum(heights[:row]) + _GAP * row for row in range(len(heights))]
     picture = figure(_WIDTH, tops[-1] + heights[-1] + 0.06)
     picture.set_layout_engine("none")
@@ -49,9 +54,8 @@ def draw(data: Step) -> Figure:
         "1  Its greedy completion, which the reward model reads (dashed: predicted)",
         "",
         "3  All logits times the factor: masked positions of the block, by their predicted token",
-        f"4  RWS commits {data.committed(data.rws)}",
     )
-    for title, top in zip(titles, tops, strict=True):
+    for title, top in zip(titles, tops, strict=False):
         page.text(2 * _INDENT, top + 0.15, title, fontsize=9, va="center", parse_math=False)
     for row, other in enumerate((MASKED, GUESSED)):
         looks = [other if hidden else SHOWN for hidden in data.masked]
@@ -59,9 +63,14 @@ def draw(data: Step) -> Figure:
         paint(inside, cells, data.words, looks)
     _reward(page, data, tops[2], heights[2])
     _log_odds(picture, data, tops[3])
-    line = f"confidence decoding, factor 1, would commit {data.committed(data.default)}"
-    page.text(2 * _INDENT + 0.16, tops[4] + 0.43, line, fontsize=9, va="center", parse_math=False)
+    for row, line in enumerate(lines):
+        page.text(2 * _INDENT, tops[4] + 0.15 + 0.2 * row, line, fontsize=9, va="center", parse_math=False)
     return picture
+
+
+def _wrapped(start: str, text: str) -> list[str]:
+    """Return lines that fit into the box, those after the first indented."""
+    return textwrap.wrap(text, 88, initial_indent=start, subsequent_indent="        ")
 
 
 def _box(page: Axes, left: float, top: float, width: float, height: float) -> None:

@@ -80,14 +80,16 @@ def shown_step(default: Trace, rws: Trace) -> tuple[int, bool]:
     return (int(parted[0]), True) if parted.size else (steps // 2, False)
 
 
-def foremost(*values: NDArray[np.float64], most: int = _BARS) -> NDArray[np.int64]:
-    """Return which of m positions to draw, rising: at most `most`, those that stand highest in any of the rankings.
+def foremost(commits: int, *values: NDArray[np.float64], most: int = _BARS) -> NDArray[np.int64]:
+    """Return which of m positions to draw, rising: those that stand highest in any of the rankings.
 
-    >>> foremost(np.array([3.0, 1.0, 2.0]), np.array([0.0, 5.0, 1.0]), most=2).tolist()
+    `most` of them, or more where so many are needed to hold the first `commits` of every ranking.
+
+    >>> foremost(1, np.array([3.0, 1.0, 2.0]), np.array([0.0, 5.0, 1.0]), most=2).tolist()
     [0, 1]
     """
     best = np.min([np.argsort(np.argsort(-one, kind="stable")) for one in values], axis=0)
-    return np.sort(np.argsort(best, kind="stable")[:most])
+    return np.sort(np.argsort(best, kind="stable")[: max(most, commits * len(values))])
 
 
 def compute(runs: Path) -> Step:
@@ -105,7 +107,8 @@ def compute(runs: Path) -> Step:
     names = tuple(f"/{name}-{orders.drawn}.parquet" for name in ("default", "rws"))
     known = ~np.isnan(default.value[step]) & ~np.isnan(rws.value[step])
     position = np.flatnonzero(rws.eligible[step] & known)
-    position = position[foremost(default.value[step, position], rws.value[step, position])]
+    commits = int(rws.chosen[step].sum())
+    position = position[foremost(commits, default.value[step, position], rws.value[step, position])]
     return Step(
         rws,
         step,

@@ -219,10 +219,11 @@ def test_the_middle_step_is_shown_where_nothing_parts(level: Path) -> None:
 def test_the_foremost_positions_of_either_ranking_are_kept() -> None:
     draw = np.random.default_rng(0)
     first, second = draw.normal(size=(2, 60))
-    kept = rws_step.foremost(first, second, most=20)
+    kept = rws_step.foremost(2, first, second, most=20)
     assert kept.tolist() == sorted(set(kept.tolist())) and kept.size == 20
     for values in (first, second):
         assert set(np.argsort(-values)[:10]) <= set(kept.tolist())
+        assert set(np.argsort(-values)[:30]) <= set(rws_step.foremost(30, first, second, most=20).tolist())
 
 
 def test_a_step_without_a_reward_is_refused(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
