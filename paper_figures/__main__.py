@@ -21,26 +21,27 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}\n")
 
 
-def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0) -> list[Path]:
+def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bool = False) -> list[Path]:
     """Write the named figures and tables below `out`, then the page of all that are there; return every path written.
 
-    workers: processes that run the experiments whose results are absent, in the sizes of `plan.PLAN`; with 0 nothing
-    is run. Inputs are read for all names before anything is written. ValueError for an unknown name, or absent runs
-    that are not to be made, with the command that makes them.
+    workers: processes that run the experiments whose results are absent, in the sizes of `plan.PLAN`, or, if `full`, in
+    their own; with 0 nothing is run. Inputs are read for all names before anything is written. ValueError for an
+    unknown name, or absent runs that are not to be made, with the command that makes them.
     """
     if unknown := [name for name in names if name not in NAMES]:
         raise ValueError(f"NAME is {unknown[0]!r}: one of {', '.join(NAMES)} is needed")
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out is {out}: a file; a directory is needed")
     from paper_figures.exhibits import save
-    from paper_figures.plan import make_missing
+    from paper_figures.plan import FULL, PLAN, make_missing
     from paper_figures.provenance import run_facts
     from paper_figures.report import write_page
     from paper_figures.style import styled
 
     modules = {name: import_module(f"paper_figures.{name}") for name in NAMES if name in names}
     if workers:
-        make_missing(runs, (need for module in modules.values() for need in module.NEEDS), workers)
+        needs = (need for module in modules.values() for need in module.NEEDS)
+        make_missing(runs, needs, workers, FULL if full else PLAN)
     with styled():
         made = {name: module.exhibit(runs) for name, module in modules.items()}
         facts = {need: run_facts(runs, need) for module in modules.values() for need in module.NEEDS}
@@ -68,12 +69,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--workers", type=int, default=2, metavar="N", help="processes that run what is absent (2); 0: run nothing"
     )
+    parser.add_argument(
+        "--full", action="store_true", help="run what is absent in the experiments' own sizes: some 45 minutes for all"
+    )
     parser.add_argument("--json", action="store_true", help="print what was written as JSON on standard output")
     args = parser.parse_args(argv)
     try:
         if args.workers < 0:
             raise ValueError(f"--workers is {args.workers}: at least 0 is needed")
-        written = make(args.names or NAMES, args.runs, args.out, args.workers)
+        written = make(args.names or NAMES, args.runs, args.out, args.workers, args.full)
     except (ValueError, OSError) as error:
         print(f"{parser.prog}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2

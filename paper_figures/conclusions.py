@@ -8,19 +8,23 @@ from html import escape
 from typing import Any
 
 from paper_figures.contents import CONTENTS
-from paper_figures.markup import items, link, verdict
+from paper_figures.markup import items, link, prose, verdict
 
 __all__ = ["conclusions", "setting", "short_title"]
 
 Record = Mapping[str, Any]
 
+_FOLDED = "<details>\n<summary>{}</summary>\n{}\n</details>"
 # What comes before the paper's own figures and tables, and of the ledger every line, since each is of a part.
 _LEDGER = "ledger"
-_APART = ("controls", "cross_judging", "saturation", "scale_path")
+_APART = ("controls", "cross_judging", "saturation")
 
 
 def conclusions(records: Mapping[str, Record]) -> str:
-    """Return the headline of every exhibit, its first conclusion, under headings; exhibits that are absent left out."""
+    """Return the headline of every exhibit, its first conclusion, under headings; exhibits that are absent left out.
+
+    What holds and what the reward does is to be read at once, in two minutes; the rest is unfolded.
+    """
     rest = {heading: [name for name in names if name not in (_LEDGER, *_APART)] for heading, names in CONTENTS.items()}
     own = [name for heading, names in rest.items() if heading.endswith("of the paper") for name in names]
     groups = {
@@ -34,7 +38,9 @@ def conclusions(records: Mapping[str, Record]) -> str:
         lines = [line for name in names if name in records for line in _lines(name, records[name])]
         if lines:
             counts = _counts(records[_LEDGER]) if _LEDGER in names else ""
-            found.append(f"<h3>{escape(heading)}</h3>\n{counts}{items(lines, raw=True)}")
+            title, said = f"<h3>{escape(heading)}</h3>", f"{counts}{items(lines, raw=True)}"
+            folded = names[0] not in (_LEDGER, *_APART)
+            found.append(_FOLDED.format(title, said) if folded else f"{title}\n{said}")
     return "\n".join(found)
 
 
@@ -52,7 +58,7 @@ def _lines(name: str, record: Record) -> list[str]:
     lines = record["conclusions"] if name == _LEDGER else record["conclusions"][:1]
     # A line that begins with its exhibit's name need not say it twice.
     whole = [line.removeprefix(f"{title}: ") for line in lines]
-    return [f"{link(f'#{name}', title)}: {escape(line)}" for line in whole[:1]] + [escape(line) for line in whole[1:]]
+    return [f"{link(f'#{name}', title)}: {prose(line)}" for line in whole[:1]] + [prose(line) for line in whole[1:]]
 
 
 def short_title(title: str) -> str:

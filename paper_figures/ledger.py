@@ -33,13 +33,13 @@ PARTS: dict[str, Mapping[str, Any]] = {
     "Theorem 2 and Corollary 1, reward": reward.CHECKS,
     "tables against tables and text": tables.CHECKS,
 }
-# Verdict -> its words, colour, hatch: three ways to tell bars apart.
-_LOOKS: dict[Verdict, tuple[str, str, str]] = {
-    "true": ("true as stated", "#009E73", ""),
-    "true with correction": ("true after a correction", "#56B4E9", "//"),
-    "not about RWS": ("true of something that RWS does not do", "#F0E442", ".."),
-    "false": ("false", "#D55E00", "\\\\"),
-    "not confirmed": ("neither confirmed nor refuted", "#999999", "xx"),
+# Verdict -> colour, hatch: with its place in the bar three ways to tell it from others.
+_LOOKS: dict[Verdict, tuple[str, str]] = {
+    "true": ("#009E73", ""),
+    "true with correction": ("#56B4E9", "//"),
+    "not about RWS": ("#F0E442", ".."),
+    "false": ("#D55E00", "\\\\"),
+    "not confirmed": ("#999999", "xx"),
 }
 VERDICTS: tuple[Verdict, ...] = tuple(_LOOKS)
 
@@ -81,15 +81,14 @@ def draw(ledger: Ledger) -> Figure:
     picture = figure(6.6, 1.1 + 0.42 * len(counts))
     axes = picture.subplots()
     for verdict in VERDICTS:
-        words, color, hatch = _LOOKS[verdict]
+        color, hatch = _LOOKS[verdict]
         numbers = [of.get(verdict, 0) for of in counts.values()]
         if not any(numbers):
             continue
         before = VERDICTS[: VERDICTS.index(verdict)]
         start = [sum(of.get(one, 0) for one in before) for of in counts.values()]
-        bars = axes.barh(
-            list(counts), numbers, 0.66, start, color=color, hatch=hatch, edgecolor="black", linewidth=0.8, label=words
-        )
+        look = {"color": color, "hatch": hatch, "edgecolor": "black", "linewidth": 0.8, "label": verdict}
+        bars = axes.barh(list(counts), numbers, 0.66, start, **look)
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.9}
         axes.bar_label(bars, [str(n or "") for n in numbers], label_type="center", bbox=box if hatch else None)
     for text in [text for text in axes.texts if not text.get_text()]:
@@ -98,7 +97,7 @@ def draw(ledger: Ledger) -> Figure:
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel("statements  [count]")
-    picture.legend(loc="outside upper center", ncols=2)
+    picture.legend(loc="outside upper center", ncols=len(VERDICTS))
     return picture
 
 
@@ -135,8 +134,11 @@ def exhibit(runs: Path) -> Exhibit:
     counts = ledger.counts()
     total = {verdict: sum(of.get(verdict, 0) for of in counts.values()) for verdict in VERDICTS}
     own = sum(str(claim["where"]).startswith("Ours") for claim in ledger.claims)
-    ours = f" ({own} of them not the paper's but ours)" if own else ""
-    caption = "Verdicts by part of the paper: how many of its statements that can be checked hold, and how many do not."
+    ours = f", {own} of them ours" if own else ""
+    caption = (
+        "Verdicts by part of the paper: how many of its statements that can be checked hold, and how many do not. “Not "
+        "about RWS” is true of something that the algorithm does not do."
+    )
     alt = "Stacked bars of verdicts by part of the paper. " + " ".join(
         f"{part[0].upper()}{part[1:]}: {_counted(of)}." for part, of in counts.items()
     )
@@ -155,7 +157,7 @@ def exhibit(runs: Path) -> Exhibit:
 
 def _counted(of: Mapping[str, int], wrong: Sequence[str] = ()) -> str:
     """Return numbers of verdicts in words, and where the false statements stand."""
-    counted = ", ".join(f"{number} {_LOOKS[verdict][0]}" for verdict in VERDICTS if (number := of.get(verdict)))
+    counted = ", ".join(f"{number} {verdict}" for verdict in VERDICTS if (number := of.get(verdict)))
     return f"{counted} ({'; '.join(wrong)})" if wrong else counted
 
 
@@ -163,4 +165,4 @@ def _line(part: str, of: Mapping[str, int], wrong: Sequence[str]) -> str:
     false = {"false": of["false"]} if "false" in of else {}
     others = {verdict: number for verdict, number in of.items() if verdict != "false"}
     counted = filter(None, [_counted(others), _counted(false, wrong)])
-    return f"{part[0].upper()}{part[1:]}: of {sum(of.values())}, {', '.join(counted)}."
+    return f"{part[0].upper()}{part[1:]}: {', '.join(counted)}."

@@ -12,7 +12,7 @@ from typing import Any
 
 from paper_figures.exhibits import GROUPS, split_column
 
-__all__ = ["code", "items", "link", "pairs", "passage", "picture", "table", "verdict"]
+__all__ = ["items", "link", "pairs", "passage", "picture", "prose", "table", "verdict"]
 
 # Cells with more letters, or longer than that, are read as text and wrap; others are numbers and stay on one line.
 _LETTERS, _LONG = 20, 44
@@ -32,7 +32,7 @@ def picture(one: Mapping[str, str], out: Path) -> str:
     return (
         f'<figure>\n{_box(one["caption"], "Figure")}<img src="data:image/png;base64,{source}" '
         f'width="{width}" height="{height}" alt="{escape(one["alt"])}"></div>\n'
-        f"<figcaption>{escape(one['caption'])} {_files(stem, ('png', 'pdf'))}</figcaption>\n</figure>"
+        f"<figcaption>{prose(one['caption'])} {_files(stem, ('png', 'pdf'))}</figcaption>\n</figure>"
     )
 
 
@@ -52,7 +52,7 @@ def table(sheet: Mapping[str, Any]) -> str:
     stacked = kinds.count("text") + kinds.count("long text") >= _TEXTS
     own = "rows" if stacked else ""
     return (
-        f'<figure class="table">\n<figcaption id="{escape(caption)}">{escape(sheet["caption"])} '
+        f'<figure class="table">\n<figcaption id="{escape(caption)}">{prose(sheet["caption"])} '
         f"{_files(stem, ('csv', 'md', 'tex'))}</figcaption>\n"
         f"{_box(sheet['caption'], 'Table', 'tall' if len(sheet['rows']) > _ROWS and not stacked else '')}"
         f'<table aria-labelledby="{escape(caption)}"{_classes(own)}>\n<thead>\n<tr>{head}</tr>\n</thead>\n'
@@ -64,7 +64,7 @@ def passage(one: Mapping[str, str]) -> str:
     """Return text as it stands, which wraps, with its caption and link."""
     files = _files(f"texts/{one['stem']}", ("txt",))
     return (
-        f'<figure class="passage">\n<figcaption>{escape(one["caption"])} {files}</figcaption>'
+        f'<figure class="passage">\n<figcaption>{prose(one["caption"])} {files}</figcaption>'
         f'\n<pre tabindex="0" role="group" aria-label="Text">{escape(one["text"])}</pre>\n</figure>'
     )
 
@@ -79,17 +79,21 @@ def pairs(facts: Mapping[str, Any]) -> str:
 
 def items(lines: Iterable[str], *, raw: bool = False) -> str:
     """Return a list of lines; raw: they are HTML already."""
-    return "<ul>\n" + "\n".join(f"<li>{line if raw else escape(line)}</li>" for line in lines) + "\n</ul>"
+    return "<ul>\n" + "\n".join(f"<li>{line if raw else prose(line)}</li>" for line in lines) + "\n</ul>"
+
+
+def prose(text: str) -> str:
+    """Return text in which what stands between backticks is set as code.
+
+    >>> prose("`--prompts 8` & more")
+    '<code>--prompts 8</code> &amp; more'
+    """
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def link(target: str, text: str) -> str:
     """Return a link to a place of the page or to a file beside it."""
     return f'<a href="{escape(target)}">{escape(text)}</a>'
-
-
-def code(text: str) -> str:
-    """Return text set as code."""
-    return f"<code>{escape(text)}</code>"
 
 
 def verdict(name: str, text: str) -> str:

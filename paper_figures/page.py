@@ -28,19 +28,19 @@ $style</style>
 <a class="skip" href="#main">Skip to the content</a>
 <header>
 <h1>Reward-weighted sampling: the paper's figures and tables, and ours</h1>
-<p>$setting Every number here was computed, or is marked as printed in the paper.</p>
+<p>$setting Every number here was computed, or is marked as printed in the paper.
+<a href="#contents">Contents</a>, <a href="#provenance">where the numbers come from</a>.</p>
 </header>
+<main id="main" tabindex="-1">
+<section id="conclusions" aria-labelledby="conclusions-title">
+<h2 id="conclusions-title">In plain words</h2>
+<p>Each line is generated from the data of the exhibit that it links to; intervals and further findings stand there.</p>
+$conclusions
+</section>
 <nav id="contents" aria-labelledby="contents-title">
 <h2 id="contents-title">Contents</h2>
 $contents
 </nav>
-<main id="main" tabindex="-1">
-<section id="conclusions" aria-labelledby="conclusions-title">
-<h2 id="conclusions-title">In plain words</h2>
-<p>Each line is generated from the data of the exhibit that it links to, where the intervals and all that was found
-stand.</p>
-$conclusions
-</section>
 $sections
 <section id="provenance" aria-labelledby="provenance-title">
 <h2 id="provenance-title">Where the numbers come from</h2>

@@ -1,7 +1,7 @@
 """What figures need run, and runs it where it is not there: small sizes, so that all takes minutes on two cores.
 
-Sizes of a real study are the experiments' own defaults, or more: run `python -m rws_decode experiment NAME` with the
-options wanted, and the figures are drawn from those results.
+The experiments' own sizes are larger (`FULL`), and any others can be had: run `python -m rws_decode experiment NAME`
+with the options wanted, and the figures are drawn from those results.
 """
 
 from __future__ import annotations
@@ -15,27 +15,29 @@ from pathlib import Path
 from paper_figures.claims_run import NAME as CLAIMS
 from paper_figures.claims_run import make_claims, up_to_date
 
-__all__ = ["CLAIMS", "PLAN", "command", "make_missing", "missing", "parsed"]
+__all__ = ["CLAIMS", "FULL", "PLAN", "command", "make_missing", "missing", "parsed"]
 
-# Validation prompts choose the reward scale of every guide; two guides and a third judge show what each judges.
-_SMALL = "--path-prompts 0 --rewards mini exact --judges mini-judge"
+# Validation prompts choose the reward scale of every guide, from half of the paper's grid; two guides and a third judge
+# show what each judges. `precision` has the prompts that six corrected sign-flip tests need to be able to say anything.
+_SMALL = "--path-prompts 0 --grid 0.1 1 8 32 --rewards mini exact --judges mini-judge"
 PLAN: dict[str, str] = {
     "commit-order": "",
-    "temperature": "--prompts 16",
-    "reward-bench": "--prompts 20 --validation 6 --path-prompts 0",
-    "keywords": f"--prompts 16 --validation 6 {_SMALL}",
-    "mt-bench": f"--prompts 8 --validation 4 {_SMALL}",
-    "humaneval": f"--prompts 24 --validation 6 {_SMALL}",
-    "diversity": f"--prompts 12 --validation 4 {_SMALL}",
+    "temperature": "--prompts 12",
+    "reward-bench": "--prompts 16 --validation 6 --path-prompts 0",
+    "keywords": f"--prompts 12 --validation 6 {_SMALL}",
+    "mt-bench": f"--prompts 6 --validation 4 {_SMALL}",
+    "humaneval": f"--prompts 16 --validation 6 {_SMALL}",
+    "diversity": f"--prompts 10 --validation 4 {_SMALL}",
     "examples": f"--prompts 4 --validation 4 {_SMALL}",
-    "precision": "--prompts 6",
-    "reach": "--prompts 8",
+    "precision": "--prompts 9 --scales 0.1 1 4 8 16 32 --strategies temperature rws constant",
     "scale-path": "--prompts 2",
     "regimes": "--prompts 8 --pairs-per-step 2 --random-pairs 500",
-    "frequency": f"--prompts 8 --validation 4 --timing-prompts 2 --repetitions 2 {_SMALL}",
+    "frequency": f"--prompts 6 --validation 4 --timing-prompts 2 --repetitions 2 {_SMALL}",
     "overhead": f"--prompts 2 --validation 2 --repetitions 2 {_SMALL}",
     "claims": "",  # no experiment: the checks of `rws_theory.claims`
 }
+# Each experiment's own sizes: some 45 minutes on two cores.
+FULL: dict[str, str] = dict.fromkeys(PLAN, "")
 # They time answers one at a time, and two at once would be in each other's way.
 _TIMED = frozenset({"frequency", "overhead"})
 
@@ -80,8 +82,8 @@ def make_missing(
 def command(experiment: str, runs: Path, plan: Mapping[str, str] = PLAN) -> str:
     """Return the command that makes an experiment's results with the plan's options.
 
-    >>> command("precision", Path("out/runs"))
-    'python -m rws_decode experiment precision --out out/runs --prompts 6'
+    >>> command("scale-path", Path("out/runs"))
+    'python -m rws_decode experiment scale-path --out out/runs --prompts 2'
     """
     if experiment == CLAIMS:
         return f"python -m paper_figures ledger --runs {runs}"

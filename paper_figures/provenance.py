@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import rws_theory
-from paper_figures.plan import CLAIMS, PLAN, command, parsed
+from paper_figures.plan import CLAIMS, FULL, PLAN, command, parsed
 
 __all__ = ["commit", "notes", "provenance", "run_facts"]
 
@@ -57,7 +57,7 @@ def run_facts(runs: Path, experiment: str) -> dict[str, Any] | None:
     """Return what an experiment's results.json says of its run, without its tables; None where there is none.
 
     Parts: settings, prompts, selection, seconds and sources, None where the file has no such part; command, the one of
-    the plan where the run has the plan's options; smaller, the sizes that are below the experiment's own defaults.
+    the plan, small or full, whose options the run has; smaller, the sizes below the experiment's own defaults.
     """
     try:
         held = json.loads((runs / experiment / "results.json").read_text(encoding="utf-8"))
@@ -65,24 +65,24 @@ def run_facts(runs: Path, experiment: str) -> dict[str, Any] | None:
         return None
     facts = {part: held.get(part) for part in _FACTS}
     settings = facts["settings"] or {}
-    planned = experiment in PLAN and _as_planned(experiment, settings)
+    planned = [plan for plan in (PLAN, FULL) if experiment in plan and _as_planned(experiment, settings, plan)]
     # The folder is named as it is by default: which one it was is nobody's business.
-    facts["command"] = command(experiment, Path("out/runs")) if planned else None
+    facts["command"] = command(experiment, Path("out/runs"), planned[0]) if planned else None
     return facts | {"smaller": _smaller(experiment, settings)}
 
 
-def _as_planned(experiment: str, settings: Mapping[str, Any]) -> bool:
+def _as_planned(experiment: str, settings: Mapping[str, Any], plan: Mapping[str, str]) -> bool:
     if experiment == CLAIMS:
         return True
-    plan = vars(parsed(experiment, Path("out/runs"), PLAN))
-    return all(_plain(plan[name]) == value for name, value in settings.items() if name in plan)
+    options = vars(parsed(experiment, Path("out/runs"), plan))
+    return all(_plain(options[name]) == value for name, value in settings.items() if name in options)
 
 
 def _smaller(experiment: str, settings: Mapping[str, Any]) -> dict[str, list[int]]:
     """Return size -> [here, by default] of whole numbers that are below the experiment's defaults, the seed aside."""
     if not settings or experiment not in PLAN:
         return {}
-    defaults = vars(parsed(experiment, Path("out/runs"), {experiment: ""}))
+    defaults = vars(parsed(experiment, Path("out/runs"), FULL))
     sizes = {name: value for name, value in settings.items() if type(value) is int and name != "seed"}
     return {name: [value, defaults[name]] for name, value in sizes.items() if value < (defaults.get(name) or 0)}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from paper_figures.conclusions import conclusions, setting
 from paper_figures.contents import CONTENTS, NAMES
-from paper_figures.markup import items, link, passage, picture, table
+from paper_figures.markup import items, link, passage, picture, prose, table
 from paper_figures.page import PAGE, style
 from paper_figures.runs_section import copied_files, runs_section
 from rws_decode.files import write_text
@@ -52,8 +52,7 @@ def _contents(headings: Mapping[str, list[str]], records: Mapping[str, Mapping[s
     groups = {
         heading: [link(f"#{name}", records[name]["title"]) for name in names] for heading, names in headings.items()
     }
-    page = [link("#conclusions", "In plain words"), link("#provenance", "Where the numbers come from")]
-    groups = {"This page": page} | groups
+    groups["This page"] = [link("#conclusions", "In plain words"), link("#provenance", "Where the numbers come from")]
     shown = (f"<div><h3>{escape(title)}</h3>\n{items(ones, raw=True)}</div>" for title, ones in groups.items() if ones)
     absent = [name for name in NAMES if name not in records]
     note = f"<p>Not drawn: {', '.join(absent)}.</p>" if absent else ""
@@ -83,7 +82,7 @@ def _said(lines: list[str]) -> str:
     """Return an exhibit's conclusions: the headline, and the rest as a list, folded where it is long."""
     if not lines:
         return ""
-    first, rest = f'<p class="headline">{escape(lines[0])}</p>', lines[1:]
+    first, rest = f'<p class="headline">{prose(lines[0])}</p>', lines[1:]
     if len(rest) <= _LINES:
         return first + (f"\n{items(rest)}" if rest else "")
     return f"{first}\n<details>\n<summary>{len(rest)} further conclusions</summary>\n{items(rest)}\n</details>"

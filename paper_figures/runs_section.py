@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from paper_figures.conclusions import short_title
-from paper_figures.markup import code, items, link, pairs
+from paper_figures.markup import items, link, pairs, prose
 from paper_figures.provenance import notes, provenance
 from rws_decode.files import write_bytes
 
@@ -107,7 +107,7 @@ def _row(key: str, run: Run, exhibits: Sequence[str]) -> str:
         settings.get("device"),
     ]
     texts = ["&ndash;" if cell is None else escape(str(cell)) for cell in cells]
-    texts += ["; ".join(map(escape, notes(run.experiment, run.facts))) or "&ndash;", ", ".join(exhibits)]
+    texts += ["; ".join(map(prose, notes(run.experiment, run.facts))) or "&ndash;", ", ".join(exhibits)]
     kinds = [*("" for _ in cells), ' class="long text"', ' class="long text"']
     row = "".join(
         f'<td{kind} data-label="{label}">{text}</td>'
@@ -119,7 +119,7 @@ def _row(key: str, run: Run, exhibits: Sequence[str]) -> str:
 def _details(key: str, run: Run) -> str:
     facts, parts = run.facts, []
     if facts["command"]:
-        parts.append(f"<p>Made by {code(facts['command'])}</p>")
+        parts.append(f"<p>{prose('Made by `' + facts['command'] + '`')}</p>")
     if facts["selection"]:
         chosen = ", ".join(f"{guide} {scale:g}" for guide, scale in facts["selection"].items())
         parts.append(f"<p>Reward scales, chosen on validation prompts: {escape(chosen)}.</p>")

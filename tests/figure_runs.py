@@ -22,7 +22,6 @@ TINY = {
     "diversity": _TWO,
     "examples": _TWO,
     "precision": f"--prompts 2 --scales 1 8 {_SHAPE}",
-    "reach": f"--prompts 2 {_SHAPE}",
     "scale-path": f"--prompts 1 --reward-scale 2 8 {_SHAPE}",
     "regimes": f"--prompts 2 --pairs-per-step 2 --random-pairs 20 --dimensions 3 8 {_SHAPE}",
     "frequency": f"{_TWO} --timing-prompts 1 --repetitions 1",
