@@ -187,6 +187,4 @@ def exhibit(runs: Path) -> Exhibit:
         (sheet(data),) if data.counts else (),
         conclusions=conclusions(data),
         inputs=data.run.inputs,
-        settings=settings,
-        seconds=data.run.seconds,
     )

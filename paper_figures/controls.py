@@ -144,16 +144,12 @@ def exhibit(runs: Path) -> Exhibit:
         pictures.append(Picture("controls", draw(data), _caption(data), _alt(data)))
     if data.nets:
         pictures.append(nets_picture(data.judged, data.nets))
-    both = (data.scaled, data.judged)
-    times = [run.seconds for run in both]
     return Exhibit(
         "RWS against its controls",
         tuple(pictures),
         tuple(one for one in sheets(data) if one.shown),
         conclusions=_conclusions(data),
         inputs=(*data.scaled.inputs, *data.judged.inputs),
-        settings={f"{run.experiment}: {name}": value for run in both for name, value in run.settings.items()},
-        seconds=None if None in times else sum(times),
     )
 
 

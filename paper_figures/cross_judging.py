@@ -189,8 +189,6 @@ def exhibit(runs: Path) -> Exhibit:
         (sheet(data),),
         conclusions=_conclusions(data),
         inputs=data.run.inputs,
-        settings=data.run.settings,
-        seconds=data.run.seconds,
     )
 
 

@@ -65,8 +65,6 @@ def exhibit(runs: Path) -> Exhibit:
         passages=tuple(passages),
         conclusions=_conclusions(data),
         inputs=(*data.run.inputs, f"{NEEDS[0]}/examples.json"),
-        settings=data.run.settings,
-        seconds=data.run.seconds,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -60,7 +60,7 @@ class Passage:
 class Exhibit:
     """Everything that one module contributes: pictures, tables, passages, conclusions, inputs (files below the runs).
 
-    `settings` are those of the runs behind it, `seconds` how long these took (None if nothing was run).
+    The first conclusion is the headline, which the page begins with.
     """
 
     title: str
@@ -69,8 +69,6 @@ class Exhibit:
     passages: tuple[Passage, ...] = ()
     conclusions: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    seconds: float | None = None
 
 
 class ExhibitModule(Protocol):
@@ -172,6 +170,4 @@ def _record(made: Exhibit) -> dict[str, Any]:
         "passages": [{"stem": p.stem, "text": p.text, "caption": p.caption} for p in made.passages],
         "conclusions": list(made.conclusions),
         "inputs": list(made.inputs),
-        "settings": dict(made.settings),
-        "seconds": made.seconds,
     }

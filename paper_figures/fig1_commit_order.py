@@ -182,5 +182,4 @@ def exhibit(runs: Path) -> Exhibit:
         (table,),
         conclusions=conclusions,
         inputs=orders.files,
-        settings=dict(orders.settings),
     )

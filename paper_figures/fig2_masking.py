@@ -286,5 +286,4 @@ def exhibit(runs: Path) -> Exhibit:
         (sheet(data),),
         conclusions=conclusions,
         inputs=data.files,
-        settings=dict(data.orders.settings),
     )

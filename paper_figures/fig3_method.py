@@ -195,5 +195,4 @@ def exhibit(runs: Path) -> Exhibit:
         (sheet(data),),
         conclusions=conclusions,
         inputs=data.files,
-        settings=dict(data.orders.settings),
     )

@@ -267,7 +267,6 @@ def exhibit(runs: Path) -> Exhibit:
         (sheet(data),),
         conclusions=tuple(conclusions),
         inputs=data.files,
-        settings=dict(data.orders.settings),
     )
 
 

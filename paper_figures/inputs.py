@@ -22,7 +22,7 @@ class Results:
 
     settings: its options; prompts: source, and how many test and validate; selection: guide -> reward scale chosen,
     None where they were given; rows: table -> rows as measured; shown: table -> the same as text; captions: table ->
-    caption; seconds: of all its work; inputs: its files, below the runs.
+    caption; inputs: its files, below the runs.
     """
 
     experiment: str
@@ -32,14 +32,13 @@ class Results:
     rows: Mapping[str, Sequence[Row]]
     shown: Mapping[str, Sequence[Row]]
     captions: Mapping[str, str]
-    seconds: float | None
     inputs: tuple[str, ...]
     units: str
 
 
 def read_run(runs: Path, experiment: str) -> Results:
     """Return the results of a study below `runs`; MissingRun, naming the command that makes them, where absent."""
-    parts = ("settings", "prompts", "selection", "units", "seconds", "tables")
+    parts = ("settings", "prompts", "selection", "units", "tables")
     path = runs / experiment / "results.json"
     held = read_results(path, command(experiment, runs), parts)
     tables = held["tables"]
@@ -50,7 +49,6 @@ def read_run(runs: Path, experiment: str) -> Results:
         held["prompts"],
         held["selection"],
         *({name: one[part] for name, one in tables.items()} for part in ("rows", "shown", "caption")),
-        held["seconds"],
         tuple(files),
         held["units"],
     )

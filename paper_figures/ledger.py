@@ -46,10 +46,9 @@ VERDICTS: tuple[Verdict, ...] = tuple(_LOOKS)
 
 @dataclass(frozen=True)
 class Ledger:
-    """The claims in the ledger's order; seconds that checking took; whether this checkout's code checked them."""
+    """The claims in the ledger's order; whether this checkout's code checked them."""
 
     claims: Sequence[Mapping[str, str | None]]
-    seconds: float | None
     current: bool
 
     def counts(self) -> dict[str, dict[str, int]]:
@@ -71,8 +70,8 @@ class Ledger:
 def compute(runs: Path) -> Ledger:
     """Read the checked claims below `runs`; MissingRun, naming the command, where they are absent."""
     path = runs / NEEDS[0] / "results.json"
-    held = read_results(path, command(NEEDS[0], runs), ("claims", "seconds"))
-    return Ledger(held["claims"], held["seconds"], up_to_date(path))
+    held = read_results(path, command(NEEDS[0], runs), ("claims",))
+    return Ledger(held["claims"], up_to_date(path))
 
 
 def draw(ledger: Ledger) -> Figure:
@@ -151,7 +150,6 @@ def exhibit(runs: Path) -> Exhibit:
             *(_line(part, of, ledger.wrong(part)) for part, of in counts.items()),
         ),
         inputs=(f"{NEEDS[0]}/results.json",),
-        seconds=ledger.seconds,
     )
 
 

@@ -26,7 +26,6 @@ class Profile:
     summary: Sequence[Row]
     grid: Sequence[float]
     settings: Row
-    seconds: float | None
 
     @property
     def drawn(self) -> Row:
@@ -54,7 +53,7 @@ def _holds(piece: Row, point: float) -> bool:
 
 def read_profile(runs: Path) -> Profile:
     """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
-    parts = ("profiles", "summary", "grid", "settings", "seconds")
+    parts = ("profiles", "summary", "grid", "settings")
     held = read_results(runs / "scale-path" / "results.json", command("scale-path", runs), parts)
     return Profile(*(held[part] for part in parts))
 

@@ -49,7 +49,7 @@ _QUADRANTS = {
 
 @dataclass(frozen=True)
 class Regimes:
-    """The experiment's outcome: rows of its three tables, real `pairs`, distributions in words, settings, seconds."""
+    """The experiment's outcome: rows of its three tables, real `pairs`, distributions in words, settings."""
 
     summary: Sequence[Row]
     cases: Sequence[Row]
@@ -57,7 +57,6 @@ class Regimes:
     pairs: Sequence[Row]
     distributions: Mapping[str, str]
     settings: Row
-    seconds: float | None
 
     @property
     def sources(self) -> list[tuple[str, int | None]]:
@@ -74,7 +73,7 @@ class Regimes:
 def compute(runs: Path) -> Regimes:
     """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
     (experiment,) = NEEDS
-    parts = ("summary", "cases", "reach", "pairs", "distributions", "settings", "seconds")
+    parts = ("summary", "cases", "reach", "pairs", "distributions", "settings")
     path, made_by = runs / experiment / "results.json", command(experiment, runs)
     held = read_results(path, made_by, parts)
     if not held["pairs"]:
@@ -210,8 +209,6 @@ def exhibit(runs: Path) -> Exhibit:
         sheets(data),
         conclusions=conclusions(data),
         inputs=(f"{NEEDS[0]}/results.json",),
-        settings=settings,
-        seconds=data.seconds,
     )
 
 

@@ -28,11 +28,10 @@ RANKINGS = {
 
 @dataclass(frozen=True)
 class Rounding:
-    """The experiment's outcome: `rows`, one per strategy, scale and ranking; its settings, seconds and files."""
+    """The experiment's outcome: `rows`, one per strategy, scale and ranking; its settings and files."""
 
     rows: Sequence[Row]
     settings: Row
-    seconds: float | None
     inputs: tuple[str, ...]
 
     @property

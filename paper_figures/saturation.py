@@ -40,7 +40,7 @@ def compute(runs: Path) -> Rounding:
     (experiment,) = NEEDS
     held = read_results(runs / experiment / "results.json", command(experiment, runs), ("summary", "settings"))
     files = (f"{experiment}/results.json", f"{experiment}/summary.csv")
-    return Rounding(held["summary"], held["settings"], held.get("seconds"), files)
+    return Rounding(held["summary"], held["settings"], files)
 
 
 def draw(data: Rounding) -> Figure:
@@ -189,8 +189,6 @@ def exhibit(runs: Path) -> Exhibit:
         sheets(data),
         conclusions=conclusions(data),
         inputs=data.inputs,
-        settings=data.settings,
-        seconds=data.seconds,
     )
 
 

@@ -210,6 +210,4 @@ def exhibit(runs: Path) -> Exhibit:
         sheets(data),
         conclusions=conclusions(data),
         inputs=(f"{NEEDS[0]}/results.json",),
-        settings=settings,
-        seconds=data.seconds,
     )

@@ -168,8 +168,6 @@ def exhibit(runs: Path) -> Exhibit:
         sheets(orders),
         conclusions=_conclusions(orders),
         inputs=data.run.inputs,
-        settings=data.run.settings,
-        seconds=data.run.seconds,
     )
 
 

@@ -210,6 +210,4 @@ def exhibit(runs: Path) -> Exhibit:
         sheets(data),
         conclusions=conclusions(data),
         inputs=data.run.inputs,
-        settings=settings,
-        seconds=data.run.seconds,
     )

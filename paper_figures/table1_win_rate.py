@@ -119,8 +119,6 @@ def exhibit(runs: Path) -> Exhibit:
         win_rate_sheets(data),
         conclusions=_conclusions(data, nets, others),
         inputs=data.run.inputs,
-        settings=data.run.settings,
-        seconds=data.run.seconds,
     )
 
 

@@ -167,8 +167,6 @@ def exhibit(runs: Path) -> Exhibit:
         sheets(data),
         conclusions=_conclusions(data),
         inputs=data.run.inputs,
-        settings=data.run.settings,
-        seconds=data.run.seconds,
     )
 
 

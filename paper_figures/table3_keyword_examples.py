@@ -152,6 +152,4 @@ def exhibit(runs: Path) -> Exhibit:
         passages=passages(data),
         conclusions=_conclusions(data),
         inputs=data.run.inputs,
-        settings=data.run.settings,
-        seconds=data.run.seconds,
     )

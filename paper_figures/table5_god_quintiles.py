@@ -115,8 +115,6 @@ def exhibit(runs: Path) -> Exhibit:
         fifths_sheets(data),
         conclusions=_conclusions(data),
         inputs=data.run.inputs,
-        settings=data.run.settings,
-        seconds=data.run.seconds,
     )
 
 

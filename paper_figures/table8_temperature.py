@@ -58,7 +58,7 @@ _COMPARED = {name: _FIELDS[name] for name in ("coherent", "perplexity", "judge",
 
 @dataclass(frozen=True)
 class Temperatures:
-    """The experiment's outcome: `summary`, a row per method and scale; `controls`, differences; settings; seconds.
+    """The experiment's outcome: `summary`, a row per method and scale; `controls`, differences; settings.
 
     inputs: its files below the runs, the folder of its traces among them.
     """
@@ -66,7 +66,6 @@ class Temperatures:
     summary: Sequence[Row]
     controls: Sequence[Row]
     settings: Row
-    seconds: float | None
     inputs: tuple[str, ...]
 
     @property
@@ -91,7 +90,7 @@ def compute(runs: Path) -> Temperatures:
     summary, controls = (
         [row for row in run.rows.get(name, ()) if row["guide"] == guide] for name in ("summary", "controls")
     )
-    return Temperatures(summary, controls, run.settings, run.seconds, (*run.inputs, f"{experiment}/{run.units}/traces"))
+    return Temperatures(summary, controls, run.settings, (*run.inputs, f"{experiment}/{run.units}/traces"))
 
 
 def draw(data: Temperatures) -> Figure:
@@ -273,6 +272,4 @@ def exhibit(runs: Path) -> Exhibit:
         sheets(data),
         conclusions=conclusions,
         inputs=data.inputs,
-        settings=data.settings,
-        seconds=data.seconds,
     )

@@ -83,8 +83,6 @@ def exhibits() -> dict[str, Exhibit]:
         passages=(Passage("poem", "first <line>\n\n" + "long " * 200, "A passage."),),
         conclusions=lines,
         inputs=inputs,
-        settings=SETTINGS,
-        seconds=12.5,
     )
     drawn = Exhibit("Appendix D: a line", (Picture("line", picture, "A & B.", alt),), conclusions=("A line.",))
     return {"table8_temperature": table, "appendix_d": drawn, "ledger": claims_exhibit()}

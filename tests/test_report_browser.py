@@ -117,7 +117,9 @@ def test_what_asks_a_network_or_fails_is_seen(browser: Chromium, tmp_path: Path)
 
 
 def test_print_hides_what_leads_about_and_unfolds_the_rest(browser: Chromium, small: Path) -> None:
-    tab = browser.open(small.as_uri(), width=1280, dark=True, media="print")
+    tab = browser.open(small.as_uri(), width=740, dark=True, media="print")
+    assert tab.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert tab.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
     assert tab.evaluate("getComputedStyle(document.querySelector('.wide.tall')).overflowY") == "visible"
     assert tab.evaluate("document.querySelector('details:not([open]) li').checkVisibility()")
