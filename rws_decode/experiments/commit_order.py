@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.experiments import one_round
@@ -50,11 +49,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
     from rws_decode.experiments.last_run import write_last_run
     from rws_decode.experiments.measuring import work
-    from rws_decode.experiments.report import write_tables
     from rws_decode.experiments.sources import examples_of
     from rws_decode.guidance import RWS
 
-    one_round.check_out(args)
+    one_round.check_options(args)
     RWS(args.reward_scale)  # refuses a scale that is none
     if args.length % args.steps:
         raise ValueError(
@@ -68,22 +66,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     prompts = {example: stored[example]["prompt"] for example in examples}
     units = order_units(base, prompts, args.reward, args.reward_scale)
     report, origin = one_round.run_round(args, units, work)
-    rows, folder = _rows(report), Path(args.out) / NAME
-    frame = report.read()
+    rows, frame = _rows(report), report.read()
     found = tables(frame)
-    message = write_tables(folder, found) if found else "no unit has a result\n"
     own = {"examples": examples, "reward": args.reward, "reward_scale": args.reward_scale}
     own |= {"group": args.length // args.steps, "ranking": args.ranking, "precision": args.precision}
     if rows:
         write_last_run(report.folder, 0, report.asked)
         one_round.write_results(args, base, origin, {"seconds": one_round.seconds_of(frame), "rows": rows}, **own)
-    return {
-        "experiment": NAME,
-        "folder": str(report.folder),
-        "units": one_round.counts_of(report),
-        "rows": rows,
-        "message": message + one_round.note_of(report),
-    }
+    return one_round.write_and_tell([report], found) | {"rows": rows}
 
 
 def order_units(base: Unit, prompts: dict[int, str], reward: str, reward_scale: float) -> list[Unit]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,13 @@ from rws_decode.experiments.options import add_decoding_arguments
 if TYPE_CHECKING:
     import pandas
 
+    from rws_decode.experiments.report import Table
     from rws_decode.experiments.runner import Report, Work
     from rws_decode.experiments.units import Origin, Unit
 
 __all__ = [
-    *("add_arguments", "base_of", "check_out", "counts_of", "note_of", "run_round", "seconds_of", "sources_of"),
-    "write_results",
+    *("add_arguments", "base_of", "check_options", "run_round", "seconds_of", "sources_of"),
+    *("write_and_tell", "write_results"),
 ]
 
 
@@ -32,10 +34,17 @@ def add_arguments(
     add_run_arguments(parser, batch=batch)
 
 
-def check_out(args: argparse.Namespace) -> None:
-    """Raise ValueError where --out is a file, or the shape of the answers does not divide."""
+def check_options(args: argparse.Namespace) -> None:
+    """Raise ValueError where --out is a file, the answers' shape does not divide, or seed, range or budget is none."""
     from rws_decode.schedule import block_plan
 
+    if not 0 <= getattr(args, "seed", 0) < 2**31:
+        raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**31 is needed")
+    if hasattr(args, "scale_min") and not 0 < args.scale_min < args.scale_max < math.inf:
+        ends = f"{args.scale_min} and {args.scale_max}"
+        raise ValueError(f"--scale-min and --scale-max are {ends}: 0 < min < max < inf is needed")
+    if getattr(args, "budget", None) is not None and args.budget < args.steps:
+        raise ValueError(f"--budget is {args.budget}: at least --steps, {args.steps}, is needed")
     if Path(args.out).exists() and not Path(args.out).is_dir():
         raise ValueError(f"--out is {args.out}: a file; a directory is needed")
     block_plan(args.length, args.steps, args.block)
@@ -64,15 +73,22 @@ def run_round(args: argparse.Namespace, units: Sequence[Unit], work: Work) -> tu
     return run_units(units, work, Path(args.out), origin=origin, backend=backend, **options), origin
 
 
-def counts_of(report: Report) -> dict[str, int]:
-    """Return how many units were asked for, found, computed and failed."""
-    return {name: len(getattr(report, name)) for name in ("asked", "found", "computed", "failed")}
+def write_and_tell(reports: Sequence[Report], found: Sequence[Table]) -> dict[str, Any]:
+    """Write the tables of an experiment's rounds and return what `--json` prints of them."""
+    from rws_decode.experiments.report import write_tables
 
-
-def note_of(report: Report) -> str:
-    """Return the last lines of an experiment's message: what failed, and where the results are."""
-    failed = f"{len(report.failed)} of {len(report.asked)} units failed: --retry-failed runs them again\n"
-    return f"\n{failed if report.failed else ''}\nresults: {report.folder}"
+    folder = reports[-1].folder
+    names = ("asked", "found", "computed", "failed")
+    counts = {name: sum(len(getattr(report, name)) for report in reports) for name in names}
+    message = write_tables(folder.parent, found) if found else "no unit has a result\n"
+    failed = f"{counts['failed']} of {counts['asked']} units failed: --retry-failed runs them again\n"
+    return {
+        "experiment": folder.parent.name,
+        "folder": str(folder),
+        "units": counts,
+        "tables": {one.name: list(one.rows) for one in found},
+        "message": f"{message}\n{failed if counts['failed'] else ''}\nresults: {folder}",
+    }
 
 
 def seconds_of(frame: pandas.DataFrame) -> float | None:

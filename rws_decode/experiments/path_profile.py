@@ -26,7 +26,6 @@ import argparse
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.experiments import one_round
@@ -74,7 +73,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rws_decode.experiments.last_run import write_last_run
     from rws_decode.experiments.path_profile_work import work
     from rws_decode.experiments.prompts import prompts_of
-    from rws_decode.experiments.report import write_tables
 
     _check(args)
     prompts = prompts_of(args.data, args.prompts, seed=args.seed, model=args.model).test
@@ -87,7 +85,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     report, origin = one_round.run_round(args, units, work)
     frame = report.read()
     found = tables(frame)
-    message = write_tables(Path(args.out) / NAME, found) if found else "no unit has a result\n"
     if found:
         kept = frame[["example", "prompt", "outputs", "paths", "walks"]]
         grid = [point for point in GRID if args.scale_min <= point <= args.scale_max]
@@ -97,28 +94,15 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         own = {name: getattr(args, name) for name in names} | {"reward_scale": scales}
         write_last_run(report.folder, args.seed, report.asked)
         one_round.write_results(args, base, origin, body, **own)
-    return {
-        "experiment": NAME,
-        "folder": str(report.folder),
-        "units": one_round.counts_of(report),
-        "tables": {one.name: list(one.rows) for one in found},
-        "message": message + one_round.note_of(report),
-    }
+    return one_round.write_and_tell([report], found)
 
 
 def _check(args: argparse.Namespace) -> None:
     from rws_decode.guidance import RWS
 
-    if not 0 < args.scale_min < args.scale_max < math.inf:
-        ends = f"{args.scale_min} and {args.scale_max}"
-        raise ValueError(f"--scale-min and --scale-max are {ends}: 0 < min < max < inf is needed")
     for scale in args.reward_scale:
         RWS(scale)  # refuses a scale that is none
-    if args.budget is not None and args.budget < args.steps:
-        raise ValueError(f"--budget is {args.budget}: at least --steps, {args.steps}, is needed")
-    if not 0 <= args.seed < 2**31:
-        raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**31 is needed")
-    one_round.check_out(args)
+    one_round.check_options(args)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

@@ -23,7 +23,6 @@ import argparse
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.experiments import one_round
@@ -79,14 +78,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rws_decode.experiments.last_run import write_last_run
     from rws_decode.experiments.precision_work import work
     from rws_decode.experiments.prompts import prompts_of
-    from rws_decode.experiments.report import write_tables
 
-    if not 0 <= args.seed < 2**31:
-        raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**31 is needed")
     positive = all(math.isfinite(scale) and scale > 0 for scale in args.scales)
     if not positive or len(set(args.scales)) < len(args.scales):
         raise ValueError(f"--scales is {args.scales}: different positive finite numbers are needed")
-    one_round.check_out(args)
+    one_round.check_options(args)
     prompts = prompts_of(args.data, args.prompts, seed=args.seed, model=args.model).test
     base = one_round.base_of(args, NAME)
     strategies = tuple(name for name in STRATEGIES if name in args.strategies)
@@ -99,7 +95,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     # What the controls follow from is no row of the table where it was not asked for.
     frame = frame[frame["method"].isin(strategies)] if len(frame) else frame
     found = tables(frame, seed=args.seed)
-    message = write_tables(Path(args.out) / NAME, found) if found else "no unit has a result\n"
     report, origin = reports[0]
     if found:
         own = {name: getattr(args, name) for name in ("data", "prompts", "scales", "seed")}
@@ -107,14 +102,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         write_last_run(report.folder, args.seed, frame["unit"])
         body = {"seconds": one_round.seconds_of(frame), "summary": list(found[0].rows)}
         one_round.write_results(args, base, origin, body, **own)
-    counts = [one_round.counts_of(each) for each, _ in reports]
-    return {
-        "experiment": NAME,
-        "folder": str(report.folder),
-        "units": {name: sum(count[name] for count in counts) for name in counts[0]},
-        "tables": {one.name: list(one.rows) for one in found},
-        "message": message + "".join(one_round.note_of(each) for each, _ in reports[-1:]),
-    }
+    return one_round.write_and_tell([each for each, _ in reports], found)
 
 
 def precision_units(

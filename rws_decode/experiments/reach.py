@@ -20,9 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.experiments import one_round
@@ -69,16 +67,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rws_decode.experiments.last_run import write_last_run
     from rws_decode.experiments.prompts import prompts_of
     from rws_decode.experiments.reach_work import work
-    from rws_decode.experiments.report import write_tables
 
-    if not 0 < args.scale_min < args.scale_max < math.inf:
-        ends = f"{args.scale_min} and {args.scale_max}"
-        raise ValueError(f"--scale-min and --scale-max are {ends}: 0 < min < max < inf is needed")
-    if args.budget is not None and args.budget < args.steps:
-        raise ValueError(f"--budget is {args.budget}: at least --steps, {args.steps}, is needed")
-    if not 0 <= args.seed < 2**31:
-        raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**31 is needed")
-    one_round.check_out(args)
+    one_round.check_options(args)
     prompts = prompts_of(args.data, args.prompts, seed=args.seed, model=args.model).test
     ends = {"low": args.scale_min, "high": args.scale_max, "budget": args.budget}
     strategy = {"name": "scale-paths"} | {name: value for name, value in ends.items() if value is not None}
@@ -87,7 +77,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     report, origin = one_round.run_round(args, units, work)
     frame = report.read()
     found = tables(frame)
-    message = write_tables(Path(args.out) / NAME, found) if found else "no unit has a result\n"
     if found:
         outputs = frame[["example", "prompt", "outputs"]].rename(columns={"example": "index"}).to_dict("records")
         names = ("data", "prompts", "seed", "reward", "scale_min", "scale_max", "budget")
@@ -95,13 +84,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         body = {"seconds": one_round.seconds_of(frame), "summary": list(found[0].rows), "prompts": outputs}
         write_last_run(report.folder, args.seed, report.asked)
         one_round.write_results(args, base, origin, body, **own)
-    return {
-        "experiment": NAME,
-        "folder": str(report.folder),
-        "units": one_round.counts_of(report),
-        "tables": {one.name: list(one.rows) for one in found},
-        "message": message + one_round.note_of(report),
-    }
+    return one_round.write_and_tell([report], found)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

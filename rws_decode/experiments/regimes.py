@@ -22,7 +22,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.experiments import one_round
@@ -66,7 +65,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rws_decode.experiments.prompts import prompts_of
     from rws_decode.experiments.regimes_tables import drawn_of
     from rws_decode.experiments.regimes_work import DISTRIBUTIONS, work
-    from rws_decode.experiments.report import write_tables
 
     _check(args)
     prompts = prompts_of(args.data, args.prompts, seed=args.seed, model=args.model).test
@@ -75,7 +73,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     report, origin = one_round.run_round(args, units, work)
     frame = report.read()
     found = tables(frame, seed=args.seed)
-    message = write_tables(Path(args.out) / NAME, found) if found else "no unit has a result\n"
     if found:
         real = frame[[drawn_of(text) is None for text in frame["strategy_json"]]]
         body: dict[str, Any] = {one.name: list(one.rows) for one in found}
@@ -86,13 +83,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         names = ("data", "prompts", "reward", "reward_scale", "pairs_per_step", "random_pairs", "dimensions", "seed")
         write_last_run(report.folder, args.seed, report.asked)
         one_round.write_results(args, base, origin, body, **{name: getattr(args, name) for name in names})
-    return {
-        "experiment": NAME,
-        "folder": str(report.folder),
-        "units": one_round.counts_of(report),
-        "tables": {one.name: list(one.rows) for one in found},
-        "message": message + one_round.note_of(report),
-    }
+    return one_round.write_and_tell([report], found)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -104,9 +95,7 @@ def _check(args: argparse.Namespace) -> None:
             raise ValueError(f"--{name} is {value}: at least 1 is needed")
     if min(args.dimensions) < 2 or len(set(args.dimensions)) < len(args.dimensions):
         raise ValueError(f"--dimensions is {args.dimensions}: different numbers of tokens, at least 2, are needed")
-    if not 0 <= args.seed < 2**31:
-        raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**31 is needed")
-    one_round.check_out(args)
+    one_round.check_options(args)
 
 
 def regime_units(base: Unit, prompts: Sequence[Prompt], args: argparse.Namespace) -> list[Unit]:

@@ -87,8 +87,9 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
     Columns: those of `by`, and of settings that differ within the frame; measure; n, rows with a value; mean, low,
     high, with a 95 % interval, Wilson's for shares (values of 0 and 1, or 0 and 100), else, and for a net win rate, the
     bootstrap's; and where there is a baseline line: pairs, difference (the line minus its baseline), difference_low and
-    _high, the paired 95 % bootstrap interval, p of `comparisons.paired_test`, and p_holm, corrected over `over`; printed, the paper's value.
-    None where there is none. seed: of the resampling. ValueError for a measure or column that the frame lacks.
+    _high, the paired 95 % bootstrap interval, p of `comparisons.paired_test`, and p_holm, corrected over `over`;
+    printed, the paper's value. None where there is none. seed: of the resampling. ValueError for a measure or column
+    that the frame lacks.
     """
     extra = [
         name for name in _SETTINGS if name in frame and name not in summary.by and frame[name].nunique(dropna=False) > 1
