@@ -37,7 +37,7 @@ import numpy as np
 import torch
 from IPython.display import Markdown, display
 
-from paper_figures.style import GREY, LINES
+from paper_figures.parts.style import GREY, LINES
 from rws_decode import compare_reach, load_predictor, load_reward
 from rws_decode.experiments.selection import GRID
 from rws_decode.scale_path import scale_path

@@ -54,7 +54,7 @@ import pyarrow.parquet as pq
 import torch
 from IPython.display import Markdown, display
 
-from paper_figures.style import GREY, LINES
+from paper_figures.parts.style import GREY, LINES
 from rws_decode import RWS, Confidence, load_predictor, load_reward, replay_with
 from rws_decode.checkpoints import shipped
 from rws_decode.decode import decode

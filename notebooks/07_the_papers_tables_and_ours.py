@@ -38,11 +38,11 @@ import torch
 from IPython.display import Markdown, display
 
 from paper_figures import table1_win_rate
-from paper_figures.inputs import read_run
+from paper_figures.parts.inputs import read_run
+from paper_figures.parts.sample_size import possible_sizes, prompts_needed, sign_test_power
+from paper_figures.parts.style import GREY, LINES, styled
 from paper_figures.plan import make_missing
 from paper_figures.published import published
-from paper_figures.sample_size import possible_sizes, prompts_needed, sign_test_power
-from paper_figures.style import GREY, LINES, styled
 from rws_decode.experiments.tables import to_markdown
 from rws_decode.experiments.win_rates import rate_of_counts
 from rws_theory.claims import CHECKS, claims

@@ -32,11 +32,11 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
         raise ValueError(f"NAME is {unknown[0]!r}: one of {', '.join(NAMES)} is needed")
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out is {out}: a file; a directory is needed")
-    from paper_figures.exhibits import save
+    from paper_figures.page.provenance import run_facts
+    from paper_figures.page.report import write_page
+    from paper_figures.parts.exhibits import save
+    from paper_figures.parts.style import styled
     from paper_figures.plan import FULL, PLAN, make_missing
-    from paper_figures.provenance import run_facts
-    from paper_figures.report import write_page
-    from paper_figures.style import styled
 
     modules = {name: import_module(f"paper_figures.{name}") for name in NAMES if name in names}
     if workers:

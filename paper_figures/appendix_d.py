@@ -16,9 +16,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from paper_figures.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.style import GREY, LINES, PRINTED, figure, panel_title
 from paper_figures.published import published
-from paper_figures.style import GREY, LINES, PRINTED, figure, panel_title
 from rws_theory import Crossings, crossings, gap_statistics, max_probability
 
 __all__ = ["Example", "compute", "draw", "exhibit", "sheet"]

@@ -16,11 +16,11 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from paper_figures.dots import height_of
-from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.guides import with_names
-from paper_figures.inputs import Results, read_run
-from paper_figures.style import LINES, figure, panel_title
+from paper_figures.parts.dots import height_of
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.guides import with_names
+from paper_figures.parts.inputs import Results, read_run
+from paper_figures.parts.style import LINES, figure, panel_title
 from paper_figures.table11_overhead import SAVINGS
 
 __all__ = ["CallsSaved", "Count", "compute", "draw", "exhibit", "sheet"]

@@ -19,13 +19,22 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from paper_figures.beside import named
-from paper_figures.contrasts import WORDS, difference_text, differences_sheet, excludes_zero
-from paper_figures.control_nets import ALPHA, Net, against_default, clear, minus_line, nets_of, nets_picture, nets_sheet
-from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.guides import SHOWN
-from paper_figures.inputs import Results, read_run
-from paper_figures.style import GREY, LINES, figure, panel_title
+from paper_figures.parts.beside import named
+from paper_figures.parts.contrasts import WORDS, difference_text, differences_sheet, excludes_zero
+from paper_figures.parts.control_nets import (
+    ALPHA,
+    Net,
+    against_default,
+    clear,
+    minus_line,
+    nets_of,
+    nets_picture,
+    nets_sheet,
+)
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.guides import SHOWN
+from paper_figures.parts.inputs import Results, read_run
+from paper_figures.parts.style import GREY, LINES, figure, panel_title
 
 __all__ = ["CONTROLS", "Controls", "compute", "draw", "exhibit", "sheets"]
 

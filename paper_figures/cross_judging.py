@@ -19,11 +19,11 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from paper_figures.beside import named
-from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.inputs import Results, read_run
-from paper_figures.judged import ALPHA, Difference, from_row, guide_names, lookup, setting, span, tally
-from paper_figures.style import figure, panel_title
+from paper_figures.parts.beside import named
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.inputs import Results, read_run
+from paper_figures.parts.judged import ALPHA, Difference, from_row, guide_names, lookup, setting, span, tally
+from paper_figures.parts.style import figure, panel_title
 
 __all__ = ["PANELS", "CrossJudging", "compute", "draw", "exhibit", "sheet"]
 

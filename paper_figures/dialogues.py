@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paper_figures.dialogue_picture import NAMES, draw, left_out
-from paper_figures.dialogue_tables import Examples, counted_answers, sheets
-from paper_figures.exhibits import Exhibit, Passage, Picture
-from paper_figures.inputs import read_results, read_run
-from paper_figures.judged import from_row, guide_names, lookup, setting, span, tally
+from paper_figures.parts.dialogue_picture import NAMES, draw, left_out
+from paper_figures.parts.dialogue_tables import Examples, counted_answers, sheets
+from paper_figures.parts.exhibits import Exhibit, Passage, Picture
+from paper_figures.parts.inputs import read_results, read_run
+from paper_figures.parts.judged import from_row, guide_names, lookup, setting, span, tally
+from paper_figures.parts.side_by_side import dialogue_text
 from paper_figures.plan import command
 from paper_figures.published import published
-from paper_figures.side_by_side import dialogue_text
 
 __all__ = ["Examples", "compute", "draw", "exhibit", "sheets"]
 

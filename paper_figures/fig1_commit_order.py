@@ -16,10 +16,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from paper_figures.exhibits import Exhibit, MissingRun, Picture, Sheet
-from paper_figures.inputs import end_of_text, read_results
+from paper_figures.parts.exhibits import Exhibit, MissingRun, Picture, Sheet
+from paper_figures.parts.inputs import end_of_text, read_results
+from paper_figures.parts.style import GREY, LINES, figure, panel_title
 from paper_figures.plan import command
-from paper_figures.style import GREY, LINES, figure, panel_title
 from rws_decode.trace import Trace, load
 from rws_theory import footrule_mean, generation_order_deviation
 

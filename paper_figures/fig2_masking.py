@@ -18,13 +18,13 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from paper_figures import fig1_commit_order
-from paper_figures.cells import FRESH, HEIGHT, MASKED, SHOWN, flow, height_of, paint, sheet_axes
-from paper_figures.exhibits import Exhibit, Picture, Sheet
 from paper_figures.fig1_commit_order import CommitOrders
-from paper_figures.inputs import end_of_text
-from paper_figures.rws_step import foremost
-from paper_figures.style import LINES, figure
-from paper_figures.words import Words, words_of
+from paper_figures.parts.cells import FRESH, HEIGHT, MASKED, SHOWN, flow, height_of, paint, sheet_axes
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.inputs import end_of_text
+from paper_figures.parts.rws_step import foremost
+from paper_figures.parts.style import LINES, figure
+from paper_figures.parts.words import Words, words_of
 from rws_decode.trace import Trace
 
 __all__ = ["CloseUp", "Masking", "State", "compute", "draw", "exhibit", "forward_masks", "sheet"]

@@ -16,10 +16,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from paper_figures.cells import GUESSED, MASKED, SHOWN, flow, height_of, paint, sheet_axes
-from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.rws_step import Step, compute
-from paper_figures.style import GREY, LINES, figure
+from paper_figures.parts.cells import GUESSED, MASKED, SHOWN, flow, height_of, paint, sheet_axes
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.rws_step import Step, compute
+from paper_figures.parts.style import GREY, LINES, figure
 
 __all__ = ["compute", "draw", "exhibit", "sheet"]
 

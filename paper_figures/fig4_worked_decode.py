@@ -21,12 +21,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from paper_figures import fig1_commit_order
-from paper_figures.cells import MASKED
-from paper_figures.exhibits import Exhibit, Picture, Sheet
 from paper_figures.fig1_commit_order import CommitOrders
-from paper_figures.inputs import end_of_text
-from paper_figures.style import GREY, figure
-from paper_figures.words import Words, words_of
+from paper_figures.parts.cells import MASKED
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.inputs import end_of_text
+from paper_figures.parts.style import GREY, figure
+from paper_figures.parts.words import Words, words_of
 from rws_decode.trace import Trace
 
 __all__ = ["Decode", "Worked", "compute", "draw", "exhibit", "sheet", "shown_steps"]

@@ -14,10 +14,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.beside import beside
-from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.inputs import Results, read_run
-from paper_figures.judged import (
+from paper_figures.parts.beside import beside
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.inputs import Results, read_run
+from paper_figures.parts.judged import (
     ALPHA,
     Difference,
     controls_of,
@@ -28,9 +28,9 @@ from paper_figures.judged import (
     setting,
     span,
 )
+from paper_figures.parts.style import figure, panel_title
+from paper_figures.parts.win_bars import draw_pair, pair_handles
 from paper_figures.published import published
-from paper_figures.style import figure, panel_title
-from paper_figures.win_bars import draw_pair, pair_handles
 
 __all__ = ["MeanWinRates", "compute", "draw", "exhibit", "sheet"]
 

@@ -15,14 +15,14 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.dots import Dots, draw_dots, height_of, joint_legend
-from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.guides import SHOWN, guide_line, methods_in, minus_text, rws_minus, with_names
-from paper_figures.inputs import Results, read_run
-from paper_figures.keyword_claims import BELOW, OVER, claim_line, claims_sheet
-from paper_figures.keyword_ranges import printed_range, ranges_sheet
+from paper_figures.parts.dots import Dots, draw_dots, height_of, joint_legend
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.guides import SHOWN, guide_line, methods_in, minus_text, rws_minus, with_names
+from paper_figures.parts.inputs import Results, read_run
+from paper_figures.parts.keyword_claims import BELOW, OVER, claim_line, claims_sheet
+from paper_figures.parts.keyword_ranges import printed_range, ranges_sheet
+from paper_figures.parts.style import GREY, LINES, PRINTED, figure, panel_title
 from paper_figures.published import published
-from paper_figures.style import GREY, LINES, PRINTED, figure, panel_title
 
 __all__ = ["DRAWN", "KeywordTask", "compute", "draw", "exhibit", "sheets"]
 

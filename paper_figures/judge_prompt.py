@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
 
-from paper_figures.exhibits import Exhibit, Passage, Sheet
+from paper_figures.parts.exhibits import Exhibit, Passage, Sheet
 from rws_decode.experiments.llm_verdicts import judge_pair
 from rws_decode.judging import PROMPTS, judge_messages
 

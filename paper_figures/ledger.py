@@ -14,11 +14,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.claims_run import up_to_date
-from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.inputs import read_results
+from paper_figures.parts.claims_run import up_to_date
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.inputs import read_results
+from paper_figures.parts.style import figure
 from paper_figures.plan import command
-from paper_figures.style import figure
 from rws_theory.claims import Verdict, example, method, reversal, reward, tables
 
 __all__ = ["PARTS", "VERDICTS", "Ledger", "compute", "draw", "exhibit", "sheet"]

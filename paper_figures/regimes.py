@@ -18,11 +18,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits import Exhibit, Picture
-from paper_figures.inputs import read_results
+from paper_figures.parts.exhibits import Exhibit, Picture
+from paper_figures.parts.inputs import read_results
+from paper_figures.parts.regime_tables import CASES, FORMS, conclusions, sheets, source_name
+from paper_figures.parts.style import GREY, figure, panel_title
 from paper_figures.plan import command
-from paper_figures.regime_tables import CASES, FORMS, conclusions, sheets, source_name
-from paper_figures.style import GREY, figure, panel_title
 
 __all__ = ["Regimes", "compute", "conclusions", "draw", "exhibit", "sheets"]
 

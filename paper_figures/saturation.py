@@ -18,14 +18,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from paper_figures.beside import beside
-from paper_figures.contrasts import excludes_zero
-from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.inputs import read_results
+from paper_figures.parts.beside import beside
+from paper_figures.parts.contrasts import excludes_zero
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.inputs import read_results
+from paper_figures.parts.rounding import RANKINGS, STRATEGIES, Rounding, conclusions
+from paper_figures.parts.style import GREY, PRINTED, figure, panel_title
 from paper_figures.plan import command
 from paper_figures.published import published
-from paper_figures.rounding import RANKINGS, STRATEGIES, Rounding, conclusions
-from paper_figures.style import GREY, PRINTED, figure, panel_title
 
 __all__ = ["compute", "draw", "exhibit", "scale_axis", "sheets"]
 

@@ -19,11 +19,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
 
-from paper_figures.exhibits import Exhibit, Picture
-from paper_figures.path_profiles import AXES, WORDS, Profile, letters
-from paper_figures.path_profiles import read_profile as compute
-from paper_figures.path_tables import conclusions, sheets
-from paper_figures.style import GREY, LINES, figure, panel_title
+from paper_figures.parts.exhibits import Exhibit, Picture
+from paper_figures.parts.path_profiles import AXES, WORDS, Profile, letters
+from paper_figures.parts.path_profiles import read_profile as compute
+from paper_figures.parts.path_tables import conclusions, sheets
+from paper_figures.parts.style import GREY, LINES, figure, panel_title
 
 __all__ = ["compute", "conclusions", "draw", "exhibit", "sheets"]
 

@@ -14,14 +14,14 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.beside import beside
-from paper_figures.dialogue_judges import Dialogues, Judge, judged_dialogues, verdict_of
-from paper_figures.dots import Dots, draw_dots, height_of
-from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.judged import guide_names, lookup, setting, span
-from paper_figures.printed_orders import PLACES, counted_shares, counts_sheet, printed_lines
+from paper_figures.parts.beside import beside
+from paper_figures.parts.dialogue_judges import Dialogues, Judge, judged_dialogues, verdict_of
+from paper_figures.parts.dots import Dots, draw_dots, height_of
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.judged import guide_names, lookup, setting, span
+from paper_figures.parts.printed_orders import PLACES, counted_shares, counts_sheet, printed_lines
+from paper_figures.parts.style import GREY, LINES, PRINTED, Line, figure, panel_title
 from paper_figures.published import published
-from paper_figures.style import GREY, LINES, PRINTED, Line, figure, panel_title
 
 __all__ = ["Orders", "compute", "draw", "exhibit", "sheets"]
 

@@ -14,15 +14,15 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.beside import beside
-from paper_figures.contrasts import excludes_zero
-from paper_figures.dots import AS_PRINTED, Dots, Mark, draw_dots, height_of, joint_legend
-from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.guides import SHOWN, methods_in, with_names
-from paper_figures.inputs import Results, read_run
+from paper_figures.parts.beside import beside
+from paper_figures.parts.contrasts import excludes_zero
+from paper_figures.parts.dots import AS_PRINTED, Dots, Mark, draw_dots, height_of, joint_legend
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.guides import SHOWN, methods_in, with_names
+from paper_figures.parts.inputs import Results, read_run
+from paper_figures.parts.style import GREY, LINES, Line, figure, panel_title
+from paper_figures.parts.times import ends_of, few_prompts, with_interval
 from paper_figures.published import published
-from paper_figures.style import GREY, LINES, Line, figure, panel_title
-from paper_figures.times import ends_of, few_prompts, with_interval
 
 __all__ = ["SAVINGS", "Overhead", "compute", "draw", "exhibit", "printed_increases", "sheets"]
 

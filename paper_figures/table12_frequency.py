@@ -16,16 +16,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.asking_less import every_of, every_words, quality_lines, quality_sheet
-from paper_figures.beside import beside
-from paper_figures.contrasts import excludes_zero
-from paper_figures.dots import joint_legend
-from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.guides import SHOWN, with_names
-from paper_figures.inputs import Results, read_run
+from paper_figures.parts.asking_less import every_of, every_words, quality_lines, quality_sheet
+from paper_figures.parts.beside import beside
+from paper_figures.parts.contrasts import excludes_zero
+from paper_figures.parts.dots import joint_legend
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.guides import SHOWN, with_names
+from paper_figures.parts.inputs import Results, read_run
+from paper_figures.parts.style import GREY, LINES, PRINTED, figure, panel_title
+from paper_figures.parts.times import ends_of, few_prompts, with_interval
 from paper_figures.published import published
-from paper_figures.style import GREY, LINES, PRINTED, figure, panel_title
-from paper_figures.times import ends_of, few_prompts, with_interval
 
 __all__ = ["Frequency", "compute", "draw", "exhibit", "sheets"]
 

@@ -14,12 +14,12 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits import Exhibit, Picture
-from paper_figures.inputs import read_run
-from paper_figures.judged import ALPHA, Difference, controls_of, from_row, guide_names, in_words, setting, tally
+from paper_figures.parts.exhibits import Exhibit, Picture
+from paper_figures.parts.inputs import read_run
+from paper_figures.parts.judged import ALPHA, Difference, controls_of, from_row, guide_names, in_words, setting, tally
+from paper_figures.parts.style import GREY, LINES, PRINTED, figure, panel_title
+from paper_figures.parts.win_rate_tables import JUDGES, WinRates, win_rate_sheets
 from paper_figures.published import published
-from paper_figures.style import GREY, LINES, PRINTED, figure, panel_title
-from paper_figures.win_rate_tables import JUDGES, WinRates, win_rate_sheets
 
 __all__ = ["DRAWN", "compute", "draw", "exhibit"]
 

@@ -14,13 +14,13 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from paper_figures.appendix_d import agrees
-from paper_figures.beside import beside
-from paper_figures.dialogue_judges import Dialogues, Judge, judged_dialogues, preferred, verdict_of
-from paper_figures.dots import AS_PRINTED, Dots, draw_dots, height_of
-from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.judged import Difference, guide_names, in_words, lookup, method_name, setting, span, tally
+from paper_figures.parts.beside import beside
+from paper_figures.parts.dialogue_judges import Dialogues, Judge, judged_dialogues, preferred, verdict_of
+from paper_figures.parts.dots import AS_PRINTED, Dots, draw_dots, height_of
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.judged import Difference, guide_names, in_words, lookup, method_name, setting, span, tally
+from paper_figures.parts.style import GREY, LINES, Line, figure, panel_title
 from paper_figures.published import published
-from paper_figures.style import GREY, LINES, Line, figure, panel_title
 
 __all__ = ["DRAWN", "compute", "draw", "exhibit", "sheets"]
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paper_figures.beside import beside
-from paper_figures.exhibits import Exhibit, Passage, Sheet
-from paper_figures.guides import SHOWN, with_names
-from paper_figures.inputs import Results, read_run
+from paper_figures.parts.beside import beside
+from paper_figures.parts.exhibits import Exhibit, Passage, Sheet
+from paper_figures.parts.guides import SHOWN, with_names
+from paper_figures.parts.inputs import Results, read_run
 from paper_figures.published import published
 from rws_decode.data.inclusion import included_keywords
 

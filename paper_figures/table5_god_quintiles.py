@@ -14,13 +14,13 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits import Exhibit, Picture
-from paper_figures.god_tables import NO_EFFECT, Fifths, at_equal_god, fifths_sheets, share
-from paper_figures.guides import methods_in
-from paper_figures.inputs import read_run
-from paper_figures.judged import ALPHA, guide_looks, guide_names, in_words, setting, tally
+from paper_figures.parts.exhibits import Exhibit, Picture
+from paper_figures.parts.god_tables import NO_EFFECT, Fifths, at_equal_god, fifths_sheets, share
+from paper_figures.parts.guides import methods_in
+from paper_figures.parts.inputs import read_run
+from paper_figures.parts.judged import ALPHA, guide_looks, guide_names, in_words, setting, tally
+from paper_figures.parts.style import PRINTED, figure, panel_title
 from paper_figures.published import published
-from paper_figures.style import PRINTED, figure, panel_title
 
 __all__ = ["compute", "draw", "exhibit"]
 

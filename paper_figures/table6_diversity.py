@@ -14,13 +14,13 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.beside import beside
-from paper_figures.dots import AS_PRINTED, Dots, draw_dots, height_of, joint_legend
-from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.guides import SHOWN, guide_line, methods_in, minus_text, with_names
-from paper_figures.inputs import Results, read_run
+from paper_figures.parts.beside import beside
+from paper_figures.parts.dots import AS_PRINTED, Dots, draw_dots, height_of, joint_legend
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.guides import SHOWN, guide_line, methods_in, minus_text, with_names
+from paper_figures.parts.inputs import Results, read_run
+from paper_figures.parts.style import GREY, LINES, figure, panel_title
 from paper_figures.published import published
-from paper_figures.style import GREY, LINES, figure, panel_title
 
 __all__ = ["Diversity", "compute", "draw", "exhibit", "sheets"]
 

@@ -18,12 +18,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from paper_figures.beside import beside
-from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.inputs import Results, read_run
-from paper_figures.judged import guide_names, setting
+from paper_figures.parts.beside import beside
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.inputs import Results, read_run
+from paper_figures.parts.judged import guide_names, setting
+from paper_figures.parts.style import GREY, figure, panel_title
 from paper_figures.published import published
-from paper_figures.style import GREY, figure, panel_title
 from rws_decode.rewards.registry import PUBLISHED, STATISTICS
 from rws_theory.gain import reward_factor
 

@@ -18,12 +18,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from paper_figures.contrasts import contrast_lines, differences_sheet, range_line
-from paper_figures.exhibits import Exhibit, Picture, Sheet
-from paper_figures.inputs import read_run
-from paper_figures.keyword_ranges import ranges_sheet
+from paper_figures.parts.contrasts import contrast_lines, differences_sheet, range_line
+from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.inputs import read_run
+from paper_figures.parts.keyword_ranges import ranges_sheet
+from paper_figures.parts.style import LINES, figure, panel_title
 from paper_figures.published import published
-from paper_figures.style import LINES, figure, panel_title
 
 __all__ = ["DRAWN", "Temperatures", "compute", "draw", "exhibit", "sheets"]
 

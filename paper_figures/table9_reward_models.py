@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paper_figures.beside import beside
-from paper_figures.exhibits import Exhibit, Sheet
+from paper_figures.parts.beside import beside
+from paper_figures.parts.exhibits import Exhibit, Sheet
 from paper_figures.published import published
 from rws_decode.rewards.registry import PUBLISHED, Layout
 

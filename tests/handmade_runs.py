@@ -9,7 +9,7 @@ from typing import Any
 
 from matplotlib.text import Text
 
-from paper_figures.exhibits import Exhibit
+from paper_figures.parts.exhibits import Exhibit
 from rws_decode.files import write_json
 
 Row = dict[str, Any]

@@ -6,10 +6,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from paper_figures.exhibits import Exhibit, Passage, Picture, Sheet, save
-from paper_figures.provenance import run_facts
-from paper_figures.report import write_page
-from paper_figures.style import figure, styled
+from paper_figures.page.provenance import run_facts
+from paper_figures.page.report import write_page
+from paper_figures.parts.exhibits import Exhibit, Passage, Picture, Sheet, save
+from paper_figures.parts.style import figure, styled
 from rws_decode.files import write_json
 
 __all__ = ["SETTINGS", "VERDICTS", "Page", "claims_exhibit", "results", "small_page"]

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from test_illustrations import whole
 
-from paper_figures import control_nets, controls, rounding, saturation
-from paper_figures.exhibits import MissingRun
+from paper_figures import controls, saturation
+from paper_figures.parts import control_nets, rounding
+from paper_figures.parts.exhibits import MissingRun
+from paper_figures.parts.style import styled
 from paper_figures.published import published
-from paper_figures.style import styled
 from rws_decode.files import write_json
 from rws_theory import footrule_mean
 

@@ -10,9 +10,9 @@ import pytest
 from handmade_runs import Row, assert_whole, read_csv, summary_row, write_run
 
 from paper_figures import calls_saved, table11_overhead, table12_frequency
-from paper_figures.exhibits import MissingRun, save
+from paper_figures.parts.exhibits import MissingRun, save
+from paper_figures.parts.style import styled
 from paper_figures.published import published
-from paper_figures.style import styled
 
 MODULES = (table11_overhead, table12_frequency, calls_saved)
 

@@ -16,12 +16,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from paper_figures import fig2_masking, fig3_method, fig4_worked_decode, rws_step
-from paper_figures.cells import FRESH, MASKED, flow, height_of
-from paper_figures.exhibits import Exhibit, save
+from paper_figures import fig2_masking, fig3_method, fig4_worked_decode
 from paper_figures.fig1_commit_order import STRATEGIES
-from paper_figures.style import styled
-from paper_figures.words import Words, words_of
+from paper_figures.parts import rws_step
+from paper_figures.parts.cells import FRESH, MASKED, flow, height_of
+from paper_figures.parts.exhibits import Exhibit, save
+from paper_figures.parts.style import styled
+from paper_figures.parts.words import Words, words_of
 from rws_decode.decode import decode
 from rws_decode.experiments.sources import examples_of
 from rws_decode.files import write_json

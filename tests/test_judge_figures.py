@@ -23,10 +23,10 @@ from paper_figures import (
     table9_reward_models,
     table10_llm_judge_orders,
 )
-from paper_figures.exhibits import Exhibit, MissingRun, save
+from paper_figures.parts.exhibits import Exhibit, MissingRun, save
+from paper_figures.parts.side_by_side import counted, dialogue_text
+from paper_figures.parts.style import styled
 from paper_figures.published import published
-from paper_figures.side_by_side import counted, dialogue_text
-from paper_figures.style import styled
 from rws_decode.__main__ import main
 from rws_decode.checkpoints import models_directory
 from rws_decode.experiments.llm_tables import printed_intervals

@@ -10,9 +10,9 @@ import pytest
 from handmade_runs import Row, assert_whole, read_csv, summary_row, write_run
 
 from paper_figures import fig6_keyword_task, table3_keyword_examples, table4_humaneval, table6_diversity
-from paper_figures.exhibits import MissingRun, save
+from paper_figures.parts.exhibits import MissingRun, save
+from paper_figures.parts.style import LINES, styled
 from paper_figures.published import published
-from paper_figures.style import LINES, styled
 
 MODULES = (table3_keyword_examples, fig6_keyword_task, table4_humaneval, table6_diversity)
 BELOW, OVER = "perplexity per text, % below default", "GOD in steps over default's"

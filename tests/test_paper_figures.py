@@ -14,11 +14,11 @@ import torch
 
 from paper_figures import appendix_d, fig1_commit_order, table8_temperature
 from paper_figures.__main__ import main
-from paper_figures.contrasts import contrast_lines, range_line
-from paper_figures.exhibits import Exhibit, MissingRun, Picture
+from paper_figures.parts.contrasts import contrast_lines, range_line
+from paper_figures.parts.exhibits import Exhibit, MissingRun, Picture
+from paper_figures.parts.style import LINES
 from paper_figures.published import NAMES as PUBLISHED
 from paper_figures.published import published
-from paper_figures.style import LINES
 from rws_decode.decode import decode
 from rws_decode.files import write_json
 from rws_decode.guidance import RWS, Confidence

@@ -15,8 +15,8 @@ from scipy.stats import beta
 from tiny_models import save_predictor, save_reward
 
 from paper_figures import regimes as figure
-from paper_figures.exhibits import Exhibit, MissingRun
-from paper_figures.style import styled
+from paper_figures.parts.exhibits import Exhibit, MissingRun
+from paper_figures.parts.style import styled
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
 from rws_decode.experiments.regimes_tables import MEASURES, case_of, clustered_share, exact_share

@@ -17,11 +17,11 @@ from report_pages import SETTINGS, VERDICTS, Page, results, small_page
 
 from paper_figures.__main__ import main
 from paper_figures.contents import NAMES
-from paper_figures.markup import table
-from paper_figures.page import style
+from paper_figures.page.markup import table
+from paper_figures.page.provenance import notes, provenance, run_facts
+from paper_figures.page.report import write_page
+from paper_figures.page.template import style
 from paper_figures.plan import PLAN, parsed
-from paper_figures.provenance import notes, provenance, run_facts
-from paper_figures.report import write_page
 from rws_decode.experiments.run_results import settings_of
 from rws_decode.files import write_json
 

@@ -8,8 +8,8 @@ from math import factorial
 import pytest
 from scipy.stats import binomtest
 
+from paper_figures.parts.sample_size import possible_sizes, prompts_needed, sign_test_power
 from paper_figures.published import published
-from paper_figures.sample_size import possible_sizes, prompts_needed, sign_test_power
 
 
 def _slow_power(win: float, loss: float, n: int, alpha: float) -> float:

@@ -13,8 +13,8 @@ import pytest
 from tiny_models import classifier, save_predictor, save_reward
 
 from paper_figures import scale_path as figure
-from paper_figures.exhibits import Exhibit, MissingRun
-from paper_figures.style import styled
+from paper_figures.parts.exhibits import Exhibit, MissingRun
+from paper_figures.parts.style import styled
 from rws_decode.__main__ import main
 from rws_decode.decode import Decoding, decode
 from rws_decode.experiments.results import read_results

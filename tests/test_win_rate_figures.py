@@ -17,13 +17,13 @@ from matplotlib.container import ErrorbarContainer
 
 from paper_figures import cross_judging, fig5_mean_win_rate, table1_win_rate, table5_god_quintiles
 from paper_figures.contents import NAMES
-from paper_figures.exhibits import Exhibit, MissingRun, save
-from paper_figures.god_tables import fifths_sheets
-from paper_figures.inputs import read_run
-from paper_figures.judged import Difference, from_row, guide_names, setting, span, tally
+from paper_figures.parts.exhibits import Exhibit, MissingRun, save
+from paper_figures.parts.god_tables import fifths_sheets
+from paper_figures.parts.inputs import read_run
+from paper_figures.parts.judged import Difference, from_row, guide_names, setting, span, tally
+from paper_figures.parts.style import styled
+from paper_figures.parts.win_rate_tables import win_rate_sheets
 from paper_figures.published import published
-from paper_figures.style import styled
-from paper_figures.win_rate_tables import win_rate_sheets
 from rws_decode.experiments.reward_bench import tables
 from rws_decode.files import write_json
 from rws_decode.metrics import share_interval

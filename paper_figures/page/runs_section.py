@@ -9,9 +9,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from paper_figures.conclusions import short_title
-from paper_figures.markup import items, link, pairs, prose
-from paper_figures.provenance import notes, provenance
+from paper_figures.page.conclusions import short_title
+from paper_figures.page.markup import items, link, pairs, prose
+from paper_figures.page.provenance import notes, provenance
 from rws_decode.files import write_bytes
 
 __all__ = ["Run", "copied_files", "runs_behind", "runs_section"]

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from paper_figures.beside import beside
-from paper_figures.exhibits import Sheet
-from paper_figures.inputs import Results
-from paper_figures.judged import guide_names, lookup, method_name, setting, span
+from paper_figures.parts.beside import beside
+from paper_figures.parts.exhibits import Sheet
+from paper_figures.parts.inputs import Results
+from paper_figures.parts.judged import guide_names, lookup, method_name, setting, span
+from paper_figures.parts.side_by_side import counted, who
 from paper_figures.published import published
-from paper_figures.side_by_side import counted, who
 
 __all__ = ["Examples", "counted_answers", "sheets"]
 

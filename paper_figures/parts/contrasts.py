@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from paper_figures.exhibits import Sheet
+from paper_figures.parts.exhibits import Sheet
 
 __all__ = ["WORDS", "contrast_lines", "difference_text", "differences_sheet", "excludes_zero", "finding", "range_line"]
 

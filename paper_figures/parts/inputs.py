@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paper_figures.exhibits import MissingRun
+from paper_figures.parts.exhibits import MissingRun
 from paper_figures.plan import command
 
 __all__ = ["Results", "end_of_text", "read_results", "read_run"]

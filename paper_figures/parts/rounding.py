@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from paper_figures.contrasts import excludes_zero
+from paper_figures.parts.contrasts import excludes_zero
+from paper_figures.parts.style import Line
 from paper_figures.published import published
-from paper_figures.style import Line
 from rws_theory import footrule_mean
 
 __all__ = ["RANKINGS", "STRATEGIES", "Rounding", "conclusions"]

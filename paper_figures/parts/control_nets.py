@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from paper_figures.beside import named
-from paper_figures.contrasts import difference_text, excludes_zero
-from paper_figures.exhibits import Picture, Sheet
-from paper_figures.guides import SHOWN
-from paper_figures.inputs import Results
-from paper_figures.style import GREY, LINES, figure, panel_title
+from paper_figures.parts.beside import named
+from paper_figures.parts.contrasts import difference_text, excludes_zero
+from paper_figures.parts.exhibits import Picture, Sheet
+from paper_figures.parts.guides import SHOWN
+from paper_figures.parts.inputs import Results
+from paper_figures.parts.style import GREY, LINES, figure, panel_title
 
 __all__ = [
     *("ALPHA", "RELATIONS", "Net", "against_default", "clear", "draw_nets", "minus_line", "nets_of", "nets_picture"),

@@ -9,7 +9,7 @@ __all__ = ["PAGE", "style"]
 
 def style() -> str:
     """Return the page's style sheet, which becomes part of it."""
-    return files("paper_figures").joinpath("page.css").read_text(encoding="utf-8")
+    return files("paper_figures.page").joinpath("page.css").read_text(encoding="utf-8")
 
 
 # The policy refuses whatever a browser might fetch: the page is read without a network, and says so itself.

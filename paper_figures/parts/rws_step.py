@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from paper_figures import fig1_commit_order
 from paper_figures.fig1_commit_order import CommitOrders
-from paper_figures.inputs import end_of_text
-from paper_figures.words import words_of
+from paper_figures.parts.inputs import end_of_text
+from paper_figures.parts.words import words_of
 from rws_decode.trace import Trace
 
 __all__ = ["Step", "compute", "foremost", "shown_step"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from paper_figures.exhibits import Sheet
+from paper_figures.parts.exhibits import Sheet
 
 __all__ = ["beside", "named", "number_text"]
 

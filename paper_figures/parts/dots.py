@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from paper_figures.style import PRINTED, Line
+from paper_figures.parts.style import PRINTED, Line
 
 __all__ = ["AS_PRINTED", "Dots", "Mark", "draw_dots", "height_of", "joint_legend"]
 

@@ -26,7 +26,7 @@ def provenance() -> dict[str, str]:
     True
     """
     found = {"rws": rws_theory.__version__}
-    if stamp := commit(Path(__file__).parent.parent):
+    if stamp := commit(Path(__file__).parents[2]):
         found["git commit"] = stamp
     found["Python"] = platform.python_version()
     for name in _PACKAGES:

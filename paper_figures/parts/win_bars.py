@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from paper_figures.style import LINES, PRINTED
+from paper_figures.parts.style import LINES, PRINTED
 
 __all__ = ["draw_pair", "pair_handles"]
 

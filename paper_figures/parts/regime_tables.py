@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from paper_figures.exhibits import Sheet
+from paper_figures.parts.exhibits import Sheet
 
 __all__ = ["CASES", "FORMS", "Found", "conclusions", "sheets", "source_name"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from paper_figures.beside import named
-from paper_figures.contrasts import WORDS, difference_text, excludes_zero, finding
+from paper_figures.parts.beside import named
+from paper_figures.parts.contrasts import WORDS, difference_text, excludes_zero, finding
 
 __all__ = ["SHOWN", "guide_line", "methods_in", "minus_text", "rws_minus", "with_names"]
 

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from paper_figures.contents import CONTENTS
-from paper_figures.markup import items, link, prose, verdict
+from paper_figures.page.markup import items, link, prose, verdict
 
 __all__ = ["conclusions", "setting", "short_title"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_figures.exhibits import Sheet
-from paper_figures.guides import SHOWN, minus_text
+from paper_figures.parts.exhibits import Sheet
+from paper_figures.parts.guides import SHOWN, minus_text
 
 __all__ = ["every_of", "every_words", "quality_lines", "quality_sheet"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from paper_figures.exhibits import Sheet
+from paper_figures.parts.exhibits import Sheet
 from paper_figures.published import published
 
 __all__ = ["printed_range", "ranges_sheet"]

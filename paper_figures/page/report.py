@@ -9,11 +9,11 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from paper_figures.conclusions import conclusions, setting
 from paper_figures.contents import CONTENTS, NAMES
-from paper_figures.markup import items, link, passage, picture, prose, table
-from paper_figures.page import PAGE, style
-from paper_figures.runs_section import copied_files, runs_section
+from paper_figures.page.conclusions import conclusions, setting
+from paper_figures.page.markup import items, link, passage, picture, prose, table
+from paper_figures.page.runs_section import copied_files, runs_section
+from paper_figures.page.template import PAGE, style
 from rws_decode.files import write_text
 
 __all__ = ["read_records", "write_page"]

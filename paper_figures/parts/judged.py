@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paper_figures.beside import named
-from paper_figures.contrasts import WORDS
-from paper_figures.guides import SHOWN, methods_in
-from paper_figures.inputs import Results
+from paper_figures.parts.beside import named
+from paper_figures.parts.contrasts import WORDS
+from paper_figures.parts.guides import SHOWN, methods_in
+from paper_figures.parts.inputs import Results
+from paper_figures.parts.style import Line
 from paper_figures.published import published
-from paper_figures.style import Line
 
 __all__ = [
     *("ALPHA", "Difference", "controls_of", "from_row", "guide_looks", "guide_names", "in_words", "lookup"),

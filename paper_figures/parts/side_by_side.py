@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from paper_figures.beside import named
+from paper_figures.parts.beside import named
 
 __all__ = ["counted", "dialogue_text", "who"]
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from paper_figures.exhibits import GROUPS, split_column
+from paper_figures.parts.exhibits import GROUPS, split_column
 
 __all__ = ["items", "link", "pairs", "passage", "picture", "prose", "table", "verdict"]
 

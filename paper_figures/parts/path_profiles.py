@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paper_figures.inputs import read_results
+from paper_figures.parts.inputs import read_results
 from paper_figures.plan import command
 
 __all__ = ["AXES", "WORDS", "Profile", "letters", "read_profile"]

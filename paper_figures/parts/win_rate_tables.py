@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from paper_figures.beside import beside, number_text
-from paper_figures.exhibits import Sheet
-from paper_figures.guides import methods_in
-from paper_figures.inputs import Results
-from paper_figures.judged import Difference, from_row, lookup, method_name, setting, span
+from paper_figures.parts.beside import beside, number_text
+from paper_figures.parts.exhibits import Sheet
+from paper_figures.parts.guides import methods_in
+from paper_figures.parts.inputs import Results
+from paper_figures.parts.judged import Difference, from_row, lookup, method_name, setting, span
 
 __all__ = ["JUDGES", "WinRates", "win_rate_sheets"]
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_figures.exhibits import Sheet
-from paper_figures.path_profiles import AXES, WORDS, Profile, letters
+from paper_figures.parts.exhibits import Sheet
+from paper_figures.parts.path_profiles import AXES, WORDS, Profile, letters
 
 __all__ = ["conclusions", "sheets"]
 

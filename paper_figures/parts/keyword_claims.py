@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_figures.exhibits import Sheet
-from paper_figures.guides import SHOWN
-from paper_figures.keyword_ranges import printed_range
+from paper_figures.parts.exhibits import Sheet
+from paper_figures.parts.guides import SHOWN
+from paper_figures.parts.keyword_ranges import printed_range
 
 __all__ = ["BELOW", "OVER", "claim_line", "claims_sheet"]
 
