@@ -16,6 +16,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import jupytext
 import nbformat
@@ -45,7 +46,7 @@ def execute(source: Path, timeout: int = 300) -> NotebookNode:
     Raises nbclient's CellExecutionError where a cell fails.
     """
     notebook = jupytext.read(source)
-    client = NotebookClient(
+    client = _Client(
         notebook,
         timeout=timeout,
         kernel_name="python3",
@@ -54,6 +55,20 @@ def execute(source: Path, timeout: int = 300) -> NotebookNode:
         resources={"metadata": {"path": str(FOLDER.parent)}},
     )
     return strip(client.execute())
+
+
+class _Client(NotebookClient):
+    """A client that takes what is drawn into Output widgets, and keeps it from the kernel.
+
+    nbclient sends it back on the socket on which the reply to the cell arrives. That can use up the signal of the
+    reply, which is then found only when the timeout has passed: up to one in ten such cells waited for it.
+    """
+
+    def on_comm_open_jupyter_widget(self, msg: dict[str, Any]) -> Any:
+        widget = super().on_comm_open_jupyter_widget(msg)
+        if widget is not None:
+            widget.send = lambda *_, **__: None
+        return widget
 
 
 def strip(notebook: NotebookNode) -> NotebookNode:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import ipywidgets
 import jupytext
 import nbformat
 import pytest
@@ -27,10 +28,22 @@ CONCLUSIONS = {
         "**true of all of them**",
         "refutes the corrected statement",
     ],
+    "02_tilting_is_not_scaling": [
+        "with $r$ for **3 of 3** rewards; with $c$ for **1 of 3** (on the likely word)",
+        "**0.3808** against **0.2100**",
+        "completion was **the same** at all",
+        "from 4/7 to 1/3, and the output's reward from 1 to 0 (proved",
+        "RWS is ahead in **0**; behind in **0**",
+    ],
     "03_one_decode_step_by_step": ["the same** tokens in the same order", "agrees at every step"],
     "04_temperature_against_reward": [
         "3 answers over all temperatures, 3 over all reward scales, 3 of them shared",
         "**1** that only temperature reaches and **3** that only RWS reaches, **proved**",
+    ],
+    "05_what_rounding_does": [
+        "log-odds of **6.2** in bfloat16, 16.6 in float32",
+        "makes the text **more** left to right",
+        "the interval leaves out 0",
     ],
     "06_reading_your_own_traces": ["recorded values: **yes**", "for 1 of 1 the crossing is **proved**"],
     "07_the_papers_tables_and_ours": [
@@ -84,6 +97,32 @@ def test_the_sliders_of_ranks_that_reverse_redraw_what_they_say() -> None:
     assert [len(row) for row in drawn[-1][:2]] == [2, 2] and columns.children[1].children[2].layout.display == "none"
     choice.value = "three crossings below 1"
     assert drawn[-1][1] == [Fraction(u) for u in ("5/4", "13/4", "7/2", "5", "9")] and count.value == 5
+
+
+def _panel(name: str, **given: Any) -> tuple[tuple[Any, ...], list[tuple[Any, ...]]]:
+    """Return a lesson's controls, and the list of what they asked to be shown."""
+    (cell,) = [cell.source for cell in jupytext.read(FOLDER / f"{name}.py").cells if "def panel" in cell.source]
+    shown: list[tuple[Any, ...]] = []
+    names = given | {"widgets": ipywidgets, "display": lambda *_: None, "show": lambda *args: shown.append(args)}
+    exec(cell.replace("display(panel())", ""), names)
+    return names["panel"]().children, shown
+
+
+def test_the_sliders_of_tilting_redraw_what_they_say() -> None:
+    rewards = {"on the middle word": (0, 1, 0)}
+    given = {"WORDS": ("likely", "middle", "rare"), "WEIGHTS": (8, 4, 1), "REWARDS": rewards}
+    (columns, _), shown = _panel("02_tilting_is_not_scaling", **given)
+    assert shown == [([8, 4, 1], [0, 1, 0], 2, 3)]
+    strengths, weights, values = (column.children for column in columns.children)
+    strengths[0].value, strengths[1].value, weights[2].value, values[0].value = 0.5, 0.1, 20, -1
+    assert shown[-1] == ([8, 4, 20], [-1, 1, 0], 0.5, 0.1)
+
+
+def test_the_slider_of_rounding_redraws_its_scale() -> None:
+    (scale, _), shown = _panel("05_what_rounding_does")
+    assert shown == [(8.0,)]
+    scale.value = 32.0
+    assert shown[-1] == (32.0,)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -186,6 +225,15 @@ def test_the_command_writes_what_was_stale_and_fails_once(
     with pytest.raises(SystemExit) as refused:
         main(["3"], tmp_path)
     assert refused.value.code == 2 and "01_sum, 02_data" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_what_is_drawn_into_a_widget_is_not_sent_back(tmp_path: Path) -> None:
+    # Sending it back lets a cell, now and then, wait for its timeout: see refresh._Client.
+    cells = ["import ipywidgets\nbox = ipywidgets.Output()\nwith box:\n    print(1)\nbox", "print(len(box.outputs))"]
+    (tmp_path / "01.py").write_text("".join(f"# %%\n{cell}\n\n" for cell in cells))
+    made = execute(tmp_path / "01.py", timeout=60)
+    assert [[output.text for output in cell.outputs] for cell in made.cells] == [[], ["0\n"]]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
