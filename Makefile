@@ -1,4 +1,5 @@
-# make reproduce: the main job, into out/.   make test: the tests.   Both make their own environment first.
+# make reproduce: the main job, into out/.   make test: the tests.   make study: the main job in full sizes, into
+# out-study/.   All make their own environment first.
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= out
@@ -12,12 +13,12 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce test coverage explore notebooks clean
+.PHONY: reproduce study test coverage explore notebooks clean
 reproduce: $(READY)
-	$(BIN)/python -m rws_decode experiment commit-order --out $(OUT)/runs
-	$(BIN)/python -m rws_decode experiment temperature --out $(OUT)/runs --workers $(WORKERS)
-	$(BIN)/python -m paper_figures --runs $(OUT)/runs --out $(OUT)
-	@echo "open $(OUT)/index.html"
+	$(BIN)/python -m paper_figures --runs $(OUT)/runs --out $(OUT) --workers $(WORKERS)
+
+study: $(READY)
+	$(BIN)/python -m paper_figures --full --runs $(OUT)-study/runs --out $(OUT)-study --workers $(WORKERS)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS)
@@ -47,4 +48,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(OUT)
+	rm -rf $(VENV) $(OUT) $(OUT)-study

@@ -57,6 +57,8 @@ def test_crossings_are_those_of_the_curves(distribution: str, dimension: int) ->
         assert row["corrected"] is True and (dimension > 3 or row["mended"] is True)
         if smallest[0] != smallest[1]:
             assert row["printed"] is False  # whatever the case: see the experiment's docstring
+            alone = total[0] < total[1] and smallest[0] < smallest[1]  # the one case that can be true for itself
+            assert row["items"] is bool(alone and row["below"] == 1)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +257,7 @@ def test_what_the_file_holds_is_drawn_and_listed(finished: Path, tmp_path: Path)
     assert sum(heights) == pytest.approx(100 * len(data.sources))
     wanted = [100 * data.share(source, "case b")["share"] for source in data.sources]
     assert heights[: len(wanted)] == pytest.approx(wanted)
-    for container, form in zip(false.containers, ("printed", "mended", "corrected"), strict=True):
+    for container, form in zip(false.containers, ("printed", "items", "mended", "corrected"), strict=True):
         line, _, (ends,) = container.lines
         rows = [data.share(source, f"{form} false") for source in data.sources]
         assert line.get_ydata().tolist() == pytest.approx([100 * row["share"] for row in rows])

@@ -7,7 +7,8 @@ it), and against what is proved in its place (`rws_theory.theorem1`, exact compa
 
 As printed the theorem is false of every pair with delta_a != delta_b. If delta_a > delta_b, a is ahead near infinity,
 while (b) has it behind there. If delta_a < delta_b, a is behind near infinity, so that there is a crossing above 1: (c)
-denies it, and (a), which has one below 1, is to exclude it. Only equal deltas leave it a chance.
+denies it, and (a), which has one below 1, is to exclude it ("exactly one"; the proof's Step 4: at most one change of
+sign). Only equal deltas leave it a chance. Read item by item, without "exactly one", (a) can still be true.
 
 Random pairs: independent logit vectors of the distributions in `regimes_work.DISTRIBUTIONS`, by dimension. Real pairs:
 positions of one block, masked at one step of an RWS decode of the mask predictor, with the logits of the whole

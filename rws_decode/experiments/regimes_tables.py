@@ -6,8 +6,9 @@ whose curves are equal at every scale are left out and counted (`identical`).
 `summary`, a row per source and measure: `count` of `pairs`, `share`, `low`, `high`, `interval`. Measures: "case a",
 "case b", "case both", "case neither", which premises of Theorem 1 as printed are met; "mended b", "mended both",
 "mended neither" with (b) mended; "crossings 0", "1", "2+"; "crossing below 1", "above 1", at least one there; "printed
-false", "mended false", "corrected false", the theorem in that form is false of the pair; "no flip proved", by
-majorisation; "undecided", the number of crossings is not proved.
+false", "items false", "mended false", "corrected false", the theorem in that form is false of the pair, where items are
+(a), (b) and (c) as printed without "exactly one of the following holds"; "no flip proved", by majorisation;
+"undecided", the number of crossings is not proved.
 
 Intervals, 95 %. Random pairs are independent: Clopper and Pearson's exact one. Pairs of one step share their
 logits and steps of one answer their text, so that real ones are resampled by whole prompts (percentile bootstrap of
@@ -40,10 +41,12 @@ if TYPE_CHECKING:
 
     from rws_decode.experiments.report import Table
 
-__all__ = ["CASES", "MEASURES", "case_of", "clustered_share", "drawn_of", "exact_share", "regime_tables"]
+__all__ = ["CASES", "FORMS", "MEASURES", "case_of", "clustered_share", "drawn_of", "exact_share", "regime_tables"]
 
 Pair = Mapping[str, Any]
 
+# As printed, (a), (b), (c) as printed each for itself, with (b) mended, and what is true.
+FORMS = ("printed", "items", "mended", "corrected")
 # What Theorem 1 asserts, as printed, by which of its premises are met.
 CASES = {
     "a": "one crossing in (0, 1), none above 1",
@@ -79,7 +82,7 @@ MEASURES: dict[str, Callable[[Pair], bool]] = {
     "crossings 2+": _crossings(2, np.inf),
     "crossing below 1": lambda pair: bool(pair["below"]),
     "crossing above 1": lambda pair: bool(pair["above"]),
-    **{f"{form} false": lambda pair, form=form: pair[form] is False for form in ("printed", "mended", "corrected")},
+    **{f"{form} false": lambda pair, form=form: pair[form] is False for form in FORMS},
     "no flip proved": lambda pair: pair["no_flip"],
     "undecided": lambda pair: pair["below"] is None,
 }
@@ -200,7 +203,7 @@ def _cases(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
             | {"above 1": sum(1 for low, high in sides if high and not low)}
             | {"both sides": sum(1 for low, high in sides if low and high)}
             | {"several on a side": sum(1 for both in sides if max(both) > 1)}
-            | {f"{form} false": sum(pair[form] is False for pair in own) for form in ("printed", "mended", "corrected")}
+            | {f"{form} false": sum(pair[form] is False for pair in own) for form in FORMS}
         )
     return rows
 

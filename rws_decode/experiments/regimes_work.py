@@ -20,7 +20,7 @@ from rws_decode.experiments.runner import Rows
 from rws_decode.experiments.units import Unit
 from rws_decode.trace import Trace
 from rws_theory.confidence import log_odds
-from rws_theory.theorem1 import Theorem1Verdict, theorem1
+from rws_theory.theorem1 import Clause, theorem1
 
 __all__ = ["DISTRIBUTIONS", "drawn_pairs", "pair_row", "step_logits", "work"]
 
@@ -120,9 +120,10 @@ def pair_row(first: Floats, second: Floats) -> dict[str, Any]:
 
     `sigma`, `delta`: (x_b - x_a) / (x_a + x_b) of the total and the smallest gap, in [-1, 1], whose signs are exact;
     `below`, `above`: scales in (0, 1) and in (1, inf) at which the curves meet, None if that is not proved; `printed`,
-    `mended`, `corrected`: whether the theorem is true of the pair in that form, None if undecided; `no_flip`: proved by
-    majorisation that there is no crossing; `roots`: the crossings found, `odd` those that change the order;
-    `identical`: the curves are equal at every scale.
+    `items`, `mended`, `corrected`: whether the theorem is true of the pair in that form, None if undecided, `items`
+    being (a), (b), (c) as printed, each for itself, without "exactly one"; `no_flip`: proved by majorisation that there
+    is no crossing; `roots`: the crossings found, `odd` those that change the order; `identical`: the curves are equal
+    at every scale.
 
     >>> row = pair_row(np.array([1.0, 0.4, 0.4]), np.array([1.1, 0.6, 0.3]))
     >>> row["below"], row["above"], [round(root, 4) for root in row["roots"]], row["printed"], row["mended"]
@@ -138,8 +139,9 @@ def pair_row(first: Floats, second: Floats) -> dict[str, Any]:
         "below": verdict.below_one,
         "above": verdict.above_one,
         "printed": verdict.printed_holds,
+        "items": _all_hold([claim for claim in verdict.printed if claim.name != "exclusive"]),
         "mended": verdict.mended_holds,
-        "corrected": _corrected(verdict),
+        "corrected": _all_hold(verdict.corrected),
         "no_flip": verdict.no_flip,
         "roots": [one.root for one in verdict.found.crossings],
         "odd": [one.root for one in verdict.found.crossings if (one.multiplicity or 0) % 2],
@@ -157,8 +159,8 @@ def _relative(a: Any, b: Any) -> float:
     return share or math.copysign(5e-324, b - a)  # a difference below float64 keeps its sign
 
 
-def _corrected(verdict: Theorem1Verdict) -> bool | None:
-    held = [claim.holds for claim in verdict.corrected]
+def _all_hold(claims: Sequence[Clause]) -> bool | None:
+    held = [claim.holds for claim in claims]
     return False if False in held else None if None in held else True
 
 
