@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 
 from rws_decode.experiments.tables import to_csv, to_markdown
@@ -93,10 +96,8 @@ def save(name: str, made: Exhibit, out: Path, runs: Mapping[str, Any] | None = N
     """
     written: list[Path] = []
     for picture in made.pictures:
-        for suffix, metadata in _PLAIN.items():
-            stream = io.BytesIO()
-            picture.figure.savefig(stream, format=suffix, metadata=metadata)
-            written.append(write_bytes(out / "figures" / f"{picture.stem}.{suffix}", stream.getvalue()))
+        for suffix, content in _printed(picture.figure).items():
+            written.append(write_bytes(out / "figures" / f"{picture.stem}.{suffix}", content))
     for sheet in made.sheets:
         table = f"{sheet.caption}\n\n{to_markdown(sheet.shown)}"
         written.append(write_text(out / "tables" / f"{sheet.stem}.csv", to_csv(sheet.rows)))
@@ -147,11 +148,15 @@ def split_column(column: str) -> tuple[str, str]:
     return (group, label) if found else ("", column)
 
 
-# matplotlib stamps its version, and PDFs the time, unless told not to.
-_PLAIN: dict[str, dict[str, None]] = {
-    "png": {"Software": None},
-    "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
-}
+def _printed(figure: Figure) -> dict[str, bytes]:
+    """Return a figure as PNG and as PDF, laid out once: `savefig` would lay it out and draw it twice for each."""
+    png, pdf = io.BytesIO(), io.BytesIO()
+    figure.set_dpi(matplotlib.rcParams["savefig.dpi"])
+    # matplotlib stamps its version, and PDFs the time, unless told not to.
+    FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
+    figure.set_layout_engine("none")  # what was placed stays where it is
+    FigureCanvasPdf(figure).print_pdf(pdf, metadata={"Creator": None, "Producer": None, "CreationDate": None})
+    return {"png": png.getvalue(), "pdf": pdf.getvalue()}
 
 
 def _record(made: Exhibit) -> dict[str, Any]:
