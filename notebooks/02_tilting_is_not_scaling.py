@@ -272,13 +272,18 @@ Markdown("\n".join(lines))
 #
 # Random joint tables over 4 words and 5 positions (softmax of normal weights, Dirichlet, Markov chains), with their
 # exact conditionals as the model, and three kinds of reward: the log-probability itself, the best case for decoding by
-# confidence; noise; and the log-probability of every other position. RWS at $s_R = 8$, one token a step. The controls:
-# confidence ($c = 1$); a constant factor, for each model the mean of its RWS run; the run's rewards shuffled among the
-# steps; and rewards of flipped sign.
+# confidence; noise, *independent* of the model; and the log-probability of every other position, a *sub-structure*. RWS
+# at $s_R = 8$, one token a step. The controls: confidence ($c = 1$); a constant factor, for each model the mean of its
+# RWS run; the run's rewards shuffled among the steps; and rewards with their sign turned.
 
 # %%
 study = corollary_study(models=400)
-CONTROLS = {"confidence": "confidence", "constant": "constant", "shuffled": "shuffled", "flipped": "flipped sign"}
+CONTROLS = {
+    "confidence": "confidence",
+    "constant": "constant of equal mean",
+    "shuffled": "rewards shuffled",
+    "flipped": "reward's sign turned",
+}
 level = 1 - 0.05 / (len(CONTROLS) * len(get_args(Reward)))
 
 
@@ -336,8 +341,8 @@ for reward, comparisons in found.items():
         verdict = "ahead of" if start > 0.5 else "behind" if end < 0.5 else "level with"
         outcomes.setdefault(verdict, []).append(f"{CONTROLS[one.against]} ({reward})")
         if (uncorrected := one.more_if_different())[0] > 0.5 or uncorrected[1] < 0.5:
-            alone.append(outcomes[verdict][-1])
-lowered = sum(summed(reward, "nothing", "first_step").less for reward in found)
+            alone.append(f"{'ahead of' if uncorrected[0] > 0.5 else 'behind'} {outcomes[verdict][-1]}")
+lowered = {reward: summed(reward, "nothing", "first_step").less for reward in found}
 listed = {name: f": {'; '.join(outcomes[name])}" if name in outcomes else "" for name in ("ahead of", "behind")}
 Markdown(
     f"- The expected reward rises with $r$ for **{len(tilted)} of {len(REWARDS)}** rewards; with $c$ for "
@@ -350,7 +355,8 @@ Markdown(
     f"- Of {sum(map(len, outcomes.values()))} comparisons of the outputs' rewards, RWS is ahead in "
     f"**{len(outcomes.get('ahead of', []))}**{listed['ahead of']}; behind in "
     f"**{len(outcomes.get('behind', []))}**{listed['behind']}; in the rest the two cannot be told apart. "
-    f"Each taken alone, without the correction, {len(alone)} would differ ({'; '.join(alone) or 'none'}).\n"
+    f"Each taken alone, without the correction, {len(alone)} would differ (RWS {'; '.join(alone) or 'in none'}).\n"
     f"- Corollary 1 promises that no step lowers the expected reward. The first commit of RWS lowered it in "
-    f"**{lowered:,} of {number * len(found):,}** models."
+    f"**{sum(lowered.values()):,} of {number * len(found):,}** models "
+    f"({', '.join(f'{reward} {count}' for reward, count in lowered.items())})."
 )
