@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,7 @@ sys.path.insert(0, str(FOLDER))
 from refresh import execute  # noqa: E402
 
 LESSONS = {
+    "decode": "03_one_decode_step_by_step",
     "temperature": "04_temperature_against_reward",
     "traces": "06_reading_your_own_traces",
     "tables": "07_the_papers_tables_and_ours",
@@ -38,6 +40,16 @@ def _panel(name: str, **given: Any) -> tuple[tuple[Any, ...], list[tuple[Any, ..
     exec(cell, names)
     shown.clear()
     return names["panel"]().children, shown
+
+
+def test_the_sliders_of_a_decode_try_other_factors_at_every_step() -> None:
+    rws = SimpleNamespace(steps=3, factor=np.array([2.0, 4.0, 8.0]), canvas=[[0, 0], [5, 0], [5, 7]])
+    given = {"step": 1, "rws": rws, "textwrap": textwrap, "words": str}
+    (step, factor, _), shown = _panel(LESSONS["decode"], **given)
+    assert shown == [(1, 4.0)] and (step.min, step.max) == (0, 2)
+    step.value = 2
+    factor.value = 0.5
+    assert shown[1:] == [(2, 4.0), (2, 0.5)]
 
 
 def test_the_scale_s_slider_stays_within_the_paths() -> None:

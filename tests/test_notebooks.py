@@ -35,7 +35,11 @@ CONCLUSIONS = {
         "from 4/7 to 1/3, and the output's reward from 1 to 0 (proved",
         "RWS is ahead in **0**; behind in **0**",
     ],
-    "03_one_decode_step_by_step": ["the same** tokens in the same order", "agrees at every step"],
+    "03_one_decode_step_by_step": [
+        "in one step is **where**, not what",
+        "the same** tokens in the same order",
+        "agrees at every step",
+    ],
     "04_temperature_against_reward": [
         "3 answers over all temperatures, 3 over all reward scales, 3 of them shared",
         "**1** that only temperature reaches and **3** that only RWS reaches, **proved**",
