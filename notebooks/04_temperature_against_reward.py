@@ -236,7 +236,8 @@ plt.show()
 # ## Reward and order along the axis
 #
 # What a larger scale buys: the reward of the answer, by the guide and by the other reward model, and how far the order
-# of its commits is from left to right (GOD, in steps).
+# of its commits is from left to right (generation order deviation, GOD, in steps; 0 is left to right). Dotted: scale 1,
+# where a temperature is confidence decoding.
 
 
 # %%
@@ -282,7 +283,7 @@ def show(number, over, scale):
     """Print the answer at a scale and draw the order of its commits."""
     found, look = prompts[number], AXES[over]
     piece = found.paths[over].at(scale)
-    print(f"{found.prompt}\n\n{piece.text}")
+    print(f"{found.prompt}\n\n{piece.text}\n")
     _, axes = plt.subplots(figsize=(7.5, 3.2), layout="constrained")
     axes.plot(np.arange(len(piece.commit_step)), piece.commit_step, look.marker, color=look.color)
     axes.plot(np.arange(32), np.arange(32) // 2, color=GREY, linestyle=":", label="left to right")
@@ -291,7 +292,7 @@ def show(number, over, scale):
     axes.set_yticks(range(0, 16, 5))
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=8.5)
     axes.set_title(
-        f"answer {found.letters[piece.tokens]}, at scales {piece.lower:.4g} to {piece.upper:.4g} of {over}; "
+        f"answer {found.letters[piece.tokens]}: {NAMES[over]} from {piece.lower:.4g} to {piece.upper:.4g}; "
         f"GOD {order(piece):.2f} steps",
         loc="left",
         fontsize=10,
@@ -352,7 +353,7 @@ def left_first(found, over):
 
 
 def shift(found):
-    """What the place of the first change says of the gain that RWS had up to there."""
+    """What the place of the first change says of the factor that RWS had there."""
     (first, c), (same, s) = (left_first(found, over) for over in AXES)
     if first != same or c is None or s is None:
         return "The axes do not begin alike."
@@ -360,8 +361,8 @@ def shift(found):
     if not 0 < c / s < 1:
         return f"{start}."
     return (
-        f"{start}: RWS is there like a temperature of {c / s:.2f} $s_R$, which is the gain of a reward of "
-        f"{float(inverse_reward(c, s)):+.2f} deviations."
+        f"{start}: RWS is there like a constant of {c / s:.2f} $s_R$, the factor that a reward of "
+        f"{float(inverse_reward(c, s)):+.2f} deviations gives."
     )
 
 
@@ -382,7 +383,10 @@ def conclude(number, found):
     reading = shift(found)
     lost = {over: missed(found, over) for over in AXES}
     means = {
-        name: [mean_along(found.paths[over], lambda piece, at=at: found.rewards[piece.tokens][at]) for over in AXES]
+        name: [
+            round(mean_along(found.paths[over], lambda piece, at=at: found.rewards[piece.tokens][at]), 2) + 0.0
+            for over in AXES
+        ]
         for at, name in enumerate(("the guide", "the other reward model"))
     }
     along_axis = "; ".join(f"by {name} {t:+.2f} for temperature and {s:+.2f} for RWS" for name, (t, s) in means.items())

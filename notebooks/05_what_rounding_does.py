@@ -336,7 +336,7 @@ Markdown(
     f"{steps['float32'][-1]:.1f} %.\n"
     f"- Nothing but the rule for ties lies between GOD {god['bfloat16'][-1]:.2f} (leftmost) and {god['topk'][-1]:.2f} "
     f"(`torch.topk`) at scale {last:g}, both in bfloat16; the exact order has {god['exact'][-1]:.2f}.\n"
-    f"- The paper prints GOD {printed[first]:g} at scale {first:g}, {printed[16.0]:g} at 16 and {printed[last]:g} at "
-    f"{last:g}, for another model and other prompts, and does not say how ties fall. How much of that is rounding only "
-    "a run with the exact ranking can tell; levels here and there cannot be compared."
+    f"- The paper prints GOD {printed[first]:.2f} at scale {first:g}, {printed[16.0]:.2f} at 16 and "
+    f"{printed[last]:.2f} at {last:g}, for another model and other prompts, and does not say how ties fall. How much "
+    "of that is rounding only a run with the exact ranking can tell; levels here and there cannot be compared."
 )

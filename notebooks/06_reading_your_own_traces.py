@@ -196,7 +196,8 @@ for step in (0, trace.steps_run // 3, 2 * trace.steps_run // 3):
 # ## In which order was it written?
 #
 # One mark per token at the step that committed it. Small grey marks are the steps at which a still masked position
-# changed its mind about its token. The dotted line is the order from left to right.
+# changed its mind about its token. The dotted line is the order from left to right, from which generation order
+# deviation (GOD) measures the distance: 0 is left to right.
 
 # %%
 figure, axes = plt.subplots(figsize=(9, 4.2), layout="constrained")
@@ -296,7 +297,7 @@ def show(step):
     colors = np.where(chosen, LINES["rws"].color, "#c8c8c8")
     bars = axes.bar(kept, trace.value[step, kept], color=colors, edgecolor=GREY)
     for bar, hit in zip(bars, chosen, strict=True):
-        bar.set_hatch("//" if hit else "")
+        bar.set_hatch("/////" if hit else "")
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set_xlim(-1, trace.length)
     axes.set_xlabel("position in the answer [tokens, from 0]")
