@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rws_decode.__main__ import COMMANDS, main
+import paper_figures.__main__ as figures
+import rws_decode.__main__ as decoding
+import rws_theory.__main__ as theory
+from paper_figures.contents import NAMES
 from rws_decode.experiments import EXPERIMENTS
 
 README = Path(__file__).parents[1] / "README.md"
@@ -43,22 +46,45 @@ def test_configs_streams_and_perplexity_run_as_the_readme_shows_them(capsys: pyt
     assert "█" in capsys.readouterr().out
 
 
-def commands() -> list[str]:
-    """Return the README's command lines of this package, what stands in square brackets left out."""
+def commands(package: str) -> list[str]:
+    """Return the README's command lines of a package, what stands in square brackets outside quotes left out."""
     text = README.read_text(encoding="utf-8").replace("\\\n", " ")
-    found = re.findall(r"^    python -m rws_decode (.*?)(?:  +#.*)?$", text, flags=re.MULTILINE)
-    return [re.sub(r"\[.*?\]", "", line).replace(" NAME ", " controls ") for line in found]
+    found = re.findall(rf"^    python -m {package} (.*?)(?:  +#.*)?$", text, flags=re.MULTILINE)
+    return [re.sub(r"(?<!\")\[.*?\]", "", line).replace(" NAME ", " controls ") for line in found]
 
 
-def test_every_command_line_has_options_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("package", "expected"),
+    [
+        (decoding, {"generate", "experiment", "summarize", "scale-path", "bench", "replay", "diff"}),
+        (theory, {"claims", "crossings", "path", "bench"}),
+    ],
+    ids=["decoding", "theory"],
+)
+def test_every_command_line_has_options_that_there_are(
+    package: Any, expected: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     ran: list[str] = []
-    for name, command in COMMANDS.items():
+    for name, command in package.COMMANDS.items():
         monkeypatch.setattr(import_module(command.module), "run", lambda args, name=name: ran.append(name) or 0)
-    lines = commands()
+    lines = commands(package.__package__)
     for line in lines:
-        assert main(shlex.split(line)) == 0, line
+        assert package.main(shlex.split(line)) == 0, line
     assert ran == [line.split()[0] for line in lines]
-    assert {"generate", "experiment", "summarize", "scale-path", "bench", "replay", "diff"} <= set(ran)
+    assert expected <= set(ran)
+
+
+def test_every_figure_that_is_to_be_drawn_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[list[str], int]] = []
+
+    def make(names: list[str], runs: Path, out: Path, workers: int = 0, full: bool = False) -> list[Path]:
+        asked.append((list(names), workers))
+        return []
+
+    monkeypatch.setattr(figures, "make", make)
+    assert [figures.main(shlex.split(line)) for line in commands("paper_figures")] == [0, 0]
+    assert asked[0] == (list(NAMES), 2) and asked[1][1] == 0
+    assert asked[1][0] and set(asked[1][0]) < set(NAMES)
 
 
 def test_every_experiment_is_in_the_table() -> None:
