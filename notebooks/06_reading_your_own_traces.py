@@ -295,9 +295,10 @@ def show(step):
     chosen = trace.chosen[step, kept]
     _, axes = plt.subplots(figsize=(9, 2.8), layout="constrained")
     colors = np.where(chosen, LINES["rws"].color, "#c8c8c8")
-    bars = axes.bar(kept, trace.value[step, kept], color=colors, edgecolor=GREY)
+    edges = np.where(chosen, "black", GREY)
+    bars = axes.bar(kept, trace.value[step, kept], color=colors, edgecolor=edges)
     for bar, hit in zip(bars, chosen, strict=True):
-        bar.set_hatch("/////" if hit else "")
+        bar.set_hatch("//" if hit else "")
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set_xlim(-1, trace.length)
     axes.set_xlabel("position in the answer [tokens, from 0]")
