@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     known = "; ".join(SOURCES.values())
     parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {known}")
     parser.add_argument("--prompts", type=int, default=4, metavar="N", help="how many (4); the first is drawn")
-    parser.add_argument("--reward", default="mini", help="reward model that guides: shipped name, directory, hub id")
+    parser.add_argument("--reward", default="mini", help="reward model that guides: name, directory, hub id (mini)")
     parser.add_argument("--judge", default="mini-judge", help="reward model that only judges (mini-judge)")
     parser.add_argument("--causal", default="mini-causal", metavar="NAME", help="for perplexity (mini-causal)")
     parser.add_argument(

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     known = "; ".join(SOURCES.values())
     parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {known}")
     parser.add_argument("--prompts", type=int, default=16, metavar="N", help="how many (16)")
-    parser.add_argument("--reward", default="mini", help="reward model that guides: shipped name, directory, hub id")
+    parser.add_argument("--reward", default="mini", help="reward model that guides: name, directory, hub id (mini)")
     parser.add_argument("--reward-scale", type=float, default=8.0, metavar="S", help="s_R of the decodes (8)")
     parser.add_argument("--pairs-per-step", type=int, default=8, metavar="N", help="real pairs of each step (8)")
     parser.add_argument(
