@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rws_decode.experiments.executors import Backend
 
-__all__ = ["NAME", "claims_sources", "make_claims", "up_to_date"]
+__all__ = ["NAME", "SCHEMA", "claims_sources", "is_ours", "make_claims", "up_to_date"]
 
 NAME = "claims"
+SCHEMA = ("rws_theory.claims", 1)
 _WORK = "rws_theory.claims"
 
 
@@ -27,6 +28,15 @@ def claims_sources() -> dict[str, str]:
     data = {one.name: one for one in folder.iterdir() if one.name.endswith(".json")}
     printed = {name: hashlib.sha256(data[name].read_bytes()).hexdigest() for name in sorted(data)}
     return {"work": _WORK, "code": code_digest(_WORK), "printed": digest(printed)}
+
+
+def is_ours(where: str) -> bool:
+    """Say whether a claim is one that the paper does not make: it counts neither for nor against it.
+
+    >>> is_ours("Ours, on Table 1"), is_ours("Table 1")
+    (True, False)
+    """
+    return where.startswith("Ours")
 
 
 def up_to_date(path: Path) -> bool:
@@ -50,7 +60,7 @@ def make_claims(runs: Path, backend: Backend) -> Path:
     sources = claims_sources()
     with backend.open() as pool:
         checked = list(pool.map(_checked, CHECKS))
-    results = {"schema": "rws_theory.claims", "version": 1, "sources": sources}
+    results = {"schema": SCHEMA[0], "version": SCHEMA[1], "sources": sources}
     results |= {"seconds": round(sum(seconds for seconds, _ in checked), 3), "claims": [claim for _, claim in checked]}
     return write_json(runs / NAME / "results.json", results)
 

@@ -95,7 +95,7 @@ def at_two() -> Claim:
         "Appendix D.1",
         "P^a(2) = 0.835 and P^b(2) = 0.847, which confirms a flip for r > 1.",
         "false" if wrong or not flip else "true",
-        f"Enclosed to within {_width(values)}: {shown}; flipped at r = 2: {flip}.",
+        f"Enclosed to within {_width(values)}: {shown}; {'flipped' if flip else 'no flip'} at r = 2.",
         "a = (11/10, 3/5, 3/10), b = (1, 2/5, 2/5) at r = 2" if wrong or not flip else None,
         f"{shown}: no flip yet." if not flip else None,
     )
@@ -127,7 +127,8 @@ def crossing() -> Claim:
         "Appendix D.1",
         "The curves cross at r = 1.73.",
         "false" if enclosed and value is not None and abs(value - float(said)) > 0.01 else "not confirmed",
-        f"x = exp(r / 10) turns g = 0 into {polynomial} = 0; certified enclosure complete and consistent: {enclosed}.",
+        f"x = exp(r / 10) turns g = 0 into {polynomial} = 0; the one certified crossing "
+        f"{'encloses' if enclosed else 'does not enclose'} its root above 1.",
         "a = (11/10, 3/5, 3/10), b = (1, 2/5, 2/5)",
         f"r = 10 log((1 + sqrt 5) / 2) = {value}, ten times the logarithm of the golden ratio.",
     )

@@ -98,9 +98,9 @@ def more_reversals() -> Claim:
     return Claim(
         "S3-more-reversals",
         "Section 3.2, Step 3",
-        "Larger multiplicative scaling values give more rank reversals.",
+        "Larger multiplicative scaling values increase the likelihood of rank reversals.",
         "false" if checked else "not confirmed",
-        f"Below a factor of 1 it can be the other way round. Above 1 it fails too: {shown}; signs proved.",
+        f"Below a factor of 1 a pair can go the other way round. Above 1 too: {shown}; signs proved.",
         f"d = {below.dimension}, {below}: reversed for factors below {below.values}, not for larger ones up to 1"
         f" ({SMALLEST})"
         if below

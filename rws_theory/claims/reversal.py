@@ -218,7 +218,8 @@ def step_two() -> Claim:
         "Appendix D, Step 2",
         "For small r, g(r) = r (Sigma_b - Sigma_a) + O(r^2), so sign g = sign(Sigma_b - Sigma_a).",
         _proved(broken, "true with correction") if derived and silent else "not confirmed",
-        f"Expansion derived symbolically: {derived}. Sign proved at r = 2^-12 for {tried:,} ordered pairs.",
+        f"Expansion {'derived' if derived else 'not confirmed'} symbolically. Sign proved at r = 2^-12 for {tried:,} "
+        "ordered pairs.",
         _shown(silent, "Sigma_a = Sigma_b, where the step says nothing, and yet P^a > P^b near 0"),
         "Let p_m be the first power sum of the gaps in which a and b differ; near 0, sign g = (-1)^m sign p_m.",
     )

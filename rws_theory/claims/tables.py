@@ -80,10 +80,11 @@ def rows_sum() -> Claim:
     shown = ", ".join(f"{model} {_show(total, 1)}" for model, total in off.items())
     return Claim(
         "TAB-rows-sum",
-        "Table 1",
+        "Ours, on Table 1",
         "Win, draw and loss of each row, as printed, sum to 100.0 %.",
         _verdict(not off),
-        f"{len(sums) - len(off)} of {len(sums)} rows sum to exactly 100.0; rounding explains the others: {rounding}.",
+        f"{len(sums) - len(off)} of {len(sums)} rows sum to exactly 100.0; rounding "
+        f"{'explains' if rounding else 'does not explain'} the others.",
         f"Printed rows: {shown}." if off else None,
         "They sum to 100 within the rounding of three numbers to one decimal (0.15)." if off and rounding else None,
     )
@@ -98,8 +99,8 @@ def identical_rows() -> Claim:
     differ = [(m, n) for m, n in twins if any(row[m] != row[n] for row in quintiles)]
     return Claim(
         "TAB-rows-distinct",
-        "Table 1",
-        "No two reward models have the same win, draw and loss (ours: the paper reports six separate experiments).",
+        "Ours, on Table 1",
+        "No two reward models have the same win, draw and loss (the paper reports six separate experiments).",
         _verdict(not differ),
         f"Of 15 pairs of rows, {len(twins)} are equal in win, draw and loss, {len(differ)} of them with"
         " different quintiles in Table 5.",
@@ -308,7 +309,8 @@ def judge_mean() -> Claim:
         "Table 2 against Table 10",
         "The judge's win rates are the means of both orders, 60.0 % to 65.0 %.",
         _verdict(holds and whole),
-        f"Six means agree to one decimal; every rate is a whole number of {MT_BENCH_PROMPTS} prompts: {whole}.",
+        f"Six means agree to one decimal; {'every' if whole else 'not every'} rate is a whole number of "
+        f"{MT_BENCH_PROMPTS} prompts.",
     )
 
 
