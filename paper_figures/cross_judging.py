@@ -32,8 +32,8 @@ Row = Mapping[str, Any]
 NEEDS = ("reward-bench",)
 PANELS: dict[str, str] = {
     "rws": "RWS against the default",
-    "constant": "Constant factor of equal mean against the default",
-    "rws-constant": "RWS minus the constant factor: what the reward itself adds",
+    "constant": "Constant of equal mean against the default",
+    "rws-constant": "RWS minus the constant of equal mean: what the reward adds",
 }
 _RELATIONS = ("own", "other")
 # Blue for losses, orange for wins, white between: as light on both sides, so that grey shows the size of a difference.
@@ -168,7 +168,7 @@ def _reading(data: CrossJudging) -> str:
         f"{setting(data.run)} Net win rate in percentage points of prompts, in brackets its 95 % bootstrap interval "
         f"over prompts; *: the interval leaves zero outside and p of the sign-flip permutation test, corrected over "
         f"all {len(data.guides) * len(data.judges)} cells by Holm's method, is at most {ALPHA:g}. The run tests every "
-        "method against RWS, so the constant factor against the default has intervals and no p."
+        "method against RWS, so the constant against the default has intervals and no p."
     )
 
 
@@ -195,27 +195,27 @@ def exhibit(runs: Path) -> Exhibit:
 def _means(rows: Sequence[Row]) -> list[str]:
     """Return the mean net by the guides and by the others, of RWS and of the constant factor; of one scale each."""
     found = []
-    for method, name in (("rws", "RWS"), ("constant", "the constant factor, which no reward steers,")):
+    for method, name in (("rws", "RWS"), ("constant", "the constant of equal mean, which no reward steers,")):
         match = {"method": method, "measure": "net"}
         nets = [[row for row in rows if row["relation"] == one and match.items() <= row.items()] for one in _RELATIONS]
         if all(len(one) == 1 and one[0]["mean"] is not None for one in nets):
             own, other = (span(one[0], form="+.1f") for one in nets)
-            found.append(f"{name} has a mean net of {own} points by the guides and {other} by all others")
+            found.append(f"{name} has a mean net of {own} points by the guides and {other} by other reward models")
     return found
 
 
 def _conclusions(data: CrossJudging) -> tuple[str, ...]:
     words = ("above zero", "below zero")
-    which = {True: "the guide itself as judge", False: "another reward model as judge"}
+    which = {True: "by its own guide", False: "by other reward models"}
     parts = [
-        f"with {which[own]} {tally(data.of('rws', own), 'cells', words, brief=True)}"
+        f"{which[own]}, {tally(data.of('rws', own), 'cells', words, brief=True)}"
         for own in (True, False)
         if data.of("rws", own)
     ]
-    lines = [f"Net win rate of RWS against the default: {'; '.join(parts)} (p corrected over all cells)."]
+    lines = [f"Net win rate of RWS against the default: {'; '.join(parts)}."]
     if means := _means(data.run.rows.get("mean_win_rates", ())):
-        lines.append(f"Self-judging: {'; '.join(means)}.")
-    for panel, name in (("rws", "RWS against the default"), ("rws-constant", "RWS minus the constant factor")):
+        lines.append(f"Who judges: {'; '.join(means)}.")
+    for panel, name in (("rws", "RWS against the default"), ("rws-constant", "RWS minus the constant of equal mean")):
         lines += [
             f"{name}, net in points, {which[own]}: {tally(data.of(panel, own), 'cells', words)}"
             for own in (True, False)

@@ -1,7 +1,7 @@
 """Figure 5: mean win rate over the guides, RWS against the default, with the controls and the other judges beside it.
 
 Shows: the two bars that the paper's text gives numbers for; then here, for RWS and each control, how many prompts it
-wins from the default and loses to it, by the own judge and by all others, with 95 % intervals.
+wins from the default and loses to it, by its own guide and by other reward models, with 95 % intervals.
 Inputs: RUNS/reward-bench/results.json of `python -m rws_decode experiment reward-bench`. Run time: about two seconds.
 """
 
@@ -37,7 +37,7 @@ __all__ = ["MeanWinRates", "compute", "draw", "exhibit", "sheet"]
 Row = Mapping[str, Any]
 
 NEEDS = ("reward-bench",)
-_RELATIONS = {"own": "own judge", "other": "all other judges"}
+_RELATIONS = {"own": "own guide", "other": "other reward models"}
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def draw(data: MeanWinRates) -> Figure:
     draw_pair(top, 0, {"mean": text["win_mean"]}, {"mean": text["default_mean"]}, "printed", "RWS")
     top.set_yticks([0], ["RWS"])
     top.set_ylim(0.5, -0.5)
-    panel_title(top, f"Printed in the text: mean of {len(data.printed['rows'])} guides, own judge, no interval given")
+    panel_title(top, f"Printed in the text: mean of {len(data.printed['rows'])} guides, by own guide, no interval")
     panels = [picture.add_subplot(grid[1, place]) for place in range(len(data.relations))]
     for axes, relation in zip(panels, data.relations, strict=True):
         for place, line in enumerate(data.lines):
@@ -106,7 +106,7 @@ def draw(data: MeanWinRates) -> Figure:
         axes.set_ylim(count - 0.5, -0.5)
         names = [data.name(line) for line in data.lines]
         axes.set_yticks(range(count), names if axes is panels[0] else [""] * count)
-        panel_title(axes, f"Here: {_RELATIONS[relation]}")
+        panel_title(axes, f"Here: by {_RELATIONS[relation]}")
     for axes in (top, *panels):
         axes.set_xlim(0, 110)  # room for the numbers beside bars of 100
         axes.set_xticks(range(0, 101, 20))
@@ -120,12 +120,12 @@ def sheet(data: MeanWinRates) -> Sheet:
     """Return the printed means beside ours, a row per method and kind of judge."""
     text = data.printed["text"]
     columns = {"wins, %": "win", "draws, %": "draw", "default wins, %": "loss", "net, points": "net"}
-    printed = {"RWS, own judge": {"wins, %": text["win_mean"], "default wins, %": text["default_mean"]}}
+    printed = {f"RWS, by {_RELATIONS['own']}": {"wins, %": text["win_mean"], "default wins, %": text["default_mean"]}}
     here: dict[str, dict[str, Any]] = {}
     shown: dict[str, dict[str, str | None]] = {}
     for relation in data.relations:
         for line in data.lines:
-            name = f"{data.name(line)}, {_RELATIONS[relation]}"
+            name = f"{data.name(line)}, by {_RELATIONS[relation]}"
             here[name], shown[name] = {}, {}
             for column, measure in columns.items():
                 row = data.of(relation, line, measure)
@@ -161,7 +161,7 @@ def exhibit(runs: Path) -> Exhibit:
         "that does as well as RWS does so without its reward."
     )
     alt = f"Bars. Printed: RWS wins {text['win_mean']} percent, the default {text['default_mean']}. " + " ".join(
-        f"Here, {_RELATIONS[relation]}, {data.name(line)}: {won['mean']:.0f} percent won, {lost['mean']:.0f} lost."
+        f"Here, by {_RELATIONS[relation]}, {data.name(line)}: {won['mean']:.0f} percent won, {lost['mean']:.0f} lost."
         for relation in data.relations
         for line in data.lines
         if (won := data.of(relation, line, "win")) and (lost := data.of(relation, line, "loss"))
@@ -182,7 +182,7 @@ def _less_constant(data: MeanWinRates, relation: str, scale: float | None) -> st
     found = _minus(data, relation, ("constant", scale))
     if found is None:
         return ""
-    return f"; minus the net of {in_words('constant')}, {found.text()}: {_IS[found.sign]} zero"
+    return f"; minus that of {in_words('constant')}, {found.text()}: {_IS[found.sign]} zero"
 
 
 def _conclusions(data: MeanWinRates) -> tuple[str, ...]:
@@ -196,8 +196,8 @@ def _conclusions(data: MeanWinRates) -> tuple[str, ...]:
             net = data.net(relation, scale)
             if won and lost and net:
                 lines.append(
-                    f"Mean over {data.guides} guides{at}, {_RELATIONS[relation]}: RWS wins {span(won, form='.1f')} "
-                    f"percent of prompts, the default {span(lost, form='.1f')}; net {net.text()}: {_IS[net.sign]} zero"
+                    f"Mean over {data.guides} guides{at}, by {_RELATIONS[relation]}: RWS wins {won['mean']:.1f} % of "
+                    f"prompts, the default {lost['mean']:.1f} %; net {net.text()}: {_IS[net.sign]} zero"
                     f"{_less_constant(data, relation, scale)}."
                 )
     for relation in data.relations:
@@ -211,7 +211,7 @@ def _conclusions(data: MeanWinRates) -> tuple[str, ...]:
         if any(held.values()):
             parts = "; ".join(f"{word}: {', '.join(names)}" for word, names in held.items() if names)
             lines.append(
-                f"Mean net of RWS minus each control, points, {_RELATIONS[relation]} (p at most {ALPHA:g} and an "
+                f"Mean net of RWS minus each control, points, by {_RELATIONS[relation]} (p at most {ALPHA:g} and an "
                 f"interval without zero make a difference). {parts[0].upper()}{parts[1:]}."
             )
     return tuple(lines)

@@ -171,7 +171,7 @@ def _level(row: Mapping[str, Any] | None) -> str | None:
 def conclusions(data: KeywordTask) -> tuple[str, ...]:
     """Return what follows from the intervals: against the default as the paper claims it, then against the controls."""
     lines = [
-        claim_line(data.claims, "How far the perplexity of RWS is below the default's, in percent", *BELOW),
+        claim_line(data.claims, "Perplexity of RWS, % below the default's (negative: above)", *BELOW),
         claim_line(data.claims, "GOD of RWS over the default's", *OVER),
     ]
     lines += [
@@ -196,7 +196,7 @@ def exhibit(runs: Path) -> Exhibit:
         "factor of equal mean, so that what it reaches too is not the reward's doing. Model, language and causal model "
         "are not the paper's: the right side can be compared with it, the left cannot."
     )
-    alt = "Dots with intervals by guide for the default, RWS and a constant factor. " + " ".join(
+    alt = "Dots with intervals by guide for the default, RWS and a constant of equal mean. " + " ".join(
         f"{row['name']}, {LINES[method].label}: {_MEASURES[row['measure']]} {_level(row)}."
         for measure in ("perplexity_per_text", "god_steps")
         for method in DRAWN

@@ -87,7 +87,7 @@ def draw(data: Overhead) -> Figure:
     panel_title(first, "From printed seconds")
     for axes, (field, title) in zip(panels, fields.items(), strict=True):
         series = [Dots(look, look.label, _marks(data.of("rws", name), field)) for name, look in _LOOKS.items()]
-        series.append(Dots(LINES["constant"], "constant factor, asks no reward", _marks(data.of("constant"), field)))
+        series.append(Dots(LINES["constant"], "constant, asks no reward", _marks(data.of("constant"), field)))
         draw_dots(axes, data.names, series)
         axes.axvline(0, color=GREY, linewidth=1.0)
         panel_title(axes, title)
@@ -182,7 +182,7 @@ def conclusions(data: Overhead) -> tuple[str, ...]:
             told = "; ".join(f"{name} {with_interval(row, field)}" for name, row in rows.items())
             apart = [name for name, row in rows.items() if _apart(row, field)]
             start = f"{what} of RWS over the default's, {SAVINGS[savings]}, in percent: {told}."
-            said = f" The paper's seconds amount to {low:.1f} to {high:.1f}." if savings == "usual" else ""
+            said = f" The paper's seconds amount to {low:+.1f} to {high:+.1f}." if savings == "usual" else ""
             lines.append(f"{start} Intervals that exclude 0: {', '.join(apart) or 'none'}.{said}")
     lines += few_prompts(max((row["prompts"] for row in data.rows), default=0))
     free = [row for method in _FREE for row in data.of(method).values() if row[field] is not None]
@@ -190,8 +190,8 @@ def conclusions(data: Overhead) -> tuple[str, ...]:
         ends = [row[field] for row in free]
         lines.append(
             f"Methods that ask no reward differ from the default by {min(ends):+.1f} to {max(ends):+.1f} %, in "
-            f"{sum(_apart(row, field) for row in free)} of {len(free)} with an interval that excludes 0: that is the "
-            "machine's noise, and part of every other line."
+            f"{sum(_apart(row, field) for row in free)} of {len(free)} with an interval that excludes 0: so much is "
+            "noise of the machine, or cost of another order, and may be part of every other line."
         )
     text = [f"{end / 1024:.2f}" for end in sorted(row["memory_mib"] for row in table["rows"])]
     lines.append(
@@ -213,8 +213,8 @@ def exhibit(runs: Path) -> Exhibit:
         f"Increase in time of RWS over the default with the same savings. Here: model {settings['model']} on "
         f"{_device(data)}, {_count(data)}; 95 % bootstrap intervals over prompts, rough "
         f"where these are few. Hollow: from the seconds printed in {published('table11_overhead')['where']}, without "
-        "intervals. The constant factor asks no reward: what it is slower by is the machine's noise. CPU time, where "
-        "it can be had, is less disturbed by other work on the machine."
+        "intervals. The constant of equal mean asks no reward: what it is slower by is the machine's noise. CPU time, "
+        "where it can be had, is less disturbed by other work on the machine."
     )
     told = [
         f"{name}, {look.label}: {with_interval(row, 'increase')} percent of wall clock."

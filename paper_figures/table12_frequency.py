@@ -105,7 +105,7 @@ def _points(
                 linestyle="none",
                 elinewidth=1.1,
                 capsize=2.5,
-                label=("RWS" if method == "rws" else "constant factor") + (words or " (time: wall clock)"),
+                label=("RWS" if method == "rws" else "constant") + (words or " (time: wall clock)"),
             )
 
 
@@ -138,7 +138,7 @@ def _printed(data: Frequency) -> Sheet:
         f"guides ({', '.join(data.run.settings['rewards'])}) of {data.run.prompts['test']} prompts, of which "
         f"{data.run.settings['timing_prompts']} are timed, {data.run.settings['repetitions']} times each, an answer at "
         "a time. Brackets: 95 % bootstrap intervals over prompts, rough where these are few. Seconds are of other "
-        "hardware, models and code; ratios and increases can be compared roughly. What the constant factor is slower "
+        "hardware, models and code; ratios and increases can be compared roughly. What the constant is slower "
         "by is the machine's noise: it asks no reward."
     )
     return beside("table12_frequency", "method", printed, here, caption, shown)
@@ -174,8 +174,8 @@ def conclusions(data: Frequency) -> tuple[str, ...]:
     constant = data.rows.get("constant", {})
     if constant.get("increase") is not None:
         lines.append(
-            f"The time of the constant factor, which asks no reward, is {with_interval(constant, 'increase')} % over "
-            "the default's: differences of that size are the machine's."
+            f"The time of the constant of equal mean, which asks no reward, is {with_interval(constant, 'increase')} % "
+            "over the default's: differences of that size are the machine's."
         )
     if constant.get("god_steps_ratio") is not None:
         lines.append(f"Its GOD over the default's is {with_interval(constant, 'god_steps_ratio')}, without any reward.")
@@ -192,7 +192,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"{settings['repetitions']} runs each, one answer at a time. Model {settings['model']}, means over the guides "
         f"({', '.join(settings['rewards'])}), one s_R each; 95 % bootstrap intervals over prompts. Hollow: as printed "
         f"({published('table12_frequency')['where']}), without intervals; GOD as a ratio of printed numbers. The "
-        "constant factor of equal mean asks no reward: its time shows the machine's noise, its GOD what a factor alone "
+        "constant of equal mean asks no reward: its time shows the machine's noise, its GOD what a factor alone "
         "does. Seconds of other hardware cannot be compared, ratios roughly."
     )
     told = [

@@ -89,7 +89,7 @@ def _series(data: Diversity, n: int, against: str, length: str) -> Dots:
     marks = {row["name"]: (row["difference"], row["low"], row["high"]) for row in data.of(against, n, length)}
     # Of the same control, other words: the same colour and another marker.
     look = LINES[against] if length == "equal" else replace(LINES[against], marker="o")
-    who = "default" if against == "default" else "constant factor"
+    who = "default" if against == "default" else "constant"
     return Dots(look, f"RWS minus {who}, {_LENGTHS[length]}", marks)
 
 

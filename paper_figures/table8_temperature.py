@@ -20,6 +20,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from paper_figures.parts.contrasts import contrast_lines, differences_sheet, range_line
 from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
+from paper_figures.parts.guides import SHOWN
 from paper_figures.parts.inputs import read_run
 from paper_figures.parts.keyword_ranges import ranges_sheet
 from paper_figures.parts.style import LINES, figure, panel_title
@@ -31,15 +32,6 @@ Row = Mapping[str, Any]
 
 NEEDS = ("temperature",)
 DRAWN = ("temperature", "rws", "constant", "shuffled")
-_NAMES = {
-    "rws": "RWS",
-    "constant": "constant of equal mean",
-    "shuffled": "rewards shuffled",
-    "flipped": "reward's sign turned",
-    "random": "random rewards",
-    "margin": "margin order",
-    "best-of-n": "best of N, equal cost",
-}
 _FIELDS = {
     "perplexity": "perplexity",
     "true_perplexity": "true perplexity",
@@ -90,6 +82,8 @@ def compute(runs: Path) -> Temperatures:
     summary, controls = (
         [row for row in run.rows.get(name, ()) if row["guide"] == guide] for name in ("summary", "controls")
     )
+    if not summary:
+        raise ValueError(f"{runs / experiment} has no table summary: no answer was measured")
     return Temperatures(summary, controls, run.settings, (*run.inputs, f"{experiment}/{run.units}/traces"))
 
 
@@ -151,7 +145,7 @@ def _curve(axes: Axes, rows: Sequence[Row], field: str, method: str, shift: floa
 
 def sheets(data: Temperatures) -> tuple[Sheet, ...]:
     """Return the paper's Table 8 beside ours, RWS beside its controls, the differences, and Appendix F's ranges."""
-    differences = differences_sheet("table8_differences", data.controls, _NAMES, _COMPARED)
+    differences = differences_sheet("table8_differences", data.controls, SHOWN, _COMPARED)
     return (_printed(data), _methods(data), differences, _ranges(data))
 
 
@@ -210,7 +204,7 @@ def _methods(data: Temperatures) -> Sheet:
     kept = [row for row in data.summary if row["method"] in order]
     rows = sorted(kept, key=lambda row: (row["scale"], order[row["method"]]))
     shown = [
-        {"scale": f"{row['scale']:g}", "method": _NAMES.get(row["method"], row["method"])}
+        {"scale": f"{row['scale']:g}", "method": SHOWN.get(row["method"], row["method"])}
         | {label: _text(row, field) for field, label in _FIELDS.items()}
         for row in rows
     ]
@@ -244,15 +238,15 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         f"{data.prompts} keyword prompts, 95 % intervals. At one place on the axis, RWS, its constant and its shuffled "
         "control have the same reward scale, hence the same mean factor, which is below the scale. Points of one scale "
-        "are set slightly apart. The dotted line is confidence decoding, temperature 1."
+        "are set slightly apart. The dotted line is the default, temperature 1."
     )
     named = {"perplexity": "perplexity", "coherent": "share coherent", "god_steps": "Generation Order Deviation"}
     shown = [name for field, name in named.items() if data.has(field)]
     best, what = ("coherent", "share coherent") if data.has("coherent") else ("god_steps", "Generation Order Deviation")
     most = {method: max(rows, key=lambda row: row[best]) for method in DRAWN if (rows := data.of(method))}
     alt = (
-        "Panels against the scale on a logarithmic axis, with curves of temperature, RWS, constant factor and "
-        f"shuffled rewards: {', '.join(shown)}. "
+        "Panels against the scale on a logarithmic axis, with curves of temperature, RWS, constant of equal mean "
+        f"and shuffled rewards: {', '.join(shown)}. "
         + " ".join(
             f"{LINES[method].label}: largest {what} {row[best]:.2f}, at scale {row['scale']:g}."
             for method, row in most.items()

@@ -23,7 +23,7 @@ _CONTROLS: dict[str, tuple[str, Sequence[str]]] = {
     "constant": ("a constant factor of equal mean", tuple(_METRICS)),
     "shuffled": ("its own rewards in shuffled order", tuple(_METRICS)),
     "temperature": ("temperature at the same scale", tuple(_METRICS)),
-    "default": ("confidence decoding", tuple(_METRICS)),
+    "default": ("the default", tuple(_METRICS)),
     "flipped": ("the same with the reward's sign turned", _QUALITY),
     "random": ("the same with random rewards", _QUALITY),
     "margin": ("margin order", _QUALITY),
@@ -122,7 +122,7 @@ def differences_sheet(
     caption = (
         "RWS minus each control on the same prompts: mean difference with its 95 % bootstrap interval, * where it "
         "excludes zero, and p of the sign-flip permutation test, corrected over the scales by Holm's method. "
-        "Confidence decoding and margin order have one run, the others one at each scale. The CSV has further metrics."
+        "The default and margin order have one run, the others one at each scale. The CSV has further metrics."
     )
     return Sheet(stem, controls, list(lines.values()), caption)
 

@@ -24,7 +24,7 @@ Row = Mapping[str, Any]
 _LINES = 9  # of cells that one answer has at most; what is left out is said
 _PROMPT = 4  # lines of a prompt that are shown, its last
 _MARGIN, _LEFT, _WIDE = 0.08, 1.2, 5.1  # inches
-NAMES = {"default": "default", "rws": "RWS", "constant": "constant factor"}
+NAMES = {"default": "default", "rws": "RWS", "constant": "constant"}
 
 
 def draw(data: Examples) -> Figure:

@@ -48,9 +48,9 @@ def _claimed(row: Mapping[str, Any] | None) -> str | None:
 
 
 def claim_line(claims: Sequence[Row], what: str, quantity: str, printed: str, nothing: float) -> str | None:
-    """Return a claim's printed range, our values by guide, and which intervals exclude what; None without values.
+    """Return a claim's printed range, our mean over guides, and which guides' intervals exclude what.
 
-    quantity, printed, nothing: as in BELOW and OVER; what: the quantity in words.
+    None without values. quantity, printed, nothing: as in BELOW and OVER; what: the quantity in words.
     """
     kept = [row for row in claims if (row["method"], row["quantity"]) == ("rws", quantity)]
     rows = [row for row in kept if row["value"] is not None]
@@ -58,11 +58,13 @@ def claim_line(claims: Sequence[Row], what: str, quantity: str, printed: str, no
         return None
     low, high = printed_range(printed)
     said, top = (f"{low:g} to {high:g}", high) if low != high else (f"more than {low:g}", float("inf"))
-    told = "; ".join(f"{row['name']} {row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]" for row in rows)
+    shown = [row for row in rows if row["guide"] == "all"] or rows
+    told = "; ".join(f"{row['name']} {row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]" for row in shown)
     wide = [row for row in rows if row["guide"] != "all" and row["low"] < row["high"]]
     apart = [row["name"] for row in wide if not row["low"] <= nothing <= row["high"]]
     outside = [row["name"] for row in wide if row["high"] < low or row["low"] > top]
     return (
-        f"{what}: the paper says {said}; here {told}. The interval excludes {nothing:g} with "
-        f"{', '.join(apart) or 'no guide'}, and the whole printed range with {', '.join(outside) or 'no guide'}."
+        f"{what}: the paper says {said}; here {told}. The intervals exclude {nothing:g} for "
+        f"{', '.join(apart) or 'no guide'}, the printed {'range' if low != high else 'bound'} for "
+        f"{', '.join(outside) or 'no guide'}."
     )

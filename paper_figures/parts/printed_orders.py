@@ -77,10 +77,13 @@ def printed_lines(found: Sequence[Row]) -> list[str]:
     printed = published(_PRINTED)["rows"]
     equal = [row["model"] for row in printed if row["first"] == row["second"]]
     first = [(row["first"] + 100 - row["second"]) / 2 for row in printed]
+    above = sum(row["share"] > 0.5 for row in found)
     return [
-        f"Printed shares as counts of {of} dialogues: exact 95 % intervals leave 50 % outside for {some(outside)}; the "
-        f"sign test alone has p of at most {ALPHA:g} for {some(alone)}, corrected over the models within a place "
-        f"for {some(corrected)}.",
+        f"{above} of {count} printed shares are above 50 %. Taken for counts of {of} dialogues, 95 % intervals leave "
+        f"50 % outside for {len(outside)}, and sign tests corrected over the models have p of at most {ALPHA:g} for "
+        f"{len(corrected) or 'none'}.",
+        f"Exact 95 % intervals leave 50 % outside for {some(outside)}; the sign test alone has p of at most {ALPHA:g} "
+        f"for {some(alone)}, corrected over the models within a place for {some(corrected)}.",
         f"The printed judge prefers the answer shown first in {min(first):.1f} to {max(first):.1f} % of verdicts; both "
         f"places have the same share for {len(equal)} of {len(printed)} models ({', '.join(equal)}). Equal shares do "
         "not say that the same dialogues were won: in how many the order decided is not printed.",

@@ -33,8 +33,8 @@ LINES: dict[str, Line] = {
     "default": Line("#000000", "D", (0, (1, 1)), "confidence (default)"),
     "temperature": Line("#0072B2", "o", "solid", "temperature"),
     "rws": Line("#D55E00", "s", (0, (5, 1.5)), "RWS"),
-    "constant": Line("#009E73", "^", (0, (3, 1.5, 1, 1.5)), "constant factor, mean of RWS"),
-    "shuffled": Line("#CC79A7", "X", (0, (1, 1.2)), "RWS, rewards shuffled"),
+    "constant": Line("#009E73", "^", (0, (3, 1.5, 1, 1.5)), "constant of equal mean"),
+    "shuffled": Line("#CC79A7", "X", (0, (1, 1.2)), "rewards shuffled"),
     "a": Line("#0072B2", "o", "solid", "a"),
     "b": Line("#D55E00", "s", (0, (5, 1.5)), "b"),
 }

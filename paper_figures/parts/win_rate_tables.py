@@ -1,4 +1,4 @@
-"""Table 1 as printed beside ours, and what it leaves out: every method by its own guide and by all other judges."""
+"""Table 1 as printed beside ours, and what it leaves out: every method by its own guide and by other reward models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WIN, _DRAW, _LOSS = "RWS wins, W/(W+L+T), %", "draws, %", "default wins, %"
 _HALF = "(W + T/2)/N, %"
 _DEFAULT = "confidence (default)"
 # Measure -> who judges.
-JUDGES = {"net": "own judge", "others_net": "all other judges"}
+JUDGES = {"net": "own guide", "others_net": "other reward models"}
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,8 @@ def _methods(data: WinRates) -> Sheet:
             text: dict[str, str | None] = {"guide": name, "method": method_name(method)}
             for column, measure in shares.items():
                 row = data.of(key, method, measure)
-                line[f"own judge: {column}"] = None if row is None else row["mean"]
-                text[f"own judge: {column}"] = None if row is None else f"{row['mean']:.0f}"
+                line[f"own guide: {column}"] = None if row is None else row["mean"]
+                text[f"own guide: {column}"] = None if row is None else f"{row['mean']:.0f}"
             for measure, judge in JUDGES.items():
                 row = data.of(key, method, measure)
                 found = None if method == "rws" else from_row(name, row)
