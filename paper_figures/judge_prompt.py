@@ -90,18 +90,19 @@ def exhibit(runs: Path) -> Exhibit:
         "The judge's prompt",
         sheets=(sheet(found),),
         passages=tuple(passages),
-        conclusions=tuple(_line(one) for one in found),
+        conclusions=tuple(line for one in found for line in _lines(one)),
     )
 
 
-def _line(one: Shown) -> str:
+def _lines(one: Shown) -> list[str]:
     missing = [field for field in _FIELDS if field not in one.fields]
     name = _NAMES.get(one.name, one.name).capitalize()
     if "question" in missing or not one.question_matters:
         turns = "" if one.turns_marked else " Where the second turn's answer begins it is not told, as sent here."
-        return (
-            f"{name} has places for {', '.join(one.fields)} alone: the judge does not see what was asked, and cannot "
-            f"take into account whether an answer is to the question, or keeps to the dialogue.{turns} "
-            f"`--judge-prompt {next(other for other in PROMPTS if other != one.name)}` asks with the conversation."
-        )
-    return f"{name} has places for {', '.join(one.fields)}: the judge sees the conversation and both answers."
+        return [
+            f"{name} shows the judge both answers and not what was asked: it cannot see whether an answer is to the "
+            "question, or keeps to the dialogue.",
+            f"{name} has places for {', '.join(one.fields)} alone.{turns} `--judge-prompt "
+            f"{next(other for other in PROMPTS if other != one.name)}` asks with the conversation.",
+        ]
+    return [f"{name} has places for {', '.join(one.fields)}: the judge sees the conversation and both answers."]

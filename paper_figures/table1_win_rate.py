@@ -55,7 +55,7 @@ def draw(data: WinRates) -> Figure:
         markeredgecolor=PRINTED,
         label="RWS, as printed",
     )
-    panel_title(panels[0], "Printed: own judge")
+    panel_title(panels[0], "Printed: own guide")
     for axes, (measure, title) in zip(panels[1:], judges.items(), strict=True):
         _judged(axes, data, measure)
         panel_title(axes, f"Here: {title}")
@@ -104,13 +104,13 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         f"Net win rate against the default by guide. Left, hollow: {data.printed['where']}, RWS win minus default win "
         f"as printed, without intervals. {setting(data.run)} Bars are 95 % bootstrap intervals over prompts. Where the "
-        "constant factor or shuffled rewards do as well as RWS, the gain is not the reward's; where the guide alone "
+        "constant of equal mean or shuffled rewards gain as much as RWS, no reward was needed; where the guide alone "
         "sees a gain, it may be the judge's own taste."
     )
     alt = (
         f"Three panels of net win rates, a row per guide: as printed, from {min(printed):+.1f} to {max(printed):+.1f} "
-        f"points; here by the own judge, and by all other judges, with intervals, for {'; '.join(drawn)}. "
-        + " ".join(f"{one.name}: RWS {one.value:+.0f} points by its own judge." for one in nets if one)
+        f"points; here by the own guide, and by other reward models, with intervals, for {'; '.join(drawn)}. "
+        + " ".join(f"{one.name}: RWS {one.value:+.0f} points by its own guide." for one in nets if one)
         + " ".join(["", *(f"{one.name}: {one.value:+.0f} by the others." for one in others if one)])
     )
     return Exhibit(
@@ -126,18 +126,19 @@ def _conclusions(
     data: WinRates, nets: Sequence[Difference | None], others: Sequence[Difference | None]
 ) -> tuple[str, ...]:
     words = ("above zero", "below zero")
-    first = f"Judged by its own guide, the net win rate of RWS is {tally(nets, 'guides', words, brief=True)}"
+    first = f"Net win rate of RWS against the default, by its own guide: {tally(nets, 'guides', words, brief=True)}"
     constant = [from_row(name, data.of(key, "constant", "net")) for key, name in data.guides.items()]
     if any(constant):
         found = tally(constant, "guides", words, brief=True)
-        first += f"; minus that of {in_words('constant')}, it is {found}"
-    lines = [f"{first} (interval without zero, and p at most {ALPHA:g})."]
-    lines.append(f"Net win rate of RWS against the default, points, by its own guide: {tally(nets, 'guides', words)}")
+        first += f"; minus that of {in_words('constant')}: {found}"
+    lines = [f"{first}."]
+    told = f"interval without zero, and corrected p at most {ALPHA:g}"
+    lines.append(f"That net win rate, points ({told}): {tally(nets, 'guides', words)}")
     if any(others):
-        lines.append(f"The same answers, by all other reward models: {tally(others, 'guides', words)}")
+        lines.append(f"The same answers, by other reward models: {tally(others, 'guides', words)}")
     for control in controls_of(data.rows):
         found = [from_row(name, data.of(key, control, "net")) for key, name in data.guides.items()]
-        lines.append(f"RWS minus {in_words(control)}, net by the own guide: {tally(found, 'guides')}")
+        lines.append(f"RWS minus {in_words(control)}, net by its own guide: {tally(found, 'guides')}")
     gods = [from_row(name, data.of(key, "default", "god_tokens")) for key, name in data.guides.items()]
     lines.append(f"GOD of RWS minus that of the default, in tokens: {tally(gods, 'guides')}")
     return tuple(lines)

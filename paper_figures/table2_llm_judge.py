@@ -191,12 +191,12 @@ def _conclusions(data: Dialogues) -> tuple[str, ...]:
     odd = [row["model"] for row in printed if not agrees(row["win"], means[row["model"]])]
     wins = [row["win"] for row in printed]
     lines = [
-        f"Printed: RWS preferred in {min(wins):g} to {max(wins):g} % of dialogues for {len(wins)} reward models, with "
-        "neither intervals nor controls. The means of Table 10's two orders round to these numbers for "
+        f"The printed LLM judge prefers RWS in {min(wins):g} to {max(wins):g} % of dialogues for {len(wins)} reward "
+        "models, without intervals or controls."
+        + ("" if data.llm else " No LLM has judged this run: whether one would prefer RWS here is not known."),
+        "The means of Table 10's two orders round to the printed numbers for "
         + (f"all models but {', '.join(odd)}." if odd else "every model."),
     ]
-    if not data.llm:
-        lines.append("No LLM has judged the dialogues of this run: whether one would prefer RWS here is not known.")
     for judge in data.judges:
         if (versus := _against_default(data, judge)) is not None:
             lines.append(f"RWS against the default on two-turn dialogues, {judge.called}: {versus}")

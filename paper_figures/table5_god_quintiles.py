@@ -126,9 +126,13 @@ def _conclusions(data: Fifths) -> tuple[str, ...]:
         up, down = (sum(sign * row["tau"] > 0 for row in clear) for sign in (1, -1))
         every = sum(bool(row["monotone"]) for row in data.trends)
         lines.append(
-            f"With GOD over prompts, the outcome of RWS rises for {up or 'none'} of {count} guides and falls for "
-            f"{down or 'none'} (Kendall's tau, corrected p at most {ALPHA:g}); wins rise in every fifth for "
-            f"{every or 'none'}. {NO_EFFECT}"
+            f"From prompts of low GOD to prompts of high GOD the outcome of RWS is shown to rise for {up or 'none'} of "
+            f"{count} guides, to fall for {down or 'none'}. A trend would not show an effect of order: prompts "
+            "differ in more."
+        )
+        lines.append(
+            f"Shown: Kendall's tau of GOD and outcome, p at most {ALPHA:g} after correction. Wins rise in every fifth "
+            f"for {every or 'none'} of {count} guides. {NO_EFFECT}"
         )
         lines += [_trend_line(data, row) for row in data.trends]
     lines += [line for name in data.guides.values() if (line := _ends_line(name, data.of(name)))]

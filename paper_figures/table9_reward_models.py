@@ -118,9 +118,9 @@ def exhibit(runs: Path) -> Exhibit:
     models = compute()
     count = len(models.printed)
     lines = [
-        f"Table 9, sizes: the hub ids name the printed size for all {count} reward models"
+        f"The hub ids name the printed size for all {count} reward models"
         + (f" but {', '.join(models.sizes)}." if models.sizes else "."),
-        f"Table 9, bases: for {count - len(models.unlike)} of {count} the printed base is the network that the "
+        f"For {count - len(models.unlike)} of {count} the printed base is the network that the "
         "checkpoint is loaded on"
         + "".join(
             f"; {name} is printed as built on {base}, and its checkpoint's class is loaded on {network}'s network"
@@ -130,5 +130,5 @@ def exhibit(runs: Path) -> Exhibit:
     ]
     if models.unknown:
         names = ", ".join(models.unknown)
-        lines.append(f"Table 9: the paper names no revisions, and the registry knows none of {names}.")
+        lines.append(f"The paper names no revisions, and the registry knows none of {names}.")
     return Exhibit("Table 9: the reward models", sheets=(sheet(models),), conclusions=tuple(lines))

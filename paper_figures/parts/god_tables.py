@@ -18,8 +18,8 @@ __all__ = ["NO_EFFECT", "Fifths", "at_equal_god", "fifths_sheets", "share"]
 Row = Mapping[str, Any]
 
 NO_EFFECT = (
-    "A trend over prompts is no effect of order, as prompts differ in more than GOD: an answer that RWS leaves as it "
-    "was is a draw, whatever its GOD."
+    "A trend over prompts does not show an effect of order, as prompts differ in more than GOD: an answer that RWS "
+    "leaves as it was is a draw, whatever its GOD."
 )
 
 

@@ -118,11 +118,30 @@ def _listed(numbers: Sequence[float]) -> str:
 def conclusions(data: Profile) -> tuple[str, ...]:
     """Return what the paths say, counted over the run's prompts."""
     return (
+        _headline(data),
         *(_axis_line(data, over) for over in AXES),
         _shared_line(data),
         *(_walk_line(data, scale) for scale in data.settings["reward_scale"]),
         _check_line(data),
     )
+
+
+def _headline(data: Profile) -> str:
+    """Return how many answers a constant factor gives on the whole axis, and how many of them on the grid."""
+    rows = data.rows("temperature")
+    total = {name: sum(row[name] for row in rows) for name in ("outputs", "grid_outputs", "missed")}
+    whole = all(row["certified"] for row in rows)
+    return (
+        f"Over all {WORDS['temperature']} from {_ends(data)}, {_prompts(len(rows))} "
+        f"{'has' if len(rows) == 1 else 'have'} {total['outputs']} distinct answer"
+        f"{'' if total['outputs'] == 1 else 's'}"
+        f"{', which is proved' if whole else ' as far as was followed'}; the "
+        f"{len(data.grid)} points of the printed grid give {total['grid_outputs']} and miss {total['missed']}."
+    )
+
+
+def _ends(data: Profile) -> str:
+    return f"{data.settings['scale_min']:g} to {data.settings['scale_max']:g}"
 
 
 def _axis_line(data: Profile, over: str) -> str:
@@ -131,11 +150,10 @@ def _axis_line(data: Profile, over: str) -> str:
     width = math.log(data.settings["scale_max"] / data.settings["scale_min"])
     share = sum(row["missed_width"] for row in rows) / (width * len(rows))
     better = sum(1 for row in rows if _better(row))
-    ends = f"{data.settings['scale_min']:g} to {data.settings['scale_max']:g}"
     whole = sum(row["certified"] for row in rows)
     return (
-        f"Over {WORDS[over]} from {ends}, {_prompts(len(rows))}: {total['pieces']} pieces that differ in answer or "
-        f"order, {total['outputs']} distinct answers; the {len(data.grid)} points of the printed grid give "
+        f"Over {WORDS[over]} from {_ends(data)}, {_prompts(len(rows))}: {total['pieces']} pieces that differ in answer "
+        f"or order, {total['outputs']} distinct answers; the {len(data.grid)} points of the printed grid give "
         f"{total['grid_outputs']} of them and miss {total['missed']}, which hold {share:.1%} of the axis in log scale; "
         f"the answer that the judge likes best is among the missed ones for {better} of {len(rows)}. {whole} of "
         f"{len(rows)} paths are whole and proved."

@@ -126,7 +126,8 @@ def conclusions(data: Found) -> tuple[str, ...]:
     for group, words in (("real", "real pairs"), ("random", "random pairs")):
         rows = [row for row in data.summary if (row["source"] == "real") == (group == "real")]
         if rows and any(row["pairs"] for row in rows):
-            lines += [_false_line(rows, words), _count_line(rows, words)]
+            headline = [_headline(rows, words)] if not lines else []
+            lines += [*headline, _false_line(rows, words), _count_line(rows, words)]
     lines += [_dimension_line(data), _quadrant_line(data), _reach_line(data)]
     return tuple(line for line in lines if line)
 
@@ -136,6 +137,17 @@ def _sum(rows: Sequence[Row], measure: str) -> tuple[int, int]:
     return sum(row["count"] for row in own), sum(row["pairs"] for row in own)
 
 
+def _headline(rows: Sequence[Row], words: str) -> str:
+    """Return of how many pairs the theorem is false as printed, with (b) mended, as corrected."""
+    counts = {form: _sum(rows, f"{form} false")[0] or "none" for form in FORMS}
+    pairs = _sum(rows, "printed false")[1]
+    where = " of positions at steps of real decodes" if words == "real pairs" else " of random logit vectors"
+    return (
+        f"Of {pairs} pairs{where} Theorem 1 as printed is false for {counts['printed']}, with the sign of its case (b) "
+        f"mended for {counts['mended']}, as corrected for {counts['corrected']}."
+    )
+
+
 def _false_line(rows: Sequence[Row], words: str) -> str:
     said = []
     for form, label in FORMS.items():
@@ -143,7 +155,7 @@ def _false_line(rows: Sequence[Row], words: str) -> str:
         interval = [row for row in rows if row["measure"] == f"{form} false"]
         # One source has an interval; several have one each, in the table.
         text = f" ({_share(interval[0])} %)" if len(interval) == 1 and interval[0]["share"] is not None else ""
-        said.append(f"{label} of {count or 'none'}{text}")
+        said.append(f"{label} for {count or 'none'}{text}")
     undecided, pairs = _sum(rows, "undecided")
     left = f"; {undecided} have a number of crossings that is not proved" if undecided else ""
     return f"Of {pairs} {words} Theorem 1 is false {', '.join(said)}{left}."
@@ -168,7 +180,7 @@ def _dimension_line(data: Found) -> str | None:
         for part, words in ((small, "at most 3 tokens"), (large, "4 or more"))
         if part
     ]
-    return f"With (b) mended it is false of {' and of '.join(parts)}; rws_theory.theorem1 has the proof for 3 tokens."
+    return f"With (b) mended it is false for {' and for '.join(parts)}; rws_theory.theorem1 has the proof for 3 tokens."
 
 
 def _quadrant_line(data: Found) -> str | None:

@@ -18,7 +18,7 @@ __all__ = ["RANKINGS", "STRATEGIES", "Rounding", "conclusions"]
 Row = Mapping[str, Any]
 
 _ALPHA = 0.05
-STRATEGIES = {"temperature": "Temperature", "rws": "RWS", "constant": "Constant, mean of RWS"}
+STRATEGIES = {"temperature": "Temperature", "rws": "RWS", "constant": "Constant of equal mean"}
 RANKINGS = {
     "exact": Line("#000000", "D", (0, (1, 1)), "exact (log-odds, float64)"),
     "float32": Line("#0072B2", "o", "solid", "softmax in float32"),
@@ -78,7 +78,7 @@ class Rounding:
 
 def conclusions(data: Rounding) -> tuple[str, ...]:
     """Return what rounding does by strategy and ranking, and beside the fall of the printed GOD at its last scale."""
-    lines = [
+    lines = _headline(data) + [
         _line(data, name, ranking)
         for name in data.strategies
         for ranking in ("bfloat16", "float32")
@@ -91,6 +91,30 @@ def conclusions(data: Rounding) -> tuple[str, ...]:
             f"{min(least, 1.0):.2g}: the intervals, too narrow for so few prompts, are all there is."
         )
     return tuple([*lines, *_fall(data)])
+
+
+def _shown(due: Mapping[str, Any]) -> bool:
+    return excludes_zero(due) and due["p_holm"] is not None and due["p_holm"] <= _ALPHA
+
+
+def _headline(data: Rounding) -> list[str]:
+    """Return at how many scales rounding to bfloat16 is shown to change the GOD of the first strategy, and by how much.
+    """
+    name = data.strategies[0] if data.strategies else ""
+    rows = [(row, due) for row in data.of(name, "bfloat16") if not np.isnan((due := data.due(row))["share"])]
+    if not rows:
+        return []
+    start = f"{STRATEGIES[name]}, ranked by {RANKINGS['bfloat16'].label}: "
+    found = [(row, due) for row, due in rows if _shown(due)]
+    if not found:
+        return [f"{start}an effect of rounding on GOD is shown at none of {len(rows)} scales."]
+    row, due = max(found, key=lambda one: abs(one[1]["difference"]))
+    share, low, high = (100 * due[end] for end in ("share", "share_low", "share_high"))
+    return [
+        f"{start}an effect of rounding on GOD is shown at {len(found)} of {len(rows)} scales; it is largest at "
+        f"{row['scale']:g}, {share:+.0f} % [{low:+.0f}, {high:+.0f}] of the exact GOD, where "
+        f"{100 * row['inexact']:.0f} % of the steps commit another set."
+    ]
 
 
 def _line(data: Rounding, name: str, ranking: str) -> str:
