@@ -18,7 +18,8 @@ from paper_figures.parts.claims_run import make_claims, up_to_date
 __all__ = ["CLAIMS", "FULL", "PLAN", "command", "make_missing", "missing", "parsed"]
 
 # Validation prompts choose the reward scale of every guide, from half of the paper's grid; two guides and a third judge
-# show what each judges. `precision` has the prompts that five corrected sign-flip tests need to be able to say anything.
+# show what each judges. `precision` has the prompts that five corrected sign-flip tests need to say anything, and both
+# scales between which the printed GOD falls.
 _JUDGED = "--rewards mini exact --judges mini-judge"
 _SMALL = f"--path-prompts 0 --grid 0.1 1 8 32 {_JUDGED}"
 # Seconds do not depend on the reward scale.
@@ -32,7 +33,7 @@ PLAN: dict[str, str] = {
     "humaneval": f"--prompts 16 --validation 6 {_SMALL}",
     "diversity": f"--prompts 10 --validation 4 {_SMALL}",
     "examples": f"--prompts 4 --validation 4 {_SMALL}",
-    "precision": "--prompts 9 --scales 0.1 1 4 8 32 --strategies temperature rws constant",
+    "precision": "--prompts 9 --scales 0.1 1 4 16 32 --strategies temperature rws constant",
     "scale-path": "--prompts 2",
     "regimes": "--prompts 8 --pairs-per-step 2 --random-pairs 500",
     "frequency": f"--prompts 6 --timing-prompts 2 --repetitions 2 {_TIMED_SMALL}",
