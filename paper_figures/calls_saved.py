@@ -116,12 +116,19 @@ def draw(data: CallsSaved) -> Figure:
         if one.low is not None and one.high is not None and one.low < one.high:
             spread = [[max(one.asked - one.low, 0.0)], [max(one.high - one.asked, 0.0)]]
             axes.errorbar(one.asked, place, xerr=spread, color="black", elinewidth=1.2, capsize=3)
-        axes.text(1.0, place, f"{one.asked:.3g} of {one.naive:.3g}", va="center", color="white", weight="bold")
+        axes.annotate(
+            f"{one.asked:.3g} of {one.naive:.3g}",
+            (max(one.naive, one.high or 0.0), place),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+        )
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("reward calls per answer")
+    axes.set_xlim(0, 1.16 * max(max(one.naive, one.high or 0.0) for one in data.counts))  # room for the numbers
+    axes.set_xlabel("reward calls per answer  [mean; of how many at every step]")
     panel_title(axes, "Calls of a loop that asks at every step, and which are made")
     used = [field for field in _PARTS if any(getattr(one, field) > 0 for one in data.counts)]
     patches = [Patch(facecolor=_PARTS[f][1], hatch=_PARTS[f][2], edgecolor="white", label=_PARTS[f][0]) for f in used]

@@ -63,6 +63,8 @@ def test_calls_are_parted_by_what_leaves_them_out(tmp_path: Path) -> None:
 def test_bars_are_as_long_as_the_calls_and_say_the_interval(tmp_path: Path) -> None:
     data = calls_saved.compute(_overhead(tmp_path))
     (axes,) = calls_saved.draw(data).axes
+    ends = [max(one.naive, one.high or 0.0) for one in data.counts]
+    assert [text.xy[0] for text in axes.texts] == ends, "numbers stand beside the bars, on no hatch and no interval"
     bars = sorted((bar.get_y(), bar.get_x(), bar.get_width()) for group in axes.containers[:] for bar in _bars(group))
     totals: dict[float, float] = {}
     for y, start, width in bars:
@@ -113,7 +115,7 @@ def test_table_11_draws_each_savings_and_the_control(tmp_path: Path) -> None:
     printed, wall, _ = table11_overhead.draw(table11_overhead.compute(_overhead(tmp_path))).axes
     drawn = {one.get_label(): one.lines[0].get_xdata()[0] for one in wall.containers}
     assert drawn == {"RWS, no savings": 40.0, "RWS, usual savings": 30.0, "RWS, all savings": 10.0} | {
-        "constant factor, asks no reward": 2.0
+        "constant, asks no reward": 2.0
     }
     increases = list(table11_overhead.printed_increases().values())
     assert [one.lines[0].get_xdata()[0] for one in printed.containers] == increases
@@ -122,7 +124,7 @@ def test_table_11_draws_each_savings_and_the_control(tmp_path: Path) -> None:
 def test_table_11_says_what_noise_is(tmp_path: Path) -> None:
     lines = table11_overhead.exhibit(_overhead(tmp_path)).conclusions
     assert "second +30.0 [+25.0, +35.0]; GRM +30.0 [+25.0, +35.0]. Intervals that exclude 0: second, GRM." in lines[0]
-    assert "amount to 21.8 to 33.4" in lines[0]
+    assert "amount to +21.8 to +33.4" in lines[0]
     assert any("differ from the default by +2.0 to +2.0 %, in 0 of 2" in line for line in lines)
     assert lines[-1].endswith("6.39 to 14.46 GiB.")
 
