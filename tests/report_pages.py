@@ -14,7 +14,8 @@ from rws_decode.files import write_json
 
 __all__ = ["SETTINGS", "VERDICTS", "Page", "claims_exhibit", "results", "small_page"]
 
-SETTINGS = {"prompts": 4, "validation": 0, "model": "/somewhere/models/tiny", "rewards": ["mini"], "seed": 7}
+SETTINGS = {"prompts": 4, "validation": 0, "model": "/somewhere/models/tiny", "rewards": ["mini"], "seed": 0}
+SETTINGS |= {"traces": True}
 VERDICTS = ("true", "false", "true with correction", "not about RWS", "not confirmed")
 _VOID = frozenset("meta link img br".split())
 
@@ -64,7 +65,9 @@ def results(folder: Path, experiment: str = "keywords", **parts: Any) -> Path:
 
 def claims_exhibit() -> Exhibit:
     """Return a ledger with a claim of every verdict."""
-    rows = [{"claim": f"C{n}", "verdict": name, "what was found": "words " * 30} for n, name in enumerate(VERDICTS)]
+    told = {"the paper's statement": "One is two.", "what was found": "words " * 30, "instead": "One is one."}
+    rows = [{"claim": f"C{n}", "where": "Section 1", "verdict": name} | told for n, name in enumerate(VERDICTS)]
+    rows.append({"claim": "C9", "where": "Ours, on Table 1", "verdict": "false"} | told)
     return Exhibit("The ledger", sheets=(Sheet("ledger", rows, rows, "All claims."),), conclusions=("One of five.",))
 
 

@@ -61,7 +61,7 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _judged() -> dict[str, Any]:
-    """Return made-up win rates: RWS 10 points above the default by its own judge, level by the others."""
+    """Return made-up win rates: RWS 10 points above the default by its own guide, level by the others."""
     rows = []
     for relation, gain in (("own", 10.0), ("other", 0.0)):
         for method in ("best-of-n", "constant", "default", "rws", "shuffled"):
@@ -143,8 +143,12 @@ def test_saturation_draws_the_rows_of_the_results(runs: Path) -> None:
 
 def test_saturation_says_what_the_intervals_say(runs: Path) -> None:
     lines = rounding.conclusions(saturation.compute(runs))
-    assert len(lines) == 3 * 2 + 1  # twelve prompts are enough for three corrected tests
-    temperature = next(line for line in lines if line.startswith("Temperature, ranked by softmax in bfloat16"))
+    assert len(lines) == 1 + 3 * 2 + 1  # twelve prompts are enough for three corrected tests
+    # At 16 the interval excludes zero, and p says no.
+    start = "Temperature, ranked by softmax in bfloat16: an effect of rounding on GOD is shown at 1 of 3 scales;"
+    assert lines[0].startswith(start)
+    assert "largest at 32, -80 % [-90, -70] of the exact GOD" in lines[0]
+    temperature = lines[1]
     assert "lowers GOD at 2 of 3 scales, by intervals that exclude zero (16, 32)" in temperature
     assert "most at 32: -4.00 [-4.50, -3.50] steps, -80 % of the exact GOD" in temperature
     assert "20 % of the confidences are exactly 1 and 40 % of the steps" in temperature
@@ -164,7 +168,7 @@ def test_saturation_turns_with_the_signs(tmp_path: Path) -> None:
         row |= {"god_steps": 5.0 + due, "god_steps_due": due}
         row |= {"god_steps_due_low": -row["god_steps_due_high"], "god_steps_due_high": -row["god_steps_due_low"]}
     lines = rounding.conclusions(saturation.compute(_write(tmp_path, precision=results)))
-    assert "raises GOD at 2 of 3 scales" in lines[0]
+    assert "+80 % [+70, +90]" in lines[0] and "raises GOD at 2 of 3 scales" in lines[1]
     assert lines[-1].endswith("No lowering by rounding is shown here at 32, so the printed fall is not explained.")
 
 
@@ -232,14 +236,14 @@ def test_controls_count_what_is_distinguishable(runs: Path) -> None:
         made = controls.exhibit(runs)
     constant, shuffled = made.conclusions[:2]
     # Two guides, four measures, three scales.
-    assert "distinguishable (corrected p at most 0.05) in 1 of 24 comparisons, 4 measures at 3 scales" in constant
-    assert "GOD in steps lower at s_R = 16; 1 of the 24 intervals exclude zero." in constant
-    assert "own judge +5 [+4, +8]; all other judges +0 [-1, +3]" in constant
-    assert "in 0 of 24 comparisons" in shuffled and "; 0 of the 24 intervals exclude zero." in shuffled
+    assert "a difference is shown in 1 of 24 comparisons (4 measures at 3 scales)" in constant
+    assert "GOD in steps lower at s_R = 16; by intervals alone in 1." in constant
+    assert "by own guide +5 [+4, +8]; by other reward models +0 [-1, +3]" in constant
+    assert "shown in none of 24 comparisons" in shuffled and "; by intervals alone in none." in shuffled
     own, others = made.conclusions[-2:]
-    assert own.endswith("own judge: net win rate +10 [+6, +14] %; the interval excludes zero, p 0.04.")
-    assert others.endswith("all other judges: net win rate +0 [-4, +4] %; the interval does not exclude zero, p 0.6.")
-    assert "1 of 48 are marked" in made.pictures[0].alt and "RWS, own judge: +10" in made.pictures[1].alt
+    assert own.endswith("own guide: net win rate +10 [+6, +14] %; the interval excludes zero, p 0.04.")
+    assert others.endswith("models: net win rate +0 [-4, +4] %; the interval does not exclude zero, p 0.6.")
+    assert "1 of 48 are marked" in made.pictures[0].alt and "RWS, by own guide: +10" in made.pictures[1].alt
     assert "model tiny" in made.pictures[0].caption
 
 
@@ -253,7 +257,7 @@ def test_controls_turn_with_the_signs(tmp_path: Path) -> None:
     made = controls.compute(_write(tmp_path, temperature=results, reward_bench=judged))
     lines = [*controls.exhibit(tmp_path).conclusions]
     assert "GOD in steps higher at s_R = 16" in lines[0]
-    assert "own judge: net win rate -10 [-14, -6] %; the interval excludes zero" in lines[-2]
+    assert "own guide: net win rate -10 [-14, -6] %; the interval excludes zero" in lines[-2]
     assert len(made.nets) == 8
 
 
@@ -285,9 +289,9 @@ def test_without_coherence_other_judges_or_several_guides_controls_are_drawn_all
     with styled():
         made = controls.exhibit(_write(tmp_path, temperature=results, reward_bench=judged))
     assert len(made.pictures[0].figure.axes) == 2 * 3
-    assert "in 0 of 12 comparisons, 2 measures at 3 scales; 0 of the 12 intervals" in made.conclusions[0]
+    assert "in none of 12 comparisons (2 measures at 3 scales); by intervals alone in none" in made.conclusions[0]
     assert len(made.conclusions) == 3 + 1 and "random" not in " ".join(made.conclusions)
-    assert "all other judges" not in " ".join(made.conclusions)
+    assert "other reward models" not in " ".join(made.conclusions)
 
 
 def test_two_scales_of_one_guide_are_told_apart(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from scipy import stats
 from tiny_models import classifier, save_predictor, save_published, save_reward
 
 from paper_figures import (
-    dialogue_picture,
     dialogues,
     judge_prompt,
     table2_llm_judge,
@@ -23,6 +22,7 @@ from paper_figures import (
     table9_reward_models,
     table10_llm_judge_orders,
 )
+from paper_figures.parts import dialogue_picture
 from paper_figures.parts.exhibits import Exhibit, MissingRun, save
 from paper_figures.parts.side_by_side import counted, dialogue_text
 from paper_figures.parts.style import styled
@@ -234,7 +234,11 @@ def test_table_10_tests_what_was_printed_with_the_code_of_the_experiment(tmp_pat
     assert [[one[name] for name in kept] for one in sheet.rows] == [[one[name] for name in kept] for one in table.rows]
     assert [one["p, corrected"] for one in sheet.rows] == [one["p_holm"] for one in table.rows]
     alone, corrected = (sum(one[name] <= 0.05 for one in sheet.rows) for name in ("p", "p, corrected"))
-    assert f"for {alone} of 12" in made.conclusions[0] and f"for {corrected} of 12" in made.conclusions[0]
+    headline, detail = made.conclusions[:2]
+    assert f"for {alone} of 12" in detail and f"for {corrected} of 12" in detail
+    above = sum(one["share"] > 0.5 for one in sheet.rows)
+    assert headline.startswith(f"{above} of 12 printed shares are above 50 %.")
+    assert headline.endswith(f"for {corrected or 'none'}.")
     assert "no order" in made.conclusions[-1]
 
 
@@ -292,8 +296,9 @@ def test_what_the_prompt_does_not_show_follows_from_the_template() -> None:
     paper, ours = judge_prompt.compute()
     assert paper.fields == ("first", "second") and not paper.question_matters and not paper.turns_marked
     assert ours.fields == ("question", "first", "second") and ours.question_matters and ours.turns_marked
-    first, second = judge_prompt.exhibit(Path()).conclusions
-    assert "does not see what was asked" in first and "the judge sees the conversation" in second
+    headline, first, second = judge_prompt.exhibit(Path()).conclusions
+    assert "both answers and not what was asked" in headline and "has places for first, second alone." in first
+    assert "the judge sees the conversation" in second
 
 
 # Dialogues
@@ -397,7 +402,7 @@ def test_table_7_sets_the_printed_statistics_beside_those_in_use(sevens: Exhibit
         used = load_reward(name)
         assert (rows[name]["here: mean"], rows[name]["here: std"]) == (used.mean, used.std)
         assert rows[name]["here: measured on"]
-    assert f"for {len(PUBLISHED)} of {len(PUBLISHED)} entries." in sevens.conclusions[0]
+    assert f"for {len(PUBLISHED)} of {len(PUBLISHED)} entries of its reward models." in sevens.conclusions[0]
 
 
 def test_a_registry_that_departs_from_the_paper_is_told(figure_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,9 +100,9 @@ def test_figure_6_draws_the_results_and_the_printed_ranges(tmp_path: Path) -> No
 
 def test_figure_6_says_what_its_intervals_say(tmp_path: Path) -> None:
     lines = fig6_keyword_task.exhibit(_keywords(tmp_path / "up")).conclusions
-    assert "the paper says 12 to 16; here second 20 [17, 23]; GRM 1 [-3, 13]; mean of all guides 10 [9, 11]" in lines[0]
-    assert lines[0].endswith("The interval excludes 0 with second, and the whole printed range with second.")
-    assert lines[1].endswith("The interval excludes 1 with second, and the whole printed range with second.")
+    assert "the paper says 12 to 16; here mean of all guides 10 [9, 11]." in lines[0]
+    assert lines[0].endswith("The intervals exclude 0 for second, the printed range for second.")
+    assert lines[1].endswith("The intervals exclude 1 for second, the printed bound for second.")
     (constant,) = [line for line in lines if line.startswith("RWS minus a constant factor of equal mean, perplexity")]
     assert "1 of 2 95 % intervals exclude zero, RWS lower (second: -1 [-1.5, -0.5])" in constant
     assert constant.endswith("at most 0.05 with second.")
@@ -158,7 +158,7 @@ def test_table_4_puts_the_papers_reward_models_in_the_papers_rows(tmp_path: Path
 
 def test_table_4_calls_puzzles_puzzles_and_needs_no_programs_run(tmp_path: Path) -> None:
     made = table4_humaneval.exhibit(_passes(tmp_path, low=-1.0, data="puzzles"))
-    assert made.conclusions[0].startswith("Puzzles with one right answer, no programs: RWS minus confidence decoding")
+    assert made.conclusions[0].startswith("Puzzles with one right answer, no programs: RWS minus the default")
     assert "no difference is shown" in made.conclusions[0]
     assert "puzzles" in made.sheets[0].caption and "puzzles" in made.pictures[0].figure.axes[1].get_title(loc="left")
     bare = table4_humaneval.exhibit(write_run(tmp_path / "bare", "humaneval", {}, data="humaneval"))

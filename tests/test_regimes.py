@@ -270,20 +270,23 @@ def test_conclusions_follow_from_the_counts(finished: Path, tmp_path: Path) -> N
     results = results_of(finished)
     total = len([pair for pair in results["pairs"] if not pair["identical"]])
     (printed,) = [row for row in results["summary"] if (row["source"], row["measure"]) == ("real", "printed false")]
-    first = shown(tmp_path, results).conclusions[0]
-    assert first.startswith(f"Of {total} real pairs Theorem 1 is false as printed of {printed['count']} (")
-    assert "as corrected of none" in first and "not proved" not in first
+    headline, first, *_ = shown(tmp_path, results).conclusions
+    assert headline.startswith(f"Of {total} pairs of positions at steps of real decodes Theorem 1 as printed is false ")
+    assert f"false for {printed['count']}, with" in headline and headline.endswith("as corrected for none.")
+    assert first.startswith(f"Of {total} real pairs Theorem 1 is false as printed for {printed['count']} (")
+    assert "as corrected for none" in first and "not proved" not in first
     changed = copy.deepcopy(results)
     for row in changed["summary"]:
         if row["source"] == "real" and row["measure"] in ("printed false", "corrected false", "undecided"):
             row["count"] = {"printed false": 0, "corrected false": 2, "undecided": 3}[row["measure"]]
     lines = shown(tmp_path, changed).conclusions
-    assert "false as printed of none (" in lines[0] and "as corrected of 2 (" in lines[0]
-    assert lines[0].endswith("3 have a number of crossings that is not proved.")
+    assert "is false for none, with" in lines[0] and lines[0].endswith("as corrected for 2.")
+    assert "false as printed for none (" in lines[1] and "as corrected for 2 (" in lines[1]
+    assert lines[1].endswith("3 have a number of crossings that is not proved.")
     for row in changed["cases"]:
         if (row["source"], row["case"]) == ("real", "neither"):
             row |= {"pairs": 7, "none": 7, "below 1": 0, "above 1": 0, "both sides": 0}
-    assert "of case (c), which is to have none: 0 of 7 have one or more." in shown(tmp_path, changed).conclusions[5]
+    assert "of case (c), which is to have none: 0 of 7 have one or more." in shown(tmp_path, changed).conclusions[6]
 
 
 def test_results_that_are_not_there_or_hold_no_pairs(finished: Path, tmp_path: Path) -> None:
@@ -297,7 +300,7 @@ def test_a_real_run_makes_a_whole_exhibit(figure_runs: Path) -> None:
     with styled():
         made = figure.exhibit(figure_runs)
     (picture,) = made.pictures
-    assert len(picture.alt) > 40 and len(made.conclusions) == 7
+    assert len(picture.alt) > 40 and len(made.conclusions) == 8
     assert all(text.get_fontsize() >= 8 for text in picture.figure.findobj(lambda one: hasattr(one, "get_fontsize")))
     with open(figure_runs / "regimes/cases.csv", newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if row["source"] == "real"]

@@ -17,6 +17,8 @@ from report_pages import SETTINGS, VERDICTS, Page, results, small_page
 
 from paper_figures.__main__ import main
 from paper_figures.contents import NAMES
+from paper_figures.ledger import OURS, Ledger
+from paper_figures.page.conclusions import setting
 from paper_figures.page.markup import table
 from paper_figures.page.provenance import notes, provenance, run_facts
 from paper_figures.page.report import write_page
@@ -98,13 +100,37 @@ def test_the_first_page_begins_with_verdicts_then_headlines(small: Path) -> None
         assert f'<span class="verdict {verdict.replace(" ", "-").lower()}">1 {verdict}</span>' in first
     assert '<a href="#table8_temperature">Table 8</a>: the headline, &lt;i&gt; &amp; more.' in first
     assert "Further line 0." not in first and "Further line 8." in text
+    assert "The 1 statements that are false" in first and "Section 1: “One is two.” Instead: One is one." in first
     assert first.index("#ledger") < first.index("#appendix_d") < first.index("#table8_temperature")
 
 
 def test_the_first_page_is_read_in_two_minutes(figure_page: Path) -> None:
     text = figure_page.read_text(encoding="utf-8")
-    first = text[text.index('id="conclusions"') : text.index("<details>")]
-    assert 100 < len(re.sub(r"<[^>]*>", " ", first).split()) < 500
+    first = text[text.index('id="conclusions"') : text.index('id="contents"')]
+    unfolded = re.sub(r"<details>.*?</details>", "", first, flags=re.DOTALL)
+    assert 100 < len(re.sub(r"<[^>]*>", " ", unfolded).split()) < 450
+    found = Page(figure_page)
+    for name in NAMES:
+        record = json.loads((figure_page.parent / "figures" / f"{name}.json").read_text(encoding="utf-8"))
+        assert len(record["conclusions"][0].split()) <= 50, f"the headline of {name} is more than one plain finding"
+    assert "RWS" in [text for path, text in found.texts if path[-1:] == ("dt",)]
+
+
+def test_the_page_says_that_small_models_are_no_large_ones(figure_page: Path) -> None:
+    small = "mini is a small model of a made-up language of stories"
+    assert small in figure_page.read_text(encoding="utf-8")
+    runs = {"keywords": {"settings": {"model": "GSAI-ML/LLaDA-8B-Instruct", "rewards": ["grm"]}, "prompts": None}}
+    assert setting({"one": {"runs": runs}}).endswith("guided by the reward models grm.")
+
+
+def test_statements_of_ours_count_neither_for_nor_against_the_paper() -> None:
+    claims = [("T1-exclusive", "Theorem 1", "false"), ("T1-dimension", "Ours, on Theorem 1", "true")]
+    claims.append(("TAB-rows-sum", "Ours, on Table 1", "false"))
+    held = [{"id": name, "where": where, "verdict": verdict} for name, where, verdict in claims]
+    assert Ledger(held, True).counts() == {
+        "Theorem 1, rank reversal": {"false": 1},
+        OURS: {"true": 1, "false": 1},
+    }
 
 
 def test_every_exhibit_is_shown_with_its_files(figure_page: Path) -> None:
@@ -138,7 +164,7 @@ def test_columns_of_text_wrap_and_of_numbers_do_not() -> None:
     text = table({"stem": "s", "caption": "C.", "columns": columns, "rows": rows})
     assert '<th colspan="1" class="paper" scope="colgroup">printed in the paper</th>' in text
     assert '<td class="paper number" data-label="printed in the paper: n">1.5</td>' in text
-    assert '<td class="here long text" data-label="measured here: found">some words' in text
+    assert '<td class="here long text" data-label="here: found">some words' in text
     assert '<span class="verdict false">false</span>' in text and "&ndash;" in text
     assert '<th scope="row" data-label="name">a</th>' in text and text.count("<tr>") == 4
 
@@ -171,7 +197,8 @@ def test_a_run_says_how_long_what_by_and_what_is_to_be_known(small: Path) -> Non
     assert "In all 1 runs: 12 s of work" in part and ">4 + 2 to choose scales<" in part
     assert "made by other code than this checkout&#x27;s" in part
     assert "other options than those of" in part and "small sizes: prompts 4 of 32, validation 0 of 16" in part
-    assert "<dt>seed</dt><dd>7</dd>" in part and "<dt>model</dt><dd>tiny</dd>" in part and "/somewhere" not in text
+    assert "<dt>seed</dt><dd>0</dd>" in part and "<dt>traces</dt><dd>yes</dd>" in part, "0 is no no"
+    assert "<dt>model</dt><dd>tiny</dd>" in part and "/somewhere" not in text
     assert "abababababababab" in part and "some/hub@id" in part and "Reward scales, chosen" in part
     for link in ("runs/keywords/results.json", "runs/keywords/trace.parquet", "runs/keywords/units-1/traces"):
         assert f'href="{link}"' in part

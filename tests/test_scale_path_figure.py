@@ -136,7 +136,8 @@ def test_a_budget_leaves_parts_that_are_told_and_drawn(options: list[str], tmp_p
     assert any(path["unexplored"] for path in prompt["paths"])
     with styled():
         made = figure.exhibit(tmp_path)
-    assert made.conclusions[0].endswith("0 of 1 paths are whole and proved.")
+    assert "as far as was followed" in made.conclusions[0] and "proved" not in made.conclusions[0]
+    assert made.conclusions[1].endswith("0 of 1 paths are whole and proved.")
     assert "of 2 it is not known" in " ".join(made.conclusions) or "of 1 it is not known" in " ".join(made.conclusions)
     left = np.array(made.pictures[0].figure.axes).reshape(5, 2)[2, 0].patches
     assert len(left) == len(prompt["paths"][0]["unexplored"])
@@ -229,7 +230,8 @@ def test_what_the_file_holds_is_drawn_and_listed(tmp_path: Path) -> None:
 
 
 def test_conclusions_follow_from_the_counts(tmp_path: Path) -> None:
-    first, _, shared, walk, check = shown(tmp_path, made_up()).conclusions
+    headline, first, _, shared, walk, check = shown(tmp_path, made_up()).conclusions
+    assert "1 prompt has 2 distinct answers, which is proved;" in headline and "give 1 and miss 1." in headline
     assert "2 distinct answers; the 8 points of the printed grid give 1 of them and miss 1" in first
     assert "hold 1.9% of the axis" in first and "among the missed ones for 1 of 1" in first
     assert shared == (
@@ -241,7 +243,8 @@ def test_conclusions_follow_from_the_counts(tmp_path: Path) -> None:
     held["summary"][0] |= {"best_judge": 0.5, "certified": 0}
     held["profiles"][0]["walks"][0] |= {"output": 0, "on_path": False}
     held["profiles"][0]["outputs"][1]["by_reward_scale"] = None
-    first, _, shared, walk, check = shown(tmp_path, held).conclusions
+    headline, first, _, shared, walk, check = shown(tmp_path, held).conclusions
+    assert "proved" not in headline
     assert "among the missed ones for 0 of 1. 0 of 1 paths are whole" in first
     assert shared.endswith("0 by a constant factor alone, 1 by a reward scale alone; of 1 it is not known.")
     assert "1 of its 1 answers" in walk and "in 0 of 1 runs" in check
@@ -256,7 +259,7 @@ def test_a_real_run_makes_a_whole_exhibit(figure_runs: Path) -> None:
     with styled():
         made = figure.exhibit(figure_runs)
     (picture,) = made.pictures
-    assert len(picture.alt) > 40 and len(made.conclusions) == 6
+    assert len(picture.alt) > 40 and len(made.conclusions) == 7
     assert all(text.get_fontsize() >= 8 for text in picture.figure.findobj(lambda one: hasattr(one, "get_fontsize")))
     results = json.loads((figure_runs / "scale-path/results.json").read_text())
     outputs = results["profiles"][0]["outputs"]

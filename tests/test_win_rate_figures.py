@@ -183,8 +183,8 @@ def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any
         assert texts[name]["here: net, points"] == span(net, form="+.0f")
         (minus,) = (row for row in methods.rows if (row["guide"], row["method"]) == (name, "constant"))
         constant = _row(results, "win_rates", guide=guide, method="constant", measure="net")
-        assert minus["own judge: RWS minus this"] == pytest.approx(-constant["difference"])
-        assert minus["own judge: RWS minus this, low"] == pytest.approx(-constant["difference_high"])
+        assert minus["own guide: RWS minus this"] == pytest.approx(-constant["difference"])
+        assert minus["own guide: RWS minus this, low"] == pytest.approx(-constant["difference_high"])
     assert len(methods.rows) == len(GUIDES) * len(METHODS)
 
 
@@ -223,8 +223,8 @@ def test_no_gain_over_the_constant_is_said_in_the_headline(changed: Callable[[Ch
                 row |= {"difference": 0.0, "difference_low": 0.0, "difference_high": 0.0, "p_holm": 1.0}
 
     first = table1_win_rate.exhibit(changed(equal)).conclusions[0]
-    assert "above zero for 1 of 2 guides, below zero for 1; minus that of a constant factor of equal mean, " in first
-    assert "it is above zero for none of 2 guides, below zero for none" in first
+    assert "above zero for 1 of 2 guides, below zero for 1; minus that of a constant factor of equal mean: " in first
+    assert first.endswith("shown neither above nor below zero for any of 2 guides.")
 
 
 def test_figure_5_draws_the_means_and_the_printed_ones(results: dict[str, Any], runs: Path) -> None:
@@ -244,10 +244,10 @@ def test_figure_5_draws_the_means_and_the_printed_ones(results: dict[str, Any], 
         assert sum(isinstance(container, ErrorbarContainer) for container in axes.containers) == len(wanted)
     sheet = fig5_mean_win_rate.sheet(data)
     rows = {row["method and judge"]: row for row in sheet.rows}
-    assert rows["RWS, own judge"]["paper: wins, %"] == text["win_mean"]
-    assert all(row["paper: wins, %"] is None for name, row in rows.items() if name != "RWS, own judge")
+    assert rows["RWS, by own guide"]["paper: wins, %"] == text["win_mean"]
+    assert all(row["paper: wins, %"] is None for name, row in rows.items() if name != "RWS, by own guide")
     constant = _row(results, "mean_win_rates", relation="other", method="constant", measure="net")
-    cell = rows["constant of equal mean, all other judges"]["here: net of RWS minus this"]
+    cell = rows["constant of equal mean, by other reward models"]["here: net of RWS minus this"]
     assert cell == pytest.approx(-constant["difference"])
 
 
@@ -270,7 +270,7 @@ def test_figure_5_of_several_scales_has_a_bar_for_each(changed: Callable[[Change
         rows[:] = [{"reward_scale": scale} | row for scale in (2.0, 8.0) for row in rows]
 
     made = fig5_mean_win_rate.exhibit(changed(twice))
-    assert "Mean over 2 guides at s_R = 8, own judge" in " ".join(made.conclusions)
+    assert "Mean over 2 guides at s_R = 8, by own guide" in " ".join(made.conclusions)
     assert len(made.sheets[0].rows) == 2 * 2 * 3 + 1  # and the printed line
 
 
@@ -307,7 +307,7 @@ def test_table_5_says_what_trend_and_equal_god_show(changed: Callable[[Change], 
                 row |= {"alpha": 0.3, "alpha_low": 0.1, "alpha_high": 0.5, "p_holm": 0.02} if found else {"alpha": None}
 
     lines = table5_god_quintiles.exhibit(changed(given)).conclusions
-    assert "rises for 1 of 2 guides and falls for none" in lines[0] and "in every fifth for 1." in lines[0]
+    assert "rise for 1 of 2 guides, to fall for none" in lines[0] and "in every fifth for 1 of 2 guides." in lines[1]
     assert "mini: no trend can be told (constant outcome)." in lines
     assert any(line.startswith("GRM, lowest") and "wins and losses rise together" in line for line in lines)
     start = "At equal GOD, RWS minus a constant factor of equal mean, net"
@@ -337,9 +337,9 @@ def test_the_matrices_hold_every_guide_by_every_judge(results: dict[str, Any], r
 
 def test_self_judging_is_seen_as_such(runs: Path) -> None:
     first, second, *rest = cross_judging.exhibit(runs).conclusions
-    assert "with the guide itself as judge above zero for 1 of 2 cells, below zero for 1" in first
-    assert "with another reward model as judge above zero for none of 4 cells, below zero for none" in first
-    assert second.startswith("Self-judging: RWS has a mean net of ") and "the constant factor" in second
+    assert "by its own guide, above zero for 1 of 2 cells, below zero for 1" in first
+    assert "by other reward models, shown neither above nor below zero for any of 4 cells" in first
+    assert second.startswith("Who judges: RWS has a mean net of ") and "the constant of equal mean" in second
     assert any("GRM by GRM: +" in line for line in rest)
 
 
