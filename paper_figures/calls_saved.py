@@ -127,8 +127,10 @@ def draw(data: CallsSaved) -> Figure:
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
-    axes.set_xlim(0, 1.16 * max(max(one.naive, one.high or 0.0) for one in data.counts))  # room for the numbers
-    axes.set_xlabel("reward calls per answer  [mean; of how many at every step]")
+    most = max(max(one.naive, one.high or 0.0) for one in data.counts)
+    axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= most])
+    axes.set_xlim(0, 1.16 * most)  # room for the numbers
+    axes.set_xlabel("reward calls per answer  [mean]")
     panel_title(axes, "Calls of a loop that asks at every step, and which are made")
     used = [field for field in _PARTS if any(getattr(one, field) > 0 for one in data.counts)]
     patches = [Patch(facecolor=_PARTS[f][1], hatch=_PARTS[f][2], edgecolor="white", label=_PARTS[f][0]) for f in used]

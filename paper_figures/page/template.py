@@ -35,8 +35,8 @@ $style</style>
 <section id="conclusions" aria-labelledby="conclusions-title">
 <h2 id="conclusions-title">In plain words</h2>
 <p>Each line is generated from the data of the exhibit that it links to; intervals and further findings stand there.
-A difference is <em>shown</em> where its 95 % interval excludes zero and its p, corrected where several are tested, is
-at most 0.05. None shown is not none: intervals say how large it may still be.</p>
+A difference is <em>shown</em> where its 95 % interval excludes zero and its p, corrected over guides or scales where
+these are several, is at most 0.05. None shown is not none: intervals say how large it may still be.</p>
 <details>
 <summary>Words used here</summary>
 <dl class="words">
