@@ -34,7 +34,7 @@ def draw(data: Step) -> Figure:
     labels = max((cell.width for cell in flow(data.tokens, _WIDTH)), default=0.2)
     lines = [
         *_wrapped("4  ", f"RWS commits {data.committed(data.rws)}"),
-        *_wrapped("    ", f"Confidence decoding, factor 1, would commit {data.committed(data.default)}"),
+        *_wrapped("    ", f"The default, factor 1, would commit {data.committed(data.default)}"),
     ]
     heights = (text, text, 0.8, 0.78 + 2 * _PANEL + labels, 0.1 + 0.2 * len(lines))
     tops = [0.05 + sum(heights[:row]) + _GAP * row for row in range(len(heights))]
@@ -109,7 +109,7 @@ def _log_odds(picture: Figure, data: Step, top: float) -> None:
     across, down = picture.get_size_inches()
     x, look = np.arange(len(data.position)), {"default": GREY, "rws": LINES["rws"].color}
     rows = (
-        ("factor 1: confidence decoding commits the hatched", data.before, data.default, look["default"]),
+        ("factor 1: the default commits the hatched", data.before, data.default, look["default"]),
         (f"factor {data.factor:.3f}: RWS commits the hatched", data.after, data.rws, look["rws"]),
     )
     for row, (title, values, chosen, color) in enumerate(rows):
@@ -140,7 +140,7 @@ def sheet(data: Step) -> Sheet:
             "rank at factor 1": int(ranks[0][i]),
             "rank at the step's factor": int(ranks[1][i]),
             "committed by": " and ".join(
-                name for name, chosen in (("confidence", data.default), ("RWS", data.rws)) if chosen[i]
+                name for name, chosen in (("the default", data.default), ("RWS", data.rws)) if chosen[i]
             ),
         }
         for i in range(len(data.position))
@@ -158,9 +158,9 @@ def exhibit(runs: Path) -> Exhibit:
     data = compute(runs)
     trace = data.trace
     rule = (
-        "the first at which RWS and confidence decoding commit different positions"
+        "the first at which RWS and the default commit different positions"
         if data.parted
-        else "the middle one, as RWS and confidence decoding commit the same positions at every step"
+        else "the middle one, as RWS and the default commit the same positions at every step"
     )
     caption = (
         f"One step of RWS with the numbers of its trace: model {trace.predictor}, reward model {trace.reward_model}, "
@@ -174,20 +174,21 @@ def exhibit(runs: Path) -> Exhibit:
         f"Boxes joined by arrows. A canvas with {int(data.masked.sum())} of {len(data.masked)} tokens masked; its "
         f"completion; its reward {data.raw:.3f}, normalised {data.normalised:.3f}, hence factor {data.factor:.3f}; two "
         f"bar charts of {len(data.position)} positions before and after scaling. RWS commits "
-        f"{data.committed(data.rws)}; confidence decoding would commit {data.committed(data.default)}."
+        f"{data.committed(data.rws)}; the default would commit {data.committed(data.default)}."
     )
     first, second = (np.argsort(np.argsort(-values, kind="stable")) for values in (data.before, data.after))
     changed = int((first != second).sum())
     where = (
-        f"RWS commits {data.committed(data.rws)}, confidence decoding {data.committed(data.default)}"
+        f"RWS commits {data.committed(data.rws)}, the default {data.committed(data.default)}"
         if data.parted
         else f"both commit {data.committed(data.rws)}"
     )
     what = "the same completion" if data.same else "different completions, which rounding alone can make,"
     conclusions = (
-        f"Step {data.step} of prompt {data.orders.drawn}: a raw reward of {data.raw:.3f} makes a factor of "
-        f"{data.factor:.3f}. {changed} of {len(data.position)} positions have another rank than at factor 1; {where}. "
-        f"Both runs have {what} at this step: the factor can change where a token is committed, not which.",
+        f"Step {data.step} of prompt {data.orders.drawn}: a reward of {data.raw:.3f} makes a factor of "
+        f"{data.factor:.3f}; {where}. In a step the factor can change where a token is committed, not which.",
+        f"{changed} of {len(data.position)} positions have another rank than at factor 1. Both runs have {what} at "
+        "this step.",
     )
     return Exhibit(
         "Figure 3: one step of reward-weighted sampling",

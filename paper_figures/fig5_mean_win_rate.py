@@ -137,8 +137,9 @@ def sheet(data: MeanWinRates) -> Sheet:
     caption = (
         f"Left: the means in the text of {data.printed['where']}; Figure 5 shows them without intervals. "
         f"{setting(data.run)} Means over {data.guides} guides, prompt by prompt, with 95 % bootstrap intervals over "
-        "prompts. Last column: on the same prompts, with p of the sign-flip permutation test, not corrected over the "
-        "methods; for RWS itself its net over the default; * where the interval leaves zero outside and p is at most 0.05."
+        "prompts. Last column: on the same prompts, with p of the sign-flip permutation test, not corrected over "
+        "methods; for RWS itself its net over the default; * where the interval leaves zero outside and p is at most "
+        "0.05."
     )
     return beside("fig5_mean_win_rate", "method and judge", printed, here, caption, shown)
 
@@ -211,7 +212,7 @@ def _conclusions(data: MeanWinRates) -> tuple[str, ...]:
         if any(held.values()):
             parts = "; ".join(f"{word}: {', '.join(names)}" for word, names in held.items() if names)
             lines.append(
-                f"Mean net of RWS minus each control, points, by {_RELATIONS[relation]} (p at most {ALPHA:g}, not corrected "
-                f"over them, and an interval without zero make a difference). {parts[0].upper()}{parts[1:]}."
+                f"Mean net of RWS minus each control, points, by {_RELATIONS[relation]} (p at most {ALPHA:g}, not "
+                f"corrected over them, and an interval without zero make a difference). {parts[0].upper()}{parts[1:]}."
             )
     return tuple(lines)

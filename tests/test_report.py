@@ -100,7 +100,7 @@ def test_the_first_page_begins_with_verdicts_then_headlines(small: Path) -> None
         assert f'<span class="verdict {verdict.replace(" ", "-").lower()}">1 {verdict}</span>' in first
     assert '<a href="#table8_temperature">Table 8</a>: the headline, &lt;i&gt; &amp; more.' in first
     assert "Further line 0." not in first and "Further line 8." in text
-    assert "The 1 statements that are false" in first and "Section 1: “One is two.” Instead: One is one." in first
+    assert "The 1 statements that are false" in first and "Section 1: One is two. Instead: One is one." in first
     assert first.index("#ledger") < first.index("#appendix_d") < first.index("#table8_temperature")
 
 
