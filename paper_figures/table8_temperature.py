@@ -186,7 +186,8 @@ def _printed(data: Temperatures) -> Sheet:
     caption = (
         f"Temperature scaling. Left: {table['where']}, {table['task']}. Right: here, model {data.settings['model']}, "
         f"{data.prompts} keyword prompts; another model, language and length, so shapes can be compared and levels "
-        "cannot. Brackets: 95 % intervals. True perplexity: that of the language itself, of the n coherent answers. "
+        "cannot. The paper's temperature is taken for a factor that multiplies the logits, since Appendix F calls it a "
+        "constant scaling factor; if it divides them, its rows stand for other factors. Brackets: 95 % intervals. True perplexity: that of the language itself, of the n coherent answers. "
         "The last column ranks by softmax in bfloat16, where confidences round to 1."
     )
     return Sheet("table8_temperature", rows, shown, caption)
