@@ -54,7 +54,9 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status: 0, or 2 with one line on standard error for bad input."""
+    """Run the command line and return its exit status: 0; with one line on standard error 2 for bad input, 130 when
+    interrupted.
+    """
     parser = _Parser(
         prog="python -m paper_figures",
         description="Draw the paper's figures and tables, beside what the paper printed, and write a page that shows "
@@ -81,6 +83,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(f"{parser.prog}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print(f"{parser.prog}: interrupted; the same command goes on where it was", file=sys.stderr)
+        return 130
     files = [path.relative_to(args.out).as_posix() for path in written]
     if args.json:
         print(json.dumps({"out": str(args.out), "page": "index.html", "written": files}))

@@ -22,7 +22,6 @@ from matplotlib.ticker import MaxNLocator
 from paper_figures.parts.beside import named
 from paper_figures.parts.contrasts import WORDS, difference_text, differences_sheet, excludes_zero
 from paper_figures.parts.control_nets import (
-    ALPHA,
     Net,
     against_default,
     clear,
@@ -114,7 +113,7 @@ def draw(data: Controls) -> Figure:
 
 
 def _marks(axes: Axes, place: Sequence[float], rows: Sequence[Row]) -> None:
-    """Draw differences with intervals at their places, filled where p, corrected, is at most 0.05."""
+    """Draw differences with intervals at their places, filled where a difference is shown."""
     for at, row in zip(place, rows, strict=True):
         middle = row["difference"]
         spread = [[max(middle - row["low"], 0.0)], [max(row["high"] - middle, 0.0)]]
@@ -129,7 +128,7 @@ def _style(marked: bool) -> dict[str, Any]:
 
 
 def _handles() -> list[Line2D]:
-    kinds = {True: "p, corrected, at most 0.05", False: "p above 0.05"}
+    kinds = {True: "a difference is shown", False: "none is shown"}
     return [Line2D([], [], label=label, **_style(marked)) for marked, label in kinds.items()]
 
 
@@ -142,7 +141,7 @@ def sheets(data: Controls) -> tuple[Sheet, ...]:
         "bootstrap interval, * where it excludes zero, and p of the sign-flip permutation test, corrected over guides "
         "and scales by Holm's method."
     )
-    return (replace(first, caption=caption), *((nets_sheet(data.nets),) if data.nets else ()))
+    return (replace(first, caption=caption), nets_sheet(data.nets))
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -156,7 +155,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "RWS against its controls",
         tuple(pictures),
-        tuple(one for one in sheets(data) if one.shown),
+        sheets(data),
         conclusions=_conclusions(data),
         inputs=(*data.scaled.inputs, *data.judged.inputs),
     )
@@ -167,13 +166,14 @@ def _caption(data: Controls) -> str:
     others = len(run.settings["rewards"]) - 1
     return (
         f"RWS minus each control on the same {run.prompts['test']} prompts ({run.prompts['source']}): model "
-        f"{Path(run.settings['model']).name}, guide {named(data.guide)}"
+        f"{run.settings['model']}, guide {named(data.guide)}"
         f"{f', the first of {others + 1}' if others else ''}, {run.settings['length']} tokens in "
         f"{run.settings['steps']} steps. Scales are evenly spaced. Bars are paired 95 % bootstrap intervals. The "
         "controls have the reward scale of RWS, and: the constant each answer's mean factor, shuffled the same rewards "
-        "at other steps, sign turned a factor that falls as the reward rises, random rewards of no meaning. Filled: p "
-        "of the sign-flip permutation test, corrected for all scales and guides by Holm's method, is at most 0.05. Not "
-        "distinguishable is not equal: the bars say how large a difference can be. The paper has no such controls."
+        "at other steps, sign turned a factor that falls as the reward rises, random rewards of no meaning. Filled: a "
+        "difference is shown, as the interval excludes zero and p of the sign-flip permutation test, corrected for all "
+        "scales and guides by Holm's method, is at most 0.05. None shown is not none: the bars say how large a "
+        "difference can be. The paper has no such controls."
     )
 
 
@@ -187,24 +187,25 @@ def _alt(data: Controls) -> str:
     return (
         f"Small panels, a row for each of {', '.join(_METRICS[name][0] for name in data.metrics)}, a column for each "
         f"of {', '.join(_TITLES[name] for name in data.controls)}: differences with bars around a zero line. "
-        f"{len(marked)} of {len(drawn)} are marked as distinguishable{f': {found}' if found else ''}."
+        f"{len(marked)} of {len(drawn)} are marked as shown{f': {found}' if found else ''}."
     )
 
 
 def _conclusions(data: Controls) -> tuple[str, ...]:
-    return tuple([*(_line(data, control) for control in data.controls), *against_default(data.nets)])
+    lines = [*(_line(data, control) for control in data.controls), *against_default(data.nets)]
+    return tuple(lines) or ("The runs have no controls to compare.",)
 
 
 def _line(data: Controls, control: str) -> str:
-    """Return in how many comparisons RWS is distinguishable from a control, and in which, in one line."""
+    """Return in how many comparisons a difference of RWS to a control is shown, and in which, in one line."""
     rows = [row for row in data.rows if row["control"] == control]
     apart, marked = sum(map(excludes_zero, rows)), [row for row in rows if clear(row)]
     found = "; ".join(f"{name} {_where(kept)}" for name, kept in _by_metric(marked).items())
     scales = len({row["scale"] for row in rows})
     text = (
-        f"RWS against {WORDS[control]}: distinguishable (corrected p at most {ALPHA:g}) in {len(marked)} of "
-        f"{len(rows)} comparisons, {len(_by_metric(rows))} measures at {scales} scales{f': {found}' if found else ''}; "
-        f"{apart} of the {len(rows)} intervals exclude zero."
+        f"RWS against {WORDS[control]}: a difference is shown in {len(marked) or 'none'} of {len(rows)} comparisons "
+        f"({len(_by_metric(rows))} measures at {scales} scales){f': {found}' if found else ''}; by intervals alone in "
+        f"{apart or 'none'}."
     )
     return text + minus_line(data.nets, control)
 

@@ -15,7 +15,7 @@ from typing import Any
 from paper_figures.parts.dialogue_picture import NAMES, draw, left_out
 from paper_figures.parts.dialogue_tables import Examples, counted_answers, sheets
 from paper_figures.parts.exhibits import Exhibit, Passage, Picture
-from paper_figures.parts.inputs import read_results, read_run
+from paper_figures.parts.inputs import read_results, read_run, renamed
 from paper_figures.parts.judged import from_row, guide_names, lookup, setting, span, tally
 from paper_figures.parts.side_by_side import dialogue_text
 from paper_figures.plan import command
@@ -32,7 +32,8 @@ _PARTS = ("names", "text", "test", "different", "identical", "dialogues")
 def compute(runs: Path) -> Examples:
     """Read the run and the dialogues that it shows; MissingRun, naming the command, where either is absent."""
     run = read_run(runs, NEEDS[0])
-    shown = read_results(runs / NEEDS[0] / "examples.json", command(NEEDS[0], runs), _PARTS)
+    found = read_results(runs / NEEDS[0] / "examples.json", command(NEEDS[0], runs), _PARTS)
+    shown = renamed(found, run.names)
     guide = run.settings["rewards"][0]
     usable = [one for one in shown["dialogues"] if any(turn["answers"][0].get("tokens") for turn in one["turns"])]
     first = next((one for one in usable if _differs(one, guide)), usable[0] if usable else None)
@@ -73,8 +74,8 @@ def _caption(data: Examples) -> str:
     differ = "the first shown in which RWS has other words" if _differs(data.drawn, data.guide) else "the first shown"
     more = "; what is beyond nine lines is left out" if left_out(data) else ""
     return (
-        f"Dialogue {data.drawn['name']}, {differ}; shown are {data.shown['text']}. RWS and the constant factor of its "
-        f"mean, guide {data.guide}. Each cell is a token, up to the end of the text{more}; dark cells were committed "
+        f"Dialogue {data.drawn['name']}, {differ}; shown are {data.shown['text']}. RWS and the constant of equal mean, "
+        f"guide {data.guide}. Each cell is a token, up to the end of the text{more}; dark cells were committed "
         f"late. {setting(data.run)}"
     )
 
@@ -129,7 +130,7 @@ def _conclusions(data: Examples) -> tuple[str, ...]:
 def _orders(data: Examples) -> list[str]:
     """Return how often answers with the same words were committed in other steps, RWS beside default and constant."""
     lines = []
-    for method, called in (("default", "the default"), ("constant", "the constant factor")):
+    for method, called in (("default", "the default"), ("constant", "the constant")):
         pairs = [
             (ours, other)
             for dialogue in data.shown["dialogues"]

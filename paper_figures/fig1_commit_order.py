@@ -17,8 +17,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from paper_figures.parts.exhibits import Exhibit, MissingRun, Picture, Sheet
-from paper_figures.parts.inputs import end_of_text, read_results
+from paper_figures.parts.inputs import read_results
 from paper_figures.parts.style import GREY, LINES, figure, panel_title
+from paper_figures.parts.words import words_of
 from paper_figures.plan import command
 from rws_decode.trace import Trace, load
 from rws_theory import footrule_mean, generation_order_deviation
@@ -58,10 +59,14 @@ def compute(runs: Path) -> CommitOrders:
     paths: dict[int, dict[str, Path]] = {}
     for row in results["rows"]:
         paths.setdefault(row["example"], {})[row["method"]] = folder / row["trace"]
+    paths = {index: held for index, held in paths.items() if held.keys() >= set(STRATEGIES)}
+    if not paths:
+        wanted = ", ".join(STRATEGIES)
+        raise ValueError(f"{folder / 'results.json'} has no prompt with {wanted}: run {made_by} --retry-failed")
     for path in (path for named in paths.values() for path in named.values()):
         if not path.is_file():
             raise MissingRun(f"{path} is missing: make it with {made_by}")
-    end = end_of_text(results["settings"]["model"])
+    end = words_of(results["settings"]["model"]).end
     traces = {i: {name: load(paths[i][name]) for name in STRATEGIES} for i in paths}
     written = {i: {name: _written(trace, end) for name, trace in row.items()} for i, row in traces.items()}
     files = tuple(str(paths[i][name].relative_to(runs)) for i in paths for name in STRATEGIES)
@@ -122,7 +127,8 @@ def sheet(orders: CommitOrders) -> Sheet:
         of_name = [row for row in rows if row["strategy"] == name]
         means = {field: float(np.mean([row[field] for row in of_name])) for field in list(rows[0])[2:]}
         rows.append({"prompt": "mean", "strategy": name, **means})
-    shown = [{field: _text(field, value) for field, value in row.items()} for row in rows]
+    named = [row | {"strategy": _PANELS[row["strategy"]]} for row in rows]
+    shown = [{field: _text(field, value) for field, value in row.items()} for row in named]
     caption = (
         f"Generation Order Deviation of each prompt ({len(orders.traces)} here) and on average, in both readings, and "
         "of the text alone, before its first end of text."
@@ -168,13 +174,13 @@ def exhibit(runs: Path) -> Exhibit:
         for name, trace in row.items()
     )
     of_rws, of_default = mean["rws"], mean["default"]
-    ahead = "more" if of_rws["GOD, tokens"] > of_default["GOD, tokens"] else "no more"
-    prompts = f"prompt{'s' if len(orders.traces) > 1 else ''} {', '.join(map(str, orders.traces))}"
+    several = len(orders.traces) > 1
+    prompts = f"{'Mean over the prompts' if several else 'Prompt'} {', '.join(map(str, orders.traces))}"
     conclusions = (
-        f"Commit order, held-out {prompts}: the mean GOD of RWS is {of_rws['GOD, tokens']:.2f} tokens, {ahead} than "
-        f"the {of_default['GOD, tokens']:.2f} of confidence decoding; of the text before its end alone, "
-        f"{of_rws['GOD of the text, tokens']:.2f} against {of_default['GOD of the text, tokens']:.2f}. A random order "
-        f"within blocks has {random:.2f}.",
+        f"{prompts}, GOD in tokens: RWS {of_rws['GOD, tokens']:.2f}, the default {of_default['GOD, tokens']:.2f}, a "
+        f"random order within blocks {random:.2f}; of the text before its end alone, RWS "
+        f"{of_rws['GOD of the text, tokens']:.2f}, the default {of_default['GOD of the text, tokens']:.2f}.",
+        "Examples show what orders look like, not how they differ on average.",
     )
     return Exhibit(
         "Figure 1: commit order",

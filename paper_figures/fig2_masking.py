@@ -21,7 +21,6 @@ from paper_figures import fig1_commit_order
 from paper_figures.fig1_commit_order import CommitOrders
 from paper_figures.parts.cells import FRESH, HEIGHT, MASKED, SHOWN, flow, height_of, paint, sheet_axes
 from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
-from paper_figures.parts.inputs import end_of_text
 from paper_figures.parts.rws_step import foremost
 from paper_figures.parts.style import LINES, figure
 from paper_figures.parts.words import Words, words_of
@@ -101,7 +100,7 @@ def compute(runs: Path, seed: int = 0) -> Masking:
     """Draw the forward masks and read the reverse process from the default trace of the run's first prompt."""
     orders = fig1_commit_order.compute(runs)
     model, trace = orders.settings["model"], orders.traces[orders.drawn]["default"]
-    words, end = words_of(model), end_of_text(model)
+    words = words_of(model)
     answer = _held_out(model, orders.drawn, words)
     own = trace.tokens[: orders.written[orders.drawn]["default"]]
     original = (own if answer is None else np.array(answer))[:_SHOWN]
@@ -119,11 +118,11 @@ def compute(runs: Path, seed: int = 0) -> Masking:
         trace.steps,
         seed,
         answer is not None,
-        _texts(original, words, end),
+        words.words(original),
         forward,
-        _texts(trace.tokens[:count], words, end),
+        words.words(trace.tokens[:count]),
         reverse,
-        _close_up(trace, stops[(len(stops) - 1) // 2] % trace.steps_run, words, end),
+        _close_up(trace, stops[(len(stops) - 1) // 2] % trace.steps_run, words),
         orders,
         tuple(file for file in orders.files if file.endswith(f"/default-{orders.drawn}.parquet")),
     )
@@ -139,24 +138,20 @@ def _held_out(model: str, index: int, words: Words) -> list[int] | None:
     return words.ids(answer) if answer else None
 
 
-def _texts(tokens: NDArray[np.int64], words: Words, end: int | None) -> tuple[str, ...]:
-    return tuple("(end)" if token == end else words.word(token) for token in tokens)
-
-
 def _after(trace: Trace, stop: int, since: int, count: int) -> State:
     step = trace.commit_step[:count]
     masked = (step < 0) | (step >= stop)
     return State(trace.steps - stop, masked, ~masked & (step >= since))
 
 
-def _close_up(trace: Trace, step: int, words: Words, end: int | None) -> CloseUp:
+def _close_up(trace: Trace, step: int, words: Words) -> CloseUp:
     position = np.flatnonzero(trace.eligible[step] & ~np.isnan(trace.value[step]))
     position = position[foremost(int(trace.chosen[step].sum()), trace.value[step, position])]
     value = trace.value[step, position]
     if trace.ranking != "log-odds":  # probabilities, which may have rounded to 1
         value = np.clip(value, 1e-7, 1 - 1e-7)
         value = np.log(value) - np.log1p(-value)
-    texts = _texts(trace.candidate[step, position], words, end)
+    texts = words.words(trace.candidate[step, position])
     masked = int(trace.eligible[step].sum())
     return CloseUp(trace.steps - step, masked, position, texts, value, trace.chosen[step, position])
 

@@ -24,16 +24,15 @@ from paper_figures import fig1_commit_order
 from paper_figures.fig1_commit_order import CommitOrders
 from paper_figures.parts.cells import MASKED
 from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
-from paper_figures.parts.inputs import end_of_text
 from paper_figures.parts.style import GREY, figure
-from paper_figures.parts.words import Words, words_of
+from paper_figures.parts.words import words_of
 from rws_decode.trace import Trace
 
 __all__ = ["Decode", "Worked", "compute", "draw", "exhibit", "sheet", "shown_steps"]
 
 NEEDS: tuple[str, ...] = ("commit-order",)
 _ROWS, _COLUMNS = 16, 48
-_NAMES = {"default": "Confidence decoding", "rws": "RWS"}
+_NAMES = {"default": "Confidence (default)", "rws": "RWS"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +71,13 @@ def shown_steps(steps: int, rows: int = _ROWS) -> tuple[int, ...]:
 def compute(runs: Path) -> Worked:
     """Read both decodes of the run's first prompt."""
     orders = fig1_commit_order.compute(runs)
-    words, end = words_of(orders.settings["model"]), end_of_text(orders.settings["model"])
+    words = words_of(orders.settings["model"])
     row, written = orders.traces[orders.drawn], orders.written[orders.drawn]
-    decodes = {name: Decode(row[name], _words(row[name], words, end), _broken(row[name])) for name in _NAMES}
+    decodes = {name: Decode(row[name], words.words(row[name].tokens), _broken(row[name])) for name in _NAMES}
     columns = min(max(1, *(written[name] for name in _NAMES)), _COLUMNS)
     names = tuple(f"/{name}-{orders.drawn}.parquet" for name in _NAMES)
     files = tuple(file for file in orders.files if file.endswith(names))
     return Worked(decodes, columns, shown_steps(row["rws"].steps_run), orders, files)
-
-
-def _words(trace: Trace, words: Words, end: int | None) -> tuple[str, ...]:
-    return tuple("(end)" if token == end else words.word(token) for token in trace.tokens)
 
 
 def _broken(trace: Trace) -> tuple[str, ...] | None:
@@ -215,7 +210,7 @@ def sheet(data: Worked) -> Sheet:
     return Sheet("fig4_worked_decode", rows, shown, caption)
 
 
-_LABELS = {"default": "confidence", "rws": "RWS"}
+_LABELS = {"default": "the default", "rws": "RWS"}
 
 
 def _committed(one: Decode, step: int) -> str:
@@ -232,7 +227,7 @@ def exhibit(runs: Path) -> Exhibit:
     default, rws = (data.decodes[name] for name in _NAMES)
     trace, every = rws.trace, data.steps[0]
     left_out = trace.length - data.columns
-    rest = f", the {left_out} after them left out: they change in rows that look like the one above" if left_out else ""
+    rest = f"; a row in which only the {left_out} after them change looks like the one above" if left_out else ""
     caption = (
         f"Two decodes of held-out prompt {data.orders.drawn}, “{trace.prompt_text}” Model {trace.predictor}, "
         f"{trace.length} tokens, {trace.steps} steps, blocks of {trace.block} (dashed), reward {trace.reward_model}, "
@@ -247,18 +242,18 @@ def exhibit(runs: Path) -> Exhibit:
     differ = int((default.trace.tokens != trace.tokens).sum())
     alt = (
         f"Two grids of {len(data.steps)} rows of steps by {data.columns} columns of positions, masked cells hatched, "
-        f"others coloured by the step that filled them. Confidence: “{default.trace.text}” RWS: “{trace.text}” Factors "
+        f"others coloured by the step that filled them. Default: “{default.trace.text}” RWS: “{trace.text}” Factors "
         f"of RWS from {np.nanmin(trace.factor):.2f} to {np.nanmax(trace.factor):.2f}."
     )
     first = f", first at step {parted[0]}" if parted.size else ""
     conclusions = [
-        f"Prompt {data.orders.drawn}: confidence decoding and RWS commit different positions at {parted.size} of "
+        f"Prompt {data.orders.drawn}: the default and RWS commit different positions at {parted.size} of "
         f"{steps} steps{first}; the answers differ at {differ} of {trace.length} positions."
     ]
     if default.broken is not None and rws.broken is not None:
         kept = {name: _kept(one) for name, one in data.decodes.items()}
         conclusions.append(
-            f"By the language's own rules, the answer of confidence decoding {kept['default']}, that of RWS "
+            f"By the language's own rules, the answer of the default {kept['default']}, that of RWS "
             f"{kept['rws']}. One prompt shows how the methods go, not which is better."
         )
     return Exhibit(

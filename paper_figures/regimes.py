@@ -2,7 +2,7 @@
 
 Shows: real pairs in the plane of the two gap statistics that the theorem compares, marked by their true number of
 crossings; the share of pairs in each printed case, random ones by dimension and real ones; and how often the theorem is
-false of a pair as printed, item by item, with (b) mended, and as corrected. Tables: shares with intervals, cases
+false for a pair as printed, item by item, with (b) mended, and as corrected. Tables: shares with intervals, cases
 against crossings, and how many real crossings lie within the factors that decoding reaches.
 Inputs: RUNS/regimes/results.json of `python -m rws_decode experiment regimes`. Run time: about three seconds.
 """
@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from paper_figures.parts.exhibits import Exhibit, Picture
-from paper_figures.parts.inputs import read_results
+from paper_figures.parts.inputs import read_named
 from paper_figures.parts.regime_tables import CASES, FORMS, conclusions, sheets, source_name
 from paper_figures.parts.style import GREY, figure, panel_title
 from paper_figures.plan import command
@@ -80,7 +80,7 @@ def compute(runs: Path) -> Regimes:
     (experiment,) = NEEDS
     parts = ("summary", "cases", "reach", "pairs", "distributions", "settings")
     path, made_by = runs / experiment / "results.json", command(experiment, runs)
-    held = read_results(path, made_by, parts)
+    held, _ = read_named(path, made_by, parts)
     if not held["pairs"]:
         raise ValueError(f"{path} holds no real pairs: make it again with {made_by} --retry-failed")
     return Regimes(*(held[part] for part in parts))
@@ -115,7 +115,7 @@ def _plane(axes: Axes, data: Regimes) -> None:
     axes.set_yticks([-1, -0.5, 0, 0.5, 1])
     for case, (across, up, side, end) in _QUADRANTS.items():
         (row,) = [row for row in data.cases if row["source"] == "real" and row["case"] == case]
-        text = f"{CASES[case]}\nfalse of {row['printed false']} of {row['pairs']} pairs"
+        text = f"{CASES[case]}\nfalse for {row['printed false']} of {row['pairs']} pairs"
         axes.text(across, up, text, transform=axes.transAxes, ha=side, va=end, fontsize=8.5)
     axes.set_xlabel(r"$(\Sigma_b - \Sigma_a)\,/\,(\Sigma_a + \Sigma_b)$  [dimensionless]")
     axes.set_ylabel(r"$(\delta_b - \delta_a)\,/\,(\delta_a + \delta_b)$  [dimensionless]")
@@ -161,7 +161,7 @@ def _false(axes: Axes, data: Regimes) -> None:
         axes.errorbar(places[known] + shift, middle, yerr=reach, label=FORMS[form], **style)
     axes.set_ylabel("pairs  [%]")
     axes.set_ylim(-4, 104)
-    panel_title(axes, "Pairs of which the theorem is false (95 % intervals)")
+    panel_title(axes, "Pairs for which the theorem is false (95 % intervals)")
     _axis(axes, data, list(places))
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.3), ncols=4, columnspacing=1.0, handletextpad=0.2)
 
@@ -188,7 +188,8 @@ def exhibit(runs: Path) -> Exhibit:
     data = compute(runs)
     settings = data.settings
     drawn = "; ".join(f"{source_name(name)}: {what}" for name, what in data.distributions.items())
-    real = {case: data.share(("real", None), f"case {case}") for case in CASES}
+    real_pairs = ("real", None)
+    real = {case: data.share(real_pairs, f"case {case}") for case in CASES}
     caption = (
         f"Pairs of positions, the one more confident at scale 1 being a. Random: {settings['random_pairs']} pairs of "
         f"independent logit vectors for each number of tokens d (ticks); {drawn}. Real: model {settings['model']}, "
@@ -207,7 +208,7 @@ def exhibit(runs: Path) -> Exhibit:
         "crossings. Below, stacked bars of the printed cases and points of how often the theorem is false. Real pairs: "
         + ", ".join(f"{_NAMES[case]} {_percent(row)}" for case, row in real.items())
         + "; "
-        + ", ".join(f"false {FORMS[form]} of {_percent(data.share(('real', None), f'{form} false'))}" for form in FORMS)
+        + ", ".join(f"false {FORMS[form]} for {_percent(data.share(real_pairs, f'{form} false'))}" for form in FORMS)
         + "."
     )
     return Exhibit(

@@ -18,10 +18,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from paper_figures.parts.beside import beside
+from paper_figures.parts.beside import beside, named
 from paper_figures.parts.contrasts import excludes_zero
 from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
-from paper_figures.parts.inputs import read_results
+from paper_figures.parts.inputs import read_named
 from paper_figures.parts.rounding import RANKINGS, STRATEGIES, Rounding, conclusions
 from paper_figures.parts.style import GREY, PRINTED, figure, panel_title
 from paper_figures.plan import command
@@ -38,7 +38,10 @@ _SHIFT = {"float32": 1.05, "bfloat16": 1 / 1.05}  # so that two intervals stand 
 def compute(runs: Path) -> Rounding:
     """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
     (experiment,) = NEEDS
-    held = read_results(runs / experiment / "results.json", command(experiment, runs), ("summary", "settings"))
+    path, made_by = runs / experiment / "results.json", command(experiment, runs)
+    held, _ = read_named(path, made_by, ("summary", "settings"))
+    if not held["summary"]:
+        raise ValueError(f"{path} has no rows: run {made_by} --retry-failed")
     files = (f"{experiment}/results.json", f"{experiment}/summary.csv")
     return Rounding(held["summary"], held["settings"], files)
 
@@ -160,7 +163,7 @@ def _shown(row: Row, due: Mapping[str, float]) -> dict[str, str | None]:
 
 
 def _apart(data: Rounding) -> str:
-    model = Path(str(data.settings["model"])).name
+    model = data.settings["model"]
     return (
         f"Here: model {model}, {data.prompts} prompts, {data.settings['length']} tokens in {data.settings['steps']} "
         "steps; the paper: LLaDA, other prompts and length. Shapes can be compared, levels cannot."
@@ -171,7 +174,7 @@ def exhibit(runs: Path) -> Exhibit:
     """Return the figure of what rounding does, from the experiment's results below `runs`."""
     data = compute(runs)
     guide = data.settings.get("reward")
-    guided = f" Reward model: {Path(guide).name}; the constant is each answer's mean factor of RWS." if guide else ""
+    guided = f" Reward model: {named(guide)}; the constant is each answer's mean factor of RWS." if guide else ""
     random = " The grey line is the mean of a random order within blocks." if data.random is not None else ""
     caption = (
         "Top: mean GOD at each scale, ranked exactly and by softmax as public decoders rank. Ties go to the leftmost "

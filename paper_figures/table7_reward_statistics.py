@@ -108,6 +108,7 @@ def _reached(run: Results, runs: Path) -> tuple[Reached, ...]:
     if "rewards" not in frame:
         return ()
     frame = frame[(frame["method"] == "rws") & (frame["split"] == "test") & frame["rewards"].notna()]
+    frame = frame.replace({"guide": dict(run.names)})
     names = guide_names(frame[["guide", "reward_scale"]].to_dict("records"))
     order = {guide: place for place, guide in enumerate(run.settings["rewards"])}
     found = []
@@ -207,7 +208,7 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         "The factor of RWS over its reward scale, as a function of the normalised reward (eps 1e-5); below, the "
         f"rewards of real decodes, one line per test answer, answers sorted by their median. {setting(data.run)} A "
-        "short line is an answer whose factor hardly changed: a constant factor for it."
+        "short line is an answer whose factor hardly changed: RWS is a constant there."
     )
     pictures = (Picture(_STEM, draw(data), caption, _alt(data)),) if data.reached else ()
     return Exhibit(
@@ -233,8 +234,9 @@ def _alt(data: Statistics) -> str:
 def _conclusions(data: Statistics) -> tuple[str, ...]:
     count = len(data.registry)
     lines = [
-        f"The registry's means and deviations are the printed ones of Table 7 for {count - len(data.unlike)} of "
-        f"{count} entries" + (f"; not for {', '.join(data.unlike)}." if data.unlike else "."),
+        f"The means and deviations that normalise rewards here are the printed ones of Table 7 for "
+        f"{count - len(data.unlike)} of {count} entries of its reward models"
+        + (f"; not for {', '.join(data.unlike)}." if data.unlike else "."),
     ]
     lines += [
         f"Rewards that RWS met, guide {one.name}: 90 % of steps between {one.quantiles[1]:.2f} and "

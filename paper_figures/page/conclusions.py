@@ -9,6 +9,7 @@ from typing import Any
 
 from paper_figures.contents import CONTENTS
 from paper_figures.page.markup import items, link, prose, verdict
+from paper_figures.parts.claims_run import is_ours
 
 __all__ = ["conclusions", "setting", "short_title"]
 
@@ -35,6 +36,9 @@ def conclusions(records: Mapping[str, Record]) -> str:
     }
     found = []
     for heading, names in groups.items():
+        if heading.startswith("A line") and (wrong := _wrong(records.get(_LEDGER))):
+            title = f"<h3>The {len(wrong)} statements that are false, and what holds instead</h3>"
+            found.append(_FOLDED.format(title, items(wrong)))
         lines = [line for name in names if name in records for line in _lines(name, records[name])]
         if lines:
             counts = _counts(records[_LEDGER]) if _LEDGER in names else ""
@@ -44,11 +48,26 @@ def conclusions(records: Mapping[str, Record]) -> str:
     return "\n".join(found)
 
 
-def _counts(ledger: Record) -> str:
-    """Return how many claims have each verdict, most frequent first."""
+def _claims(ledger: Record) -> list[dict[str, str | None]]:
+    """Return the rows of the ledger's claims that the paper makes."""
     (sheet,) = ledger["sheets"]
-    column = sheet["columns"].index("verdict")
-    found = Counter(row[column] for row in sheet["rows"])
+    rows = [dict(zip(sheet["columns"], row, strict=True)) for row in sheet["rows"]]
+    return [row for row in rows if not is_ours(row["where"] or "")]
+
+
+def _wrong(ledger: Record | None) -> list[str]:
+    """Return the paper's false statements, each with its place and what holds instead."""
+    statement, instead = "the paper's statement", "instead"
+    return [
+        f"{row['where']}: {row[statement]}" + (f" Instead: {row[instead]}" if row[instead] else "")
+        for row in (_claims(ledger) if ledger else [])
+        if row["verdict"] == "false"
+    ]
+
+
+def _counts(ledger: Record) -> str:
+    """Return how many claims of the paper have each verdict, most frequent first."""
+    found = Counter(str(row["verdict"]) for row in _claims(ledger))
     badges = " ".join(verdict(name, f"{number} {name}") for name, number in found.most_common())
     return f'<p class="counts">{badges}</p>\n'
 
@@ -81,7 +100,21 @@ def setting(records: Mapping[str, Record]) -> str:
     rewards = _named([name for one in settings for name in [*one.get("rewards", []), *_single(one.get("reward"))]])
     counts = [facts["prompts"]["test"] for facts in runs.values() if facts["prompts"] and "test" in facts["prompts"]]
     prompts = f", {_span(counts)} prompts in each study" if counts else ""
-    return f"Ours are of the model {models}, guided by the reward models {rewards}{prompts}."
+    return f"Ours are of the model {models}, guided by the reward models {rewards}{prompts}.{_whose(settings)}"
+
+
+def _whose(settings: list[Mapping[str, Any]]) -> str:
+    """Return what the shipped models are, where nothing else was decoded: nothing is then said of larger ones."""
+    from rws_decode.checkpoints import shipped
+
+    models = {one["model"] for one in settings if "model" in one}
+    if not models or not models <= set(shipped("ForMaskedLM")):
+        return ""
+    what = "is a small model" if len(models) == 1 else "are small models"
+    return (
+        f" {_named(sorted(models))} {what} of a made-up language of stories, shipped with this project: nothing here "
+        "was measured on LLaDA, the paper's model."
+    )
 
 
 def _single(value: Any) -> list[str]:
@@ -89,7 +122,7 @@ def _single(value: Any) -> list[str]:
 
 
 def _named(names: list[str]) -> str:
-    shown = list(dict.fromkeys(name.rstrip("/").rpartition("/")[2] if name.startswith("/") else name for name in names))
+    shown = list(dict.fromkeys(names))
     return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]])) or "not named"
 
 

@@ -70,7 +70,7 @@ def passage(one: Mapping[str, str]) -> str:
 
 
 def pairs(facts: Mapping[str, Any]) -> str:
-    """Return names with their values; of a path only its last part: which machine it lay on is nobody's business."""
+    """Return names with their values."""
     rows = "".join(
         f"<div><dt>{escape(str(name))}</dt><dd>{escape(_value(value))}</dd></div>" for name, value in facts.items()
     )
@@ -159,10 +159,10 @@ def _classes(*names: str) -> str:
 
 
 def _value(value: Any) -> str:
-    if isinstance(value, str) and Path(value).is_absolute():
-        return Path(value).name
     if isinstance(value, list):
         return ", ".join(map(_value, value)) or "none"
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_value(one)}" for name, one in value.items()) or "none"
-    return f"{value:g}" if isinstance(value, float) else {None: "none", True: "yes", False: "no"}.get(value, str(value))
+    if isinstance(value, bool):  # before numbers, as 1 == True
+        return "yes" if value else "no"
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import rws_theory
+from paper_figures.parts.inputs import renamed, short_names
 from paper_figures.plan import CLAIMS, FULL, PLAN, command, parsed
 
 __all__ = ["commit", "notes", "provenance", "run_facts"]
@@ -68,7 +69,8 @@ def run_facts(runs: Path, experiment: str) -> dict[str, Any] | None:
     planned = [plan for plan in (PLAN, FULL) if experiment in plan and _as_planned(experiment, settings, plan)]
     # The folder is named as it is by default: which one it was is nobody's business.
     facts["command"] = command(experiment, Path("out/runs"), planned[0]) if planned else None
-    return facts | {"smaller": _smaller(experiment, settings)}
+    facts["smaller"] = _smaller(experiment, settings)
+    return renamed(facts, short_names(settings))
 
 
 def _as_planned(experiment: str, settings: Mapping[str, Any], plan: Mapping[str, str]) -> bool:

@@ -20,6 +20,7 @@ __all__ = ["read_records", "write_page"]
 
 # So many further conclusions are read at once; more are unfolded.
 _LINES = 4
+_PARTS = ("title", "pictures", "sheets", "passages", "conclusions", "inputs")
 
 
 def write_page(runs: Path, out: Path) -> list[Path]:
@@ -43,9 +44,22 @@ def write_page(runs: Path, out: Path) -> list[Path]:
 
 
 def read_records(out: Path) -> dict[str, dict[str, Any]]:
-    """Return name -> record of the exhibits below `out`, in the page's order; records of other names are left alone."""
-    paths = {name: out / "figures" / f"{name}.json" for name in NAMES}
-    return {name: json.loads(path.read_text(encoding="utf-8")) for name, path in paths.items() if path.is_file()}
+    """Return name -> record of the exhibits below `out`, in the page's order.
+
+    Records of other names are left alone; one that cannot be read, lacks a part or a picture is of none.
+    """
+    found = {name: _record(out / "figures" / f"{name}.json") for name in NAMES}
+    return {name: record for name, record in found.items() if record is not None}
+
+
+def _record(path: Path) -> dict[str, Any] | None:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(record, dict) or any(part not in record for part in _PARTS):
+        return None
+    return record if all((path.parent / f"{one['stem']}.png").is_file() for one in record["pictures"]) else None
 
 
 def _contents(headings: Mapping[str, list[str]], records: Mapping[str, Mapping[str, Any]]) -> str:

@@ -98,10 +98,9 @@ def _row(key: str, run: Run, exhibits: Sequence[str]) -> str:
     settings, prompts = run.facts["settings"] or {}, run.facts["prompts"] or {}
     count = prompts.get("test", settings.get("prompts", len(settings.get("examples", [])) or None))
     held = f" + {prompts['validation']} to choose scales" if prompts.get("validation") else ""
-    model = settings.get("model")
     cells = [
         "not recorded" if run.facts["seconds"] is None else _time(run.facts["seconds"]),
-        None if model is None else Path(model).name if Path(model).is_absolute() else model,
+        settings.get("model"),
         None if count is None else f"{count}{held}",
         settings.get("seed"),
         settings.get("device"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -26,7 +25,7 @@ __all__ = [
 Row = Mapping[str, Any]
 
 ALPHA = 0.05
-RELATIONS = {"own": "own judge", "other": "all other judges"}
+RELATIONS = {"own": "own guide", "other": "other reward models"}
 _LOOKS = {"own": LINES["temperature"], "other": LINES["constant"]}
 
 
@@ -47,7 +46,7 @@ class Net:
 
 
 def nets_of(run: Results, order: Sequence[str]) -> tuple[Net, ...]:
-    """Return the net win rates of a study's mean win rates: RWS, the methods of `order`, further ones; own judge first.
+    """Return the net win rates of a study's mean win rates: RWS, the methods of `order`, further ones; own guide first.
     """
     nets = []
     rows = [row for row in run.rows.get("mean_win_rates", ()) if row["measure"] == "net" and row["mean"] is not None]
@@ -79,12 +78,13 @@ def _minus(row: Row) -> Row | None:
 
 
 def clear(row: Row) -> bool:
-    """Say whether a difference is distinguishable: p, corrected, is at most 0.05.
+    """Say whether a difference is shown: its interval excludes zero and p, corrected, is at most 0.05.
 
-    >>> clear({"p_holm": 0.04}), clear({"p_holm": None})
-    (True, False)
+    >>> row = {"low": 0.1, "high": 0.3, "p_holm": 0.04}
+    >>> clear(row), clear(row | {"low": -0.1}), clear(row | {"p_holm": None})
+    (True, False, False)
     """
-    return row["p_holm"] is not None and row["p_holm"] <= ALPHA
+    return excludes_zero(row) and row["p_holm"] is not None and row["p_holm"] <= ALPHA
 
 
 def draw_nets(nets: Sequence[Net]) -> Figure:
@@ -117,11 +117,12 @@ def draw_nets(nets: Sequence[Net]) -> Figure:
     left.set_xlabel("prompts won minus lost  [%]")
     right.set_xlabel("difference  [percentage points]")
     handles = [
-        Line2D([], [], color=_LOOKS[name].color, marker=_LOOKS[name].marker, linestyle="none", label=RELATIONS[name])
-        for name in relations
+        Line2D([], [], linestyle="none", color=look.color, marker=look.marker, label=f"by {RELATIONS[name]}")
+        for name, look in _LOOKS.items()
+        if name in relations
     ]
     hollow = {"color": "black", "marker": "o", "markerfacecolor": "white", "linestyle": "none"}
-    handles.append(Line2D([], [], label="right: hollow where p is above 0.05", **hollow))
+    handles.append(Line2D([], [], label="right: hollow where none is shown", **hollow))
     picture.legend(handles=handles, loc="outside upper center", ncols=3, handletextpad=0.2)
     return picture
 
@@ -132,12 +133,12 @@ def nets_picture(run: Results, nets: Sequence[Net]) -> Picture:
     chosen = "chosen on validation prompts" if run.selection else "given"
     caption = (
         f"Net win rate against the default on {run.prompts['test']} test prompts of {run.prompts['source']}, model "
-        f"{Path(run.settings['model']).name}, mean over the guides {guides}, s_R {chosen}; judged by the guide itself, "
-        "as in the paper, and by all other reward models. Left: of each method. Right: RWS minus the method, hollow "
-        "where p of the sign-flip permutation test is above 0.05. Bars are 95 % bootstrap intervals over prompts. "
-        "Above zero is better."
+        f"{run.settings['model']}, mean over the guides {guides}, s_R {chosen}; judged by the guide itself, "
+        "as in the paper, and by other reward models. Left: of each method. Right: RWS minus the method, filled where "
+        "the interval excludes zero and p of the sign-flip permutation test, not corrected over methods, is at most "
+        "0.05. Bars are 95 % bootstrap intervals over prompts. Above zero is better."
     )
-    parts = (f"{one.name}, {RELATIONS[one.relation]}: {one.mean:+.0f}" for one in nets)
+    parts = (f"{one.name}, by {RELATIONS[one.relation]}: {one.mean:+.0f}" for one in nets)
     alt = f"Net win rates against the default in percent, as dots with bars. {'; '.join(parts)}."
     return Picture("controls_net", draw_nets(nets), caption, alt)
 
@@ -160,7 +161,8 @@ def nets_sheet(nets: Sequence[Net]) -> Sheet:
     caption = (
         "Net win rate against the default: prompts won minus lost, in percent, mean over the guides, with 95 % "
         "bootstrap intervals; RWS minus each method on the same prompts; * where an interval excludes zero; p of the "
-        "sign-flip permutation test of that difference, in the rows of RWS of its net win rate."
+        "sign-flip permutation test of that difference, in the rows of RWS of its net win rate, not corrected over the "
+        "methods."
     )
     return Sheet("controls_net", rows, shown, caption)
 
@@ -173,7 +175,7 @@ def against_default(nets: Sequence[Net]) -> list[str]:
         p = None if one.minus is None else one.minus["p_holm"]
         told = "" if p is None else f", p {p:.2g}"
         lines.append(
-            f"{one.name} against the default, {RELATIONS[one.relation]}: net win rate {difference_text(net)} %; the "
+            f"{one.name} against the default, by {RELATIONS[one.relation]}: net win rate {difference_text(net)} %; the "
             f"interval {'excludes' if excludes_zero(net) else 'does not exclude'} zero{told}."
         )
     return lines
@@ -186,5 +188,5 @@ def minus_line(nets: Sequence[Net], method: str) -> str:
         if one.method == method and one.minus is not None:
             same = not any(one.minus[name] for name in ("difference", "low", "high"))
             text = "0 in every prompt" if same else difference_text(one.minus)
-            told.append(f"{RELATIONS[one.relation]} {text}{', distinguishable' if clear(one.minus) else ''}")
+            told.append(f"by {RELATIONS[one.relation]} {text}{', shown' if clear(one.minus) else ''}")
     return f" Net win rate, RWS minus it, in points: {'; '.join(told)}." if told else ""

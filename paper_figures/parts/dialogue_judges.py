@@ -67,6 +67,8 @@ def judged_dialogues(runs: Path) -> Dialogues:
             _judge("other reward models", rows, "others_net", {}, "in the judgement of the other reward models"),
         ]
     guides = tuple(dict.fromkeys(guide_names(rows).values()))
+    if not guides:
+        raise ValueError(f"{runs / 'mt-bench'} has no table win_rates: no answer was judged")
     present = {row["method"] for row in rows}
     methods = [name for name in ("rws", *controls_of(rows), "default") if name in present]
     return Dialogues(run, guides, tuple(methods), tuple(judge for judge in judges if judge.values), bool(asked))

@@ -63,7 +63,7 @@ class Passage:
 class Exhibit:
     """Everything that one module contributes: pictures, tables, passages, conclusions, inputs (files below the runs).
 
-    The first conclusion is the headline, which the page begins with.
+    The first conclusion is the headline, which the page begins with. Tables without rows are left out.
     """
 
     title: str
@@ -72,6 +72,9 @@ class Exhibit:
     passages: tuple[Passage, ...] = ()
     conclusions: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sheets", tuple(sheet for sheet in self.sheets if sheet.rows and sheet.shown))
 
 
 class ExhibitModule(Protocol):
@@ -135,7 +138,7 @@ def to_latex(sheet: Sheet) -> str:
 
 
 # Columns of what was printed and of what was measured stand under these headings.
-GROUPS = {"paper": "printed in the paper", "here": "measured here"}
+GROUPS = {"paper": "printed in the paper", "here": "here"}
 
 
 def split_column(column: str) -> tuple[str, str]:

@@ -1,9 +1,10 @@
-"""What figures read besides traces: facts about the model that made them, and results of experiments."""
+"""What figures read: results of experiments, whose models and data are called without the folders that they lay in."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from paper_figures.parts.exhibits import MissingRun
 from paper_figures.plan import command
 
-__all__ = ["Results", "end_of_text", "read_results", "read_run"]
+__all__ = ["Results", "read_named", "read_results", "read_run", "renamed", "short_names"]
 
 Row = Mapping[str, Any]
 
@@ -21,8 +22,8 @@ class Results:
     """What a study's results.json holds (`rws_decode.experiments.run_results`).
 
     settings: its options; prompts: source, and how many test and validate; selection: guide -> reward scale chosen,
-    None where they were given; rows: table -> rows as measured; shown: table -> the same as text; captions: table ->
-    caption; inputs: its files, below the runs.
+    None where they were given; rows: table -> rows as measured; inputs: its files, below the runs; units: the name of
+    their folder; names: absolute path -> what it is called in all of these.
     """
 
     experiment: str
@@ -30,46 +31,38 @@ class Results:
     prompts: Mapping[str, Any]
     selection: Mapping[str, float] | None
     rows: Mapping[str, Sequence[Row]]
-    shown: Mapping[str, Sequence[Row]]
-    captions: Mapping[str, str]
     inputs: tuple[str, ...]
     units: str
+    names: Mapping[str, str]
 
 
 def read_run(runs: Path, experiment: str) -> Results:
-    """Return the results of a study below `runs`; MissingRun, naming the command that makes them, where absent."""
-    parts = ("settings", "prompts", "selection", "units", "tables")
-    path = runs / experiment / "results.json"
-    held = read_results(path, command(experiment, runs), parts)
-    tables = held["tables"]
-    files = [f"{experiment}/results.json", *(f"{experiment}/{name}.csv" for name in tables)]
-    return Results(
-        experiment,
-        held["settings"],
-        held["prompts"],
-        held["selection"],
-        *({name: one[part] for name, one in tables.items()} for part in ("rows", "shown", "caption")),
-        tuple(files),
-        held["units"],
-    )
+    """Return the results of a study below `runs`; MissingRun, naming the command that makes them, where absent.
 
-
-def end_of_text(model: str) -> int | None:
-    """Return the end-of-text id of a model, shipped name or directory; None where its config.json names none.
-
-    ValueError for an unknown model. No weights are read.
+    ValueError as `read_results` has it.
     """
-    from rws_decode.checkpoints import locate, shipped
+    path, made_by = runs / experiment / "results.json", command(experiment, runs)
+    held, names = read_named(path, made_by, ("settings", "prompts", "selection", "units", "tables"))
+    try:
+        rows = {name: one["rows"] for name, one in held["tables"].items()}
+    except (AttributeError, KeyError, TypeError):
+        raise ValueError(f"{path} has a table without rows: make it again with {made_by}") from None
+    files = (f"{experiment}/results.json", *(f"{experiment}/{name}.csv" for name in rows))
+    parts = (held[name] for name in ("settings", "prompts", "selection"))
+    return Results(experiment, *parts, rows, files, held["units"], names)
 
-    checkpoint = locate("model", model, {name: name for name in shipped("ForMaskedLM")})
-    end = (checkpoint.read_json("config.json") or {}).get("eos_token_id")
-    return end if isinstance(end, int) else None
+
+def read_named(path: Path, command: str, parts: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return what `read_results` does, with short names for the paths among its settings; and those names."""
+    held = read_results(path, command, parts)
+    names = short_names(held.get("settings"))
+    return renamed(held, names), names
 
 
 def read_results(path: Path, command: str, parts: Sequence[str]) -> dict[str, Any]:
-    """Return an experiment's results.json; MissingRun, naming the command, where there is none.
+    """Return an experiment's results.json as it is; MissingRun, naming the command, where there is none.
 
-    ValueError for a file that is not a JSON object, or lacks one of its `parts`.
+    ValueError for a file that is not a JSON object, of another schema or version, or lacks one of its `parts`.
     """
     if not path.is_file():
         raise MissingRun(f"{path} is missing: make it with {command}")
@@ -77,7 +70,69 @@ def read_results(path: Path, command: str, parts: Sequence[str]) -> dict[str, An
         results = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
-    absent = [part for part in parts if not isinstance(results, dict) or part not in results]
-    if absent:
+    if not isinstance(results, dict):
+        raise ValueError(f"{path} is not a JSON object: make it again with {command}")
+    found = (results.get("schema"), results.get("version"))
+    if found != (None, None) and found not in _schemas(path.parent.name):
+        schema, version = found
+        raise ValueError(f"{path} is {schema} of version {version}, not read here: make it again with {command}")
+    if absent := [part for part in parts if part not in results]:
         raise ValueError(f"{path} has no {absent[0]}: make it again with {command}")
     return results
+
+
+def _schemas(experiment: str) -> tuple[tuple[str, int], ...]:
+    """Return the schemas, with their versions, that results of an experiment may have."""
+    from paper_figures.parts import claims_run
+    from rws_decode.experiments import one_round, run_results
+
+    if experiment == claims_run.NAME:
+        return (claims_run.SCHEMA,)
+    return run_results.SCHEMA, one_round.schema_of(experiment)
+
+
+def renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """Return JSON-ready data in which every path of `names`, in values and in keys, has its short name.
+
+    >>> renamed({"/a/mini": ["reward /a/mini", 1]}, {"/a/mini": "mini"})
+    {'mini': ['reward mini', 1]}
+    """
+    if not names:
+        return value
+    if isinstance(value, Mapping):
+        return {renamed(name, names): renamed(one, names) for name, one in value.items()}
+    if isinstance(value, list):
+        return [renamed(one, names) for one in value]
+    if isinstance(value, str):
+        for path in sorted(names, key=len, reverse=True):  # a folder may lie in another
+            value = value.replace(path, names[path])
+    return value
+
+
+def short_names(settings: Any) -> dict[str, str]:
+    """Return absolute path -> its last part, or as many as tell it from others, for every path in a run's options.
+
+    Which folders models and data lay in is nobody's business.
+
+    >>> short_names({"model": "/a/llada", "data": "text:/b/prompts.txt", "rewards": ["mini"]})
+    {'/a/llada': 'llada', '/b/prompts.txt': 'prompts.txt'}
+    >>> short_names({"rewards": ["/a/one/final", "/a/two/final"]})
+    {'/a/one/final': 'one/final', '/a/two/final': 'two/final'}
+    """
+    paths = sorted({path for value in _strings(settings) if (path := _path_in(value))})
+    ends = {path: ["/".join(Path(path).parts[-count:]) for count in range(1, len(Path(path).parts))] for path in paths}
+    shared = Counter(end for own in ends.values() for end in own)
+    return {path: next((end for end in own if shared[end] == 1), path) for path, own in ends.items()}
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(one)
+
+
+def _path_in(value: str) -> str | None:
+    """Return the absolute path that an option is, or has behind a colon as sources of prompts have it."""
+    return next((one for one in (value, value.partition(":")[2]) if len(one) > 1 and Path(one).is_absolute()), None)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from paper_figures.parts.beside import named
@@ -92,17 +91,24 @@ def tally(
     """Return for how many RWS is higher, for how many lower, and for how many no difference is shown, and which.
 
     of: what is counted, in the plural. Higher or lower needs an interval without zero and a p of at most `ALPHA`.
-    brief: the numbers alone.
+    brief: the numbers alone, and of none shown either way that alone.
 
     >>> found = [Difference("a", 0.2, 0.1, 0.3, 0.01), Difference("b", 0.0, 0.0, 0.0, 1.0)]
     >>> tally(found, "guides")
     'higher for 1 of 2 guides (a: +0.2 [+0.1, +0.3], p 0.01), lower for none; 0 in every prompt for 1.'
     >>> tally(found, "guides", brief=True)
     'higher for 1 of 2 guides, lower for none'
+    >>> tally(found[1:], "guides", brief=True)
+    'shown neither higher nor lower for any of 1 guides'
     """
     known = [one for one in differences if one is not None]
     if not known:
         return f"nothing to compare for any of the {of}" + ("" if brief else ".")
+    if brief and not any(one.sign for one in known):
+        above, below = words
+        if (end := f" {below.split()[-1]}") in above:
+            above = above.removesuffix(end)
+        return f"shown neither {above} nor {below} for any of {len(known)} {of}"
     parts = []
     for word, sign, total in zip(words, (1, -1), (f" of {len(known)} {of}", ""), strict=True):
         found = [one for one in known if one.sign == sign]
@@ -201,7 +207,7 @@ def setting(run: Results) -> str:
     The paper's own is LLaDA on RewardBench or MT-Bench prompts, with six reward models.
     """
     given, prompts = run.settings, run.prompts
-    model = Path(given["model"]).name
+    model = given["model"]
     parts = [f"model {model}, {prompts['test']} test prompts of {prompts['source']}"]
     if "length" in given:
         parts.append(f"answers of {given['length']} tokens in {given['steps']} steps, blocks of {given['block']}")

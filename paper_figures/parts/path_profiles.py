@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paper_figures.parts.inputs import read_results
+from paper_figures.parts.inputs import read_named
 from paper_figures.plan import command
 
 __all__ = ["AXES", "WORDS", "Profile", "letters", "read_profile"]
@@ -54,7 +54,7 @@ def _holds(piece: Row, point: float) -> bool:
 def read_profile(runs: Path) -> Profile:
     """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
     parts = ("profiles", "summary", "grid", "settings")
-    held = read_results(runs / "scale-path" / "results.json", command("scale-path", runs), parts)
+    held, _ = read_named(runs / "scale-path" / "results.json", command("scale-path", runs), parts)
     return Profile(*(held[part] for part in parts))
 
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from paper_figures import fig1_commit_order
 from paper_figures.fig1_commit_order import CommitOrders
-from paper_figures.parts.inputs import end_of_text
 from paper_figures.parts.words import words_of
 from rws_decode.trace import Trace
 
@@ -99,11 +98,11 @@ def compute(runs: Path) -> Step:
     step, parted = shown_step(default, rws)
     if not rws.reward_asked[step]:
         raise ValueError(f"step {step} of the rws trace of prompt {orders.drawn} has no reward: decode without savings")
-    words, end = words_of(orders.settings["model"]), end_of_text(orders.settings["model"])
+    words = words_of(orders.settings["model"])
     candidate = rws.candidate[step]
-    ends = np.flatnonzero(candidate == end) if end is not None else np.array([], dtype=np.int64)
+    ends = np.flatnonzero(candidate == words.end) if words.end is not None else np.array([], dtype=np.int64)
     count = min(int(ends[0]) + 1 if ends.size else rws.length, _SHOWN)
-    texts = tuple("(end)" if token == end else words.word(token) if token >= 0 else "?" for token in candidate)
+    texts = words.words(candidate)
     names = tuple(f"/{name}-{orders.drawn}.parquet" for name in ("default", "rws"))
     known = ~np.isnan(default.value[step]) & ~np.isnan(rws.value[step])
     position = np.flatnonzero(rws.eligible[step] & known)

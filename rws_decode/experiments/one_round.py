@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rws_decode.experiments.units import Origin, Unit
 
 __all__ = [
-    *("add_arguments", "base_of", "check_options", "run_round", "seconds_of", "sources_of"),
+    *("add_arguments", "base_of", "check_options", "run_round", "schema_of", "seconds_of", "sources_of"),
     *("write_and_tell", "write_results"),
 ]
 
@@ -107,6 +107,11 @@ def sources_of(origin: Origin | None) -> dict[str, Any] | None:
     return {"work": origin.root, "code": origin.code, "libraries": dict(origin.libraries), "models": models}
 
 
+def schema_of(experiment: str) -> tuple[str, int]:
+    """Return the schema and its version of an experiment's results.json."""
+    return f"rws_decode.experiment.{experiment}.results", 2
+
+
 def write_results(
     args: argparse.Namespace, unit: Unit, origin: Origin, body: Mapping[str, Any], **settings: Any
 ) -> None:
@@ -116,7 +121,8 @@ def write_results(
 
     shape = {name: getattr(unit, name) for name in ("length", "steps", "block", "device")}
     known = {"model": args.model} | settings | shape | settings_from(args)
-    results = {"schema": f"rws_decode.experiment.{unit.experiment}.results", "version": 2}
+    schema, version = schema_of(unit.experiment)
+    results: dict[str, Any] = {"schema": schema, "version": version}
     results |= {"settings": {name: value for name, value in known.items() if value is not None}}
     results |= {"sources": sources_of(origin), **body}
     text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from rws_decode.experiments.report import Table
     from rws_decode.experiments.rounds import Outcome
 
-__all__ = ["settings_of", "write_run_results"]
+__all__ = ["SCHEMA", "settings_of", "write_run_results"]
+
+SCHEMA = ("rws_decode.experiment.results", 3)
 
 # Where and how units run and what that may cost, not what is run: no number follows from these.
 _WHERE = frozenset(
@@ -47,8 +49,8 @@ def write_run_results(args: argparse.Namespace, prompts: Prompts, done: Outcome,
     chosen = folder / "selection.json"
     guides = json.loads(chosen.read_text(encoding="utf-8"))["guides"] if chosen.is_file() else None
     results = {
-        "schema": "rws_decode.experiment.results",
-        "version": 3,
+        "schema": SCHEMA[0],
+        "version": SCHEMA[1],
         "experiment": folder.name,
         "settings": settings_of(args),
         "prompts": {"source": prompts.source, "test": len(prompts.test), "validation": len(prompts.validation)},
