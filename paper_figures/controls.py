@@ -20,19 +20,18 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from paper_figures.parts.beside import named
-from paper_figures.parts.contrasts import WORDS, difference_text, differences_sheet, excludes_zero
+from paper_figures.parts.contrasts import clear, difference_text, differences_sheet, excludes_zero
 from paper_figures.parts.control_nets import (
     Net,
     against_default,
-    clear,
     minus_line,
     nets_of,
     nets_picture,
     nets_sheet,
 )
 from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
-from paper_figures.parts.guides import SHOWN
 from paper_figures.parts.inputs import Results, read_run
+from paper_figures.parts.methods import in_words
 from paper_figures.parts.style import GREY, LINES, figure, panel_title
 
 __all__ = ["CONTROLS", "Controls", "compute", "draw", "exhibit", "sheets"]
@@ -135,7 +134,7 @@ def _handles() -> list[Line2D]:
 def sheets(data: Controls) -> tuple[Sheet, ...]:
     """Return the differences that are drawn, at every scale, and the net win rates."""
     own = [row for row in data.rows if row["guide"] == data.guide]
-    first = differences_sheet("controls", own, SHOWN, {name: _METRICS[name][0] for name in data.metrics})
+    first = differences_sheet("controls", own, {name: _METRICS[name][0] for name in data.metrics})
     caption = (
         f"RWS minus each control on the same prompts, guide {named(data.guide)}: mean difference with its 95 % "
         "bootstrap interval, * where it excludes zero, and p of the sign-flip permutation test, corrected over guides "
@@ -181,7 +180,8 @@ def _alt(data: Controls) -> str:
     drawn = [row for row in data.rows if row["guide"] == data.guide]
     marked = [row for row in drawn if clear(row)]
     found = "; ".join(
-        f"{_METRICS[row['metric']][0]} against {WORDS[row['control']]}, s_R = {row['scale']:g}, {difference_text(row)}"
+        f"{_METRICS[row['metric']][0]} against {in_words(row['control'])}, s_R = {row['scale']:g}, "
+        f"{difference_text(row)}"
         for row in marked[:6]
     )
     return (
@@ -203,7 +203,7 @@ def _line(data: Controls, control: str) -> str:
     found = "; ".join(f"{name} {_where(kept)}" for name, kept in _by_metric(marked).items())
     scales = len({row["scale"] for row in rows})
     text = (
-        f"RWS against {WORDS[control]}: a difference is shown in {len(marked) or 'none'} of {len(rows)} comparisons "
+        f"RWS against {in_words(control)}: a difference is shown in {len(marked) or 'none'} of {len(rows)} comparisons "
         f"({len(_by_metric(rows))} measures at {scales} scales){f': {found}' if found else ''}; by intervals alone in "
         f"{apart or 'none'}."
     )

@@ -20,9 +20,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from paper_figures.parts.beside import named
+from paper_figures.parts.contrasts import ALPHA
 from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
 from paper_figures.parts.inputs import Results, read_run
-from paper_figures.parts.judged import ALPHA, Difference, from_row, guide_names, lookup, setting, span, tally
+from paper_figures.parts.judged import Difference, from_row, guide_names, lookup, setting, span, tally
+from paper_figures.parts.methods import RELATIONS
 from paper_figures.parts.style import figure, panel_title
 
 __all__ = ["PANELS", "CrossJudging", "compute", "draw", "exhibit", "sheet"]
@@ -35,7 +37,6 @@ PANELS: dict[str, str] = {
     "constant": "Constant of equal mean against the default",
     "rws-constant": "RWS minus the constant of equal mean: what the reward adds",
 }
-_RELATIONS = ("own", "other")
 # Blue for losses, orange for wins, white between: as light on both sides, so that grey shows the size of a difference.
 _COLORS = LinearSegmentedColormap.from_list("net", ["#4a93c9", "#ffffff", "#f0a05a"])
 
@@ -197,7 +198,7 @@ def _means(rows: Sequence[Row]) -> list[str]:
     found = []
     for method, name in (("rws", "RWS"), ("constant", "the constant of equal mean, which no reward steers,")):
         match = {"method": method, "measure": "net"}
-        nets = [[row for row in rows if row["relation"] == one and match.items() <= row.items()] for one in _RELATIONS]
+        nets = [[row for row in rows if row["relation"] == one and match.items() <= row.items()] for one in RELATIONS]
         if all(len(one) == 1 and one[0]["mean"] is not None for one in nets):
             own, other = (span(one[0], form="+.1f") for one in nets)
             found.append(f"{name} has a mean net of {own} points by the guides and {other} by other reward models")

@@ -29,7 +29,6 @@ __all__ = ["STRATEGIES", "CommitOrders", "compute", "draw", "exhibit", "sheet"]
 NEEDS: tuple[str, ...] = ("commit-order",)
 
 STRATEGIES = ("left-to-right", "default", "rws")
-_PANELS = {"left-to-right": "left to right", "default": "confidence (default)", "rws": "RWS"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +107,7 @@ def draw(orders: CommitOrders) -> Figure:
                 markeredgecolor="#a0a0a0",
                 label="end-of-text filler",
             )
-        panel_title(axes, f"{_PANELS[name]}:  GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps")
+        panel_title(axes, f"{LINES[name].label}:  GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps")
         axes.set_ylabel("diffusion step")
         axes.set_xlim(-1.5, trace.length + 0.5)
         axes.legend(loc="upper left", handletextpad=0.5, borderaxespad=0.2)
@@ -127,7 +126,7 @@ def sheet(orders: CommitOrders) -> Sheet:
         of_name = [row for row in rows if row["strategy"] == name]
         means = {field: float(np.mean([row[field] for row in of_name])) for field in list(rows[0])[2:]}
         rows.append({"prompt": "mean", "strategy": name, **means})
-    named = [row | {"strategy": _PANELS[row["strategy"]]} for row in rows]
+    named = [row | {"strategy": LINES[row["strategy"]].label} for row in rows]
     shown = [{field: _text(field, value) for field, value in row.items()} for row in named]
     caption = (
         f"Generation Order Deviation of each prompt ({len(orders.traces)} here) and on average, in both readings, and "
@@ -160,7 +159,7 @@ def exhibit(runs: Path) -> Exhibit:
     mean = {row["strategy"]: row for row in table.rows if row["prompt"] == "mean"}
     random = footrule_mean(first.length, first.block)
     filler = {name: first.length - written for name, written in orders.written[orders.drawn].items()}
-    of_filler = ", ".join(f"{_PANELS[name]}: {count}" for name, count in filler.items())
+    of_filler = ", ".join(f"{LINES[name].label}: {count}" for name, count in filler.items())
     caption = (
         f"Commit order of one answer ({first.length} tokens, {first.steps} steps, blocks of {first.block}, model "
         f"{first.predictor}, reward {first.reward_model}, s_R = {first.strategy['reward_scale']:g}) to held-out prompt "
@@ -170,7 +169,8 @@ def exhibit(runs: Path) -> Exhibit:
         "right commits each step's tokens as one block."
     )
     alt = "Three scatter panels of position in the answer against diffusion step. " + " ".join(
-        f"{_PANELS[name]}: Generation Order Deviation {trace.god_tokens:.2f} in tokens, {trace.god_steps:.2f} in steps."
+        f"{LINES[name].label}: Generation Order Deviation {trace.god_tokens:.2f} in tokens, "
+        f"{trace.god_steps:.2f} in steps."
         for name, trace in row.items()
     )
     of_rws, of_default = mean["rws"], mean["default"]

@@ -15,19 +15,11 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from paper_figures.parts.beside import beside
+from paper_figures.parts.contrasts import ALPHA
 from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
 from paper_figures.parts.inputs import Results, read_run
-from paper_figures.parts.judged import (
-    ALPHA,
-    Difference,
-    controls_of,
-    from_row,
-    in_words,
-    lookup,
-    method_name,
-    setting,
-    span,
-)
+from paper_figures.parts.judged import Difference, from_row, lookup, setting, span
+from paper_figures.parts.methods import RELATIONS, controls_of, in_words, method_name
 from paper_figures.parts.style import figure, panel_title
 from paper_figures.parts.win_bars import draw_pair, pair_handles
 from paper_figures.published import published
@@ -37,7 +29,6 @@ __all__ = ["MeanWinRates", "compute", "draw", "exhibit", "sheet"]
 Row = Mapping[str, Any]
 
 NEEDS = ("reward-bench",)
-_RELATIONS = {"own": "own guide", "other": "other reward models"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +44,7 @@ class MeanWinRates:
     @property
     def relations(self) -> list[str]:
         """Return which judges there are, "own" first: a run of one reward model has no others."""
-        return [one for one in _RELATIONS if any(row["relation"] == one for row in self.rows)]
+        return [one for one in RELATIONS if any(row["relation"] == one for row in self.rows)]
 
     def of(self, relation: str, line: tuple[str, float | None], measure: str) -> Row | None:
         """Return the row of one method and measure by one kind of judge; None where there is none, or no value."""
@@ -106,7 +97,7 @@ def draw(data: MeanWinRates) -> Figure:
         axes.set_ylim(count - 0.5, -0.5)
         names = [data.name(line) for line in data.lines]
         axes.set_yticks(range(count), names if axes is panels[0] else [""] * count)
-        panel_title(axes, f"Here: by {_RELATIONS[relation]}")
+        panel_title(axes, f"Here: by {RELATIONS[relation]}")
     for axes in (top, *panels):
         axes.set_xlim(0, 110)  # room for the numbers beside bars of 100
         axes.set_xticks(range(0, 101, 20))
@@ -120,12 +111,12 @@ def sheet(data: MeanWinRates) -> Sheet:
     """Return the printed means beside ours, a row per method and kind of judge."""
     text = data.printed["text"]
     columns = {"wins, %": "win", "draws, %": "draw", "default wins, %": "loss", "net, points": "net"}
-    printed = {f"RWS, by {_RELATIONS['own']}": {"wins, %": text["win_mean"], "default wins, %": text["default_mean"]}}
+    printed = {f"RWS, by {RELATIONS['own']}": {"wins, %": text["win_mean"], "default wins, %": text["default_mean"]}}
     here: dict[str, dict[str, Any]] = {}
     shown: dict[str, dict[str, str | None]] = {}
     for relation in data.relations:
         for line in data.lines:
-            name = f"{data.name(line)}, by {_RELATIONS[relation]}"
+            name = f"{data.name(line)}, by {RELATIONS[relation]}"
             here[name], shown[name] = {}, {}
             for column, measure in columns.items():
                 row = data.of(relation, line, measure)
@@ -162,7 +153,7 @@ def exhibit(runs: Path) -> Exhibit:
         "that does as well as RWS does so without its reward."
     )
     alt = f"Bars. Printed: RWS wins {text['win_mean']} percent, the default {text['default_mean']}. " + " ".join(
-        f"Here, by {_RELATIONS[relation]}, {data.name(line)}: {won['mean']:.0f} percent won, {lost['mean']:.0f} lost."
+        f"Here, by {RELATIONS[relation]}, {data.name(line)}: {won['mean']:.0f} percent won, {lost['mean']:.0f} lost."
         for relation in data.relations
         for line in data.lines
         if (won := data.of(relation, line, "win")) and (lost := data.of(relation, line, "loss"))
@@ -197,7 +188,7 @@ def _conclusions(data: MeanWinRates) -> tuple[str, ...]:
             net = data.net(relation, scale)
             if won and lost and net:
                 lines.append(
-                    f"Mean over {data.guides} guides{at}, by {_RELATIONS[relation]}: RWS wins {won['mean']:.1f} % of "
+                    f"Mean over {data.guides} guides{at}, by {RELATIONS[relation]}: RWS wins {won['mean']:.1f} % of "
                     f"prompts, the default {lost['mean']:.1f} %; net {net.text()}: {_IS[net.sign]} zero"
                     f"{_less_constant(data, relation, scale)}."
                 )
@@ -212,7 +203,7 @@ def _conclusions(data: MeanWinRates) -> tuple[str, ...]:
         if any(held.values()):
             parts = "; ".join(f"{word}: {', '.join(names)}" for word, names in held.items() if names)
             lines.append(
-                f"Mean net of RWS minus each control, points, by {_RELATIONS[relation]} (p at most {ALPHA:g}, not "
+                f"Mean net of RWS minus each control, points, by {RELATIONS[relation]} (p at most {ALPHA:g}, not "
                 f"corrected over them, and an interval without zero make a difference). {parts[0].upper()}{parts[1:]}."
             )
     return tuple(lines)

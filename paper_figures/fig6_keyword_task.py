@@ -15,13 +15,14 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.parts.dots import Dots, draw_dots, height_of, joint_legend
+from paper_figures.parts.dots import Dots, draw_dots, height_of
 from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
-from paper_figures.parts.guides import SHOWN, guide_line, methods_in, minus_text, rws_minus, with_names
+from paper_figures.parts.guides import guide_line, minus_text, rws_minus, with_names
 from paper_figures.parts.inputs import Results, read_run
 from paper_figures.parts.keyword_claims import BELOW, OVER, claim_line, claims_sheet
 from paper_figures.parts.keyword_ranges import printed_range, ranges_sheet
-from paper_figures.parts.style import GREY, LINES, PRINTED, figure, panel_title
+from paper_figures.parts.methods import method_name, methods_in
+from paper_figures.parts.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.published import published
 
 __all__ = ["DRAWN", "KeywordTask", "compute", "draw", "exhibit", "sheets"]
@@ -144,11 +145,11 @@ def _methods(data: KeywordTask) -> tuple[Sheet, Sheet]:
     for name in data.names:
         for method in methods_in(kept):
             rows = {row["measure"]: row for row in kept if _is(row, name=name, method=method)}
-            start = {"guide": name, "method": SHOWN.get(method, method)}
+            start = {"guide": name, "method": method_name(method)}
             means.append(start | {label: _level(rows.get(measure)) for measure, label in measures.items()})
             minus = {m: next(iter(rws_minus(rows.values(), method, m)), None) for m in measures}
             if method != "rws":
-                line = {"guide": name, "RWS minus": SHOWN.get(method, method)}
+                line = {"guide": name, "RWS minus": method_name(method)}
                 differences.append(line | {label: minus_text(minus[measure]) for measure, label in measures.items()})
     both = "Both means of perplexity and both readings of GOD: the paper does not say which are its own."
     caption = (

@@ -20,7 +20,7 @@ from paper_figures.parts.dots import Dots, draw_dots, height_of
 from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
 from paper_figures.parts.judged import guide_names, lookup, setting, span
 from paper_figures.parts.printed_orders import PLACES, counted_shares, counts_sheet, printed_lines
-from paper_figures.parts.style import GREY, LINES, PRINTED, Line, figure, panel_title
+from paper_figures.parts.style import GREY, LINES, PRINTED, Line, figure, joint_legend, panel_title
 from paper_figures.published import published
 
 __all__ = ["Orders", "compute", "draw", "exhibit", "sheets"]
@@ -96,8 +96,7 @@ def draw(orders: Orders) -> Figure:
         axes.set_xlabel("dialogues in which RWS is preferred  [%]")
     panels[0].set_xlim(40, 80)
     panels[0].set_xticks(range(40, 81, 10))
-    shown = {label: one for axes in panels for one, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    picture.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=2)
+    joint_legend(picture, 2)
     return picture
 
 

@@ -16,11 +16,12 @@ from matplotlib.figure import Figure
 
 from paper_figures.parts.beside import beside
 from paper_figures.parts.contrasts import excludes_zero
-from paper_figures.parts.dots import AS_PRINTED, Dots, Mark, draw_dots, height_of, joint_legend
+from paper_figures.parts.dots import AS_PRINTED, Dots, Mark, draw_dots, height_of
 from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
-from paper_figures.parts.guides import SHOWN, methods_in, with_names
+from paper_figures.parts.guides import with_names
 from paper_figures.parts.inputs import Results, read_run
-from paper_figures.parts.style import GREY, LINES, Line, figure, panel_title
+from paper_figures.parts.methods import method_name, methods_in
+from paper_figures.parts.style import GREY, LINES, Line, figure, joint_legend, panel_title
 from paper_figures.parts.times import ends_of, few_prompts, with_interval
 from paper_figures.published import published
 
@@ -110,7 +111,7 @@ def sheets(data: Overhead) -> tuple[Sheet, ...]:
 def _printed(data: Overhead) -> Sheet:
     table = published("table11_overhead")
     increases = printed_increases()
-    printed: dict[str, dict[str, Any]] = {SHOWN["default"]: {"seconds": table["default_seconds"]}}
+    printed: dict[str, dict[str, Any]] = {method_name("default"): {"seconds": table["default_seconds"]}}
     for row in table["rows"]:
         numbers = {"seconds": row["seconds"], "increase, %, computed": round(increases[row["model"]], 2)}
         printed[f"RWS, {row['model']}"] = numbers | {"memory, MiB": row["memory_mib"]}
@@ -153,7 +154,7 @@ def _all(data: Overhead) -> Sheet:
             for savings, words in SAVINGS.items():
                 row = data.of(method, savings).get(name)
                 if row is not None:
-                    line = {"guide": name, "method": SHOWN.get(method, method), "savings": words}
+                    line = {"guide": name, "method": method_name(method), "savings": words}
                     line["seconds [quartiles]"] = (
                         f"{row['seconds']:.3g} [{row['quartile_1']:.3g}, {row['quartile_3']:.3g}]"
                     )

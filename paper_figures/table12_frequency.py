@@ -19,11 +19,11 @@ from matplotlib.figure import Figure
 from paper_figures.parts.asking_less import every_of, every_words, quality_lines, quality_sheet
 from paper_figures.parts.beside import beside
 from paper_figures.parts.contrasts import excludes_zero
-from paper_figures.parts.dots import joint_legend
 from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
-from paper_figures.parts.guides import SHOWN, with_names
+from paper_figures.parts.guides import with_names
 from paper_figures.parts.inputs import Results, read_run
-from paper_figures.parts.style import GREY, LINES, PRINTED, figure, panel_title
+from paper_figures.parts.methods import method_name
+from paper_figures.parts.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.parts.times import ends_of, few_prompts, with_interval
 from paper_figures.published import published
 
@@ -117,8 +117,8 @@ def sheets(data: Frequency) -> tuple[Sheet, ...]:
 def _printed(data: Frequency) -> Sheet:
     table = published("table12_frequency")
     base = table["default"]
-    printed: dict[str, dict[str, Any]] = {SHOWN["default"]: {"GOD": base["god"]}}
-    printed[SHOWN["default"]] |= {"GOD over default's, computed": None, "seconds": base["seconds"]}
+    printed: dict[str, dict[str, Any]] = {method_name("default"): {"GOD": base["god"]}}
+    printed[method_name("default")] |= {"GOD over default's, computed": None, "seconds": base["seconds"]}
     for row in table["rows"]:
         order = {"GOD": row["god"], "GOD over default's, computed": row["god"] / base["god"]}
         times = {"seconds": row["seconds"], "increase, %": row["increase"]}
@@ -127,7 +127,7 @@ def _printed(data: Frequency) -> Sheet:
     here: dict[str, dict[str, Any]] = {}
     shown: dict[str, dict[str, str | None]] = {}
     for method, row in sorted(kept.items(), key=lambda item: (item[0] == "constant", every_of(item[0]))):
-        name = every_words(every_of(method)) if every_of(method) else SHOWN[method]
+        name = every_words(every_of(method)) if every_of(method) else method_name(method)
         here[name] = {"GOD, steps": row["god_steps"], "GOD, tokens": row["god_tokens"]}
         here[name] |= {"reward calls": row["reward_calls"], "seconds": row["seconds"]}
         for field, column in _COMPARED.items():

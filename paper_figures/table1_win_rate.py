@@ -14,10 +14,12 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from paper_figures.parts.contrasts import ALPHA
 from paper_figures.parts.exhibits import Exhibit, Picture
 from paper_figures.parts.inputs import read_run
-from paper_figures.parts.judged import ALPHA, Difference, controls_of, from_row, guide_names, in_words, setting, tally
-from paper_figures.parts.style import GREY, LINES, PRINTED, figure, panel_title
+from paper_figures.parts.judged import Difference, from_row, guide_names, setting, tally
+from paper_figures.parts.methods import controls_of, in_words
+from paper_figures.parts.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.parts.win_rate_tables import JUDGES, WinRates, win_rate_sheets
 from paper_figures.published import published
 
@@ -71,8 +73,7 @@ def draw(data: WinRates) -> Figure:
     for axes in panels[1:]:
         axes.set_xlim(min(ends), max(ends))
     picture.supxlabel("net win rate against the default: won minus lost  [percentage points of prompts]", fontsize=9)
-    handles = {label: one for axes in panels for one, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    picture.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=2)
+    joint_legend(picture, 2, "outside upper center")
     return picture
 
 

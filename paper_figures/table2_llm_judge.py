@@ -18,8 +18,9 @@ from paper_figures.parts.beside import beside
 from paper_figures.parts.dialogue_judges import Dialogues, Judge, judged_dialogues, preferred, verdict_of
 from paper_figures.parts.dots import AS_PRINTED, Dots, draw_dots, height_of
 from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
-from paper_figures.parts.judged import Difference, guide_names, in_words, lookup, method_name, setting, span, tally
-from paper_figures.parts.style import GREY, LINES, Line, figure, panel_title
+from paper_figures.parts.judged import Difference, guide_names, lookup, setting, span, tally
+from paper_figures.parts.methods import in_words, method_name
+from paper_figures.parts.style import GREY, LINES, Line, figure, joint_legend, panel_title
 from paper_figures.published import published
 
 __all__ = ["DRAWN", "compute", "draw", "exhibit", "sheets"]
@@ -68,8 +69,7 @@ def draw(data: Dialogues) -> Figure:
     for axes in (left, right):
         axes.axvline(50, color=GREY, linewidth=1.0, linestyle=(0, (4, 3)))
         axes.set_xlabel("preferred to the default  [%]")
-    marks = {label: one for axes in (left, right) for one, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    picture.legend(marks.values(), marks.keys(), loc="outside lower center", ncols=2)
+    joint_legend(picture, 2)
     return picture
 
 

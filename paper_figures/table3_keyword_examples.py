@@ -14,8 +14,9 @@ from typing import Any
 
 from paper_figures.parts.beside import beside
 from paper_figures.parts.exhibits import Exhibit, Passage, Sheet
-from paper_figures.parts.guides import SHOWN, with_names
+from paper_figures.parts.guides import with_names
 from paper_figures.parts.inputs import Results, read_run
+from paper_figures.parts.methods import method_name
 from paper_figures.published import published
 from rws_decode.data.inclusion import included_keywords
 
@@ -76,7 +77,7 @@ def _example(name: str, rows: Sequence[Mapping[str, Any]]) -> Example:
 
 
 def _by(row: Mapping[str, Any]) -> str:
-    return SHOWN["default"] if row["method"] == "default" else f"RWS, {row['name']}"
+    return method_name("default") if row["method"] == "default" else f"RWS, {row['name']}"
 
 
 def sheet(data: KeywordExamples) -> Sheet:

@@ -15,11 +15,12 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from paper_figures.parts.beside import beside
-from paper_figures.parts.dots import AS_PRINTED, Dots, draw_dots, height_of, joint_legend
+from paper_figures.parts.dots import AS_PRINTED, Dots, draw_dots, height_of
 from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
-from paper_figures.parts.guides import SHOWN, guide_line, methods_in, minus_text, rws_minus, with_names
+from paper_figures.parts.guides import guide_line, minus_text, rws_minus, with_names
 from paper_figures.parts.inputs import Results, read_run
-from paper_figures.parts.style import LINES, PRINTED, figure, panel_title
+from paper_figures.parts.methods import method_name, methods_in
+from paper_figures.parts.style import LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.published import published
 from rws_decode.metrics import share_interval
 
@@ -90,7 +91,7 @@ def sheets(data: HumanEval) -> tuple[Sheet, ...]:
 
 def _printed(data: HumanEval) -> Sheet:
     table = published("table4_humaneval")
-    printed = {SHOWN["default"]: {_MEASURES[_PASS]: table["default"]}}
+    printed = {method_name("default"): {_MEASURES[_PASS]: table["default"]}}
     printed |= {f"RWS, {row['model']}": {_MEASURES[_PASS]: row["pass_at_1"]} for row in table["rows"]}
     here: dict[str, dict[str, Any]] = {}
     shown: dict[str, dict[str, str | None]] = {}
@@ -99,13 +100,13 @@ def _printed(data: HumanEval) -> Sheet:
         if row["measure"] != _PASS or row["method"] not in ("default", "rws") or row["mean"] is None:
             continue
         free = row["method"] == "default"
-        name = SHOWN["default"] if free else f"RWS, {row['name']}"
+        name = method_name("default") if free else f"RWS, {row['name']}"
         here[name] = {_MEASURES[_PASS]: row["mean"], "low": row["low"], "high": row["high"], "problems": row["n"]}
         shown[name] = {_MEASURES[_PASS]: f"{row['mean']:.1f} [{row['low']:.1f}, {row['high']:.1f}]"}
         if not free:
             here[name]["s_R"] = row["reward_scale"]
             for control, rows in minus.items():
-                one, column = rows.get(row["name"]), f"RWS minus {SHOWN[control]}"
+                one, column = rows.get(row["name"]), f"RWS minus {method_name(control)}"
                 here[name][column] = None if one is None else one["difference"]
                 shown[name][column] = minus_text(one)
     caption = (
@@ -125,7 +126,7 @@ def _differences(data: HumanEval) -> Sheet:
         for method in methods_in(data.rows):
             rows = [row for row in data.rows if (row["name"], row["method"]) == (name, method)]
             if rows and method != "rws":
-                line: dict[str, str | None] = {"guide": name, "RWS minus": SHOWN.get(method, method)}
+                line: dict[str, str | None] = {"guide": name, "RWS minus": method_name(method)}
                 for measure, label in measures.items():
                     line[label] = minus_text(next(iter(rws_minus(rows, method, measure)), None))
                 shown.append(line)

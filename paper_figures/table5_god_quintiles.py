@@ -14,12 +14,13 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from paper_figures.parts.contrasts import ALPHA
 from paper_figures.parts.exhibits import Exhibit, Picture
 from paper_figures.parts.god_tables import NO_EFFECT, Fifths, at_equal_god, fifths_sheets, share
-from paper_figures.parts.guides import methods_in
 from paper_figures.parts.inputs import read_run
-from paper_figures.parts.judged import ALPHA, guide_looks, guide_names, in_words, setting, tally
-from paper_figures.parts.style import PRINTED, figure, panel_title
+from paper_figures.parts.judged import guide_looks, guide_names, setting, tally
+from paper_figures.parts.methods import in_words, methods_in
+from paper_figures.parts.style import PRINTED, figure, joint_legend, panel_title
 from paper_figures.published import published
 
 __all__ = ["compute", "draw", "exhibit"]
@@ -68,9 +69,7 @@ def draw(data: Fifths) -> Figure:
         axes.set_xticks(place)
         axes.set_xlim(0.5, len(place) + 0.5)
     picture.supxlabel("fifth of the prompts by GOD of the RWS answer  [1: lowest GOD, 5: highest]", fontsize=9)
-    drawn = [axes.get_legend_handles_labels() for axes in (left, *panels)]
-    handles = {label: one for pair in drawn for one, label in zip(*pair, strict=True)}
-    picture.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3)
+    joint_legend(picture, 3, "outside upper center")
     return picture
 
 

@@ -15,11 +15,12 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from paper_figures.parts.beside import beside
-from paper_figures.parts.dots import AS_PRINTED, Dots, draw_dots, height_of, joint_legend
+from paper_figures.parts.dots import AS_PRINTED, Dots, draw_dots, height_of
 from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
-from paper_figures.parts.guides import SHOWN, guide_line, methods_in, minus_text, with_names
+from paper_figures.parts.guides import guide_line, minus_text, with_names
 from paper_figures.parts.inputs import Results, read_run
-from paper_figures.parts.style import GREY, LINES, figure, panel_title
+from paper_figures.parts.methods import method_name, methods_in
+from paper_figures.parts.style import GREY, LINES, figure, joint_legend, panel_title
 from paper_figures.published import published
 
 __all__ = ["Diversity", "compute", "draw", "exhibit", "sheets"]
@@ -100,13 +101,13 @@ def sheets(data: Diversity) -> tuple[Sheet, ...]:
 
 def _printed(data: Diversity) -> Sheet:
     table = published("table6_diversity")
-    lines = {SHOWN["default"]: table["default"]} | {f"RWS, {row['model']}": row for row in table["rows"]}
+    lines = {method_name("default"): table["default"]} | {f"RWS, {row['model']}": row for row in table["rows"]}
     printed = {name: {f"distinct-{n}": row[f"distinct_{n}"] for n in _ORDERS} for name, row in lines.items()}
     here: dict[str, dict[str, Any]] = {}
     shown: dict[str, dict[str, str | None]] = {}
     for row in data.distinct:
         if row["method"] in ("default", "rws"):
-            name = SHOWN["default"] if row["method"] == "default" else f"RWS, {row['name']}"
+            name = method_name("default") if row["method"] == "default" else f"RWS, {row['name']}"
             here[name] = {f"distinct-{n}": row[f"distinct_{n}"] for n in _ORDERS}
             here[name] |= {"words per answer": row["words"], "repeated answers, share": row["repeated"]}
             if row["method"] == "rws":
@@ -130,7 +131,7 @@ def _differences(data: Diversity) -> Sheet:
     shown = []
     for name in data.names:
         for method in methods_in(data.differences, "against"):
-            line: dict[str, str | None] = {"guide": name, "RWS minus": SHOWN.get(method, method)}
+            line: dict[str, str | None] = {"guide": name, "RWS minus": method_name(method)}
             for n in _ORDERS:
                 for length, words in _LENGTHS.items():
                     rows = [row for row in data.of(method, n, length) if row["name"] == name]

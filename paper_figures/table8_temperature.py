@@ -20,9 +20,9 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from paper_figures.parts.contrasts import contrast_lines, differences_sheet, range_line
 from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
-from paper_figures.parts.guides import SHOWN
 from paper_figures.parts.inputs import read_run
 from paper_figures.parts.keyword_ranges import ranges_sheet
+from paper_figures.parts.methods import method_name
 from paper_figures.parts.style import LINES, figure, panel_title
 from paper_figures.published import published
 
@@ -145,7 +145,7 @@ def _curve(axes: Axes, rows: Sequence[Row], field: str, method: str, shift: floa
 
 def sheets(data: Temperatures) -> tuple[Sheet, ...]:
     """Return the paper's Table 8 beside ours, RWS beside its controls, the differences, and Appendix F's ranges."""
-    differences = differences_sheet("table8_differences", data.controls, SHOWN, _COMPARED)
+    differences = differences_sheet("table8_differences", data.controls, _COMPARED)
     return (_printed(data), _methods(data), differences, _ranges(data))
 
 
@@ -187,7 +187,8 @@ def _printed(data: Temperatures) -> Sheet:
         f"Temperature scaling. Left: {table['where']}, {table['task']}. Right: here, model {data.settings['model']}, "
         f"{data.prompts} keyword prompts; another model, language and length, so shapes can be compared and levels "
         "cannot. The paper's temperature is taken for a factor that multiplies the logits, since Appendix F calls it a "
-        "constant scaling factor; if it divides them, its rows stand for other factors. Brackets: 95 % intervals. True perplexity: that of the language itself, of the n coherent answers. "
+        "constant scaling factor; if it divides them, its rows stand for other factors. Brackets: 95 % intervals. "
+        "True perplexity: that of the language itself, of the n coherent answers. "
         "The last column ranks by softmax in bfloat16, where confidences round to 1."
     )
     return Sheet("table8_temperature", rows, shown, caption)
@@ -205,7 +206,7 @@ def _methods(data: Temperatures) -> Sheet:
     kept = [row for row in data.summary if row["method"] in order]
     rows = sorted(kept, key=lambda row: (row["scale"], order[row["method"]]))
     shown = [
-        {"scale": f"{row['scale']:g}", "method": SHOWN.get(row["method"], row["method"])}
+        {"scale": f"{row['scale']:g}", "method": method_name(row["method"])}
         | {label: _text(row, field) for field, label in _FIELDS.items()}
         for row in rows
     ]

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paper_figures.parts.exhibits import Sheet
-from paper_figures.parts.guides import SHOWN, minus_text
+from paper_figures.parts.guides import minus_text
+from paper_figures.parts.methods import method_name
 
 __all__ = ["every_of", "every_words", "quality_lines", "quality_sheet"]
 
@@ -51,7 +52,7 @@ def quality_sheet(stem: str, rows: Rows) -> Sheet:
     lines: dict[tuple[str, str], dict[str, str | None]] = {}
     for row in rows:
         if row["method"] in (*less, "constant", "default") and row["measure"] in measures:
-            name = every_words(every_of(row["method"])) if row["method"] in less else SHOWN[row["method"]]
+            name = every_words(every_of(row["method"])) if row["method"] in less else method_name(row["method"])
             line = lines.setdefault((row["name"], row["method"]), {"guide": row["name"], "method, minus RWS": name})
             line |= {measures[row["measure"]]: _difference(row)}
     caption = (

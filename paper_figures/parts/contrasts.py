@@ -6,8 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from paper_figures.parts.exhibits import Sheet
+from paper_figures.parts.methods import in_words, method_name
 
-__all__ = ["WORDS", "contrast_lines", "difference_text", "differences_sheet", "excludes_zero", "finding", "range_line"]
+__all__ = [
+    *("ALPHA", "clear", "contrast_lines", "difference_text", "differences_sheet", "excludes_zero", "finding"),
+    "range_line",
+]
 
 Row = Mapping[str, Any]
 
@@ -19,18 +23,11 @@ _METRICS = {
 }
 _QUALITY = ("coherent", "judge")
 # What RWS is set against, and by which metrics.
-_CONTROLS: dict[str, tuple[str, Sequence[str]]] = {
-    "constant": ("a constant factor of equal mean", tuple(_METRICS)),
-    "shuffled": ("its own rewards in shuffled order", tuple(_METRICS)),
-    "temperature": ("temperature at the same scale", tuple(_METRICS)),
-    "default": ("the default", tuple(_METRICS)),
-    "flipped": ("the same with the reward's sign turned", _QUALITY),
-    "random": ("the same with random rewards", _QUALITY),
-    "margin": ("margin order", _QUALITY),
-    "best-of-n": ("the best of N samples at equal cost", _QUALITY),
+_CONTROLS: dict[str, Sequence[str]] = {
+    **dict.fromkeys(("constant", "shuffled", "temperature", "default"), tuple(_METRICS)),
+    **dict.fromkeys(("flipped", "random", "margin", "best-of-n"), _QUALITY),
 }
-WORDS = {control: words for control, (words, _) in _CONTROLS.items()}
-_ALPHA = 0.05
+ALPHA = 0.05
 
 
 def excludes_zero(row: Row) -> bool:
@@ -40,6 +37,16 @@ def excludes_zero(row: Row) -> bool:
     [True, False, False]
     """
     return (row["low"] > 0 or row["high"] < 0) and row["low"] < row["high"]
+
+
+def clear(row: Row) -> bool:
+    """Say whether a difference is shown: its interval excludes zero and p, corrected, is at most 0.05.
+
+    >>> row = {"low": 0.1, "high": 0.3, "p_holm": 0.04}
+    >>> clear(row), clear(row | {"low": -0.1}), clear(row | {"p_holm": None})
+    (True, False, False)
+    """
+    return excludes_zero(row) and row["p_holm"] is not None and row["p_holm"] <= ALPHA
 
 
 def difference_text(row: Row) -> str:
@@ -61,12 +68,12 @@ def contrast_lines(controls: Sequence[Row]) -> tuple[str, ...]:
     'no 95 % interval of 1 excludes zero; no difference is shown (the largest is at s_R = 8: +0.1 [+0, +0.2]).'
     """
     lines = []
-    for control, (other, metrics) in _CONTROLS.items():
+    for control, metrics in _CONTROLS.items():
         for metric in metrics:
             rows = [row for row in controls if row["control"] == control and row["metric"] == metric]
             if rows:
                 found = finding(sorted(rows, key=lambda row: row["scale"]))
-                lines.append(f"RWS minus {other}, {_METRICS[metric]}: {found}")
+                lines.append(f"RWS minus {in_words(control)}, {_METRICS[metric]}: {found}")
     return tuple(lines)
 
 
@@ -95,26 +102,24 @@ def finding(
     signs = {"higher" if row["low"] > 0 else "lower" for row in outside}
     direction = signs.pop() if len(signs) == 1 else f"higher {place}some {family} and lower {place}others"
     shown = "; ".join(f"{of(row)}: {difference_text(row)}" for row in outside)
-    kept = [of(row) for row in rows if row["p_holm"] is not None and row["p_holm"] <= _ALPHA]
+    kept = [of(row) for row in rows if row["p_holm"] is not None and row["p_holm"] <= ALPHA]
     where = f"{place}{', '.join(kept)}" if kept else "nowhere"
     return (
         f"{len(outside)} of {count} 95 % intervals exclude zero, RWS {direction} ({shown}); p, corrected for {count} "
-        f"{family}, is at most {_ALPHA:g} {where}."
+        f"{family}, is at most {ALPHA:g} {where}."
     )
 
 
-def differences_sheet(
-    stem: str, controls: Sequence[Row], names: Mapping[str, str], metrics: Mapping[str, str]
-) -> Sheet:
+def differences_sheet(stem: str, controls: Sequence[Row], metrics: Mapping[str, str]) -> Sheet:
     """Return a line per control and scale with RWS minus the control in every metric that `controls` have.
 
-    names: control -> what it is called, where it is not its own name; metrics: metric -> its column, in order.
+    metrics: metric -> its column, in order.
     """
     lines: dict[tuple[str, float], dict[str, str | None]] = {}
     present = {metric: name for metric, name in metrics.items() if any(row["metric"] == metric for row in controls)}
     for row in controls:
         control, scale = row["control"], row["scale"]
-        start = {"RWS minus": names.get(control, control), "scale": f"{scale:g}"}
+        start = {"RWS minus": method_name(control), "scale": f"{scale:g}"}
         line = lines.setdefault((control, scale), start | dict.fromkeys(present.values()))
         if row["metric"] in present:
             text = f"{difference_text(row)} p {row['p_holm']:.2g}"

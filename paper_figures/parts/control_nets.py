@@ -11,21 +11,19 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from paper_figures.parts.beside import named
-from paper_figures.parts.contrasts import difference_text, excludes_zero
+from paper_figures.parts.contrasts import clear, difference_text, excludes_zero
 from paper_figures.parts.exhibits import Picture, Sheet
-from paper_figures.parts.guides import SHOWN
 from paper_figures.parts.inputs import Results
+from paper_figures.parts.methods import RELATIONS, method_name
 from paper_figures.parts.style import GREY, LINES, figure, panel_title
 
 __all__ = [
-    *("ALPHA", "RELATIONS", "Net", "against_default", "clear", "draw_nets", "minus_line", "nets_of", "nets_picture"),
+    *("Net", "against_default", "draw_nets", "minus_line", "nets_of", "nets_picture"),
     "nets_sheet",
 ]
 
 Row = Mapping[str, Any]
 
-ALPHA = 0.05
-RELATIONS = {"own": "own guide", "other": "other reward models"}
 _LOOKS = {"own": LINES["temperature"], "other": LINES["constant"]}
 
 
@@ -53,7 +51,7 @@ def nets_of(run: Results, order: Sequence[str]) -> tuple[Net, ...]:
     for row in rows:
         if row["method"] == "default":
             continue
-        name = SHOWN.get(row["method"], row["method"])
+        name = method_name(row["method"])
         if row.get("reward_scale") is not None:
             name += f", s_R = {row['reward_scale']:g}"
         against = row
@@ -75,16 +73,6 @@ def _minus(row: Row) -> Row | None:
     ends = {"difference": "difference", "low": "difference_high", "high": "difference_low"}
     # Rounded, as means of equal numbers differ in the last bit; adding 0.0 leaves no negative zero.
     return {name: round(-row[key], 9) + 0.0 for name, key in ends.items()} | {"p_holm": row["p_holm"]}
-
-
-def clear(row: Row) -> bool:
-    """Say whether a difference is shown: its interval excludes zero and p, corrected, is at most 0.05.
-
-    >>> row = {"low": 0.1, "high": 0.3, "p_holm": 0.04}
-    >>> clear(row), clear(row | {"low": -0.1}), clear(row | {"p_holm": None})
-    (True, False, False)
-    """
-    return excludes_zero(row) and row["p_holm"] is not None and row["p_holm"] <= ALPHA
 
 
 def draw_nets(nets: Sequence[Net]) -> Figure:

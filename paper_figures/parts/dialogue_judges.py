@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from paper_figures.parts.inputs import Results, read_run
-from paper_figures.parts.judged import Difference, controls_of, from_row, guide_names, lookup
+from paper_figures.parts.judged import Difference, from_row, guide_names, lookup
+from paper_figures.parts.methods import controls_of
 
 __all__ = ["ASKS", "Dialogues", "Judge", "judged_dialogues", "preferred", "verdict_of"]
 

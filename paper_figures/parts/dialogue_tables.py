@@ -9,7 +9,8 @@ from typing import Any
 from paper_figures.parts.beside import beside
 from paper_figures.parts.exhibits import Sheet
 from paper_figures.parts.inputs import Results
-from paper_figures.parts.judged import guide_names, lookup, method_name, setting, span
+from paper_figures.parts.judged import guide_names, lookup, setting, span
+from paper_figures.parts.methods import method_name
 from paper_figures.parts.side_by_side import counted, who
 from paper_figures.published import published
 

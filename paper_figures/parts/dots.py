@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from paper_figures.parts.style import PRINTED, Line
 
-__all__ = ["AS_PRINTED", "Dots", "Mark", "draw_dots", "height_of", "joint_legend"]
+__all__ = ["AS_PRINTED", "Dots", "Mark", "draw_dots", "height_of"]
 
 # A value, and the ends of its interval, None where it has none.
 Mark = tuple[float, float | None, float | None]
@@ -62,12 +61,3 @@ def draw_dots(axes: Axes, names: Sequence[str], series: Sequence[Dots], labelled
 def height_of(names: Sequence[str], series: int) -> float:
     """Return the inches that a panel of so many names and series side by side needs."""
     return 0.55 + len(names) * max(0.26, 0.13 * series + 0.1)
-
-
-def joint_legend(picture: Figure, ncols: int) -> None:
-    """Set one legend below all panels, with each label once."""
-    handles = {}
-    for axes in picture.axes:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    picture.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=ncols)

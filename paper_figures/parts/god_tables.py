@@ -8,9 +8,9 @@ from typing import Any
 
 from paper_figures.parts.beside import beside, number_text
 from paper_figures.parts.exhibits import Sheet
-from paper_figures.parts.guides import methods_in
 from paper_figures.parts.inputs import Results
-from paper_figures.parts.judged import Difference, method_name, setting
+from paper_figures.parts.judged import Difference, setting
+from paper_figures.parts.methods import method_name, methods_in
 from rws_decode.metrics import share_interval
 
 __all__ = ["NO_EFFECT", "Fifths", "at_equal_god", "fifths_sheets", "share"]

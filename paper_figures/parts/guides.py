@@ -6,22 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from paper_figures.parts.beside import named
-from paper_figures.parts.contrasts import WORDS, difference_text, excludes_zero, finding
+from paper_figures.parts.contrasts import difference_text, excludes_zero, finding
+from paper_figures.parts.methods import in_words
 
-__all__ = ["SHOWN", "guide_line", "methods_in", "minus_text", "rws_minus", "with_names"]
+__all__ = ["guide_line", "minus_text", "rws_minus", "with_names"]
 
 Row = Mapping[str, Any]
-# What methods are called in tables, in the order in which they stand there.
-SHOWN = {
-    "default": "confidence (default)",
-    "rws": "RWS",
-    "constant": "constant of equal mean",
-    "shuffled": "rewards shuffled",
-    "flipped": "reward's sign turned",
-    "random": "random rewards",
-    "margin": "margin order",
-    "best-of-n": "best of N, equal cost",
-}
 
 
 def with_names(rows: Iterable[Row], order: Sequence[str]) -> list[dict[str, Any]]:
@@ -43,12 +33,6 @@ def with_names(rows: Iterable[Row], order: Sequence[str]) -> list[dict[str, Any]
             row["name"] += f", s_R = {row['reward_scale']:g}"
     places = {guide: place for place, guide in enumerate(order)}
     return sorted(rows, key=lambda row: (places.get(row["guide"], len(places)), row["reward_scale"] or 0.0))
-
-
-def methods_in(rows: Iterable[Row], column: str = "method") -> list[str]:
-    """Return the methods that rows have, in the order of `SHOWN`, others behind."""
-    held = dict.fromkeys(row[column] for row in rows)
-    return [name for name in SHOWN if name in held] + [name for name in held if name not in SHOWN]
 
 
 def rws_minus(rows: Iterable[Row], control: str, measure: str) -> list[dict[str, Any]]:
@@ -74,7 +58,7 @@ def guide_line(rows: Sequence[Row], control: str, what: str) -> str | None:
     if not rows:
         return None
     found = finding(rows, lambda row: row["name"], "reward models", "with ")
-    return f"RWS minus {WORDS.get(control, SHOWN.get(control, control))}, {what}: {found}"
+    return f"RWS minus {in_words(control)}, {what}: {found}"
 
 
 def minus_text(row: Row | None) -> str | None:

@@ -12,21 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from paper_figures.parts.beside import named
-from paper_figures.parts.contrasts import WORDS
-from paper_figures.parts.guides import SHOWN, methods_in
+from paper_figures.parts.contrasts import ALPHA
 from paper_figures.parts.inputs import Results
 from paper_figures.parts.style import Line
 from paper_figures.published import published
 
-__all__ = [
-    *("ALPHA", "Difference", "controls_of", "from_row", "guide_looks", "guide_names", "in_words", "lookup"),
-    *("method_name", "setting", "span"),
-    "tally",
-]
+__all__ = ["Difference", "from_row", "guide_looks", "guide_names", "lookup", "setting", "span", "tally"]
 
 Row = Mapping[str, Any]
 
-ALPHA = 0.05
 _LISTED = 6  # more than these are not read; their ends stand for them
 _HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (3, 1.5, 1, 1.5)), (0, (1, 1.2)), (0, (7, 2, 2, 2)))
@@ -167,25 +161,6 @@ def guide_names(rows: Sequence[Row]) -> dict[tuple[str, float | None], str]:
     keys.sort(key=lambda key: places.get(named(key[0]), len(places)))
     several = len({guide for guide, _ in keys}) < len(keys)
     return {(guide, scale): f"{named(guide)}, s_R = {scale:g}" if several else named(guide) for guide, scale in keys}
-
-
-def controls_of(rows: Sequence[Row]) -> list[str]:
-    """Return the methods of the rows that RWS is set against, the default left out, in the order of tables."""
-    return [method for method in methods_in(rows) if method not in ("rws", "default")]
-
-
-def method_name(method: str) -> str:
-    """Return what a method is called in tables; its own name where it has no other."""
-    return SHOWN.get(method, method)
-
-
-def in_words(method: str) -> str:
-    """Return what a method is called in a sentence, after "RWS minus".
-
-    >>> in_words("constant"), in_words("best of three")
-    ('a constant factor of equal mean', 'best of three')
-    """
-    return WORDS.get(method, method_name(method))
 
 
 def span(row: Row | None, scale: float = 1.0, form: str = ".0f") -> str | None:

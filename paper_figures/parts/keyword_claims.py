@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paper_figures.parts.exhibits import Sheet
-from paper_figures.parts.guides import SHOWN
 from paper_figures.parts.keyword_ranges import printed_range
+from paper_figures.parts.methods import method_name
 
 __all__ = ["BELOW", "OVER", "claim_line", "claims_sheet"]
 
@@ -29,7 +29,7 @@ def claims_sheet(stem: str, claims: Sequence[Row], prompts: int, controls: Seque
             rows = {row["name"]: row for row in claims if (row["method"], row["quantity"]) == (method, quantity)}
             if rows:
                 printed = next((row["printed"] for row in rows.values() if method == "rws"), None)
-                line = {"quantity": quantity, "method": SHOWN[method], "paper: printed": printed}
+                line = {"quantity": quantity, "method": method_name(method), "paper: printed": printed}
                 shown.append(line | {f"here: {guide}": _claimed(rows.get(guide)) for guide in guides})
     caption = (
         "What Section 5.4 says of RWS against the default, the same here "

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from paper_figures.parts.contrasts import ALPHA
 from paper_figures.parts.exhibits import Sheet
-from paper_figures.parts.judged import ALPHA
 from paper_figures.published import published
 
 __all__ = ["PLACES", "counted_shares", "counts_sheet", "printed_lines"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from paper_figures.parts.contrasts import excludes_zero
+from paper_figures.parts.contrasts import ALPHA, clear, excludes_zero
 from paper_figures.parts.style import Line
 from paper_figures.published import published
 from rws_theory import footrule_mean
@@ -17,7 +17,6 @@ __all__ = ["RANKINGS", "STRATEGIES", "Rounding", "conclusions"]
 
 Row = Mapping[str, Any]
 
-_ALPHA = 0.05
 STRATEGIES = {"temperature": "Temperature", "rws": "RWS", "constant": "Constant of equal mean"}
 RANKINGS = {
     "exact": Line("#000000", "D", (0, (1, 1)), "exact (log-odds, float64)"),
@@ -85,16 +84,12 @@ def conclusions(data: Rounding) -> tuple[str, ...]:
         if data.of(name, ranking)
     ]
     least = 2.0 ** (1 - data.prompts) * len(data.scales)
-    if least > _ALPHA:
+    if least > ALPHA:
         lines.append(
             f"With {data.prompts} prompts no p of this test, corrected for {len(data.scales)} scales, can be below "
             f"{min(least, 1.0):.2g}: the intervals, too narrow for so few prompts, are all there is."
         )
     return tuple([*lines, *_fall(data)])
-
-
-def _shown(due: Mapping[str, Any]) -> bool:
-    return excludes_zero(due) and due["p_holm"] is not None and due["p_holm"] <= _ALPHA
 
 
 def _headline(data: Rounding) -> list[str]:
@@ -105,7 +100,7 @@ def _headline(data: Rounding) -> list[str]:
     if not rows:
         return []
     start = f"{STRATEGIES[name]}, ranked by {RANKINGS['bfloat16'].label}: "
-    found = [(row, due) for row, due in rows if _shown(due)]
+    found = [(row, due) for row, due in rows if clear(due)]
     if not found:
         return [f"{start}an effect of rounding on GOD is shown at none of {len(rows)} scales."]
     row, due = max(found, key=lambda one: abs(one[1]["difference"]))
@@ -127,13 +122,13 @@ def _line(data: Rounding, name: str, ranking: str) -> str:
     how = signs.pop() if len(signs) == 1 else "changes"
     at = ", ".join(f"{row['scale']:g}" for row, _ in outside)
     row, due = max(outside, key=lambda one: abs(one[1]["difference"]))
-    kept = [f"{row['scale']:g}" for row, due in rows if due["p_holm"] is not None and due["p_holm"] <= _ALPHA]
+    kept = [f"{row['scale']:g}" for row, due in rows if due["p_holm"] is not None and due["p_holm"] <= ALPHA]
     share = "" if np.isnan(due["share"]) else f", {100 * due['share']:+.0f} % of the exact GOD"
     return (
         f"{start}rounding {how} GOD at {len(outside)} of {len(rows)} scales, by intervals that exclude zero ({at}), "
         f"most at {row['scale']:g}: {due['difference']:+.2f} [{due['low']:+.2f}, {due['high']:+.2f}] steps{share}. "
         f"There {100 * row['saturated']:.0f} % of the confidences are exactly 1 and {100 * row['inexact']:.0f} % of "
-        f"the steps commit another set than the exact one. Corrected p is at most {_ALPHA:g} "
+        f"the steps commit another set than the exact one. Corrected p is at most {ALPHA:g} "
         f"{'at ' + ', '.join(kept) if kept else 'nowhere'}."
     )
 

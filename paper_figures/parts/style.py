@@ -11,7 +11,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-__all__ = ["GREY", "LINES", "PRINTED", "Line", "figure", "panel_title", "styled"]
+__all__ = ["GREY", "LINES", "PRINTED", "Line", "figure", "joint_legend", "panel_title", "styled"]
 
 GREY = "#767676"
 PRINTED = "#555555"
@@ -82,3 +82,12 @@ def figure(width: float, height: float) -> Figure:
 def panel_title(axes: Axes, text: str) -> None:
     """Set a panel's title at its left edge, where it stays clear of the neighbouring panel's."""
     axes.set_title(text, loc="left")
+
+
+def joint_legend(picture: Figure, ncols: int, loc: str = "outside lower center") -> None:
+    """Set one legend for all panels, with each label once, below them or elsewhere outside."""
+    handles = {}
+    for axes in picture.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    picture.legend(handles.values(), handles.keys(), loc=loc, ncols=ncols)

@@ -8,9 +8,9 @@ from typing import Any
 
 from paper_figures.parts.beside import beside, number_text
 from paper_figures.parts.exhibits import Sheet
-from paper_figures.parts.guides import methods_in
 from paper_figures.parts.inputs import Results
-from paper_figures.parts.judged import Difference, from_row, lookup, method_name, setting, span
+from paper_figures.parts.judged import Difference, from_row, lookup, setting, span
+from paper_figures.parts.methods import method_name, methods_in
 
 __all__ = ["JUDGES", "WinRates", "win_rate_sheets"]
 
