@@ -23,10 +23,10 @@ from paper_figures.parts.exhibits import Exhibit, Picture, Sheet
 from paper_figures.parts.inputs import read_run
 from paper_figures.parts.keyword_ranges import ranges_sheet
 from paper_figures.parts.methods import method_name
-from paper_figures.parts.style import LINES, figure, panel_title
+from paper_figures.parts.style import LINES, PRINTED, figure, panel_title
 from paper_figures.published import published
 
-__all__ = ["DRAWN", "Temperatures", "compute", "draw", "exhibit", "sheets"]
+__all__ = ["DRAWN", "Temperatures", "compute", "draw", "draw_printed", "exhibit", "sheets"]
 
 Row = Mapping[str, Any]
 
@@ -123,6 +123,27 @@ def draw(data: Temperatures) -> Figure:
     panels[-1].set_xlabel("scale  [factor c of temperature; reward scale $s_R$ of RWS and its controls]")
     handles, labels = panels[0].get_legend_handles_labels()
     picture.legend(handles, labels, loc="outside lower center", ncols=3)
+    return picture
+
+
+def draw_printed() -> Figure:
+    """Draw the perplexity and GOD of the printed table against the scale, on axes of their own."""
+    rows = sorted(published("table8_temperature")["rows"], key=lambda row: row["scale"])
+    picture = figure(6.6, 2.3)
+    scales = [row["scale"] for row in rows]
+    contents = (("perplexity", "perplexity"), ("god", "GOD  [unit not said]"))
+    for axes, (field, unit) in zip(picture.subplots(1, 2), contents, strict=True):
+        values = [row[field] for row in rows]
+        style = {"color": PRINTED, "linestyle": (0, (1, 1.5)), "marker": "o", "markerfacecolor": "none"}
+        axes.plot(scales, values, **style)
+        axes.set_xscale("log")
+        axes.set_xticks(scales, [f"{scale:g}" for scale in scales])
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.tick_params(axis="x", which="minor", length=0)
+        axes.set_ylim(0, 1.1 * max(values))
+        axes.set_xlabel("scale  [factor c of temperature]")
+        axes.set_ylabel(unit)
+        panel_title(axes, f"Temperature, as printed: {unit.split()[0]}")
     return picture
 
 
@@ -262,9 +283,19 @@ def exhibit(runs: Path) -> Exhibit:
         f"({printed[-1]['perplexity']:.2f}) and its smallest at scale {printed[0]['scale']:g} "
         f"({printed[0]['perplexity']:.2f}).",
     )
+    place = published("table8_temperature")["where"]
+    drawn = Picture(
+        "table8_printed",
+        draw_printed(),
+        f"{place}: temperature alone, as printed, without intervals. Another model, language and length than ours: the "
+        "shapes can be compared, the levels cannot.",
+        f"Two panels of printed points against the scale. Perplexity is largest at {printed[-1]['scale']:g} and "
+        f"smallest at {printed[0]['scale']:g}; GOD is largest at "
+        f"{max(printed, key=lambda row: row['god'])['scale']:g}.",
+    )
     return Exhibit(
         "Table 8: temperature against reward",
-        (Picture("table8_temperature", draw(data), caption, alt),),
+        (Picture("table8_temperature", draw(data), caption, alt), drawn),
         sheets(data),
         conclusions=conclusions,
         inputs=data.inputs,

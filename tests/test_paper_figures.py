@@ -240,6 +240,14 @@ def test_table_8_draws_intervals_of_every_method(runs: Path) -> None:
     assert panel.get_xscale() == "log"
 
 
+def test_table_8_draws_the_printed_numbers_apart() -> None:
+    rows = {row["scale"]: row for row in published("table8_temperature")["rows"]}
+    for axes, field in zip(table8_temperature.draw_printed().axes, ("perplexity", "god"), strict=True):
+        (line,) = axes.lines
+        assert line.get_markerfacecolor() == "none"
+        assert {x: y for x, y in line.get_xydata().tolist()} == {scale: row[field] for scale, row in rows.items()}
+
+
 def test_table_8_sets_rws_against_every_control_with_intervals_and_p(out: Path) -> None:
     text = (out / "tables" / "table8_differences.md").read_text()
     assert text.count("\n| ") == 1 + 6 * len(SCALES)
