@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -193,7 +194,7 @@ def sheet(data: Worked) -> Sheet:
     rows = []
     for step in range(max(one.trace.steps_run for one in data.decodes.values())):
         asked = step < rws.steps_run
-        row = {"step": step}
+        row: dict[str, Any] = {"step": step}
         row |= {f"committed by {label}": _committed(data.decodes[name], step) for name, label in _LABELS.items()}
         for field in ("reward_raw", "reward_normalised", "factor"):
             value = float(getattr(rws, field)[step]) if asked else float("nan")

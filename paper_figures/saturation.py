@@ -79,7 +79,9 @@ def draw(data: Rounding) -> Figure:
     printed.set_ylim(bottom=0)
     handles, labels = columns[0][0].get_legend_handles_labels()
     # Beside the printed panel where there is room, else below it all.
-    spot = {"loc": "center", "bbox_to_anchor": (0.66, 0.09)} if len(names) > 1 else {"loc": "outside lower center"}
+    spot: dict[str, Any] = {"loc": "outside lower center"}
+    if len(names) > 1:
+        spot = {"loc": "center", "bbox_to_anchor": (0.66, 0.09)}
     picture.legend([*handles, *printed.lines[:1]], [*labels, label], **spot)
     return picture
 

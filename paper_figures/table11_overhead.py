@@ -154,7 +154,7 @@ def _all(data: Overhead) -> Sheet:
             for savings, words in SAVINGS.items():
                 row = data.of(method, savings).get(name)
                 if row is not None:
-                    line = {"guide": name, "method": method_name(method), "savings": words}
+                    line: dict[str, str | None] = {"guide": name, "method": method_name(method), "savings": words}
                     line["seconds [quartiles]"] = (
                         f"{row['seconds']:.3g} [{row['quartile_1']:.3g}, {row['quartile_3']:.3g}]"
                     )

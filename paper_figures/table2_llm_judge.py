@@ -219,14 +219,9 @@ def _against_default(data: Dialogues, judge: Judge) -> str | None:
         return f"in points of the share preferred above one half, {tally(less, 'reward models')}" if less else None
     rows = [row for row in data.run.rows.get("llm_sign_tests", ()) if judge.about.items() <= row.items()]
     names = guide_names(rows)
-    found = [
-        Difference(
-            names[row["guide"], row["reward_scale"]],
-            *(100 * row[end] - 50 for end in ("score", "low", "high")),
-            row["p_holm"],
-        )
-        for row in rows
-        if row["method"] == "rws"
-    ]
+    found = []
+    for row in (row for row in rows if row["method"] == "rws"):
+        value, low, high = (100 * row[end] - 50 for end in ("score", "low", "high"))
+        found.append(Difference(names[row["guide"], row["reward_scale"]], value, low, high, row["p_holm"]))
     told = f"in points of (W + D/2)/N above one half, p of the sign test, {tally(found, 'reward models')}"
     return told if found else None

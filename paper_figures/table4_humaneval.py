@@ -49,7 +49,7 @@ class HumanEval:
     @property
     def task(self) -> str:
         """Return what was answered, in words."""
-        source = self.run.settings["data"].partition(":")[0]
+        source: str = self.run.settings["data"].partition(":")[0]
         known = {"humaneval": "HumanEval programs, run", "puzzles": "puzzles with one right answer, no programs"}
         return known.get(source, source)
 

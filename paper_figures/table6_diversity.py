@@ -54,8 +54,10 @@ class Diversity:
 def compute(runs: Path) -> Diversity:
     """Read the experiment's results below `runs`; MissingRun, naming the command, where they are absent."""
     run = read_run(runs, NEEDS[0])
-    tables = (with_names(run.rows.get(name, ()), run.settings["rewards"]) for name in ("distinct", "differences"))
-    return Diversity(*tables, run)
+    distinct, differences = (
+        with_names(run.rows.get(name, ()), run.settings["rewards"]) for name in ("distinct", "differences")
+    )
+    return Diversity(distinct, differences, run)
 
 
 def printed_differences(n: int) -> dict[str, float]:

@@ -104,21 +104,24 @@ def _shipped() -> dict[str, dict[str, Any]]:
 def _reached(run: Results, runs: Path) -> tuple[Reached, ...]:
     from rws_decode.experiments.results import read_results
 
-    frame = read_results(runs / run.experiment, run.units.removeprefix("units-"))
+    folder = runs / run.experiment
+    if not (folder / run.units).is_dir():  # results alone, without what they are of
+        return ()
+    frame = read_results(folder, run.units.removeprefix("units-"))
     if "rewards" not in frame:
         return ()
-    frame = frame[(frame["method"] == "rws") & (frame["split"] == "test") & frame["rewards"].notna()]
-    frame = frame.replace({"guide": dict(run.names)})
-    names = guide_names(frame[["guide", "reward_scale"]].to_dict("records"))
+    kept = (frame["method"] == "rws") & (frame["split"] == "test") & frame["rewards"].notna()
+    rows = frame.loc[kept].replace({"guide": dict(run.names)}).sort_values(["example", "turn"]).to_dict("records")
+    names = guide_names(rows)
     order = {guide: place for place, guide in enumerate(run.settings["rewards"])}
     found = []
     for guide, scale in sorted(names, key=lambda key: (order.get(key[0], len(order)), key[1])):
-        held = frame[(frame["guide"] == guide) & (frame["reward_scale"] == scale)]
         # Steps at which the reward was not asked have none.
-        arrays = [np.array(one, dtype=float) for one in held.sort_values(["example", "turn"])["rewards"]]
-        answers = tuple(kept for one in arrays if (kept := one[np.isfinite(one)]).size)
-        if answers:
-            found.append(Reached(names[guide, scale], float(scale), answers))
+        held = (row for row in rows if (row["guide"], row["reward_scale"]) == (guide, scale))
+        arrays = [np.array(row["rewards"], dtype=float) for row in held]
+        answers = tuple(finite for one in arrays if (finite := one[np.isfinite(one)]).size)
+        if answers and scale is not None:
+            found.append(Reached(names[guide, scale], scale, answers))
     return tuple(found)
 
 

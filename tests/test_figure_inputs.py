@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from handmade_runs import read_csv, summary_row, write_run
 
-from paper_figures import fig1_commit_order, plan, table2_llm_judge, table4_humaneval
+from paper_figures import fig1_commit_order, plan, table2_llm_judge, table4_humaneval, table7_reward_statistics
 from paper_figures.__main__ import main
 from paper_figures.page.provenance import run_facts
 from paper_figures.page.report import read_records
@@ -83,6 +83,15 @@ def test_a_run_of_which_all_units_failed_says_so(tmp_path: Path) -> None:
     write_run(tmp_path, "mt-bench", {})
     with pytest.raises(ValueError, match="no answer was judged"):
         table2_llm_judge.compute(tmp_path)
+
+
+def test_results_without_their_units_are_shown_as_far_as_they_go(figure_runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "reward-bench").mkdir()
+    shutil.copy(figure_runs / "reward-bench" / "results.json", tmp_path / "reward-bench")
+    whole, alone = (table7_reward_statistics.compute(runs) for runs in (figure_runs, tmp_path))
+    assert whole.reached and not alone.reached
+    made = table7_reward_statistics.exhibit(tmp_path)
+    assert not made.pictures and made.sheets and made.conclusions
 
 
 def test_a_prompt_without_all_three_orders_is_left_out(figure_runs: Path, tmp_path: Path) -> None:

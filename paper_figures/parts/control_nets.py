@@ -109,7 +109,7 @@ def draw_nets(nets: Sequence[Net]) -> Figure:
         for name, look in _LOOKS.items()
         if name in relations
     ]
-    hollow = {"color": "black", "marker": "o", "markerfacecolor": "white", "linestyle": "none"}
+    hollow: dict[str, Any] = {"color": "black", "marker": "o", "markerfacecolor": "white", "linestyle": "none"}
     handles.append(Line2D([], [], label="right: hollow where none is shown", **hollow))
     picture.legend(handles=handles, loc="outside upper center", ncols=3, handletextpad=0.2)
     return picture

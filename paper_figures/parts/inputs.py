@@ -48,8 +48,8 @@ def read_run(runs: Path, experiment: str) -> Results:
     except (AttributeError, KeyError, TypeError):
         raise ValueError(f"{path} has a table without rows: make it again with {made_by}") from None
     files = (f"{experiment}/results.json", *(f"{experiment}/{name}.csv" for name in rows))
-    parts = (held[name] for name in ("settings", "prompts", "selection"))
-    return Results(experiment, *parts, rows, files, held["units"], names)
+    settings, prompts, selection, units = (held[name] for name in ("settings", "prompts", "selection", "units"))
+    return Results(experiment, settings, prompts, selection, rows, files, units, names)
 
 
 def read_named(path: Path, command: str, parts: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:

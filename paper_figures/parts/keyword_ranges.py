@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from paper_figures.parts.exhibits import Sheet
 from paper_figures.published import published
@@ -17,7 +18,8 @@ def printed_range(quantity: str) -> tuple[float, float]:
     ((12, 16), (0.95, 0.95))
     """
     entry = _printed()[quantity]
-    return entry.get("value", entry.get("low")), entry.get("value", entry.get("high"))
+    low, high = ("value", "value") if "value" in entry else ("low", "high")
+    return entry[low], entry[high]
 
 
 def ranges_sheet(stem: str, ours: Mapping[str, Sequence[float]], over: str) -> Sheet:
@@ -43,7 +45,7 @@ def ranges_sheet(stem: str, ours: Mapping[str, Sequence[float]], over: str) -> S
     return Sheet(stem, rows, shown, caption)
 
 
-def _printed() -> dict[str, dict[str, float | str]]:
+def _printed() -> dict[str, dict[str, Any]]:
     held = published("keyword_task")
     return {entry["quantity"]: entry for entry in (*held["ranges"], *held["values"])}
 

@@ -23,7 +23,7 @@ def sheets(data: Profile) -> tuple[Sheet, ...]:
 def _answers(data: Profile) -> Sheet:
     names = ("temperature_width", "reward_width", "coherent", "violations", "reward", "judge", "perplexity", "text")
     missed = {over: data.missed(over) for over in AXES}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for number, output in enumerate(data.drawn["outputs"]):
         row: dict[str, Any] = {"answer": letters(number)}
         for over, name in zip(AXES, ("c", "s_R"), strict=True):

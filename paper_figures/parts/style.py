@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.typing import LineStyleType
 
 __all__ = ["GREY", "LINES", "PRINTED", "Line", "figure", "joint_legend", "panel_title", "styled"]
 
@@ -23,7 +26,7 @@ class Line:
 
     color: str
     marker: str
-    dash: str | tuple[int, tuple[float, ...]]
+    dash: LineStyleType
     label: str
 
 
@@ -84,7 +87,7 @@ def panel_title(axes: Axes, text: str) -> None:
     axes.set_title(text, loc="left")
 
 
-def joint_legend(picture: Figure, ncols: int, loc: str = "outside lower center") -> None:
+def joint_legend(picture: Figure, ncols: int, loc: Any = "outside lower center") -> None:
     """Set one legend for all panels, with each label once, below them or elsewhere outside."""
     handles = {}
     for axes in picture.axes:
