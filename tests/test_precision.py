@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import one_round_runs
 import pandas as pd
 import pytest
 import torch
-from tiny_models import bert, save_predictor, save_reward, tokenizer
+from one_round_runs import PROMPTS, assert_refused, options_of, save_models
+from tiny_models import bert, tokenizer
 
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
@@ -25,27 +28,21 @@ from rws_decode.rewards import load_reward
 
 SCALES = (0.5, 8.0)
 STRATEGIES = ("temperature", "rws", "constant", "shuffled")
-PROMPTS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]
 SHAPE: dict[str, Any] = {"length": 16, "steps": 8, "block": 8}
+
+
+precision = partial(one_round_runs.run, "precision")
+results_of = partial(one_round_runs.results_of, experiment="precision")
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("models")
-    save_predictor(folder / "tiny", examples=[{"prompt": prompt} for prompt in PROMPTS])
-    save_reward(folder / "reward", {"mean": 0.0, "std": 0.3})
-    return folder
+    return save_models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")
 def options(models: Path) -> list[str]:
-    words = ["--model", str(models / "tiny"), "--reward", str(models / "reward"), "--prompts", "3"]
-    words += [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
-    return [*words, "--scales", *map(str, SCALES), "--strategies", *STRATEGIES]
-
-
-def precision(out: Path, options: list[str], *extra: str) -> int:
-    return main(["experiment", "precision", "--out", str(out), *options, *extra])
+    return options_of(models, **SHAPE, scales=SCALES, strategies=STRATEGIES)
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +50,6 @@ def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Pa
     out = tmp_path_factory.mktemp("finished")
     assert precision(out, options) == 0
     return out
-
-
-def results_of(out: Path) -> dict[str, Any]:
-    return json.loads((out / "precision/results.json").read_text())
 
 
 def cell(frame: pd.DataFrame, strategy: str, scale: float, ranking: str) -> pd.DataFrame:
@@ -192,10 +185,7 @@ def test_prompts_can_come_from_a_file(options: list[str], tmp_path: Path, capsys
 def test_bad_input_is_one_line_and_exit_two(
     extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert precision(tmp_path / "out", options, *extra) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""
-    assert not (tmp_path / "out").exists()
+    assert_refused("precision", tmp_path / "out", [*options, *extra], message, capsys)
 
 
 def test_a_bfloat16_model_is_ranked_in_its_own_precision() -> None:

@@ -6,14 +6,17 @@ import csv
 import json
 import math
 import shutil
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import one_round_runs
 import pytest
+from one_round_runs import PROMPTS, assert_refused, options_of, save_models
 from table_models import REWARD, table_predictor
-from tiny_models import bert, save_predictor, save_reward
+from tiny_models import bert
 
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
@@ -24,7 +27,6 @@ from rws_decode.reach import Reach, compare_reach
 from rws_decode.rewards import load_reward
 from rws_decode.scale_path import ScalePath, scale_path
 
-PROMPTS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]
 SHAPE = {"length": 8, "steps": 8, "block": 8}
 LOW, HIGH = 0.05, 30.0
 
@@ -92,22 +94,18 @@ def test_other_axes_and_answers_of_another_length_are_refused() -> None:
         compare_reach(short, two)
 
 
+run_reach = partial(one_round_runs.run, "reach")
+results_of = partial(one_round_runs.results_of, experiment="reach")
+
+
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("models")
-    save_predictor(folder / "tiny", examples=[{"prompt": prompt} for prompt in PROMPTS])
-    save_reward(folder / "reward", {"mean": 0.0, "std": 0.3})
-    return folder
+    return save_models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")
 def options(models: Path) -> list[str]:
-    words = ["--model", str(models / "tiny"), "--reward", str(models / "reward"), "--prompts", "3"]
-    return [*words, "--length", "8", "--steps", "4", "--block", "8", "--scale-min", "0.1", "--scale-max", "20"]
-
-
-def run_reach(out: Path, options: list[str], *extra: str) -> int:
-    return main(["experiment", "reach", "--out", str(out), *options, *extra])
+    return options_of(models, length=8, steps=4, block=8, scale_min=0.1, scale_max=20)
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +116,7 @@ def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 def test_rows_count_what_the_paths_hold_and_the_last_adds_them_up(finished: Path, models: Path) -> None:
-    results = json.loads((finished / "reach/results.json").read_text())
+    results = results_of(finished)
     *rows, total = results["summary"]
     assert [row["prompt"] for row in rows] == ["0", "1", "2"] and total["prompt"] == "all"
     units = {row["example"]: row for row in read_results(finished).to_dict("records")}
@@ -158,14 +156,14 @@ def test_it_goes_on_where_it_stopped_and_a_finished_one_touches_nothing(
     before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
     assert run_reach(finished, options, "--json") == 0
     printed = json.loads(capsys.readouterr().out)
-    stored = json.loads((finished / "reach/results.json").read_text())
+    stored = results_of(finished)
     assert (printed["units"]["computed"], printed["tables"]["summary"]) == (0, stored["summary"])
     assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     sorted((tmp_path / "reach").glob("units-*/*.parquet"))[0].unlink()
     assert run_reach(tmp_path, options) == 0
     assert "| all |" in capsys.readouterr().out
-    again = json.loads((tmp_path / "reach/results.json").read_text())
+    again = results_of(tmp_path)
     assert again.pop("seconds") > 0 and stored.pop("seconds") > 0
     assert again == stored
     rows = [read_results(out).drop(columns="seconds").to_dict("records") for out in (finished, tmp_path)]
@@ -212,7 +210,4 @@ def test_a_budget_reaches_both_paths(options: list[str], tmp_path: Path, capsys:
 def test_bad_input_is_one_line_and_exit_two(
     extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_reach(tmp_path / "out", options, *extra) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""
-    assert not (tmp_path / "out").exists()
+    assert_refused("reach", tmp_path / "out", [*options, *extra], message, capsys)

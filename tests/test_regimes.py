@@ -6,18 +6,19 @@ import copy
 import csv
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import one_round_runs
 import pytest
+from one_round_runs import PROMPTS, assert_refused, options_of, save_models
 from scipy.stats import beta
-from tiny_models import save_predictor, save_reward
 
 from paper_figures import regimes as figure
 from paper_figures.parts.exhibits import Exhibit, MissingRun
 from paper_figures.parts.style import styled
-from rws_decode.__main__ import main
 from rws_decode.decode import decode
 from rws_decode.experiments.regimes_tables import MEASURES, case_of, clustered_share, exact_share
 from rws_decode.experiments.regimes_work import DISTRIBUTIONS, drawn_pairs, pair_row, step_logits
@@ -29,7 +30,6 @@ from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
 from rws_theory.confidence import gap_statistics, log_odds
 
-PROMPTS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]
 SHAPE = {"length": 8, "steps": 4, "block": 8}
 
 
@@ -100,23 +100,19 @@ def test_shares_have_intervals_that_know_of_prompts() -> None:
         clustered_share([2], [1], rng)
 
 
+run = partial(one_round_runs.run, "regimes")
+results_of = partial(one_round_runs.results_of, experiment="regimes")
+
+
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("models")
-    save_predictor(folder / "tiny", examples=[{"prompt": prompt} for prompt in PROMPTS])
-    save_reward(folder / "reward", {"mean": 0.0, "std": 0.3})
-    return folder
+    return save_models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")
 def options(models: Path) -> list[str]:
-    words = ["--model", str(models / "tiny"), "--reward", str(models / "reward"), "--prompts", "3"]
-    words += ["--pairs-per-step", "3", "--random-pairs", "15", "--dimensions", "3", "6"]
-    return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
-
-
-def run(out: Path, options: list[str], *extra: str) -> int:
-    return main(["experiment", "regimes", "--out", str(out), *options, *extra])
+    own = {"pairs_per_step": 3, "random_pairs": 15, "dimensions": (3, 6)}
+    return options_of(models, **SHAPE, **own)
 
 
 @pytest.fixture(scope="module")
@@ -124,10 +120,6 @@ def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Pa
     out = tmp_path_factory.mktemp("finished")
     assert run(out, options) == 0
     return out
-
-
-def results_of(out: Path) -> dict[str, Any]:
-    return json.loads((out / "regimes/results.json").read_text())
 
 
 def test_logits_of_a_step_choose_what_the_decode_chose(models: Path) -> None:
@@ -233,10 +225,7 @@ def test_it_goes_on_where_it_stopped_and_a_seed_changes_it(
 def test_bad_input_is_one_line_and_exit_two(
     extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(tmp_path / "out", options, *extra) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""
-    assert not (tmp_path / "out").exists()
+    assert_refused("regimes", tmp_path / "out", [*options, *extra], message, capsys)
 
 
 def shown(folder: Path, results: dict[str, Any]) -> Exhibit:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import one_round_runs
 import pytest
-from tiny_models import classifier, save_predictor, save_reward
+from one_round_runs import assert_refused, options_of, save_models
+from tiny_models import classifier, save_reward
 
 from paper_figures import scale_path as figure
 from paper_figures.parts.exhibits import Exhibit, MissingRun
 from paper_figures.parts.style import styled
-from rws_decode.__main__ import main
 from rws_decode.decode import Decoding, decode
 from rws_decode.experiments.results import read_results
 from rws_decode.experiments.selection import GRID
@@ -30,11 +32,13 @@ SHAPE = {"length": 8, "steps": 4, "block": 8}
 SCALES = (2.0, 8.0)
 
 
+run = partial(one_round_runs.run, "scale-path")
+results_of = partial(one_round_runs.results_of, experiment="scale-path")
+
+
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("models")
-    save_predictor(folder / "tiny", examples=[{"prompt": prompt} for prompt in PROMPTS])
-    save_reward(folder / "reward", {"mean": 0.0, "std": 0.3})
+    folder = save_models(tmp_path_factory.mktemp("models"), PROMPTS)
     save_reward(folder / "judge", {"mean": 0.5, "std": 2.0})
     classifier(1).save_pretrained(folder / "judge")
     return folder
@@ -42,13 +46,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def options(models: Path) -> list[str]:
-    words = ["--model", str(models / "tiny"), "--reward", str(models / "reward"), "--judge", str(models / "judge")]
-    words += ["--prompts", "3", "--reward-scale", *map(str, SCALES)]
-    return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
-
-
-def run(out: Path, options: list[str], *extra: str) -> int:
-    return main(["experiment", "scale-path", "--out", str(out), *options, *extra])
+    return options_of(models, judge=models / "judge", reward_scale=SCALES, **SHAPE)
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +54,6 @@ def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Pa
     out = tmp_path_factory.mktemp("finished")
     assert run(out, options) == 0
     return out
-
-
-def results_of(out: Path) -> dict[str, Any]:
-    return json.loads((out / "scale-path/results.json").read_text())
 
 
 def test_paths_and_walks_are_what_decoding_gives(finished: Path, models: Path) -> None:
@@ -159,10 +153,7 @@ def test_a_budget_leaves_parts_that_are_told_and_drawn(options: list[str], tmp_p
 def test_bad_input_is_one_line_and_exit_two(
     extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(tmp_path / "out", options, *extra) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""
-    assert not (tmp_path / "out").exists()
+    assert_refused("scale-path", tmp_path / "out", [*options, *extra], message, capsys)
 
 
 def made_up(**changes: Any) -> dict[str, Any]:

@@ -1,0 +1,50 @@
+"""Experiments of one round, as tests run them: command lines from options, what results.json holds, refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_models import save_predictor, save_reward
+
+from rws_decode.__main__ import main
+
+PROMPTS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]
+
+
+def save_models(folder: Path, prompts: list[str] = PROMPTS) -> Path:
+    """Save a predictor with the prompts as `tiny` and a reward model as `reward` below a folder; return the folder."""
+    save_predictor(folder / "tiny", examples=[{"prompt": prompt} for prompt in prompts])
+    save_reward(folder / "reward", {"mean": 0.0, "std": 0.3})
+    return folder
+
+
+def options_of(models: Path, **values: Any) -> list[str]:
+    """Return command-line options: the models of `save_models`, three prompts, and others by name; lists are spread."""
+    named = {"model": models / "tiny", "reward": models / "reward", "prompts": 3} | values
+    words = []
+    for name, value in named.items():
+        words += [f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, list | tuple) else [value])]
+    return words
+
+
+def run(experiment: str, out: Path, options: list[str], *extra: str) -> int:
+    """Run an experiment from its command line and return the exit status."""
+    return main(["experiment", experiment, "--out", str(out), *options, *extra])
+
+
+def results_of(out: Path, experiment: str) -> dict[str, Any]:
+    """Return what an experiment's results.json holds."""
+    return json.loads((out / experiment / "results.json").read_text(encoding="utf-8"))
+
+
+def assert_refused(
+    experiment: str, out: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Assert that options are refused with exit status 2 and one line that says why, before anything is written."""
+    assert run(experiment, out, options) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""
+    assert not out.exists()
