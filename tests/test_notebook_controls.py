@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,8 +25,11 @@ sys.path.insert(0, str(FOLDER))
 from refresh import execute  # noqa: E402
 
 LESSONS = {
+    "ranks": "01_ranks_that_reverse",
+    "tilting": "02_tilting_is_not_scaling",
     "decode": "03_one_decode_step_by_step",
     "temperature": "04_temperature_against_reward",
+    "rounding": "05_what_rounding_does",
     "traces": "06_reading_your_own_traces",
     "tables": "07_the_papers_tables_and_ours",
 }
@@ -40,6 +44,43 @@ def _panel(name: str, **given: Any) -> tuple[tuple[Any, ...], list[tuple[Any, ..
     exec(cell, names)
     shown.clear()
     return names["panel"]().children, shown
+
+
+def test_the_sliders_of_ranks_that_reverse_redraw_what_they_say() -> None:
+    lesson = jupytext.read(FOLDER / f"{LESSONS['ranks']}.py")
+    cells = [cell.source for cell in lesson.cells if cell.cell_type == "code"]
+    names: dict[str, Any] = {"display": lambda *_: None}
+    for cell in cells:
+        if "def " in cell:
+            exec(cell.replace("display(panel())", ""), names)
+    drawn: list[tuple[Any, ...]] = []
+    names["show"] = lambda *arguments: drawn.append(arguments)
+    choice, count, columns, _ = names["panel"]().children
+    flips = [[Fraction(u) for u in gaps.split()] for gaps in names["PAIRS"]["both flips"]]
+    assert [list(row) for row in drawn[-1][:2]] == flips
+    columns.children[0].children[1].value = 3.05
+    assert list(drawn[-1][0]) == [1, Fraction(61, 20), Fraction(7, 2)]
+    count.value = 2
+    assert [len(row) for row in drawn[-1][:2]] == [2, 2] and columns.children[1].children[2].layout.display == "none"
+    choice.value = "three crossings below 1"
+    assert drawn[-1][1] == [Fraction(u) for u in ("5/4", "13/4", "7/2", "5", "9")] and count.value == 5
+
+
+def test_the_sliders_of_tilting_redraw_what_they_say() -> None:
+    rewards = {"on the middle word": (0, 1, 0)}
+    given = {"WORDS": ("likely", "middle", "rare"), "WEIGHTS": (8, 4, 1), "REWARDS": rewards}
+    (columns, _), shown = _panel(LESSONS["tilting"], **given)
+    assert shown == [([8, 4, 1], [0, 1, 0], 2, 3)]
+    strengths, weights, values = (column.children for column in columns.children)
+    strengths[0].value, strengths[1].value, weights[2].value, values[0].value = 0.5, 0.1, 20, -1
+    assert shown[-1] == ([8, 4, 20], [-1, 1, 0], 0.5, 0.1)
+
+
+def test_the_slider_of_rounding_redraws_its_scale() -> None:
+    (scale, _), shown = _panel(LESSONS["rounding"])
+    assert shown == [(8.0,)]
+    scale.value = 32.0
+    assert shown[-1] == (32.0,)
 
 
 def test_the_sliders_of_a_decode_try_other_factors_at_every_step() -> None:
