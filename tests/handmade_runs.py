@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pytest
 from matplotlib.text import Text
+from torch import Tensor
 
-from paper_figures.parts.exhibits import Exhibit
+from paper_figures.parts.exhibits import Exhibit, MissingRun, save
+from rws_decode.decode import decode
 from rws_decode.files import write_json
+from rws_decode.guidance import RWS, Confidence, Strategy
+from rws_decode.predictors import CallablePredictor
+from rws_decode.rewards import RewardModel
 
 Row = dict[str, Any]
+MASK, END = 0, 1
 SETTINGS: Row = {"data": "stories:keywords", "model": "tiny", "rewards": ["second", "grm"], "length": 16, "steps": 8}
 SETTINGS |= {"repetitions": 2, "timing_prompts": 2, "device": "cpu"}
 
@@ -23,6 +31,37 @@ def write_run(runs: Path, experiment: str, tables: Mapping[str, Sequence[Row]], 
     results |= {"selection": {"second": 8.0, "grm": 2.0}, "units": "units-1", "seconds": 12.5}
     results["tables"] = {name: {"caption": "", "rows": rows, "shown": rows} for name, rows in tables.items()}
     write_json(runs / experiment / "results.json", results)
+    return runs
+
+
+def write_commit_order(
+    runs: Path, logits: Tensor, prompts: Mapping[int, str], guide: RewardModel, scale: float, *, steps: int, block: int
+) -> Path:
+    """Write a commit-order run as the experiment does, of a predictor that is a table of logits; return `runs`.
+
+    logits: of two tokens of prompt and the answer's positions, with MASK and END among the tokens.
+    """
+    predictor = CallablePredictor(
+        lambda canvas: logits[: canvas.shape[1]].expand(len(canvas), -1, -1),
+        mask_id=MASK,
+        end_id=END,
+        encode=lambda text: [2, 3],
+        decode=lambda ids: " ".join(map(str, ids)),
+        name="tiny",
+    )
+    length = len(logits) - 2
+    ways: dict[str, tuple[Strategy, int]] = {
+        "left-to-right": (Confidence(), length // steps),
+        "default": (Confidence(), block),
+        "rws": (RWS(scale), block),
+    }
+    model, folder, rows = runs.parent / "tiny", runs / "commit-order", []
+    write_json(model / "config.json", {"eos_token_id": END})
+    for (index, prompt), (name, (strategy, parts)) in product(prompts.items(), ways.items()):
+        (trace,) = decode(predictor, [prompt], strategy, length=length, steps=steps, block=parts, reward=guide)
+        path = trace.save(folder / f"{name}-{index}.parquet")
+        rows.append({"method": name, "example": index, "trace": path.name})
+    write_json(folder / "results.json", {"settings": {"model": str(model)}, "rows": rows})
     return runs
 
 
@@ -57,3 +96,14 @@ def assert_whole(made: Exhibit) -> None:
         assert sheet.rows and sheet.shown and sheet.caption
         assert len({tuple(row) for row in sheet.shown}) == 1
         assert not any(str(value) == "nan" for row in sheet.shown for value in row.values())
+
+
+def assert_made_whole(module: Any, runs: Path, out: Path) -> None:
+    """Assert that a module's exhibit of real runs is whole, that its files hold its rows, and that it names its run."""
+    made, name = module.exhibit(runs), module.__name__.rpartition(".")[2]
+    assert_whole(made)
+    save(name, made, out)
+    for sheet in made.sheets:
+        assert len(read_csv(out / "tables" / f"{sheet.stem}.csv")) == len(sheet.rows)
+    with pytest.raises(MissingRun, match=f"experiment {module.NEEDS[0]} --out"):
+        module.exhibit(out / "none")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from handmade_runs import END, MASK, write_commit_order
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -17,22 +18,18 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from paper_figures import fig2_masking, fig3_method, fig4_worked_decode
-from paper_figures.fig1_commit_order import STRATEGIES
 from paper_figures.parts import rws_step
 from paper_figures.parts.cells import FRESH, MASKED, flow, height_of
 from paper_figures.parts.exhibits import Exhibit, save
 from paper_figures.parts.style import styled
 from paper_figures.parts.words import Words, words_of
-from rws_decode.decode import decode
 from rws_decode.experiments.sources import examples_of
 from rws_decode.files import write_json
-from rws_decode.guidance import RWS, Confidence, Strategy
-from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward
 from rws_theory import factor_range, reward_factor
 
 MODULES = (fig2_masking, fig3_method, fig4_worked_decode)
-END, MASK, LENGTH, STEPS, BLOCK, VOCABULARY, SCALE = 1, 0, 16, 8, 8, 9, 4.0
+LENGTH, STEPS, BLOCK, VOCABULARY, SCALE = 16, 8, 8, 9, 4.0
 
 
 def _logits() -> torch.Tensor:
@@ -43,35 +40,9 @@ def _logits() -> torch.Tensor:
 
 
 def _write(folder: Path, reward: Callable[[str, str], float], scale: float = SCALE) -> Path:
-    """Write a run of commit-order as the experiment does, of a table of logits, and return its folder."""
-    table = _logits()
-    predictor = CallablePredictor(
-        lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1),
-        mask_id=MASK,
-        end_id=END,
-        encode=lambda text: [2, 3],
-        decode=lambda ids: " ".join(map(str, ids)),
-        name="tiny",
-    )
     guide = CallableReward(reward, mean=1.0, std=2.0, name="length")
-    model = folder / "tiny"
-    write_json(model / "config.json", {"eos_token_id": END})
-    ways: dict[str, tuple[Strategy, int]] = {
-        "left-to-right": (Confidence(), LENGTH // STEPS),
-        "default": (Confidence(), BLOCK),
-        "rws": (RWS(scale), BLOCK),
-    }
-    rows = []
-    for name in STRATEGIES:
-        strategy, block = ways[name]
-        shape = {"length": LENGTH, "steps": STEPS, "block": block}
-        (trace,) = decode(predictor, ["a <prompt> of $5"], strategy, reward=guide, **shape)
-        path = trace.save(folder / "runs" / "commit-order" / f"{name}-7.parquet")
-        rows.append({"method": name, "example": 7, "trace": path.name})
-    write_json(
-        folder / "runs" / "commit-order" / "results.json", {"settings": {"model": str(model)}, "rows": rows}
-    )
-    return folder / "runs"
+    prompts = {7: "a <prompt> of $5"}
+    return write_commit_order(folder / "runs", _logits(), prompts, guide, scale, steps=STEPS, block=BLOCK)
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from handmade_runs import Row, assert_whole, read_csv, summary_row, write_run
+from handmade_runs import Row, assert_made_whole, assert_whole, summary_row, write_run
 
 from paper_figures import fig6_keyword_task, table3_keyword_examples, table4_humaneval, table6_diversity
-from paper_figures.parts.exhibits import MissingRun, save
 from paper_figures.parts.style import LINES, styled
 from paper_figures.published import published
 
@@ -208,10 +207,4 @@ def test_table_6_draws_printed_differences_hollow_and_without_intervals(tmp_path
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
 def test_real_runs_give_whole_exhibits(module: Any, figure_runs: Path, tmp_path: Path) -> None:
-    made = module.exhibit(figure_runs)
-    assert_whole(made)
-    save(module.__name__.rpartition(".")[2], made, tmp_path)
-    for sheet in made.sheets:
-        assert len(read_csv(tmp_path / "tables" / f"{sheet.stem}.csv")) == len(sheet.rows)
-    with pytest.raises(MissingRun, match=f"experiment {module.NEEDS[0]} --out"):
-        module.exhibit(tmp_path / "none")
+    assert_made_whole(module, figure_runs, tmp_path)

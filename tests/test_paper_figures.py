@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from handmade_runs import END, read_csv, write_commit_order
 
 from paper_figures import appendix_d, fig1_commit_order, table8_temperature
 from paper_figures.__main__ import main
@@ -19,15 +19,12 @@ from paper_figures.parts.exhibits import Exhibit, MissingRun, Picture
 from paper_figures.parts.style import LINES
 from paper_figures.published import NAMES as PUBLISHED
 from paper_figures.published import published
-from rws_decode.decode import decode
 from rws_decode.files import write_json
-from rws_decode.guidance import RWS, Confidence
-from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward
 from rws_theory import crossings, max_probability
 
 NAMES = ("fig1_commit_order", "appendix_d", "table8_temperature")
-END, MASK, LENGTH, BLOCK = 1, 0, 8, 4
+LENGTH, BLOCK = 8, 4
 SCALES = (0.01, 1.0, 8.0)
 METHODS = ("temperature", "temperature-bf16", "rws", "constant", "shuffled", "flipped")
 METRICS = ("perplexity", "coherent", "exact", "reward", "judge", "god_tokens", "god_steps", "keywords_included")
@@ -46,30 +43,9 @@ def _commit_order(folder: Path) -> None:
     table = torch.randn(2 + LENGTH, 6, generator=torch.Generator().manual_seed(0))
     table[-2:, END] = 9.0  # the last two positions end the text
     table[:-2, END] = -9.0
-    predictor = CallablePredictor(
-        lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1),
-        mask_id=MASK,
-        end_id=END,
-        encode=lambda text: [2, 3],
-        decode=lambda ids: " ".join(map(str, ids)),
-        name="tiny",
-    )
-    reward = CallableReward(lambda prompt, answer: float(len(answer)), name="length")
-    model = folder.parent.parent / "tiny"
-    write_json(model / "config.json", {"eos_token_id": END})
-    rows = []
-    for example in (5, 2):
-        for method, strategy, block in (
-            ("left-to-right", Confidence(), 2),
-            ("default", Confidence(), BLOCK),
-            ("rws", RWS(8.0), BLOCK),
-        ):
-            (trace,) = decode(
-                predictor, [f"prompt <{example}>"], strategy, length=LENGTH, steps=4, block=block, reward=reward
-            )
-            path = trace.save(folder / "commit-order" / f"{method}-{example}.parquet")
-            rows.append({"method": method, "example": example, "trace": path.name})
-    write_json(folder / "commit-order" / "results.json", {"settings": {"model": str(model)}, "rows": rows})
+    prompts = {example: f"prompt <{example}>" for example in (5, 2)}
+    guide = CallableReward(lambda prompt, answer: float(len(answer)), name="length")
+    write_commit_order(folder, table, prompts, guide, 8.0, steps=4, block=BLOCK)
 
 
 def _temperature(folder: Path) -> None:
@@ -114,16 +90,11 @@ def out(runs: Path) -> Path:
     return runs.parent
 
 
-def _csv(path: Path) -> list[dict[str, str]]:
-    with open(path, newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
 def test_every_name_gives_png_pdf_csv_and_markdown(out: Path) -> None:
     for name in NAMES:
         assert (out / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert (out / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
-        rows, text = _csv(out / "tables" / f"{name}.csv"), (out / "tables" / f"{name}.md").read_text()
+        rows, text = read_csv(out / "tables" / f"{name}.csv"), (out / "tables" / f"{name}.md").read_text()
         assert rows and text.count("\n| ") == len(rows) + 1
 
 
@@ -149,7 +120,7 @@ def test_appendix_d_draws_the_crossing_that_the_theory_proves() -> None:
 
 
 def test_appendix_d_says_which_printed_numbers_are_wrong(out: Path) -> None:
-    rows = {row["quantity"]: row for row in _csv(out / "tables" / "appendix_d.csv")}
+    rows = {row["quantity"]: row for row in read_csv(out / "tables" / "appendix_d.csv")}
     assert {name for name, row in rows.items() if row["agrees to the digits printed"] == "False"} == {
         "P^a(2)",
         "P^b(2)",
@@ -170,7 +141,7 @@ def test_commit_order_shows_the_traces(runs: Path, out: Path) -> None:
         assert np.array_equal([*text.get_ydata(), *filler.get_ydata()], trace.commit_step)
         assert np.array_equal(filler.get_xdata(), [LENGTH - 2, LENGTH - 1])
         assert filler.get_markerfacecolor() == "none" != text.get_markerfacecolor()
-    rows = _csv(out / "tables" / "fig1_commit_order.csv")
+    rows = read_csv(out / "tables" / "fig1_commit_order.csv")
     for index, traces in orders.traces.items():
         for name, trace in traces.items():
             (row,) = [row for row in rows if row["prompt"] == str(index) and row["strategy"] == name]
@@ -196,7 +167,7 @@ def test_table_8_holds_the_printed_and_the_measured_numbers(runs: Path, out: Pat
     summary = [row for row in results["tables"]["summary"]["rows"] if row["guide"] == "first"]
     ours = {row["scale"]: row for row in summary if row["method"] == "temperature"}
     printed = {row["scale"]: row for row in published("table8_temperature")["rows"]}
-    rows = {float(row["scale"]): row for row in _csv(out / "tables" / "table8_temperature.csv")}
+    rows = {float(row["scale"]): row for row in read_csv(out / "tables" / "table8_temperature.csv")}
     assert rows.keys() == printed.keys() | ours.keys()
     for scale, row in rows.items():
         assert float(row["paper: perplexity"]) == printed[scale]["perplexity"]
@@ -204,7 +175,7 @@ def test_table_8_holds_the_printed_and_the_measured_numbers(runs: Path, out: Pat
         for field, column in (("perplexity", "perplexity"), ("coherent", "coherent"), ("god_steps", "GOD, steps")):
             cell = row[f"here: {column}"]
             assert float(cell) == ours[scale][field] if scale in ours else cell == ""
-    methods = _csv(out / "tables" / "table8_methods.csv")
+    methods = read_csv(out / "tables" / "table8_methods.csv")
     assert {row["method"] for row in methods} == {"default", "temperature", "rws", "constant", "shuffled"}
     for row in methods:
         (source,) = [r for r in summary if (r["method"], r["scale"]) == (row["method"], float(row["scale"]))]
@@ -212,7 +183,7 @@ def test_table_8_holds_the_printed_and_the_measured_numbers(runs: Path, out: Pat
 
 
 def test_table_8_sets_the_ranges_of_the_text_beside_ours(runs: Path, out: Path) -> None:
-    rows = {row["quantity"]: row for row in _csv(out / "tables" / "table8_ranges.csv")}
+    rows = {row["quantity"]: row for row in read_csv(out / "tables" / "table8_ranges.csv")}
     data = table8_temperature.compute(runs)
     for quantity, method, field in (
         ("perplexity of temperature scaling", "temperature", "perplexity"),
@@ -253,7 +224,7 @@ def test_table_8_sets_rws_against_every_control_with_intervals_and_p(out: Path) 
     assert text.count("\n| ") == 1 + 6 * len(SCALES)
     assert "| constant of equal mean | 0.01 | +0.2 [+0.05, +0.3] p 0.04 * |" in text
     assert "| reward's sign turned | 8 | +0 [-0.1, +0.1] p 1 |" in text
-    assert len(_csv(out / "tables" / "table8_differences.csv")) == 6 * len(SCALES) * len(METRICS)
+    assert len(read_csv(out / "tables" / "table8_differences.csv")) == 6 * len(SCALES) * len(METRICS)
 
 
 def test_answers_without_coherence_or_perplexity_are_drawn_all_the_same(runs: Path, tmp_path: Path) -> None:
