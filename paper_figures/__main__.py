@@ -39,12 +39,12 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
     from paper_figures.plan import FULL, PLAN, make_missing
 
     modules = {name: import_module(f"paper_figures.{name}") for name in NAMES if name in names}
+    needs = dict.fromkeys(need for module in modules.values() for need in module.NEEDS)
     if workers:
-        needs = (need for module in modules.values() for need in module.NEEDS)
         make_missing(runs, needs, workers, FULL if full else PLAN)
     with styled():
         made = {name: module.exhibit(runs) for name, module in modules.items()}
-        facts = {need: run_facts(runs, need) for module in modules.values() for need in module.NEEDS}
+        facts = {need: run_facts(runs, need) for need in needs}
         written = [
             path
             for name, exhibit in made.items()

@@ -193,7 +193,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Reward calls saved",
         (Picture("calls_saved", draw(data), caption, alt),) if data.counts else (),
-        (sheet(data),) if data.counts else (),
+        (sheet(data),),
         conclusions=conclusions(data),
         inputs=data.run.inputs,
     )

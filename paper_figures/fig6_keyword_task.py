@@ -114,8 +114,8 @@ def _series(rows: Sequence[Mapping[str, Any]], method: str, value: str, **wanted
 
 def sheets(data: KeywordTask) -> tuple[Sheet, ...]:
     """Return the text's ranges beside ours, Section 5.4's claims by guide, and every method's means and differences."""
-    claims = [claims_sheet("fig6_claims", data.claims, data.run.prompts["test"], _CONTROLS)] if data.claims else []
-    return (_ranges(data), *claims, *(_methods(data) if data.means else ()))
+    claims = claims_sheet("fig6_claims", data.claims, data.run.prompts["test"], _CONTROLS)
+    return (_ranges(data), claims, *_methods(data))
 
 
 def _ranges(data: KeywordTask) -> Sheet:

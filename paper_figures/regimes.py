@@ -10,7 +10,6 @@ Inputs: RUNS/regimes/results.json of `python -m rws_decode experiment regimes`. 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from matplotlib.figure import Figure
 
 from paper_figures.parts.exhibits import Exhibit, Picture
 from paper_figures.parts.inputs import read_named
-from paper_figures.parts.regime_tables import CASES, FORMS, conclusions, sheets, source_name
+from paper_figures.parts.regime_tables import CASES, FORMS, Regimes, conclusions, sheets, source_name
 from paper_figures.parts.style import GREY, figure, panel_title
 from paper_figures.plan import command
 
@@ -50,29 +49,6 @@ _QUADRANTS = {
     "b": (0.01, 0.02, "left", "bottom"),
     "both": (0.99, 0.02, "right", "bottom"),
 }
-
-
-@dataclass(frozen=True)
-class Regimes:
-    """The experiment's outcome: rows of its three tables, real `pairs`, distributions in words, settings."""
-
-    summary: Sequence[Row]
-    cases: Sequence[Row]
-    reach: Sequence[Row]
-    pairs: Sequence[Row]
-    distributions: Mapping[str, str]
-    settings: Row
-
-    @property
-    def sources(self) -> list[tuple[str, int | None]]:
-        """Return the sources of pairs in order, random ones first: name and dimension."""
-        return list(dict.fromkeys((row["source"], row["dimension"]) for row in self.summary))
-
-    def share(self, source: tuple[str, int | None], measure: str) -> Row:
-        """Return the row of a source and measure."""
-        return next(
-            row for row in self.summary if (row["source"], row["dimension"]) == source and row["measure"] == measure
-        )
 
 
 def compute(runs: Path) -> Regimes:

@@ -105,7 +105,7 @@ def _marks(rows: Mapping[str, Mapping[str, Any]], field: str) -> dict[str, Mark]
 
 def sheets(data: Overhead) -> tuple[Sheet, ...]:
     """Return Table 11 beside ours, and everything that was timed."""
-    return (_printed(data), *((_all(data),) if data.rows else ()))
+    return (_printed(data), _all(data))
 
 
 def _printed(data: Overhead) -> Sheet:

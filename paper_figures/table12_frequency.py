@@ -111,7 +111,7 @@ def _points(
 
 def sheets(data: Frequency) -> tuple[Sheet, ...]:
     """Return Table 12 beside ours, and what asking less changes by guide."""
-    return (_printed(data), *((quality_sheet("table12_quality", data.quality),) if data.quality else ()))
+    return (_printed(data), quality_sheet("table12_quality", data.quality))
 
 
 def _printed(data: Frequency) -> Sheet:

@@ -75,7 +75,7 @@ def draw(data: Dialogues) -> Figure:
 
 def sheets(data: Dialogues) -> tuple[Sheet, ...]:
     """Return the printed table beside ours, RWS beside its controls, and the turns apart where there are any."""
-    return tuple(sheet for sheet in (_beside(data), _controls(data), _turns(data)) if sheet.rows)
+    return (_beside(data), _controls(data), _turns(data))
 
 
 def _beside(data: Dialogues) -> Sheet:

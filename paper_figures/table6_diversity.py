@@ -98,7 +98,7 @@ def _series(data: Diversity, n: int, against: str, length: str) -> Dots:
 
 def sheets(data: Diversity) -> tuple[Sheet, ...]:
     """Return Table 6 beside ours, and RWS minus every other method, whole and at equal length."""
-    return (_printed(data), *((_differences(data),) if data.differences else ()))
+    return (_printed(data), _differences(data))
 
 
 def _printed(data: Diversity) -> Sheet:

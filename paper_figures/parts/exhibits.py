@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -17,7 +17,7 @@ from rws_decode.experiments.tables import to_csv, to_markdown
 from rws_decode.files import write_bytes, write_json, write_text
 
 __all__ = [
-    *("GROUPS", "Exhibit", "ExhibitModule", "MissingRun", "Passage", "Picture", "Sheet", "save", "split_column"),
+    *("GROUPS", "Exhibit", "MissingRun", "Passage", "Picture", "Sheet", "save", "split_column"),
     "to_latex",
 ]
 
@@ -75,19 +75,6 @@ class Exhibit:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sheets", tuple(sheet for sheet in self.sheets if sheet.rows and sheet.shown))
-
-
-class ExhibitModule(Protocol):
-    """A module of one figure or table: `exhibit` computes from the runs below a directory, then draws.
-
-    NEEDS: the experiments whose results it reads, of those in `plan.PLAN`.
-    """
-
-    NEEDS: tuple[str, ...]
-
-    def exhibit(self, runs: Path) -> Exhibit:
-        """Return the exhibit; MissingRun where its inputs are absent."""
-        ...
 
 
 def save(name: str, made: Exhibit, out: Path, runs: Mapping[str, Any] | None = None) -> list[Path]:

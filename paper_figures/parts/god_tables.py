@@ -61,7 +61,7 @@ def share(row: Row, outcome: str) -> tuple[float, float, float]:
 
 def fifths_sheets(data: Fifths) -> tuple[Sheet, ...]:
     """Return the printed table beside ours, every fifth, the trends, and RWS minus each control at equal GOD."""
-    return tuple(sheet for sheet in (_printed(data), _fifths(data), _trends(data), _equal(data)) if sheet.rows)
+    return (_printed(data), _fifths(data), _trends(data), _equal(data))
 
 
 def _printed(data: Fifths) -> Sheet:

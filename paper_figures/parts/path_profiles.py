@@ -54,7 +54,10 @@ def _holds(piece: Row, point: float) -> bool:
 def read_profile(runs: Path) -> Profile:
     """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
     parts = ("profiles", "summary", "grid", "settings")
-    held, _ = read_named(runs / "scale-path" / "results.json", command("scale-path", runs), parts)
+    path, made_by = runs / "scale-path" / "results.json", command("scale-path", runs)
+    held, _ = read_named(path, made_by, parts)
+    if not held["profiles"]:
+        raise ValueError(f"{path} holds no prompt: run {made_by} --retry-failed")
     return Profile(*(held[part] for part in parts))
 
 

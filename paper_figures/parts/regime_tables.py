@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from paper_figures.parts.exhibits import Sheet
 
-__all__ = ["CASES", "FORMS", "Found", "conclusions", "sheets", "source_name"]
+__all__ = ["CASES", "FORMS", "Regimes", "conclusions", "sheets", "source_name"]
 
 Row = Mapping[str, Any]
 
@@ -27,20 +28,27 @@ FORMS = {
 _SOURCES = {"gaussian": "Gaussian", "heavy-tailed": "heavy-tailed", "integers": "whole numbers", "real": "real"}
 
 
-class Found(Protocol):
-    """Rows of the experiment's three tables, and its settings."""
+@dataclass(frozen=True)
+class Regimes:
+    """The experiment's outcome: rows of its three tables, real `pairs`, distributions in words, settings."""
+
+    summary: Sequence[Row]
+    cases: Sequence[Row]
+    reach: Sequence[Row]
+    pairs: Sequence[Row]
+    distributions: Mapping[str, str]
+    settings: Row
 
     @property
-    def summary(self) -> Sequence[Row]: ...
+    def sources(self) -> list[tuple[str, int | None]]:
+        """Return the sources of pairs in order, random ones first: name and dimension."""
+        return list(dict.fromkeys((row["source"], row["dimension"]) for row in self.summary))
 
-    @property
-    def cases(self) -> Sequence[Row]: ...
-
-    @property
-    def reach(self) -> Sequence[Row]: ...
-
-    @property
-    def settings(self) -> Row: ...
+    def share(self, source: tuple[str, int | None], measure: str) -> Row:
+        """Return the row of a source and measure."""
+        return next(
+            row for row in self.summary if (row["source"], row["dimension"]) == source and row["measure"] == measure
+        )
 
 
 def source_name(source: str) -> str:
@@ -52,12 +60,12 @@ def source_name(source: str) -> str:
     return _SOURCES.get(source, source)
 
 
-def sheets(data: Found) -> tuple[Sheet, ...]:
+def sheets(data: Regimes) -> tuple[Sheet, ...]:
     """Return the shares of every source, its cases against the true crossings, and the reach of real crossings."""
     return (_shares(data), _cases(data), _reach(data))
 
 
-def _shares(data: Found) -> Sheet:
+def _shares(data: Regimes) -> Sheet:
     names = {
         **{f"case {case}": f"printed case {case}" for case in CASES},
         **{f"crossings {count}": f"crossings {count}" for count in ("0", "1", "2+")},
@@ -80,7 +88,7 @@ def _shares(data: Found) -> Sheet:
     return Sheet("regimes", data.summary, list(lines.values()), caption)
 
 
-def _cases(data: Found) -> Sheet:
+def _cases(data: Regimes) -> Sheet:
     columns = ("none", "below 1", "above 1", "both sides", "several on a side")
     columns += tuple(f"{form} false" for form in FORMS)
     shown = [
@@ -96,7 +104,7 @@ def _cases(data: Found) -> Sheet:
     return Sheet("regimes_cases", data.cases, shown, caption)
 
 
-def _reach(data: Found) -> Sheet:
+def _reach(data: Regimes) -> Sheet:
     shown = [
         {"what": row["measure"], "count": str(row["count"]), "of": str(row["of"]), "share, %": _share(row)}
         for row in data.reach
@@ -120,7 +128,7 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def conclusions(data: Found) -> tuple[str, ...]:
+def conclusions(data: Regimes) -> tuple[str, ...]:
     """Return how often each form of the theorem is false, how many crossings there are, and what decoding reaches."""
     lines = []
     for group, words in (("real", "real pairs"), ("random", "random pairs")):
@@ -170,7 +178,7 @@ def _count_line(rows: Sequence[Row], words: str) -> str:
     )
 
 
-def _dimension_line(data: Found) -> str | None:
+def _dimension_line(data: Regimes) -> str | None:
     rows = [row for row in data.summary if row["measure"] == "mended false" and row["dimension"] is not None]
     if not rows:
         return None
@@ -183,7 +191,7 @@ def _dimension_line(data: Found) -> str | None:
     return f"With (b) mended it is false for {' and for '.join(parts)}; rws_theory.theorem1 has the proof for 3 tokens."
 
 
-def _quadrant_line(data: Found) -> str | None:
+def _quadrant_line(data: Regimes) -> str | None:
     rows = {row["case"]: row for row in data.cases if row["source"] == "real"}
     if not rows:
         return None
@@ -195,7 +203,7 @@ def _quadrant_line(data: Found) -> str | None:
     )
 
 
-def _reach_line(data: Found) -> str | None:
+def _reach_line(data: Regimes) -> str | None:
     if not data.reach or data.reach[0]["share"] is None:
         return None
     return "Real pairs: " + "; ".join(
