@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["certain"]
+__all__ = ["certain", "certain_from"]
 
 _CHUNK = 64
 _INNER = 7  # factors between the ends of the range, where the ends alone do not refute
@@ -67,10 +67,35 @@ def certain(
         place = (row[here], position[here])
         curve = _curves(logits[here], token[here], scales)
         grid = contested & open_[:, None]
-        same, above = _compared(curve, error[here].double(), place, grid, k, scales, logits.shape[-1])
+        rounding = 8 * (logits.shape[-1] + 2048) * torch.finfo(torch.float64).eps
+        same, above = _compared(curve, error[here].double(), place, grid, k, scales, rounding)
         proved = proved | (open_ & same & above)
         open_ = open_ & same & ~above
     return proved
+
+
+def certain_from(log_f: Tensor, slope: Tensor, scales: Tensor, k: int, rounding: float) -> Tensor:
+    """Return what `certain` does, bool [B], of curves that are known at some factors, all m positions competing.
+
+    log_f, slope: [B, m, G], log F and its derivative at the rising factors `scales`, float64 [G], of the logits as they
+    are; rounding: by how much either may be off, as a share of 1 and of itself. No value is looked at on the host.
+
+    >>> log_f, slope = torch.tensor([[[-2.0, -8.0], [-1.0, -3.0]]]), torch.tensor([[[-6.0, -6.0], [-2.0, -2.0]]])
+    >>> certain_from(log_f, slope, torch.tensor([1.0, 2.0], dtype=torch.float64), 1, 1e-5).tolist()
+    [True]
+    """
+    rows, m, _ = log_f.shape
+    grid = torch.ones(rows, m, dtype=torch.bool, device=log_f.device)
+    if not 0 < k < m:
+        return grid.new_ones(rows)
+    row = torch.arange(rows, device=log_f.device).repeat_interleave(m)
+    place = (row, torch.arange(m, device=log_f.device).repeat(rows))
+    value = log_f.double().flatten(0, 1).T
+    curve = _Curve(value.masked_fill(~value.isfinite(), torch.nan), slope.double().flatten(0, 1).T)
+    seats = torch.full((rows,), k, device=log_f.device)
+    # Both ends of every comparison are computed, and slopes carry their own rounding: four times the share of one.
+    same, above = _compared(curve, value.new_zeros(rows * m), place, grid, seats, scales, 4 * rounding)
+    return same & above
 
 
 def _curves(logits: Tensor, token: Tensor, scales: Tensor) -> _Curve:
@@ -100,9 +125,12 @@ def _compared(
     grid: Tensor,
     k: Tensor,
     scales: Tensor,
-    vocabulary: int,
+    rounding: float,
 ) -> tuple[Tensor, Tensor]:
-    """Return for each row whether one set is on top at all scales, and whether it is proved between them: bool [B]."""
+    """Return for each row whether one set is on top at all scales, and whether it is proved between them: bool [B].
+
+    rounding: by how much a value may be off, as a share of 1 and of what it was computed from.
+    """
     shape = (len(scales), *grid.shape)
     value = torch.full(shape, torch.inf, dtype=torch.float64, device=grid.device)
     slope = torch.zeros(shape, dtype=torch.float64, device=grid.device)
@@ -119,7 +147,7 @@ def _compared(
     width = scales.diff()[:, None, None]
     reach = (value[:-1].abs() + value[1:].abs()) + (slope[:-1].abs() + slope[1:].abs()) * width
     # A logit error moves the whole curve by at most that of the interval's larger factor.
-    slack = (8 * (vocabulary + 2048) * torch.finfo(torch.float64).eps) * (1 + reach) + unsure[1:]
+    slack = rounding * (1 + reach) + unsure[1:]
     a, b = value[:-1] + slack, value[1:] + slack  # chords from above
     left, right = value[:-1] - slack, value[1:] - slack  # tangents from below
     left_at_b = left + slope[:-1] * width

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from rws_decode._arguments import check_positive, check_seeds, per_row
-from rws_decode.guidance import reward_factors, rws_factor
+from rws_decode.guidance import reward_factors, rws_factor, tensor_factors
 from rws_decode.orders import MaskedPositions
 
 __all__ = ["FlippedReward", "RWSEvery", "RandomReward"]
@@ -50,6 +51,10 @@ class RWSEvery:
             return np.ones(view.rows)
         return rws_factor(self.name, view.reward, self.reward_scale, self.eps)
 
+    def tensor_factor(self, reward: Tensor) -> Tensor:
+        """Return the same factors of normalised rewards that stay on their device."""
+        return tensor_factors(reward, self.reward_scale, self.eps)
+
     def factor_range(self, low: float, high: float) -> tuple[float, float]:
         """Return the least and greatest factor of the rewards in [low, high], at the steps that ask for one."""
         return reward_factors(self.reward_scale, self.eps, low, high)
@@ -75,6 +80,10 @@ class FlippedReward:
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the factor of each reward's opposite, [rows]; ValueError without rewards."""
         return rws_factor(self.name, None if view.reward is None else -view.reward, self.reward_scale, self.eps)
+
+    def tensor_factor(self, reward: Tensor) -> Tensor:
+        """Return the same factors of normalised rewards that stay on their device."""
+        return tensor_factors(-reward, self.reward_scale, self.eps)
 
     def factor_range(self, low: float, high: float) -> tuple[float, float]:
         """Return the least and greatest factor of the rewards in [low, high]."""

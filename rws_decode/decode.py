@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from rws_decode.batching import batches, logit_bytes
-from rws_decode.canvas import Padding, encode_prompts
+from rws_decode.canvas import Padding, Prompt, encode_prompts
 from rws_decode.classifier_free import check_cfg
 from rws_decode.dialogue import Dialogue
 from rws_decode.end_of_text import EndOfText, end_tokens
@@ -24,11 +24,11 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.sampling import TokenSampler
 from rws_decode.savings import Savings
 from rws_decode.schedule import block_plan
-from rws_decode.scoring import scorer_for
+from rws_decode.scoring import Scorer, scorer_for
 from rws_decode.streaming import StepCallback
 from rws_decode.trace import NOT_NEEDED, Trace
 
-__all__ = ["Decoding", "decode"]
+__all__ = ["Decoding", "decode", "end_filler", "reward_settings", "trace_of"]
 
 _USUAL = Savings()
 
@@ -173,7 +173,7 @@ def decode(
         "predictor": predictor.name,
         "reward_model": None if scorer is None else scorer.model.name,
         "savings": asdict(savings),
-        "reward_settings": {} if scorer is None else _reward_settings(scorer.model),
+        "reward_settings": {} if scorer is None else reward_settings(scorer.model),
         "mask_id": predictor.mask_id,
         "padding": padding,
         "sampling_temperature": sampler.temperature,
@@ -195,33 +195,40 @@ def decode(
             run = loop.run(rows, [encoded[row].ids for row in rows])
         forwards += run.forwards
         for place, row in enumerate(rows):
-            filler = predictor.mask_id if place in run.stopped or predictor.end_id is None else predictor.end_id
-            arrays = run.record.row(place, filler)
-            unasked = int((arrays["reward_use"] == NOT_NEEDED).sum())
-            committed = [token for token in arrays["tokens"].tolist() if token != predictor.mask_id]
-            trace = Trace(
-                **settings,
-                logits_dtype=run.logits_dtype,
-                width=run.width,
-                offset=run.offsets[place],
-                prompt_text=encoded[row].text,
-                text=predictor.decode_answer(committed),
-                seed=sampler.seeds[row],
-                forwards=arrays["steps_run"] + run.missed,
-                reward_calls=0 if scorer is None else scorer.calls(row),
-                reward_calls_saved=0 if scorer is None else scorer.saved(row) + unasked,
-                reward_tokens=0 if scorer is None else scorer.tokens(row),
-                reward_tokens_saved=0 if scorer is None else scorer.tokens_saved(row),
-                prompt=np.asarray(encoded[row].ids, dtype=np.int64),
-                **arrays,
-            )
+            arrays = run.record.row(place, end_filler(predictor, stopped=place in run.stopped))
+            arrays |= {"logits_dtype": run.logits_dtype, "width": run.width, "offset": run.offsets[place]}
+            arrays |= {"seed": sampler.seeds[row], "forwards": arrays["steps_run"] + run.missed}
+            trace = trace_of(predictor, encoded[row], scorer, row, settings | arrays)
             traces[row] = trace
             if finished is not None:
                 finished(row, trace)
     return Decoding(tuple(trace for trace in traces if trace is not None), forwards)
 
 
-def _reward_settings(model: RewardModel) -> dict[str, Any]:
+def end_filler(predictor: MaskPredictor, *, stopped: bool = False) -> int:
+    """Return the token that stands where no step committed one: the end of text, or the mask where a run stopped."""
+    return predictor.mask_id if stopped or predictor.end_id is None else predictor.end_id
+
+
+def trace_of(
+    predictor: MaskPredictor, prompt: Prompt, scorer: Scorer | None, row: int, known: dict[str, Any]
+) -> Trace:
+    """Return the trace of a row: what is known of it, with its texts and what its rewards cost."""
+    unasked = int((known["reward_use"] == NOT_NEEDED).sum())
+    committed = [token for token in known["tokens"].tolist() if token != predictor.mask_id]
+    return Trace(
+        **known,
+        prompt_text=prompt.text,
+        text=predictor.decode_answer(committed),
+        reward_calls=0 if scorer is None else scorer.calls(row),
+        reward_calls_saved=0 if scorer is None else scorer.saved(row) + unasked,
+        reward_tokens=0 if scorer is None else scorer.tokens(row),
+        reward_tokens_saved=0 if scorer is None else scorer.tokens_saved(row),
+        prompt=np.asarray(prompt.ids, dtype=np.int64),
+    )
+
+
+def reward_settings(model: RewardModel) -> dict[str, Any]:
     """Return what a reward's numbers follow from besides the texts."""
     bounds = getattr(model, "bounds", None)
     finite = None if bounds is None else [bound if math.isfinite(bound) else None for bound in bounds]

@@ -150,6 +150,10 @@ class RWS:
         """Return the factor of each normalised reward, [rows]; ValueError without rewards."""
         return rws_factor(self.name, view.reward, self.reward_scale, self.eps)
 
+    def tensor_factor(self, reward: Tensor) -> Tensor:
+        """Return the same factors of normalised rewards that stay on their device."""
+        return tensor_factors(reward, self.reward_scale, self.eps)
+
     def factor_range(self, low: float, high: float) -> tuple[float, float]:
         """Return the least and greatest factor of the rewards in [low, high], -inf and inf allowed, rounded outward."""
         return reward_factors(self.reward_scale, self.eps, low, high)
@@ -215,6 +219,16 @@ def rws_factor(name: str, reward: Floats | None, reward_scale: float, eps: float
     if reward is None:
         raise ValueError(f"reward is None: {name} needs the normalised reward of every row")
     return np.asarray(reward_factor(reward, reward_scale, eps), dtype=np.float64)
+
+
+def tensor_factors(reward: Tensor, reward_scale: float, eps: float) -> Tensor:
+    """Return the RWS factors of normalised rewards, float64, where they are; NaN of NaN: nothing is looked at.
+
+    >>> import torch
+    >>> tensor_factors(torch.zeros(1, dtype=torch.float64), 8.0, 1e-5).round(decimals=3).tolist()
+    [5.657]
+    """
+    return reward_scale * (reward.sigmoid() + eps).sqrt()
 
 
 def reward_factors(reward_scale: float, eps: float, low: float, high: float) -> tuple[float, float]:

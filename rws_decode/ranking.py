@@ -15,6 +15,7 @@ __all__ = [
     "at_the_cut",
     "check_ranking",
     "dtype_of",
+    "rank_rows",
     "rank_values",
     "select_deferring",
     "select_top",
@@ -86,11 +87,16 @@ def rank_values(
     if not bool((torch.isfinite(scale) & (scale > 0)).all()):
         raise ValueError(f"factor is {factor}: it must be positive and finite")
     chunks = zip(logits.split(_CHUNK), token.split(_CHUNK), scale.to(compute).split(_CHUNK), strict=True)
-    pieces = [_rank_chunk(rows, chosen, factors, ranking, dtype) for rows, chosen, factors in chunks]
+    pieces = [rank_rows(rows, chosen, factors, ranking, dtype) for rows, chosen, factors in chunks]
     return torch.cat(pieces)
 
 
-def _rank_chunk(logits: Tensor, token: Tensor, factor: Tensor, ranking: Ranking, dtype: torch.dtype) -> Tensor:
+def rank_rows(logits: Tensor, token: Tensor, factor: Tensor, ranking: Ranking, dtype: torch.dtype) -> Tensor:
+    """Return `rank_values` of all rows at once, unchecked: no value is looked at. factor: [N], in the dtype of scaling.
+
+    >>> rank_rows(torch.tensor([[0.0, 2.0]]), torch.tensor([1]), torch.ones(1), "log-odds", torch.float32).tolist()
+    [2.0]
+    """
     picked, compute = token[:, None], factor.dtype
     if ranking != "log-odds":
         scaled = (logits.to(dtype).to(compute) * factor[:, None]).to(dtype)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ __all__ = ["REUSED", "SCORED", "Scorer", "scorer_for"]
 Floats = NDArray[np.float64]
 
 SCORED, REUSED = 1, 2
+
+S = TypeVar("S", bound="Scorer")
 
 
 class Scorer:
@@ -110,13 +113,12 @@ def scorer_for(
     strategy: Strategy,
     reward: RewardModel | None,
     prompts: Sequence[Prompt],
-    *,
-    reuse: bool = True,
-    cache: bool = True,
-) -> Scorer | None:
+    make: Callable[..., S] = Scorer,
+    **options: Any,
+) -> S | None:
     """Return a scorer where the strategy needs rewards, else None; ValueError where it needs what there is not.
 
-    reuse, cache: as in Scorer.
+    make: `Scorer`, or a kind of it; options: its own, reuse and cache say.
     """
     if not strategy.needs_reward:
         return None
@@ -125,4 +127,4 @@ def scorer_for(
     said = [prompt.said for prompt in prompts if prompt.said is not None]
     if len(said) < len(prompts) or predictor.decode_answer([]) is None:
         raise ValueError(f"reward {reward.name} reads text: predictor {predictor.name} has no tokenizer")
-    return Scorer(predictor, reward, said, reuse=reuse, cache=cache)
+    return make(predictor, reward, said, **options)

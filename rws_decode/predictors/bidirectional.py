@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rws_decode.compact.body import Body
 from rws_decode.predictors.huggingface import HFMaskPredictor
 
 __all__ = ["ATTENTION", "BidirectionalPredictor", "attend_both_ways"]
@@ -53,8 +54,8 @@ class BidirectionalPredictor(HFMaskPredictor):
 
     model: loaded with the attention of `attend_both_ways`. vocabulary: ids from there on fill up the embedding and are
     forbidden. shifted: whether the model's logits at i - 1 predict token i, and the first ones their own; `logits` and
-    `logits_at` give those that predict each place. precise_rotary: see `turn_precisely`. The rest as `HFMaskPredictor`.
-    ValueError for a model with another attention.
+    `logits_at` give those that predict each place. precise_rotary: see `turn_precisely`. `body`: the network below the
+    head as the compact decoder runs it. The rest as `HFMaskPredictor`. ValueError for a model with another attention.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class BidirectionalPredictor(HFMaskPredictor):
         self.forbidden_ids: Sequence[int] = tuple(sorted({*self.forbidden_ids, *filling}))
         if precise_rotary:
             turn_precisely(model)
+        self.body = Body(model.model, causal=False)
 
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return the logits [B, L, V] that predict each place of canvas int64 [B, L]."""
@@ -87,15 +89,16 @@ class BidirectionalPredictor(HFMaskPredictor):
         batch, length = canvas.shape
         column = torch.arange(length, device=canvas.device).expand(batch, length)
         row = torch.arange(batch, device=canvas.device)[:, None].expand(batch, length)
-        return logits[row, self._source(attention_mask, row, column)]
+        return logits[row, self.source(attention_mask, row, column)]
 
     def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
         """Return the logits [N, V] that predict N places, row rising: the head is applied to no others."""
-        source = self._source(attention_mask, row, column) if self.shifted else column
-        return super().logits_at(canvas, attention_mask, row, source)
+        return super().logits_at(canvas, attention_mask, row, self.source(attention_mask, row, column))
 
-    def _source(self, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
-        """Return the columns whose logits predict these: one to the left, but not beyond a row's first token."""
+    def source(self, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
+        """Return the columns whose logits predict these: where shifted, one to the left, from a row's first token on."""
+        if not self.shifted:
+            return column
         first = torch.zeros_like(column) if attention_mask is None else attention_mask.int().argmax(dim=1)[row]
         return torch.maximum(column - 1, first)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from rws_decode.compact.body import Body
 from rws_decode.dialogue import Dialogue
 from rws_decode.rewards.base import RewardSession, check_statistics
 from rws_decode.rewards.bounds import head_bounds
@@ -74,6 +75,7 @@ class CausalReward:
         self.cache_bytes = cache_bytes
         limits = (getattr(model.config, "max_position_embeddings", None), tokenizer.model_max_length)
         self.max_length = min(limit for limit in limits if limit is not None)
+        self.body = Body(model.base_model, causal=True)
         self.keeps_cache = _croppable(model)
         self.bytes_per_token = _bytes_per_token(model) if self.keeps_cache else 0
 

@@ -1,0 +1,59 @@
+"""A predictor's logits at places, without a look at any value on the host."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from rws_decode.canvas import Canvas, forbidden_tokens
+from rws_decode.compact.savings import CompactSavings
+from rws_decode.predictors.base import MaskPredictor, logits_at
+from rws_decode.predictors.bidirectional import BidirectionalPredictor
+
+__all__ = ["Network"]
+
+
+class Network:
+    """The logits of one batch's canvases, closed tokens at -inf.
+
+    Llama-like predictors run their `compact.body.Body`; others their own forward, which may look at values. closed:
+    further tokens than the forbidden ones (`canvas.forbidden_tokens`) that are never committed.
+    """
+
+    def __init__(
+        self, predictor: MaskPredictor, canvas: Canvas, closed: list[int], savings: CompactSavings
+    ) -> None:
+        self.predictor = predictor
+        self.mask = canvas.attention_mask
+        self.savings = savings
+        known = predictor.vocab_size
+        tokens = torch.cat([forbidden_tokens(predictor), canvas.ids.new_tensor(closed)])
+        # Ids beyond the head's rows have no logit; where the vocabulary is not known, the first logits tell.
+        self.closed = tokens if known is None else tokens[tokens < known]
+        self.body = predictor.body if isinstance(predictor, BidirectionalPredictor) and savings.graphs else None
+        if self.body is not None and not self.body.supported:
+            self.body = None
+        self.seen: Tensor | None = None
+        self.positions: Tensor | None = None
+        if self.mask is not None:
+            self.seen = self.mask[:, None, None, :]
+            self.positions = (self.mask.long().cumsum(dim=1) - 1).clamp(min=0)
+
+    def logits(self, ids: Tensor, row: Tensor, column: Tensor) -> Tensor:
+        """Return the logits [N, V] that predict N places of canvas ids int64 [B, L]; row, column: int64 [N]."""
+        if self.body is None:
+            logits = self._plain(ids, row, column)
+        else:
+            assert isinstance(self.predictor, BidirectionalPredictor)
+            hidden = self.body(ids, self.seen, self.positions)
+            source = self.predictor.source(self.mask, row, column)
+            head = self.predictor.model.lm_head
+            logits = head(hidden[row, source]) if self.savings.places else head(hidden)[row, source]
+        width = logits.shape[-1]
+        closed = self.closed if self.predictor.vocab_size is not None else self.closed[self.closed < width]
+        return logits.index_fill_(1, closed, -torch.inf)
+
+    def _plain(self, ids: Tensor, row: Tensor, column: Tensor) -> Tensor:
+        if self.savings.places:
+            return logits_at(self.predictor, ids, self.mask, row, column)
+        return self.predictor.logits(ids, self.mask)[row, column]

@@ -1,0 +1,102 @@
+"""Functions of fixed shapes, recorded as CUDA graphs when they are first called and replayed from then on."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+__all__ = ["Replays"]
+
+
+class _Held(NamedTuple):
+    buffers: list[Tensor | None]
+    found: Tensor
+    again: Callable[[], None]
+
+
+class Replays:
+    """Runs functions of tensors; on a CUDA device one recorded launch stands for all of a function's kernels.
+
+    A function is recorded once for each name and each combination of shapes; `most` recordings are kept, the least
+    recently used is dropped. It must not look at values on the host, nor keep or return what it is given. Recordings
+    share their memory, so what a call returns is lost with the next call. Off CUDA the function runs anew every time,
+    through the same buffers, and what was returned before is overwritten with NaN, so that what holds there holds on a
+    GPU. `recorded` counts the recordings.
+
+    ValueError where CUDA cannot record the function.
+
+    >>> replays = Replays()
+    >>> first = replays("double", lambda x: 2 * x, torch.tensor([1.0])).clone()
+    >>> second = replays("double", lambda x: 2 * x, torch.tensor([3.0]))
+    >>> first.tolist(), second.tolist(), replays.recorded
+    ([2.0], [6.0], 1)
+    """
+
+    def __init__(self, most: int = 8) -> None:
+        if most < 1:
+            raise ValueError(f"most is {most}: at least 1 recording is needed")
+        self.most = most
+        self.recorded = 0
+        self._held: OrderedDict[Hashable, _Held] = OrderedDict()
+        self._pools: dict[torch.device, Any] = {}
+
+    def __call__(self, name: Hashable, function: Callable[..., Tensor], *given: Tensor | None) -> Tensor:
+        """Return function(*given); None stays None."""
+        shapes = tuple(None if one is None else (tuple(one.shape), one.dtype, one.device) for one in given)
+        held = self._held.pop((name, shapes), None)
+        self._lose_the_last()
+        if held is None:
+            while len(self._held) >= self.most:
+                self._held.popitem(last=False)
+            held = self._record(name, function, [None if one is None else one.clone() for one in given])
+            self.recorded += 1
+        else:
+            for buffer, one in zip(held.buffers, given, strict=True):
+                if buffer is not None and one is not None:
+                    buffer.copy_(one)
+            held.again()
+        self._held[name, shapes] = held
+        return held.found
+
+    def _lose_the_last(self) -> None:
+        if self._held:
+            last = next(reversed(self._held.values())).found
+            if last.device.type != "cuda" and last.is_floating_point():
+                last.fill_(torch.nan)
+
+    def _record(self, name: Hashable, function: Callable[..., Tensor], buffers: list[Tensor | None]) -> _Held:
+        device = next(one.device for one in buffers if one is not None)
+        if device.type != "cuda":
+            found = function(*buffers)
+
+            def again() -> None:
+                found.copy_(function(*buffers))
+
+            return _Held(buffers, found, again)
+        with torch.cuda.device(device):
+            # Handles and workspaces that libraries make at the first call must be there before anything is recorded.
+            aside = torch.cuda.Stream(device)
+            aside.wait_stream(torch.cuda.current_stream(device))
+            with torch.cuda.stream(aside):
+                for _ in range(2):
+                    function(*buffers)
+            torch.cuda.current_stream(device).wait_stream(aside)
+            graph = torch.cuda.CUDAGraph()
+            pool = self._pools.setdefault(device, torch.cuda.graph_pool_handle())
+            try:
+                with torch.cuda.graph(graph, pool=pool):
+                    found = function(*buffers)
+            except RuntimeError as error:
+                reason = " ".join(str(error).split())
+                raise ValueError(f"graphs is True: {name} cannot be recorded ({reason}), use graphs=False") from error
+            graph.replay()
+
+        def replay() -> None:
+            with torch.cuda.device(device):
+                graph.replay()
+
+        return _Held(buffers, found, replay)

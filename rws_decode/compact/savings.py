@@ -1,0 +1,40 @@
+"""What the compact decoder leaves out or does at once, each part to be switched off alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CompactSavings"]
+
+
+@dataclass(frozen=True)
+class CompactSavings:
+    """Work that `decode_compact` saves; the text is the same with each of them on or off, up to rounding.
+
+    graphs: forwards of a Llama-like predictor or reward model are laid out anew (`LeanLlama`), recorded once per shape
+    as CUDA graphs and replayed; off, the models' own forwards run. places: the head is applied to masked positions
+    alone. block_only: without a reward, to those of the current block alone. certain: the reward is not asked at a step
+    whose choice is proved to be the same for every factor that a reward can give. reuse: a text that was scored before
+    for the same row is not scored again. settled: a batch stops at the end of a block once all of its rows have ended.
+    memory: bytes that the logits of a batch may take.
+
+    >>> CompactSavings().graphs, CompactSavings.nothing().graphs
+    (True, False)
+    """
+
+    graphs: bool = True
+    places: bool = True
+    block_only: bool = True
+    certain: bool = True
+    reuse: bool = True
+    settled: bool = True
+    memory: int = 2**30
+
+    def __post_init__(self) -> None:
+        if self.memory < 1:
+            raise ValueError(f"memory is {self.memory}: at least 1 byte is needed")
+
+    @classmethod
+    def nothing(cls, memory: int = 2**30) -> CompactSavings:
+        """Return no saving at all."""
+        return cls(False, False, False, False, False, False, memory)
