@@ -1,4 +1,4 @@
-"""How long decoding takes: beside the loops in use (`bench`), and of a whole GPU beside its limits (`whole.measure`)."""
+"""How long decoding takes, beside the loops in use (`bench`) and beside what the device can do (`whole`)."""
 
 from rws_decode.bench.loops import bench
 

@@ -1,0 +1,90 @@
+"""Seconds and memory of work on a device, waited for where it runs by itself."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+__all__ = ["Measured", "each_seconds", "measured", "synchronise"]
+
+# Work that keeps a GPU busy while the calls to be timed are queued: their launches are not what is measured.
+_AHEAD_BYTES = 2**30
+_AHEAD_COPIES = 6
+
+
+class Measured(NamedTuple):
+    """What a call gave, its seconds, and the most bytes that PyTorch had allocated on the device, None on a CPU."""
+
+    outcome: Any
+    seconds: float
+    peak_bytes: int | None
+
+
+def synchronise(device: torch.device) -> None:
+    """Wait until the device has done what it was given."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def measured(call: Callable[[], Any], device: torch.device) -> Measured:
+    """Run a call once, from an idle device to an idle device."""
+    cuda = device.type == "cuda"
+    gc.collect()
+    if cuda:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)
+    synchronise(device)
+    start = time.perf_counter()
+    outcome = call()
+    synchronise(device)
+    seconds = time.perf_counter() - start
+    return Measured(outcome, seconds, torch.cuda.max_memory_allocated(device) if cuda else None)
+
+
+def each_seconds(
+    calls: Sequence[Callable[[], Any]], device: torch.device, *, repeats: int = 5, warm: int = 2
+) -> list[float]:
+    """Return the seconds per call of `repeats` rounds over the calls, which ought to read different data.
+
+    On CUDA by events around a round that was queued behind other work, so that kernels shorter than their launch count
+    with their own time; on a CPU by the clock. warm: rounds before them that do not count.
+
+    >>> len(each_seconds([lambda: None], torch.device("cpu"), repeats=3))
+    3
+    """
+    if repeats < 1 or not calls:
+        raise ValueError(f"repeats is {repeats} for {len(calls)} calls: at least 1 of each is needed")
+    for _ in range(warm):
+        for call in calls:
+            call()
+    if device.type == "cuda":
+        return _queued(calls, device, repeats)
+    found = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for call in calls:
+            call()
+        found.append((time.perf_counter() - start) / len(calls))
+    return found
+
+
+def _queued(calls: Sequence[Callable[[], Any]], device: torch.device, repeats: int) -> list[float]:
+    source = torch.empty(_AHEAD_BYTES, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    found = []
+    for _ in range(repeats):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        synchronise(device)
+        for _ in range(_AHEAD_COPIES):
+            target.copy_(source)
+        start.record()
+        for call in calls:
+            call()
+        end.record()
+        end.synchronize()
+        found.append(start.elapsed_time(end) / 1000 / len(calls))
+    return found
