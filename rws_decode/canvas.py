@@ -12,7 +12,7 @@ from torch import Tensor
 from rws_decode.dialogue import Dialogue, as_dialogue
 from rws_decode.predictors.base import MaskPredictor, ends_of, prompt_ids
 
-__all__ = ["Canvas", "Padding", "Prompt", "encode_prompts", "forbidden_tokens", "lay_out"]
+__all__ = ["Canvas", "Padding", "Prompt", "encode_prompts", "forbidden_ids", "forbidden_tokens", "lay_out"]
 
 
 Padding = Literal["right", "left"]
@@ -119,14 +119,18 @@ def lay_out(
     )
 
 
+def forbidden_ids(predictor: MaskPredictor) -> list[int]:
+    """Return the ids never committed, sorted: mask, padding (unless it also ends text), declared ones."""
+    padding = () if predictor.pad_id is None or predictor.pad_id in ends_of(predictor) else (predictor.pad_id,)
+    return sorted({predictor.mask_id, *padding, *predictor.forbidden_ids})
+
+
 def forbidden_tokens(predictor: MaskPredictor) -> Tensor:
-    """Return the ids never committed, int64, sorted: mask, padding (unless it also ends text), declared ones.
+    """Return `forbidden_ids` where the predictor is, int64.
 
     >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=4, pad_id=0, forbidden_ids=[2])
     >>> forbidden_tokens(predictor).tolist()
     [0, 2, 4]
     """
-    padding = () if predictor.pad_id is None or predictor.pad_id in ends_of(predictor) else (predictor.pad_id,)
-    ids = sorted({predictor.mask_id, *padding, *predictor.forbidden_ids})
-    return torch.tensor(ids, dtype=torch.int64, device=predictor.device)
+    return torch.tensor(forbidden_ids(predictor), dtype=torch.int64, device=predictor.device)

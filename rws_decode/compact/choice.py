@@ -37,8 +37,9 @@ def choose(logits: Tensor, token: Tensor, log_f: Tensor, factor: Tensor, error: 
     off (`rounding.logit_error`); k: at most m.
 
     The 2 * 4 positions nearest the cut are ranked anew in float64, as `ranking.rank_values` does. Guarantee: where
-    `inexact` is False, the set is the one that float64 chooses among all; it is True where further positions lie
-    within the error of float32 at the cut. `value` holds what was ranked by, so that choosing again gives this set.
+    `inexact` is False, the set is the one that float64 chooses among all. It is True where still more positions lie
+    within the error of float32 of the cut (`row_statistics.log_f_error`); the order is float32's there. `value` holds
+    what was ranked by, so that choosing again gives this set.
 
     >>> z = torch.tensor([[[0.0, 1.0, 3.0], [0.0, 2.5, 3.0]]])
     >>> log_f = torch.tensor([[-1.8731, -0.4061]])
@@ -46,42 +47,46 @@ def choose(logits: Tensor, token: Tensor, log_f: Tensor, factor: Tensor, error: 
     >>> choose(z, z.argmax(-1), log_f, one, torch.zeros(1, 2), 1).chosen.tolist()
     [[True, False]]
     """
-    rows, m = token.shape
-    value = -log_f.double()
-    order = value.argsort(dim=1, descending=True, stable=True)
+    m = token.shape[1]
+    ranked = -log_f.double()
+    order = ranked.argsort(dim=1, descending=True, stable=True)
+    reach = RELATIVE * (1 + ranked.abs().nan_to_num(posinf=0.0))
     first, stop = max(0, k - _WINDOW), min(m, k + _WINDOW)
-    reach = RELATIVE * (1 + value.abs().nan_to_num(posinf=0.0))
-    inside = torch.zeros_like(value, dtype=torch.bool)
+    value, inexact = ranked, torch.zeros_like(order[:, 0], dtype=torch.bool)
     if 0 < k < m:
+        inexact = _beyond(ranked, reach, order, k, first, stop)
         near = order[:, first:stop]
-        inside.scatter_(1, near, True)
         picked = logits.gather(1, near[..., None].expand(-1, -1, logits.shape[-1])).flatten(0, 1)
         scale = factor[:, None].expand(near.shape).flatten()
-        parts = zip(picked.split(_CHUNK), token.gather(1, near).flatten().split(_CHUNK), scale.split(_CHUNK), strict=True)
-        exact = torch.cat([rank_rows(*part, "log-odds", torch.float64) for part in parts])
-        value = value.scatter(1, near, exact.view(near.shape))
-        reach = reach.masked_fill(inside, 0.0)
+        parts = (picked.split(_CHUNK), token.gather(1, near).flatten().split(_CHUNK), scale.split(_CHUNK))
+        exact = [rank_rows(*part, "log-odds", torch.float64) for part in zip(*parts, strict=True)]
+        settled = ranked.scatter(1, near, torch.cat(exact).view(near.shape))
+        # Values of both kinds side by side would part positions that are level.
+        value = torch.where(inexact[:, None], ranked, settled)
         order = value.argsort(dim=1, descending=True, stable=True)
-    chosen = torch.zeros_like(inside).scatter_(1, order[:, :k], True)
+    chosen = torch.zeros_like(order, dtype=torch.bool).scatter_(1, order[:, :k], True)
     last = value.gather(1, order[:, k - 1 : k])
-    # Beyond what float32 gets wrong, the set hangs on the logits: these are the near-ties.
-    slack = 2 * factor[:, None] * error.double() + 2.0**-52 * (1 + value.abs().nan_to_num(posinf=0.0))
-    low, high = value - reach - slack, value + reach + slack
+    slack = reach + 2 * factor[:, None] * error.double()
     everywhere, nowhere = torch.ones_like(chosen), torch.zeros_like(chosen)
     return Choice(
         chosen=chosen,
         value=value,
         ties=(~chosen & (value == last)).sum(dim=1),
         saturated=saturated(value, "log-odds", torch.float64).sum(dim=1),
-        near_ties=near_ties(low, high, everywhere, chosen, nowhere),
-        inexact=_unsettled(value, reach, inside, chosen),
+        near_ties=near_ties(value - slack, value + slack, everywhere, chosen, nowhere),
+        inexact=inexact,
     )
 
 
-def _unsettled(value: Tensor, reach: Tensor, inside: Tensor, chosen: Tensor) -> Tensor:
-    """Return the rows, bool [B], where a position that only float32 has ranked may belong on the other side."""
-    floor = (value - reach).masked_fill(~chosen, torch.inf).amin(dim=1, keepdim=True)
-    roof = (value + reach).masked_fill(chosen, -torch.inf).amax(dim=1, keepdim=True)
-    wrong = (chosen & ~inside & (value - reach <= roof)) | (~chosen & ~inside & (value + reach >= floor))
-    # With nothing on one side there is no cut.
-    return (wrong & chosen.any(dim=1, keepdim=True) & (~chosen).any(dim=1, keepdim=True)).any(dim=1)
+def _beyond(value: Tensor, reach: Tensor, order: Tensor, k: int, first: int, stop: int) -> Tensor:
+    """Return the rows, bool [B], where a position outside order[first:stop] may belong on the other side of the cut.
+
+    Values fall along the order, and so do the ends of their ranges: the nearest ones outside speak for all.
+    """
+    low, high = (value - reach).gather(1, order), (value + reach).gather(1, order)
+    beyond = torch.zeros_like(order[:, 0], dtype=torch.bool)
+    if first > 0:
+        beyond = beyond | (low[:, first - 1] <= high[:, k])
+    if stop < value.shape[1]:
+        beyond = beyond | (high[:, stop] >= low[:, k - 1])
+    return beyond

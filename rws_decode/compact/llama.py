@@ -122,9 +122,10 @@ def _as_one(parts: Sequence[nn.Parameter]) -> Tensor:
         for part, start in zip(parts, starts, strict=True)
     ):
         return first.data.as_strided(whole, first.data.stride())
-    joined = torch.cat([part.data for part in parts])
-    for part, piece in zip(parts, joined.split([len(part) for part in parts]), strict=True):
-        part.data = piece
+    with torch.inference_mode(False), torch.no_grad():  # what is made in inference mode can be trained no more
+        joined = torch.cat([part.data for part in parts])
+        for part, piece in zip(parts, joined.split([len(part) for part in parts]), strict=True):
+            part.data = piece
     return joined
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rws_decode.canvas import Canvas, forbidden_tokens
+from rws_decode.canvas import Canvas, forbidden_ids
 from rws_decode.compact.savings import CompactSavings
 from rws_decode.predictors.base import MaskPredictor, logits_at
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
@@ -17,19 +17,15 @@ class Network:
     """The logits of one batch's canvases, closed tokens at -inf.
 
     Llama-like predictors run their `compact.body.Body`; others their own forward, which may look at values. closed:
-    further tokens than the forbidden ones (`canvas.forbidden_tokens`) that are never committed.
+    further tokens than the forbidden ones (`canvas.forbidden_ids`) that are never committed.
     """
 
-    def __init__(
-        self, predictor: MaskPredictor, canvas: Canvas, closed: list[int], savings: CompactSavings
-    ) -> None:
+    def __init__(self, predictor: MaskPredictor, canvas: Canvas, closed: list[int], savings: CompactSavings) -> None:
         self.predictor = predictor
         self.mask = canvas.attention_mask
         self.savings = savings
-        known = predictor.vocab_size
-        tokens = torch.cat([forbidden_tokens(predictor), canvas.ids.new_tensor(closed)])
-        # Ids beyond the head's rows have no logit; where the vocabulary is not known, the first logits tell.
-        self.closed = tokens if known is None else tokens[tokens < known]
+        self.forbidden = sorted({*forbidden_ids(predictor), *closed})
+        self._closed: Tensor | None = None
         self.body = predictor.body if isinstance(predictor, BidirectionalPredictor) and savings.graphs else None
         if self.body is not None and not self.body.supported:
             self.body = None
@@ -49,9 +45,11 @@ class Network:
             source = self.predictor.source(self.mask, row, column)
             head = self.predictor.model.lm_head
             logits = head(hidden[row, source]) if self.savings.places else head(hidden)[row, source]
-        width = logits.shape[-1]
-        closed = self.closed if self.predictor.vocab_size is not None else self.closed[self.closed < width]
-        return logits.index_fill_(1, closed, -torch.inf)
+        if self._closed is None:
+            # Ids beyond the head's rows have no logit.
+            ids = [token for token in self.forbidden if token < logits.shape[-1]]
+            self._closed = torch.tensor(ids, device=logits.device)
+        return logits.index_fill_(1, self._closed, -torch.inf)
 
     def _plain(self, ids: Tensor, row: Tensor, column: Tensor) -> Tensor:
         if self.savings.places:

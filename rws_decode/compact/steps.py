@@ -214,10 +214,7 @@ class CompactLoop:
         """Ask the reward where it can matter; elsewhere take one that leads to the same choice."""
         assert self.scorer is not None
         k, device = self.plan[number].commits, seen.candidate.device
-        proved = self._proved(seen, k)
-        told = seen.candidate if proved is None else torch.cat([seen.candidate, proved[:, None].long()], dim=1)
-        answers = told.tolist()  # the text: here the host waits
-        certain = [False] * len(rows) if proved is None else [bool(answer.pop()) for answer in answers]
+        answers, certain = self._told(seen.candidate, self._proved(seen, k))
         texts = self.scorer.texts(answers)
         needed = [i for i, row in enumerate(rows) if self.scorer.has(row, texts[i]) or not certain[i]]
         use = [NOT_NEEDED] * len(rows)
@@ -239,6 +236,13 @@ class CompactLoop:
             reward[list(rows)] = usable.cpu().numpy()
             factor = self._factors(number, rows, reward, device)
         return _Asked(factor, raw, normalised, use)
+
+    def _told(self, candidate: Tensor, proved: Tensor | None) -> tuple[list[list[int]], list[bool]]:
+        """Return the answers and the rows that are proved, in one transfer: here the host waits, for the text."""
+        if proved is None:
+            return candidate.tolist(), [False] * len(candidate)
+        *columns, flags = torch.cat([candidate, proved[:, None].long()], dim=1).T.tolist()
+        return [list(answer) for answer in zip(*columns, strict=True)], [bool(flag) for flag in flags]
 
     def _proved(self, seen: _Observed, k: int) -> Tensor | None:
         """Return the rows that commit the same at every factor that a reward can give, bool [b]; None: not looked."""
