@@ -44,6 +44,8 @@ from rws_decode.compact.scoring import DeviceScorer, scores_there
 from rws_decode.compact.steps import CompactLoop
 from rws_decode.controls import FlippedReward, RWSEvery
 from rws_decode.decode import decode
+from rws_decode.experiments.decoding import decode_units
+from rws_decode.experiments.units import Unit
 from rws_decode.guidance import RWS, Confidence, Schedule, Temperature
 from rws_decode.orders import Margin, MaskedPositions
 from rws_decode.predictors import CallablePredictor
@@ -168,7 +170,7 @@ def test_the_tokens_are_those_of_decode(
             assert one.near_ties.any() or one.near_tokens.any() or other.inexact.any()
         assert run.all() or ALL[name].settled
         assert (other.reward_use != 3).all() or ALL[name].certain
-        assert other.reward_calls + other.reward_calls_saved == (steps if rule is RWS else one.reward_asked[:steps].sum())
+        assert other.reward_calls + other.reward_calls_saved == one.reward_asked[:steps].sum()
 
 
 def test_logits_that_are_the_same_give_the_very_trace_of_decode() -> None:
@@ -251,6 +253,9 @@ def test_a_model_that_was_moved_is_laid_out_again() -> None:
         second = predictor.body(ids)
     assert second.dtype == torch.float64
     torch.testing.assert_close(first.double(), second, rtol=1e-5, atol=1e-5)
+
+
+SHAPE = {"length": 8, "steps": 4, "block": 8}
 
 
 class Silent(CompactLoop):
@@ -412,6 +417,21 @@ def test_rewards_that_are_no_numbers_or_out_of_bounds_are_told() -> None:
     odd = CallablePredictor(lambda canvas: torch.full((1, 9, 4), torch.nan), mask_id=0, vocab_size=4)
     with pytest.raises(ValueError, match="no finite largest logit at step 0"):
         decode_compact(odd, [[1]], Confidence(), **options)
+
+
+def test_units_are_decoded_by_the_compact_decoder_where_they_ask_for_it_and_it_can() -> None:
+    shape: dict[str, Any] = {"experiment": "x", "prompt": "a dog", "predictor": "mini", **SHAPE}
+    for strategy, changes, compact in (
+        ({"name": "temperature", "scale": 4.0}, {}, True),
+        ({"name": "temperature", "scale": 4.0}, {"sampling_temperature": 1.0}, False),
+        ({"name": "temperature", "scale": 4.0}, {"precision": "bfloat16"}, False),
+        ({"name": "margin", "of": "probability"}, {}, False),
+    ):
+        unit = Unit(strategy=strategy, settings={"compact": True}, **shape | changes)
+        (trace,) = decode_units([unit])
+        (plain,) = decode_units([replace(unit, settings={})])
+        assert ("compact" in trace.savings) is compact
+        assert trace.tokens.tolist() == plain.tokens.tolist()
 
 
 class Wrong:

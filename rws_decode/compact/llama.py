@@ -13,11 +13,11 @@ __all__ = ["LeanLlama"]
 
 
 class LeanLlama:
-    """Final hidden states of a transformers LlamaModel, MistralModel or Qwen2Model, all positions, after the last norm.
+    """Final hidden states of a transformers Llama, Mistral or Qwen2 model, all positions, after the last norm.
 
-    The arithmetic is the model's own with fewer roundings and launches: query, key and value in one matrix product, gate
-    and up in another, residual sums inside the products, one kernel a norm. Results agree with the model up to rounding.
-    It looks at no value on the host, so a CUDA graph can hold it.
+    The arithmetic is the model's own with fewer roundings and launches: query, key and value in one matrix product,
+    gate and up in another, residual sums inside the products, one kernel a norm. Results agree with the model up to
+    rounding. It looks at no value on the host, so a CUDA graph can hold it.
 
     The weights that are multiplied together are laid out in one tensor, of which the model's own parameters become
     views: the model stays what it was, no memory is taken twice.

@@ -115,7 +115,7 @@ class CompactLoop:
             asked = self.scorer is not None and asks_reward(self.strategy, number)
             factor = None if asked else self._factors(number, rows, None, ids.device)
             seen = self._observe(number, canvas, network, ids, masked, asked, factor)
-            own, m = seen.logits.shape[1], seen.position.shape[1]
+            own = seen.logits.shape[1]
             found = self._ask(seen, number, rows) if asked else None
             if found is not None:
                 log_f = self._at(seen.logits, found.factor[:, None]).log_f.view(-1, own)
@@ -252,7 +252,7 @@ class CompactLoop:
         batch, own, _ = seen.logits.shape
         low, high = factors(*self.scorer.rewards)
         # Rounded outward, as float32 has them.
-        ends = np.nextafter(np.float32([low, high]), np.float32([0, np.inf]))
+        ends = np.nextafter(np.asarray([low, high], np.float32), np.asarray([0.0, np.inf], np.float32))
         scales = torch.logspace(0, 1, _FACTORS, base=float(ends[1] / ends[0]), dtype=torch.float64) * float(ends[0])
         scales[0], scales[-1] = float(ends[0]), float(ends[1])
         there = _sent(scales.float().double(), seen.logits.device)

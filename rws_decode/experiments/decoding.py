@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rws_decode.checkpoints import split_revision
+from rws_decode.compact import decode_compact
 from rws_decode.controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.decode import Decoding, decode
 from rws_decode.dialogue import Dialogue
 from rws_decode.experiments.units import PER_ROW, Model, Unit, batch_key
-from rws_decode.guidance import RWS, Confidence, RewardReplay, Schedule, Strategy, Temperature
+from rws_decode.guidance import RWS, Confidence, FactorStrategy, RewardReplay, Schedule, Strategy, Temperature
 from rws_decode.metrics import CausalScorer, load_causal
 from rws_decode.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.predictors import HFMaskPredictor, load_predictor
@@ -85,24 +86,34 @@ def decode_units(units: Sequence[Unit], **options: Any) -> Decoding:
     """Decode units of one batch, with the models that they name; options: further ones of `decode.decode`.
 
     Of their settings, cfg and end_of_text are as in `decode.decode`; dtype, device_map, mask_id and chat as in
-    `load_predictor`; reward_dtype and reward_device as in `reward_of`.
+    `load_predictor`; reward_dtype and reward_device as in `reward_of`; with compact, what `compact.decode_compact` can
+    decode is decoded by it, and the rest, and where options are given, by `decode.decode`.
     """
     first = units[0]
     strategy = strategy_of(units)
+    shared: dict[str, Any] = {"length": first.length, "steps": first.steps, "block": first.block}
+    shared["reward"] = reward_for(first, first.reward) if first.reward and strategy.needs_reward else None
+    shared |= _of(first.settings, _DECODING) | options
+    predictor, prompts = predictor_for(first), [prompt_of(unit) for unit in units]
+    if not options and isinstance(strategy, FactorStrategy) and _compact(first):
+        return decode_compact(predictor, prompts, strategy, **{name: shared[name] for name in shared if name != "cfg"})
     return decode(
-        predictor_for(first),
-        [prompt_of(unit) for unit in units],
+        predictor,
+        prompts,
         strategy,
-        length=first.length,
-        steps=first.steps,
-        block=first.block,
-        reward=reward_for(first, first.reward) if first.reward and strategy.needs_reward else None,
         ranking=first.ranking,  # type: ignore[arg-type] - decode checks it
         precision=first.precision,  # type: ignore[arg-type]
         sampling_temperature=first.sampling_temperature,
         seed=[unit.seed for unit in units],
-        **(_of(first.settings, _DECODING) | options),
+        **shared,
     )
+
+
+def _compact(unit: Unit) -> bool:
+    """Say whether a unit asks for the compact decoder, and for nothing that it cannot do."""
+    asked = unit.settings
+    exact = (unit.ranking, unit.precision, unit.sampling_temperature) == ("log-odds", "float64", 0)
+    return bool(asked.get("compact")) and exact and not asked.get("cfg") and asked.get("end_of_text") != "defer"
 
 
 def _of(settings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

@@ -130,6 +130,12 @@ def add_decoding_arguments(
         parser.add_argument("--precision", choices=["model", "bfloat16", "float32", "float64"], default="float64")
     parser.add_argument("--cfg", type=float, metavar="S", help="classifier-free guidance scale (none)")
     parser.add_argument("--end-of-text", choices=["none", "suppress", "defer"], help="as `generate` has it (none)")
+    parser.add_argument(
+        "--compact",
+        action="store_true",
+        default=None,
+        help="decode greedy answers of scaled logits with the compact decoder: the same tokens, meant for a GPU",
+    )
     parser.add_argument("--mask-id", type=int, help="mask token, for a model that does not name its own")
     parser.add_argument(
         "--chat", action=argparse.BooleanOptionalAction, help="prompts are messages (as the model says)"
@@ -176,7 +182,10 @@ def check_arguments(args: argparse.Namespace) -> None:
 
 def settings_from(args: argparse.Namespace) -> dict[str, Any]:
     """Return the settings that `add_decoding_arguments` gives a unit, those that were named."""
-    named = ("dtype", "device_map", "mask_id", "chat", "reward_device", "reward_dtype", "cfg", "end_of_text")
+    named = (
+        *("dtype", "device_map", "mask_id", "chat", "reward_device", "reward_dtype"),
+        *("cfg", "end_of_text", "compact"),
+    )
     return {name: getattr(args, name) for name in named if getattr(args, name) is not None}
 
 
