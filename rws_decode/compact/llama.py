@@ -46,7 +46,7 @@ class LeanLlama:
         """Return whether the model is one that this computes: full attention, angles that do not follow the length,
         plain linear layers, all on one device."""
         config = getattr(model, "config", None)
-        if getattr(config, "model_type", None) not in ("llama", "mistral", "qwen2") or not hasattr(model, "layers"):
+        if config is None or config.model_type not in ("llama", "mistral", "qwen2") or not hasattr(model, "layers"):
             return False
         windowed = config.model_type == "mistral" and config.sliding_window is not None
         rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
@@ -112,7 +112,7 @@ def _together(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:
     return weight, None if offsets[0] is None else _as_one([offset for offset in offsets if offset is not None])
 
 
-def _as_one(parts: Sequence[nn.Parameter]) -> Tensor:
+def _as_one(parts: Sequence[Tensor]) -> Tensor:
     """Return parameters end to end in one tensor, whose parts they become; what lies so already is taken as it is."""
     first, whole = parts[0], (sum(len(part) for part in parts), *parts[0].shape[1:])
     starts = [first.storage_offset() + sum(part.numel() for part in parts[:number]) for number in range(len(parts))]

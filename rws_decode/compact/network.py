@@ -47,8 +47,8 @@ class Network:
             logits = head(hidden[row, source]) if self.savings.places else head(hidden)[row, source]
         if self._closed is None:
             # Ids beyond the head's rows have no logit.
-            ids = [token for token in self.forbidden if token < logits.shape[-1]]
-            self._closed = torch.tensor(ids, device=logits.device)
+            below = [token for token in self.forbidden if token < logits.shape[-1]]
+            self._closed = torch.tensor(below, dtype=torch.int64, device=logits.device)
         return logits.index_fill_(1, self._closed, -torch.inf)
 
     def _plain(self, ids: Tensor, row: Tensor, column: Tensor) -> Tensor:
