@@ -6,7 +6,9 @@ import argparse
 import json
 from importlib import import_module
 
+from rws_decode.distributed import launched
 from rws_decode.experiments import EXPERIMENTS
+from rws_decode.experiments.launched import run_together
 
 __all__ = ["add_arguments", "run"]
 
@@ -21,7 +23,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the experiment named and print its summary; ValueError for input that cannot be used."""
+    """Run the experiment named and print its summary; ValueError for input that cannot be used.
+
+    Of several processes that `accelerate launch` started, one does so and the others work for it (`run_together`).
+    """
+    place = launched()
+    return _run(args) if place is None else run_together(place, args, _run)
+
+
+def _run(args: argparse.Namespace) -> int:
     result = import_module(EXPERIMENTS[args.experiment].module).run(args)
     message = result.pop("message")
     print(json.dumps(result, allow_nan=False) if args.json else message)

@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="usual",
         help="leave out what cannot change the text: repeated scores alone, all that one device can, nothing (usual)",
     )
+    parser.add_argument(
+        "--ahead",
+        action="store_true",
+        help="while a reward is scored on a --reward-device of its own, run the next forward as if it changed nothing",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of sampling, random-order, rws-random and shuffled (0)")
     add_loading(parser)
     parser.add_argument("--trace", metavar="DIR", help="write the trace to DIR/trace.parquet")
@@ -85,6 +91,8 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"--trace is {args.trace}: a file; a directory is needed")
     if not 0 <= args.seed < 2**63:
         raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**63 is needed")
+    if args.ahead and args.savings == "everything":
+        raise ValueError("--ahead is given: rows that end early (--savings everything) cannot be run ahead, choose one")
     block_plan(args.length, args.steps, args.block)
     if args.input_ids is not None:
         token_ids(args.input_ids)
@@ -92,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
     from rws_decode.decode import decode
     from rws_decode.savings import Savings
 
+    savings = {"usual": Savings, "everything": Savings.everything, "nothing": Savings.nothing}[args.savings]()
     options = {option: getattr(args, option) for option in ("scale", "reward_scale", "every", "seed")}
     strategy = strategy_named(args.strategy, **options, run=_run(args))
     predictor = predictor_of(args)
@@ -109,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         cfg=args.cfg,
         end_of_text=args.end_of_text,
-        savings={"usual": Savings, "everything": Savings.everything, "nothing": Savings.nothing}[args.savings](),
+        savings=replace(savings, ahead=args.ahead),
     )
     if args.trace is not None:
         print(f"trace: {trace.save(Path(args.trace) / 'trace.parquet')}", file=sys.stderr)

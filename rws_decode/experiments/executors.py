@@ -34,7 +34,10 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 
-__all__ = ["Backend", "add_run_arguments", "backend_of", "given", "in_process", "kept_open", "on_cluster", "processes"]
+__all__ = [
+    *("Backend", "add_run_arguments", "backend_of", "given", "in_process", "kept_open", "on_cluster", "processes"),
+    "set_threads",
+]
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ def in_process(threads: int | None = None) -> Backend:
     @contextmanager
     def opened() -> Iterator[Executor]:
         # A thread, so that this process still answers to Ctrl-C, and the runner has but one kind of executor.
-        pool = ThreadPoolExecutor(1, initializer=_set_threads, initargs=(threads,))
+        pool = ThreadPoolExecutor(1, initializer=set_threads, initargs=(threads,))
         try:
             yield pool
         finally:
@@ -190,10 +193,11 @@ def _begin_worker(threads: int | None) -> None:
             os._exit(1)
 
         threading.Thread(target=follow, daemon=True).start()
-    _set_threads(threads)
+    set_threads(threads)
 
 
-def _set_threads(threads: int | None) -> None:
+def set_threads(threads: int | None) -> None:
+    """Set how many threads PyTorch has in this process, loaded or yet to be; None leaves it."""
     import sys
 
     # Work that does without PyTorch need not wait for it; what loads it later reads the variable.
