@@ -12,10 +12,11 @@ __all__ = ["RELATIVE", "Backend", "RowStatistics", "log_f_error", "row_statistic
 
 Backend = Literal["auto", "triton", "torch", "float64"]
 
-# Of the float32 backends, for V <= 2^20 and with u = 2^-24: arguments of exp are off by at most 5 u of themselves, which
-# weighs 5 u E[a] in log S, a the distances from the runner-up under softmax; exp and log cost 8 u (1 + log S), sums of V
-# terms in blocks 72 u, c times the lead 5 u (|log F| + log S). As E[a] + log S <= log V < 14, all is less than 256 u.
-RELATIVE = 2.0**-16
+# Of the float32 backends, V <= 2^20, u = 2^-24. With a = c (z_2 - z_k), weighted as under softmax: arguments of exp,
+# off by 5 u of themselves, shift log S by 5 u E[a]; exp and log add 8 u + 6 u log S; sums of V terms, at most 80
+# roundings of up to 2 S, 160 u; c times the lead 3 u (|log F| + log S), their difference u |log F|. As E[a] + log S <=
+# log V < 14, that is at most 4 u |log F| + 294 u.
+RELATIVE = 2.0**-15
 
 _DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 _CPU_CHUNK = 2**18  # logits at a time: what is made of them stays in the cache
@@ -50,8 +51,9 @@ def row_statistics(
     float32 by few rows at a time, on any device; "float64" is their slow reference, and serves float64 logits whatever
     is asked; "auto" takes triton on CUDA where it is installed, else torch.
 
-    Guarantee: the token is exact, the lead rounded once; `log_f_error` bounds the error of log F; the same input gives
-    the same output; nothing waits for the device, so that values (c > 0) are not checked.
+    Guarantee: the token is exact, the lead rounded once; `log_f_error` bounds the error of log F, and slopes are within
+    2^-11 (1 / c + |slope|) for V <= 2^20; the same input gives the same output on the same device; nothing waits for
+    the device, so that values (c > 0) are not checked.
     Errors: ValueError for shapes, dtypes, devices and backends that do not fit.
 
     >>> z, c = torch.tensor([[0.0, 3.0, 1.0], [5.0, 5.0, 5.0]]), torch.tensor([1.0, 2.0])
@@ -76,10 +78,10 @@ def row_statistics(
 def log_f_error(log_f: Tensor) -> Tensor:
     """Return a bound on |log F computed - exact|, of the shape of `log_f`: RELATIVE (1 + |log F|).
 
-    It holds for the float32 backends and V <= 2^20, logits and factors taken as given, in natural logarithms: less than
-    1e-4 while |log F| < 5. 0 where log F is -inf (one token alone is possible), NaN where it is NaN.
+    It holds for the float32 backends and V <= 2^20, logits and factors taken as given, in natural logarithms: 2e-4
+    where |log F| is 5. 0 where log F is -inf (one token alone is possible), NaN where it is NaN.
 
-    >>> log_f_error(torch.tensor([-7.0, 1.0, float("-inf")])).tolist() == [8 * 2**-16, 2 * 2**-16, 0]
+    >>> log_f_error(torch.tensor([-7.0, 1.0, float("-inf")])).tolist() == [8 * 2**-15, 2 * 2**-15, 0]
     True
     """
     return torch.where(log_f == -torch.inf, 0.0, RELATIVE * (1 + log_f.abs()))
