@@ -82,6 +82,14 @@ def test_scale_one_is_the_default(models: Path, capsys: pytest.CaptureFixture[st
     assert json.loads(default)["scales"] == [1.0] * 4
 
 
+def test_the_compact_decoder_prints_the_same(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*rws(models), "--prompt", "the cat", *SIZE, "--json", "--savings", "nothing"]
+    full, compact = (json.loads(generate(capsys, *words, *more)) for more in ([], ["--compact"]))
+    for name in ("scales", "rewards"):
+        np.testing.assert_allclose(compact.pop(name), full.pop(name), rtol=1e-6)
+    assert compact == full
+
+
 def test_an_example_is_its_prompt(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
     common = ["--model", models / "tiny", *SIZE, "--json"]
     assert generate(capsys, *common, "--example", 1) == generate(capsys, *common, "--prompt", "a dog ran")
@@ -241,6 +249,10 @@ def test_unused_options_are_mentioned(models: Path, capsys: pytest.CaptureFixtur
         (["--trace", __file__], "--trace is"),
         (["--length", "60", "--steps", "60", "--block", "60"], "length is 60"),
         (["--example", "0"], "not allowed with"),
+        (["--compact", "--cfg", "1"], "--cfg is 1.0: --compact decodes without it"),
+        (["--compact", "--ranking", "topk"], "--ranking is topk"),
+        (["--compact", "--end-of-text", "defer"], "--end-of-text is defer"),
+        (["--compact", "--strategy", "margin"], "a method factor is needed"),
     ],
     ids=" ".join,
 )

@@ -73,6 +73,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="while a reward is scored on a --reward-device of its own, run the next forward as if it changed nothing",
     )
+    parser.add_argument(
+        "--compact",
+        action="store_true",
+        help="use the compact decoder, meant for a GPU: the same tokens; for greedy decoding of scaled logits",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of sampling, random-order, rws-random and shuffled (0)")
     add_loading(parser)
     parser.add_argument("--trace", metavar="DIR", help="write the trace to DIR/trace.parquet")
@@ -93,37 +98,53 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**63 is needed")
     if args.ahead and args.savings == "everything":
         raise ValueError("--ahead is given: rows that end early (--savings everything) cannot be run ahead, choose one")
+    if args.compact:
+        _check_compact(args)
     block_plan(args.length, args.steps, args.block)
     if args.input_ids is not None:
         token_ids(args.input_ids)
 
+    from rws_decode.compact import CompactSavings, decode_compact
     from rws_decode.decode import decode
     from rws_decode.savings import Savings
 
-    savings = {"usual": Savings, "everything": Savings.everything, "nothing": Savings.nothing}[args.savings]()
     options = {option: getattr(args, option) for option in ("scale", "reward_scale", "every", "seed")}
     strategy = strategy_named(args.strategy, **options, run=_run(args))
     predictor = predictor_of(args)
-    (trace,) = decode(
-        predictor,
-        [prompt_of(args, predictor)],
-        strategy,
-        length=args.length,
-        steps=args.steps,
-        block=args.block,
-        reward=reward_of(args) if strategy.needs_reward else None,
-        ranking=args.ranking,
-        precision=args.precision,
-        sampling_temperature=args.sampling_temperature,
-        seed=args.seed,
-        cfg=args.cfg,
-        end_of_text=args.end_of_text,
-        savings=replace(savings, ahead=args.ahead),
-    )
+    prompts = [prompt_of(args, predictor)]
+    shared: dict[str, Any] = {"length": args.length, "steps": args.steps, "block": args.block}
+    shared |= {"reward": reward_of(args) if strategy.needs_reward else None, "end_of_text": args.end_of_text}
+    if args.compact:
+        compact = CompactSavings.nothing() if args.savings == "nothing" else CompactSavings()
+        (trace,) = decode_compact(predictor, prompts, strategy, savings=compact, **shared)
+    else:
+        savings = {"usual": Savings, "everything": Savings.everything, "nothing": Savings.nothing}[args.savings]()
+        (trace,) = decode(
+            predictor,
+            prompts,
+            strategy,
+            ranking=args.ranking,
+            precision=args.precision,
+            sampling_temperature=args.sampling_temperature,
+            seed=args.seed,
+            cfg=args.cfg,
+            savings=replace(savings, ahead=args.ahead),
+            **shared,
+        )
     if args.trace is not None:
         print(f"trace: {trace.save(Path(args.trace) / 'trace.parquet')}", file=sys.stderr)
     print(json.dumps(result(trace), allow_nan=False) if args.json else _summary(trace))
     return 0
+
+
+def _check_compact(args: argparse.Namespace) -> None:
+    """Raise ValueError, naming it, for an option that the compact decoder does not know."""
+    known = {"ranking": "log-odds", "precision": "float64", "sampling_temperature": 0.0, "cfg": 0.0, "ahead": False}
+    other = [name for name, value in known.items() if getattr(args, name) != value]
+    other += ["end_of_text"] if args.end_of_text == "defer" else []
+    if other:
+        option = f"--{other[0].replace('_', '-')}"
+        raise ValueError(f"{option} is {getattr(args, other[0])}: --compact decodes without it, choose one")
 
 
 def result(trace: Trace) -> dict[str, Any]:
