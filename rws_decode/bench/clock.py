@@ -33,11 +33,11 @@ def synchronise(device: torch.device) -> None:
 def measured(call: Callable[[], Any], device: torch.device) -> Measured:
     """Run a call once, from an idle device to an idle device."""
     cuda = device.type == "cuda"
-    gc.collect()
     if cuda:
-        torch.cuda.empty_cache()
+        # What earlier calls left in cycles would count as held.
+        gc.collect()
+        synchronise(device)
         torch.cuda.reset_peak_memory_stats(device)
-    synchronise(device)
     start = time.perf_counter()
     outcome = call()
     synchronise(device)
