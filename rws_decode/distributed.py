@@ -45,7 +45,7 @@ class Place(NamedTuple):
 def launched(environment: Mapping[str, str] | None = None) -> Place | None:
     """Return this process's place among those of a launcher; None where it is the only one.
 
-    >>> launched({"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "::1", "MASTER_PORT": "29500"})
+    >>> launched({"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "gpu0", "MASTER_PORT": "29500"})
     Place(rank=3, local=1, count=4)
     """
     found = os.environ if environment is None else environment

@@ -36,9 +36,10 @@ from typing import Any
 from rws_decode.distributed import Place
 from rws_decode.experiments.executors import backend_of, given, set_threads
 
-__all__ = ["PATIENCE", "own_device", "run_together"]
+__all__ = ["PATIENCE", "check_launched", "own_device", "run_together"]
 
 PATIENCE = timedelta(minutes=10)
+_DEVICES = ("device", "reward_device")
 
 
 def own_device(place: Place, visible: str | None) -> str:
@@ -56,16 +57,16 @@ def own_device(place: Place, visible: str | None) -> str:
 def run_together(place: Place, args: argparse.Namespace, run: Callable[[argparse.Namespace], int]) -> int:
     """Run an experiment in the first process, work for it in the others; return the exit status.
 
-    run: called in the first, with the options and among them a `backend` of all processes. ValueError, in the first
-    alone, for `--workers`, `--scheduler` or a device with an index beside several processes, numbers below 1, and a
-    process without a CUDA device that is to have one.
+    run: called in the first, with the options and among them a `backend` of all processes. In the first alone,
+    ValueError as `check_launched` has it and where a process lacks the CUDA device that it is to use, ConnectionError
+    where one is gone, TimeoutError where one does not come.
     """
     os.environ["CUDA_VISIBLE_DEVICES"] = own_device(place, os.environ.get("CUDA_VISIBLE_DEVICES"))
     set_threads(args.threads)
     if place.rank:
         return _serve(place, _lacking(place, args))
     with _gathered(place) as (peers, told):
-        _check(place, args)
+        check_launched(place, args)
         for problem in (_lacking(place, args), *told):
             if problem:
                 raise ValueError(problem)
@@ -79,8 +80,8 @@ def run_together(place: Place, args: argparse.Namespace, run: Callable[[argparse
                 raise ConnectionError(f"{executor.gone}: run again to do what is missing") from error
 
 
-def _check(place: Place, args: argparse.Namespace) -> None:
-    backend_of(args)  # refuses numbers that are none
+def check_launched(place: Place, args: argparse.Namespace) -> None:
+    """Raise ValueError for options that several processes do not take: workers, a scheduler, a device's index."""
     several = f"{place.count} processes were launched"
     for name, usual in (("workers", 1), ("scheduler", None)):
         if (value := getattr(args, name)) != usual:
@@ -88,9 +89,7 @@ def _check(place: Place, args: argparse.Namespace) -> None:
     for name in _DEVICES:
         if ":" in (value := getattr(args, name, None) or ""):
             raise ValueError(f"--{name.replace('_', '-')} is {value}: {several}, each with its own; name no index")
-
-
-_DEVICES = ("device", "reward_device")
+    backend_of(args)  # refuses numbers that are none
 
 
 def _lacking(place: Place, args: argparse.Namespace) -> str:
