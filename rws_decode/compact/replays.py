@@ -36,7 +36,7 @@ class Replays:
     ([2.0], [6.0], 1)
     """
 
-    def __init__(self, most: int = 8) -> None:
+    def __init__(self, most: int = 32) -> None:
         if most < 1:
             raise ValueError(f"most is {most}: at least 1 recording is needed")
         self.most = most

@@ -28,8 +28,9 @@ class DeviceScorer(Scorer):
 
     def __init__(self, *args: Any, replay: bool, device: torch.device, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.replay = replay
         self.device = device
+        model = self.model
+        self._there = model if replay and type(model) is CausalReward and model.body.supported else None
         self._kept: list[dict[str, Tensor]] = [{} for _ in self.prompts]
         self._read = [0 for _ in self.prompts]
 
@@ -66,11 +67,11 @@ class DeviceScorer(Scorer):
 
     def _scored_there(self, new: Sequence[tuple[int, str]]) -> Tensor:
         prompts, answers = [self.prompts[row] for row, _ in new], [text for _, text in new]
-        if self.replay and type(self.model) is CausalReward and self.model.body.supported:
-            texts = [self.model.ids(*pair) for pair in zip(prompts, answers, strict=True)]
+        if self._there is not None:
+            texts = [self._there.ids(*pair) for pair in zip(prompts, answers, strict=True)]
             for (row, _), ids in zip(new, texts, strict=True):
                 self._read[row] += len(ids)
-            return scores_there(self.model, texts).to(self.device, non_blocking=True)
+            return scores_there(self._there, texts).to(self.device, non_blocking=True)
         return torch.tensor(score_checked(self.model, prompts, answers), dtype=torch.float64, device=self.device)
 
 
