@@ -110,8 +110,9 @@ def test_kernels_fit_the_definition_at_the_size_of_a_vocabulary(dtype: str, kern
 
 
 def test_many_chunks_merge_and_keep_the_lowest_of_equal_tokens(kernels: Kernels) -> None:
-    logits, factors = torch.zeros(1, 4300), torch.tensor([0.5, 30.0])
-    logits[0, [70, 4290]] = 2.0
+    logits, factors = torch.zeros(2, 2100), torch.tensor([0.5])
+    logits[0, [70, 2090]] = 2.0
+    logits[1, [70, 2090]] = torch.tensor([1.0, 2.0])
     assert_fits(kernels(logits, factors, slopes=True, block=64), logits, factors)
 
 
@@ -232,6 +233,23 @@ def test_float64_logits_keep_their_precision() -> None:
 def test_what_does_not_fit_is_refused(logits: Tensor, factors: Tensor, backend: Backend, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         row_statistics(logits, factors, backend=backend)
+
+
+@with_triton
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("width", [1, 50, 126_464])
+def test_kernels_fit_the_definition_on_a_device(width: int, dtype: str) -> None:
+    from rws_decode.compact._triton_rows import CONFIGURATIONS, triton_statistics
+
+    logits = rows_of(width, torch.Generator().manual_seed(width)).to(DTYPES[dtype])
+    factors = torch.tensor(FACTORS)
+    for block, warps in CONFIGURATIONS:
+        found = triton_statistics(logits.cuda(), factors.cuda(), slopes=True, block=block, warps=warps)
+        assert_fits(RowStatistics(*(None if field is None else field.cpu() for field in found)), logits, factors)
+    # More rows than one extent of a grid has.
+    many = row_statistics(logits[:1].cuda().expand(70_000, width)[:, :50], factors.cuda()).token
+    assert (many == logits[0, :50].float().argmax().item()).all()
 
 
 @with_triton

@@ -36,7 +36,7 @@ CONFIGURATIONS = (
     (16384, 16),
 )
 
-_TILE = 64  # chunks, and
+_TILE = 32  # chunks, and
 _FACTORS = 16  # factors that a merging program holds at a time
 _ROWS = 65535  # the largest second extent of a grid
 _CLOSED: tl.constexpr = tl.constexpr(-8323200)  # two bfloat16 of -inf

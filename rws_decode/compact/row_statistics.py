@@ -131,12 +131,13 @@ def _by_few_rows(
 
 def _top_two(z: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     # Candidate, its logit (NaN where there is none), the runner-up's, and the largest finite |logit|. argmax takes the
-    # first among equals, and a NaN as larger than all.
+    # first among equals, and a NaN as larger than all. nan_to_num is many times as fast as masked_fill here.
     token = z.argmax(dim=-1, keepdim=True)
     first = z.gather(1, token)
     first = first.masked_fill(first.isinf(), torch.nan)
     second = z.scatter(1, token, -torch.inf).amax(dim=-1, keepdim=True)
-    largest = torch.maximum(first, -z.masked_fill(z == -torch.inf, torch.inf).amin(dim=-1, keepdim=True))
+    least = z.nan_to_num(nan=torch.nan, posinf=torch.inf, neginf=torch.inf).amin(dim=-1, keepdim=True)
+    largest = torch.maximum(first, -least)
     return token, first, second, largest
 
 

@@ -1,0 +1,5 @@
+"""What cannot be imported here is not searched for doctests."""
+
+from importlib.util import find_spec
+
+collect_ignore = [] if find_spec("triton") else ["rws_decode/compact/_triton_rows.py"]
