@@ -178,8 +178,9 @@ def _chunks(
     tl.store(out, first)
     tl.store(out + chunks, second)
     if LARGEST:
-        # 0 z is NaN where z is infinite, and the maximum passes over NaN.
-        tl.store(out + 2 * chunks, tl.max(tl.max(tl.abs(tl.fma(z, 0.0, z)), 1), 0))
+        # 0 z is NaN where z is infinite, and the maximum passes over NaN unless there is nothing else.
+        size = tl.max(tl.max(tl.abs(tl.fma(z, 0.0, z)), 1), 0)
+        tl.store(out + 2 * chunks, tl.where(size == size, size, 0.0))
 
     # The largest counts as the runner-up does, exactly 1, which is taken off again. NaN must stay in the sum.
     alone = second == float("-inf")
