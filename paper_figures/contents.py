@@ -37,6 +37,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "regimes",
         "saturation",
         "calls_saved",
+        "device_cost",
     ),
     "What of the paper holds": ("ledger",),
 }

@@ -12,6 +12,7 @@ NAMES = (
     "appendix_d",
     "dialogues",
     "keyword_task",
+    "setting",
     "table1_win_rate",
     "table2_llm_judge",
     "table3_keyword_examples",
