@@ -53,7 +53,7 @@ def _on_gpu(held: Row, **changed: Any) -> Row:
     """Return a file as a GPU would write it: its numbers are the tiny ones', but for memory and shares."""
     held = copy.deepcopy(held)
     held["provenance"] |= {"cuda": "12.8", "device": "Some GPU", "driver": "570.1"} | changed
-    held["settings"] |= {"shape": "llada-8b", "device": "cuda"}
+    held["settings"] |= {"shape": "llada-8b", "device": "cuda", "length": 256, "steps": 128, "block": 32}
     for row in held["overhead"]:
         row["added_bytes"] = BYTES_ADDED
     for row in held["ways"]:
@@ -87,7 +87,7 @@ def test_without_a_file_it_says_what_is_not_measured_and_what_measures_it(tmp_pa
     made = device_cost.exhibit(tmp_path / "runs", tmp_path / "none")
     assert_whole(made)
     assert [sheet.stem for sheet in made.sheets] == [f"device_cost_{name}" for name in ("printed", "steps", "prompts")]
-    assert made.conclusions[0].endswith("Nothing here is measured on a GPU.")
+    assert made.conclusions[0].endswith("no decode of that scale is measured on a GPU.")
     assert made.conclusions[-1].startswith("Not measured, for want of a GPU") and COMMAND in made.conclusions[-1]
     assert made.inputs == ()
 
@@ -215,10 +215,32 @@ def test_the_picture_has_the_increases_of_each_device(tiny: Row, tmp_path: Path)
 def test_a_small_shape_or_a_cpu_is_shown_but_says_nothing_of_the_papers_setting(tiny: Row, tmp_path: Path) -> None:
     made = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=tiny))
     assert_whole(made)
-    assert "Not of llada-8b on a GPU, and no word on the paper's setting: cpu, tiny." in made.conclusions
+    assert "Not of llada-8b in the paper's setting on a GPU, and no word on it: cpu, tiny." in made.conclusions
     assert COMMAND in made.conclusions[-1] and "Guidance costs" not in made.conclusions[0]
     assert {row["aimed at"] for row in _sheet(made, "ratios").rows} == {None}
     assert [row["value"] for row in _sheet(made, "ratios").rows] == [row["value"] for row in tiny["ratios"]]
+
+
+def test_another_setting_or_a_failed_check_is_no_headline(tiny: Row, tmp_path: Path) -> None:
+    shorter, failed = _on_gpu(tiny), _on_gpu(tiny)
+    shorter["settings"]["steps"] = 64
+    failed["checks"].append({"name": "the other", "passed": False, "detail": ""})
+    for name, held in (("shorter", shorter), ("failed", failed)):
+        lines = device_cost.exhibit(tmp_path, _written(tmp_path / name, a=held)).conclusions
+        assert "Guidance costs" not in lines[0]
+        assert (COMMAND in lines[-1]) == (name == "shorter")
+    made = device_cost.exhibit(tmp_path, tmp_path / "failed")
+    told = "Some GPU, llada-8b: its self-check failed, its numbers show nothing: the other."
+    assert told in made.conclusions and _sheet(made, "devices").rows[0]["self-check"] == "1 of 2 passed"
+
+
+def test_kernels_alone_leave_the_decodes_unmeasured(tiny: Row, tmp_path: Path) -> None:
+    held = {key: _on_gpu(tiny)[key] for key in ("schema", "complete", "provenance", "checks", "kernels")}
+    made = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=held | {"settings": {"device": "cuda"}}))
+    assert_whole(made)
+    told, last = made.conclusions[-2:]
+    assert told.startswith("Some GPU, share of the copy bandwidth") and "G = 16, float32: 70%" in told
+    assert COMMAND in last and "bandwidth" not in last
 
 
 def test_two_files_of_one_device_are_told_apart(tiny: Row, tmp_path: Path) -> None:

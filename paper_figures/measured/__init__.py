@@ -61,6 +61,11 @@ class Measurement:
         return self.cuda and self.settings.get("shape", "llada-8b") == "llada-8b"
 
     @property
+    def failed(self) -> list[str]:
+        """Return which checks of the self-check did not pass: what was measured is then not known to be right."""
+        return [str(check["name"]) for check in self.held["checks"] if not check["passed"]]
+
+    @property
     def complete(self) -> bool:
         """Say whether the run came to its end."""
         return bool(self.held["complete"])

@@ -17,8 +17,13 @@ _HEADLINE = {"every step": "ours, asked at every step", "naive": "the naive loop
 
 
 def on_gpu(measured: Sequence[Measurement]) -> dict[str, Measurement]:
-    """Return those of LLaDA-8B's shape on a GPU, by what they are called: what is said of the paper's setting."""
-    return {name: one for name, one in called(measured).items() if one.cuda and one.settings.get("shape") == SHAPE}
+    """Return those on a GPU of LLaDA-8B's shape and the paper's length, steps and block, by what they are called."""
+    wanted = {"shape": SHAPE} | {key: published("setting")[key] for key in ("length", "steps", "block")}
+    return {
+        name: one
+        for name, one in called(measured).items()
+        if one.cuda and all(one.settings.get(key) == value for key, value in wanted.items())
+    }
 
 
 def headline(found: Least, measured: Sequence[Measurement]) -> str:
@@ -29,13 +34,15 @@ def headline(found: Least, measured: Sequence[Measurement]) -> str:
     apart = f"of a default that takes {times:.1f} times its least time"
     at_least = f"{found.increase(1):+.0f} % where all runs at an {A100.name}'s limits"
     for name, one in on_gpu(measured).items():
+        if one.failed:
+            continue
         held = _by(one.rows("overhead"), 1)
         told = [f"{held[of]['increase']:+.1f} % ({words})" for of, words in _HEADLINE.items() if of in held]
         if told:
             return f"Guidance costs {', '.join(told)} on {name}; {printed} are {apart} (arithmetic)."
     return (
-        f"A reward of 8B, read anew at every step, costs {at_least} (arithmetic); {printed} are {apart}. Nothing here "
-        "is measured on a GPU."
+        f"A reward of 8B, read anew at every step, costs {at_least} (arithmetic); {printed} are {apart}. Here no "
+        "decode of that scale is measured on a GPU."
     )
 
 
@@ -71,23 +78,28 @@ def arithmetic_lines(by_prompt: Mapping[int, Least], known: Sequence[str]) -> tu
 
 def measured_lines(measured: Sequence[Measurement]) -> tuple[str, ...]:
     """Return a line per kind of result of each GPU, what is of other devices, and, where no GPU is, how to have one."""
-    gpus, lines = on_gpu(measured), []
+    gpus, lines, kernels = on_gpu(measured), [], False
     for name, one in gpus.items():
         made = one.made
         commit = made["commit"] or "a commit that is not known"
         state = "" if one.complete else ", not complete"
         lines.append(f"{name}: {made['date']}, at {commit}{' (changed)' if made['changed'] else ''}{state}.")
+        if one.failed:
+            lines.append(f"{name}: its self-check failed, its numbers show nothing: {'; '.join(one.failed)}.")
         lines += [_goals(name, one)] if any(row["goal"] for row in one.rows("ratios")) else []
-        lines += [_kernels(name, one)] if any(row["goal"] for row in one.rows("kernels")) else []
         lines += _tokens(name, one)
         lines.append(f"{name}: weights are random, and what is saved by not asking the reward is not real models'.")
-    others = [name for name in called(measured) if name not in gpus]
+    for name, one in called(measured).items():
+        if one.of_goals and any(row["goal"] for row in one.rows("kernels")):
+            kernels, lines = True, [*lines, _kernels(name, one)]
+    others = [name for name, one in called(measured).items() if name not in gpus and "shape" in one.settings]
     if others:
-        lines.append(f"Not of {SHAPE} on a GPU, and no word on the paper's setting: {'; '.join(others)}.")
+        lines.append(f"Not of {SHAPE} in the paper's setting on a GPU, and no word on it: {'; '.join(others)}.")
     if not gpus:
+        bandwidth = "" if kernels else ", and the share of bandwidth of its kernel"
         lines.append(
-            f"Not measured, for want of a GPU: every time, ratio and share of bandwidth of the compact decoder at the "
-            f"scale of LLaDA-8B. This measures all: {COMMAND}."
+            f"Not measured, for want of a GPU: every time and ratio of the compact decoder at the scale of LLaDA-8B"
+            f"{bandwidth}. This measures all: {COMMAND}."
         )
     return tuple(lines)
 

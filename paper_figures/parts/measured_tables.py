@@ -55,7 +55,7 @@ def measured_sheets(measured: Sequence[Measurement]) -> tuple[Sheet, ...]:
 def _made_with(named: Mapping[str, Measurement]) -> Sheet:
     rows: Rows = []
     for name, one in named.items():
-        made, settings, checks = one.made, one.settings, one.held["checks"]
+        made, settings, checks = one.made, one.settings, len(one.held["checks"])
         changed = {True: " (changed)", False: "", None: " (whether changed is not known)"}[made["changed"]]
         words = [f"{key} {made[key]}" for key in ("driver", "cuda", "torch", "triton") if made[key]]
         lengths = ("prompt", "length", "steps", "block")
@@ -68,7 +68,7 @@ def _made_with(named: Mapping[str, Measurement]) -> Sheet:
                 "precision": settings.get("dtype"),
                 "answer": answer or None,
                 "libraries": ", ".join(words),
-                "self-check": f"{sum(bool(check['passed']) for check in checks)} of {len(checks)} passed",
+                "self-check": f"{checks - len(one.failed)} of {checks} passed",
                 "run": "complete" if one.complete else "not complete: what it has is shown",
                 "command": made["command"],
                 "file": one.name,
