@@ -27,6 +27,7 @@ from rws_decode.checkpoints import (
     shipped,
 )
 from rws_decode.dialogue import Dialogue, as_dialogue
+from rws_decode.extras import required
 
 __all__ = [
     "DEFAULT_VARIABLE",
@@ -115,6 +116,8 @@ def load_causal(
     place, kind = device_named(device), dtype_named(dtype)
     wanted = name or os.environ.get(DEFAULT_VARIABLE) or "mini-causal"
     if wanted.endswith(".gguf") and Path(wanted).is_file():
+        for package in ("gguf", "accelerate"):
+            required(package, f"causal {wanted} cannot be loaded")
         file = Path(wanted)
         checkpoint = Checkpoint(file.stem, file.parent)
         options: dict[str, Any] = checkpoint.options | {"gguf_file": file.name}

@@ -271,7 +271,8 @@ def test_without_triton_the_module_works_and_names_what_to_install() -> None:
     root = Path(__file__).parent.parent
     environment = {**os.environ, "PYTHONPATH": str(root)}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True)
-    assert done.stdout.splitlines() == ["[0, 1]", 'backend "triton" needs triton: pip install "triton>=3.4" (Linux)']
+    named = 'backend is "triton": the package triton is not installed; run pip install "rws-toolkit[gpu]"'
+    assert done.stdout.splitlines() == ["[0, 1]", named]
 
 
 @with_triton

@@ -9,8 +9,10 @@ default device is cuda:0.)
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +20,7 @@ import torch
 from torch.nn import functional as F
 
 from rws_decode.decode import decode
+from rws_decode.extras import required
 from rws_decode.generation import RWSGenerationConfig
 from rws_decode.guidance import Confidence
 from rws_decode.predictors import load_predictor
@@ -265,6 +268,9 @@ def _before(text: str, stops: Iterable[str]) -> str:
 
 
 if __name__ == "__main__":
-    from lm_eval.__main__ import cli_evaluate
-
-    cli_evaluate()
+    try:
+        harness = required("lm_eval", "python -m rws_decode.adapters.lm_eval")
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+    import_module(f"{harness.__name__}.__main__").cli_evaluate()

@@ -117,20 +117,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _data(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    from rws_decode.extras import required
     from rws_decode.rewards.calibration import digest, read_rows
 
     if args.data is not None:
         rows = read_rows(args.data)
         return rows, {"file": Path(args.data).name, "sha256": digest(args.data)}
-    try:
-        from datasets import load_dataset  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        raise ValueError(
-            f"--data is missing: {NECTAR} is loaded by the library datasets, which is not installed; install it, or "
-            "name a file"
-        ) from error
+    datasets = required("datasets", f"--data is missing, and {NECTAR} is loaded by the library datasets")
     # Nectar has no other split: the seeded sample of it stands for the paper's validation split.
-    nectar = load_dataset(NECTAR, split="train")
+    nectar = datasets.load_dataset(NECTAR, split="train")
     return nectar, {"dataset": NECTAR, "split": "train", "fingerprint": nectar._fingerprint}
 
 

@@ -11,11 +11,18 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
 
 from rws_decode.compact.row_statistics import RowStatistics
+from rws_decode.extras import not_installed
+
+try:
+    import triton
+    import triton.language as tl
+except ModuleNotFoundError as error:
+    if error.name != "triton":
+        raise
+    raise ModuleNotFoundError(f"{__name__}: {not_installed('triton')}", name="triton") from None
 
 __all__ = ["CONFIGURATIONS", "triton_statistics"]
 

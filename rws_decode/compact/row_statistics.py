@@ -8,6 +8,8 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
+from rws_decode.extras import not_installed
+
 __all__ = ["RELATIVE", "Backend", "RowStatistics", "log_f_error", "row_statistics"]
 
 Backend = Literal["auto", "triton", "torch", "float64"]
@@ -68,7 +70,7 @@ def row_statistics(
         return _by_few_rows(_float64_rows, logits, factors, slopes)
     if backend == "triton" or (backend == "auto" and logits.is_cuda and _has_triton()):
         if not _has_triton():
-            raise ValueError('backend "triton" needs triton: pip install "triton>=3.4" (Linux)')
+            raise ValueError(f'backend is "triton": {not_installed("triton")}')
         from rws_decode.compact._triton_rows import triton_statistics
 
         return triton_statistics(logits, factors, slopes=slopes)

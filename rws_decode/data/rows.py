@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rws_decode.extras import required
+
 __all__ = ["ENDINGS", "Origin", "hub_rows", "is_offline", "local_rows"]
 
 ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".parquet")
@@ -118,13 +120,7 @@ def hub_rows(
     Offline (see `is_offline`), only what the library has in its cache is used. ValueError, in one line, where the
     library is not installed, or cannot load the dataset.
     """
-    try:
-        import datasets  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        raise ValueError(
-            f"file is missing: {dataset} is loaded by the library datasets, which is not installed; install it "
-            "(pip install datasets), or name a file"
-        ) from error
+    datasets = required("datasets", f"file is missing, and {dataset} is loaded by the library datasets")
     options: dict[str, Any] = {}
     if is_offline():
         options["download_config"] = datasets.DownloadConfig(local_files_only=True)

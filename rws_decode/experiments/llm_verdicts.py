@@ -82,6 +82,7 @@ def judge_from(args: argparse.Namespace) -> LLMJudge | None:
         return None
     from importlib.util import find_spec
 
+    from rws_decode.extras import not_installed
     from rws_decode.judging import LLMJudge
 
     missing = [name for name in args.llm_methods if name not in (*args.methods, "rws")]
@@ -95,7 +96,7 @@ def judge_from(args: argparse.Namespace) -> LLMJudge | None:
         raise ValueError("--yes or --max-cost is missing: there is no terminal to ask at before the judge is asked")
     judge = LLMJudge(args.llm_judge, args.base_url, prompt=args.judge_prompt, **_options(args.llm_options))
     if find_spec("openai") is None:
-        raise ValueError('--llm-judge: the package openai is not installed; run pip install "rws-toolkit[judge]"')
+        raise ValueError(f"--llm-judge: {not_installed('openai')}")
     judge.secret()
     return judge
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
+from rws_decode.extras import required
 from rws_decode.judging.judge import KEY_VARIABLE, LLMJudge
 from rws_decode.judging.retries import LONGEST_WAIT, RateLimiter, backoff, is_passing, retry_after
 from rws_decode.judging.verdicts import Reply, parse_choice
@@ -48,14 +49,9 @@ class JudgeSession:
         self._running: set[Any] = set()
 
     def __enter__(self) -> JudgeSession:
-        try:
-            import openai
-            from anyio.from_thread import start_blocking_portal
-        except ImportError as error:
-            raise ValueError(
-                f'{self.judge.label}: the package openai is not installed; run pip install "rws-toolkit[judge]"'
-            ) from error
-        self._openai = openai
+        self._openai = required("openai", self.judge.label)
+        from anyio.from_thread import start_blocking_portal
+
         self._secret = self.judge.secret()
         with ExitStack() as stack:
             self._portal = stack.enter_context(start_blocking_portal("asyncio"))

@@ -22,6 +22,7 @@ from rws_decode.checkpoints import (
     refuse_incomplete,
     shipped,
 )
+from rws_decode.extras import required
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.predictors.families import Family, Layout, special_ids
 from rws_decode.predictors.huggingface import HFMaskPredictor
@@ -77,6 +78,8 @@ def load_predictor(
     if kind is None:
         on_cuda = place.type == "cuda" or (device_map is not None and torch.cuda.is_available())
         kind = torch.bfloat16 if family is not None and on_cuda else torch.float32
+    if device_map is not None:
+        required("accelerate", f"device_map is {device_map}")
     options: dict[str, Any] = {"dtype": kind, "device_map": device_map, "quantization_config": quantization}
     options = {key: value for key, value in options.items() if value is not None}
     if family is None:

