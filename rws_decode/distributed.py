@@ -35,18 +35,18 @@ _PATIENCE = timedelta(days=7)
 
 
 class Place(NamedTuple):
-    """Which of `count` processes this is, from 0, and which of those on its machine."""
+    """Which of `size` processes this is, from 0, and which of those on its machine."""
 
     rank: int
     local: int
-    count: int
+    size: int
 
 
 def launched(environment: Mapping[str, str] | None = None) -> Place | None:
     """Return this process's place among those of a launcher; None where it is the only one.
 
     >>> launched({"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "gpu0", "MASTER_PORT": "29500"})
-    Place(rank=3, local=1, count=4)
+    Place(rank=3, local=1, size=4)
     """
     found = os.environ if environment is None else environment
     names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -87,14 +87,14 @@ def decode_distributed(
     if not distributed.is_initialized():
         distributed.init_process_group("gloo", timeout=_PATIENCE)
     # Traces are on the CPU, and the group that the processes of GPUs have waits for ten minutes at most.
-    group = distributed.new_group(backend="gloo", timeout=_PATIENCE)
+    group: Any = distributed.new_group(backend="gloo", timeout=_PATIENCE)
     traces, failure = [], None
     try:
-        traces = _share(decode, range(place.rank, len(prompts), place.count), prompts, *columns)
+        traces = _share(decode, range(place.rank, len(prompts), place.size), prompts, *columns)
     except Exception as error:
         failure = error
     told = None if failure is None else f"process {place.rank} failed: {type(failure).__name__}: {failure}"
-    gathered: list[Any] = [None] * place.count
+    gathered: list[Any] = [None] * place.size
     distributed.all_gather_object(gathered, (told, traces), group=group)
     distributed.destroy_process_group(group)
     if failure is not None:
@@ -102,7 +102,7 @@ def decode_distributed(
     for problem, _ in gathered:
         if problem is not None:
             raise RuntimeError(problem)
-    return [gathered[number % place.count][1][number // place.count] for number in range(len(prompts))]
+    return [gathered[number % place.size][1][number // place.size] for number in range(len(prompts))]
 
 
 def _share(decode: Callable[..., Iterable[Trace]], places: range, *columns: Sequence[Any]) -> list[Trace]:

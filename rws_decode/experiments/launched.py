@@ -71,7 +71,7 @@ def run_together(place: Place, args: argparse.Namespace, run: Callable[[argparse
             if problem:
                 raise ValueError(problem)
         with _Together(peers, args.threads) as executor:
-            own = {"backend": given(executor, place.count), "workers": place.count}
+            own = {"backend": given(executor, place.size), "workers": place.size}
             try:
                 return run(argparse.Namespace(**(vars(args) | own)))
             except ValueError as error:
@@ -82,7 +82,7 @@ def run_together(place: Place, args: argparse.Namespace, run: Callable[[argparse
 
 def check_launched(place: Place, args: argparse.Namespace) -> None:
     """Raise ValueError for options that several processes do not take: workers, a scheduler, a device's index."""
-    several = f"{place.count} processes were launched"
+    several = f"{place.size} processes were launched"
     for name, usual in (("workers", 1), ("scheduler", None)):
         if (value := getattr(args, name)) != usual:
             raise ValueError(f"--{name} is {value}: {several}, which share the work; leave it out")
@@ -109,9 +109,9 @@ def _gathered(place: Place) -> Iterator[tuple[list[Connection], list[str]]]:
     key = secrets.token_bytes(32)
     peers: list[Connection] = []
     try:
-        with Listener((os.environ["MASTER_ADDR"], 0), backlog=place.count, authkey=key) as listener:
+        with Listener((os.environ["MASTER_ADDR"], 0), backlog=place.size, authkey=key) as listener:
             store.set("rws_decode", json.dumps([*listener.address, key.hex()]))
-            for rank in range(1, place.count):
+            for rank in range(1, place.size):
                 _wait(store, f"rws_decode {rank}")
                 peers.append(listener.accept())
             told = [peer.recv() for peer in peers]
@@ -148,7 +148,7 @@ def _serve(place: Place, problem: str) -> int:
 
 
 def _store() -> Any:
-    from torch.distributed import rendezvous
+    from torch.distributed.rendezvous import rendezvous
 
     store, _, _ = next(rendezvous("env://", timeout=PATIENCE))
     return store
