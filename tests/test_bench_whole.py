@@ -229,7 +229,7 @@ def test_a_compiler_that_fails_is_a_status(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_reference_is_the_definition() -> None:
     logits = torch.tensor([[0.0, 2.0, -1.0], [5.0, float("-inf"), float("-inf")]])
     found = reference(logits, torch.tensor([1.0, 3.0]))
-    assert found.token.tolist() == [1, 0] and found.lead is not None and found.lead.tolist() == [2.0, float("inf")]
+    assert found.token.tolist() == [1, 0] and found.lead.tolist() == [2.0, float("inf")]
     expected = [np.log(np.exp(-2 * c) + np.exp(-3 * c)) for c in (1.0, 3.0)]
     assert found.log_f[0].tolist() == pytest.approx(expected) and found.log_f[1].tolist() == [-np.inf, -np.inf]
 
@@ -252,6 +252,9 @@ def test_a_wrong_kernel_and_a_wrong_decoder_fail_the_check(
     assert main(["bench", *OPTIONS, "--out", str(out)]) == 1
     assert "the self-check failed, nothing was measured: row statistics" in capsys.readouterr().err
     assert not out.exists()
+    assert main(["bench", *OPTIONS, "--ways", "plain", "--no-kernels", "--anyway", "--out", str(out)]) == 1
+    assert "the numbers are not to be relied on" in capsys.readouterr().err
+    assert not passed(json.loads(out.read_text())) and json.loads(out.read_text())["complete"]
 
     def refuses(*given: Any, **options: Any) -> Any:
         raise RuntimeError("no device")

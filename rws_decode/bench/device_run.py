@@ -33,12 +33,13 @@ def device_run(
     out: str | Path | None = None,
     commit: str | None = None,
     check_shape: str = "small",
+    anyway: bool = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
     """Check, then measure the ceilings, the kernels and whole decodes, as far as asked for; `whole` has the schema.
 
-    kernels: options of `kernels.kernel_table`, None for no table. Where a check fails nothing is measured: `passed`
-    says so, and no file is written. out: written whole after each part, `complete` false until the last.
+    kernels: options of `kernels.kernel_table`, None for no table. Where a check fails nothing is measured and no file
+    written, unless `anyway`; `passed` says so. out: written whole after each part, `complete` false until the last.
     """
     began = time.perf_counter()
     result: dict[str, Any] = {
@@ -55,15 +56,16 @@ def device_run(
         if out is not None:
             write_json(out, result)
 
-    if not passed(result):
+    if not (passed(result) or anyway):
         return result
+    ceilings = None
     if plan is not None:
         ceilings = measure_ceilings(device, getattr(torch, plan.dtype), seed=plan.seed)
         save({"ceilings": asdict(ceilings)})
         tell(f"ceilings: {ceilings.bandwidth / 1e9:.4g} GB/s, {ceilings.rate / 1e12:.4g} TFLOP/s")
-    bandwidth = result["ceilings"]["bandwidth"] if plan is not None else None
+    bandwidth = None if ceilings is None else ceilings.bandwidth
     save({"kernels": None if kernels is None else kernel_table(device, bandwidth=bandwidth, tell=tell, **kernels)})
-    if plan is not None:
+    if plan is not None and ceilings is not None:
         save(measure(plan, device, ceilings, began=began, tell=tell, save=save))
     result["seconds"] = time.perf_counter() - began
     save({"complete": True})

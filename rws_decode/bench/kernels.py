@@ -15,7 +15,7 @@ from torch import Tensor
 from rws_decode.bench.ceilings import copy_bandwidth
 from rws_decode.bench.clock import each_seconds
 
-__all__ = ["GOALS", "Answer", "KernelRow", "kernel_table", "reference"]
+__all__ = ["GOALS", "Answer", "KernelRow", "Truth", "kernel_table", "reference"]
 
 # Factors at once -> share of the copy bandwidth aimed at, for 256 x 126,464 logits on a GPU.
 GOALS = {1: 0.8, 16: 0.6}
@@ -27,10 +27,18 @@ _MOST_INPUTS = 8
 
 
 class Answer(NamedTuple):
-    """token: int64 [N]; lead: [N] or None; log_f: [N, G], log F at each factor."""
+    """What a way gives. token: int64 [N]; lead: [N] or None; log_f: [N, G], log F at each factor."""
 
     token: Tensor
     lead: Tensor | None
+    log_f: Tensor
+
+
+class Truth(NamedTuple):
+    """What is defined, in float64: token, int64 [N]; lead [N]; log_f [N, G]."""
+
+    token: Tensor
+    lead: Tensor
     log_f: Tensor
 
 
@@ -55,7 +63,7 @@ class KernelRow:
     goal: float | None = None
 
 
-def reference(logits: Tensor, factors: Tensor) -> Answer:
+def reference(logits: Tensor, factors: Tensor) -> Truth:
     """Return candidate, lead and log F in float64, as they are defined. logits: [N, V]; factors: [G].
 
     >>> found = reference(torch.tensor([[0.0, 3.0, 1.0]]), torch.tensor([1.0]))
@@ -69,7 +77,7 @@ def reference(logits: Tensor, factors: Tensor) -> Answer:
         gaps = (wide - wide.gather(1, token)).scatter_(1, token, -torch.inf)
         values = [torch.logsumexp(float(factor) * gaps, dim=-1) for factor in factors]
         parts.append((token[:, 0], -gaps.amax(dim=-1), torch.stack(values, dim=1)))
-    return Answer(*(torch.cat(column) for column in zip(*parts, strict=True)))
+    return Truth(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
 def kernel_table(
@@ -188,6 +196,8 @@ def _plain(logits: Tensor, scale: Tensor) -> Answer:
 
 
 def _compiled() -> Way:
+    # Compiled anew for every dtype and number of factors: beyond a few, PyTorch would stop and run it as written.
+    torch.compiler.reset()
     made: Way = torch.compile(_plain, dynamic=False)
     return made
 
@@ -197,7 +207,7 @@ def _row(
     way: Way,
     inputs: Sequence[Tensor],
     scale: Tensor,
-    truth: Answer,
+    truth: Truth,
     bandwidth: float,
     repeats: int,
 ) -> KernelRow:

@@ -18,6 +18,8 @@ from rws_decode.savings import Savings
 
 __all__ = ["bench"]
 
+_Task = Callable[[], Any]
+
 
 def bench(
     predictor: MaskPredictor,
@@ -51,22 +53,20 @@ def bench(
     for row, tokens in enumerate(ids):
         by_length.setdefault(len(tokens), []).append(row)
 
-    Task = Callable[[], Any]
-
-    def plain(rows: list[int]) -> Task:
+    def plain(rows: list[int]) -> _Task:
         batch = torch.tensor([ids[row] for row in rows], device=predictor.device)
         return lambda: plain_loop(predictor, batch, **shape)
 
-    def naive(prompt: str) -> Task:
+    def naive(prompt: str) -> _Task:
         return lambda: plain_rws(predictor, reward, prompt, reward_scale, **shape)
 
-    def ours(rws: bool, savings: Savings, at_once: bool) -> list[Task]:
+    def ours(rws: bool, savings: Savings, at_once: bool) -> list[_Task]:
         strategy, asked = (RWS(reward_scale), reward) if rws else (Confidence(), None)
         groups = [list(prompts)] if at_once else [[prompt] for prompt in prompts]
         return [partial(decode, predictor, group, strategy, reward=asked, savings=savings, **shape) for group in groups]
 
     every, none = Savings.everything(), Savings.nothing()
-    ways: dict[str, list[Task]] = {
+    ways: dict[str, list[_Task]] = {
         "plain": [plain([row]) for row in range(len(ids))],
         "plain at once": [plain(rows) for rows in by_length.values()],
         "whole one": ours(False, none, False),

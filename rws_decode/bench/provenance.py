@@ -16,10 +16,11 @@ from rws_decode.experiments.timing import machine_name
 __all__ = ["code_version", "provenance"]
 
 
-def provenance(device: torch.device, command: str, commit: str | None = None) -> dict[str, Any]:
+def provenance(device: torch.device, command: str | None, commit: str | None = None) -> dict[str, Any]:
     """Return what JSON holds of how numbers came about.
 
-    command: that repeats them; commit: of the code, where the caller knows it better than its directory does.
+    command: that repeats them, None if unknown; commit: of the code, where the caller knows it better than its
+    directory does.
     """
     cuda = device.type == "cuda"
     return {

@@ -30,7 +30,9 @@ def checks_as_text(checks: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _made_with(made: Mapping[str, Any]) -> str:
-    code = f"commit {made['commit']}{' (changed)' if made['changed'] else ''}" if made["commit"] else made["version"]
+    code = f"version {made['version']}" if made["version"] else "code of unknown version"
+    if made["commit"]:
+        code = f"commit {made['commit']}{' (changed)' if made['changed'] else ''}"
     libraries = ", ".join(f"{name} {made[name]}" for name in ("driver", "cuda", "torch", "triton") if made[name])
     return f"{made['device']}; {libraries}; {made['date']}; {code}"
 

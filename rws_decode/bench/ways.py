@@ -39,7 +39,7 @@ class Answering:
     memory: int
 
     @property
-    def shape(self) -> dict[str, int]:
+    def shape(self) -> dict[str, Any]:
         """Return length, steps and block, as all decoders take them."""
         return {"length": self.length, "steps": self.steps, "block": self.block}
 

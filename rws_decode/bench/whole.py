@@ -7,7 +7,8 @@ What is written (`--out`, `--json`) is one object, of which figures read:
 - `settings`: shape, device, dtype, prompt (its tokens), length, steps, block, batches, repeats, reward_scale, every,
   ways, seed, memory, budget; `notes`: what a reader has to know;
 - `parameters`: predictor and reward, numbers of weights, and predictor_bytes and reward_bytes;
-- `checks` (`check.Check`); `ceilings` (`ceilings.Ceilings`); `kernels` (`kernels.kernel_table`), null if not asked for;
+- `checks` (`check.Check`: name, passed, detail); `ceilings` (`ceilings.Ceilings`: bandwidth, rate, dtype); `kernels`
+  (`kernels.kernel_table`), null if not asked for;
 - `floor`: by batch and method (default, rws): seconds, ms_per_step, and `parts` (`floor.floor_table`);
 - `ways`: by batch, group and way: status ("measured" or why not), runs, seconds (of each run), median_seconds,
   ms_per_step, tokens_per_second (answer tokens alone), peak_bytes and memory_bytes (the peak above all weights; null on
@@ -111,7 +112,8 @@ def measure(
     began = time.perf_counter() if began is None else began
     shapes, dtype = shapes_named(plan.shape), getattr(torch, plan.dtype)
     tell(f"making {shapes.predictor.name} and {shapes.reward.name} in {plan.dtype}")
-    predictor, reward = make_models(shapes, device=device, dtype=dtype, seed=plan.seed)
+    models: tuple[Any, Any] = make_models(shapes, device=device, dtype=dtype, seed=plan.seed)
+    predictor, reward = models
     weights = {"predictor_bytes": weight_bytes(predictor), "reward_bytes": weight_bytes(reward)}
     counts = {
         "predictor": parameter_count(shapes.predictor),
