@@ -14,6 +14,7 @@ from tiny_models import bert_predictor, full_modernbert_predictor, save_predicto
 from torch import nn
 
 from rws_decode.__main__ import main
+from rws_decode.compact import CompactSavings, decode_compact
 from rws_decode.decode import Decoding, decode
 from rws_decode.guidance import RWS
 from rws_decode.orders import Entropy, RandomOrder
@@ -92,6 +93,29 @@ def test_nothing_mixes_the_devices_of_predictor_and_reward(
     with stand_in():
         for one, wanted in zip(options, plain, strict=True):
             assert same(both(held, guide, **one), wanted)
+
+
+@pytest.mark.parametrize("moved", ["predictor", "reward"])
+@pytest.mark.parametrize(
+    ("predictor", "reward", "savings"),
+    [
+        ("bert", "pair", CompactSavings()),
+        ("dream", "skywork", CompactSavings()),
+        ("llada", "skywork", CompactSavings()),
+    ],
+    ids=["bert-pair", "dream-causal", "llada-causal"],
+)
+def test_the_compact_decoder_does_not_mix_them_either(
+    predictor: str, reward: str, savings: CompactSavings, moved: str, models: dict[str, Callable[[], Any]]
+) -> None:
+    held, guide = models[predictor](), models[reward]()
+    wanted = both(held, guide)
+    away = vars(held if moved == "predictor" else guide)
+    for network in [part for part in away.values() if isinstance(part, nn.Module)]:
+        move(network)
+    with stand_in():
+        found = decode_compact(held, PROMPTS, RWS(8.0), reward=guide, savings=savings, **SHAPE)
+    assert same(found, wanted)
 
 
 def test_orders_are_made_on_the_predictors_device(models: dict[str, Callable[[], Any]]) -> None:

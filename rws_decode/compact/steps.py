@@ -267,7 +267,7 @@ class CompactLoop:
         if not known:
             return False
         answer = ids.gather(1, canvas.answer[:, :stop])
-        return bool(torch.isin(answer, ids.new_tensor(known)).any(dim=1).all())
+        return bool(torch.isin(answer, torch.tensor(known, device=ids.device)).any(dim=1).all())
 
     def _recorded(self, kept: list[_Done], rows: Sequence[int]) -> Record:
         """Fetch what the steps did; ValueError for logits or rewards that were no numbers."""
