@@ -18,6 +18,8 @@ from rws_decode.training.prose.train import latest
 from rws_decode.training.prose.vocabulary import load_tokenizer
 from rws_decode.training.prose.windows import ANSWER, EOS, heldout_windows, streams
 
+__all__ = ["CARD", "EXAMPLES", "LARGEST_BYTES", "card_text", "write_release"]
+
 LARGEST_BYTES = 12 * 2**20
 EXAMPLES = 64
 

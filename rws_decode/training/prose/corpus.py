@@ -26,6 +26,20 @@ from typing import Any
 
 from rws_decode.files import write_json, write_text
 
+__all__ = [
+    "FIRST_YEAR",
+    "SOURCES",
+    "Document",
+    "clean",
+    "is_running_text",
+    "read_documents",
+    "read_factbook",
+    "read_sotu",
+    "sha256",
+    "split",
+    "write_corpus",
+]
+
 SOURCES: dict[str, dict[str, str]] = {
     "sotu": {
         "title": "State of the Union addresses, 1934 to 2021",

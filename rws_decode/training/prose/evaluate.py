@@ -12,6 +12,8 @@ from transformers import BertForMaskedLM
 from rws_decode.training.prose.train import masked_loss
 from rws_decode.training.prose.windows import ANSWER, MASK, mask_answer
 
+__all__ = ["RATES", "heldout_numbers", "masked_scores", "nelbo"]
+
 RATES = (0.15, 0.5, 0.9)
 
 

@@ -33,6 +33,18 @@ from rws_decode.training.prose.train import latest
 from rws_decode.training.prose.vocabulary import load_tokenizer
 from rws_decode.training.prose.windows import ANSWER, EOS, heldout_windows, streams
 
+__all__ = [
+    "LARGEST_PERPLEXITY_RATIO",
+    "PROMPTS",
+    "SMALLEST_DISTINCT_RATIO",
+    "Judgement",
+    "continuation",
+    "distinct_2",
+    "judge_run",
+    "read_judge",
+    "verdict",
+]
+
 PROMPTS = 64
 LARGEST_PERPLEXITY_RATIO = 2.0
 SMALLEST_DISTINCT_RATIO = 0.7

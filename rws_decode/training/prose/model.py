@@ -17,6 +17,18 @@ from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
 from rws_decode.training.prose.vocabulary import SPECIAL, Pruned
 
+__all__ = [
+    "POSITIONS",
+    "Encoder",
+    "load_model",
+    "parameters",
+    "read_checkpoint",
+    "read_encoder",
+    "restack",
+    "start",
+    "widen",
+]
+
 POSITIONS = 128
 
 

@@ -24,6 +24,8 @@ from transformers import BertForMaskedLM
 from rws_decode.files import write_json
 from rws_decode.training.prose.windows import MASK, Streams, mask_answer, mask_anywhere, sample_windows
 
+__all__ = ["Recipe", "latest", "make_optimizer", "masked_loss", "rate_factor", "save_checkpoint", "train"]
+
 
 @dataclass(frozen=True)
 class Recipe:

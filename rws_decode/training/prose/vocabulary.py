@@ -12,6 +12,8 @@ from tokenizers import Tokenizer, decoders
 from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerFast
 
+__all__ = ["SPECIAL", "Pruned", "identity", "load_tokenizer", "prune", "pruned_tokenizer"]
+
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]")
 
 

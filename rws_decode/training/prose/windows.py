@@ -13,6 +13,22 @@ from transformers import PreTrainedTokenizerFast
 from rws_decode.training.prose.corpus import Document
 from rws_decode.training.prose.vocabulary import SPECIAL
 
+__all__ = [
+    "ANSWER",
+    "CLS",
+    "EOS",
+    "MASK",
+    "PROMPT",
+    "SHORTEST",
+    "Streams",
+    "cut",
+    "heldout_windows",
+    "mask_answer",
+    "mask_anywhere",
+    "sample_windows",
+    "streams",
+]
+
 PROMPT = (16, 32)
 ANSWER = 64
 SHORTEST = 48
