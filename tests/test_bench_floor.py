@@ -9,7 +9,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from rws_decode.bench.ceilings import Ceilings, copy_bandwidth, matrix_rate
 from rws_decode.bench.clock import each_seconds, measured
 from rws_decode.bench.floor import decode_floor, floor_seconds, floor_table, forward_parts, reward_parts
-from rws_decode.bench.shapes import SHAPES, _bare, make_models, parameter_count, random_prompts, shapes_named
+from rws_decode.bench.random_models import bare_network, make_models, parameter_count, random_prompts
+from rws_decode.bench.shapes import SHAPES, shapes_named
 from rws_decode.experiments.timing import weight_bytes
 from rws_decode.predictors.bidirectional import attend_both_ways
 from rws_decode.schedule import block_plan
@@ -60,7 +61,7 @@ def test_weights_are_drawn_in_their_own_dtype_and_rotary_angles_are_not() -> Non
 def test_operations_are_those_that_pytorch_counts(name: str, causal: bool) -> None:
     shape = SHAPES[name].reward if causal else SHAPES[name].predictor
     rows, length, item = 2, 24, 4
-    model = _bare(shape, causal, torch.float32)
+    model = bare_network(shape, causal, torch.float32)
     # Of causal attention transformers looks at the mask, which has no values here; the operations are the same.
     model.set_attn_implementation(attend_both_ways())
     ids = torch.zeros(rows, length, dtype=torch.int64, device="meta")

@@ -18,7 +18,8 @@ from rws_decode.bench.agreement import agreement
 from rws_decode.bench.ceilings import Ceilings
 from rws_decode.bench.device_run import device_run, passed
 from rws_decode.bench.kernels import KernelRow, kernel_table, reference
-from rws_decode.bench.shapes import SHAPES, make_models, random_prompts
+from rws_decode.bench.random_models import make_models, random_prompts
+from rws_decode.bench.shapes import SHAPES
 from rws_decode.bench.tables import frequency, overhead, ratios, savings_table
 from rws_decode.bench.ways import Answering, all_ways
 from rws_decode.bench.whole import Plan, measure

@@ -11,7 +11,8 @@ import torch
 
 from rws_decode.bench.agreement import agreement
 from rws_decode.bench.kernels import reference
-from rws_decode.bench.shapes import SHAPES, Shapes, make_models, random_prompts
+from rws_decode.bench.random_models import make_models, random_prompts
+from rws_decode.bench.shapes import SHAPES, Shapes
 from rws_decode.decode import Decoding
 from rws_decode.guidance import RWS, Confidence
 from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
@@ -23,7 +24,7 @@ __all__ = ["Check", "kernel_check", "model_checks", "self_check"]
 _SIZES = (2, 3, 31, 64, 127, 1000, 4095, 4097, 9001)
 _LARGE = (50_257, 126_464)
 # Each pair of a small vocabulary and a number of factors is compiled for itself: one number is enough there.
-_FACTORS = (1, 4, 16)
+_FACTORS = (1, 4, 9, 16)
 _FEW = 1000
 
 

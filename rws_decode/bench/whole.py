@@ -40,7 +40,8 @@ from rws_decode.bench.agreement import agreement
 from rws_decode.bench.ceilings import Ceilings
 from rws_decode.bench.clock import Measured, measured
 from rws_decode.bench.floor import decode_floor, floor_seconds, floor_table
-from rws_decode.bench.shapes import make_models, parameter_count, random_prompts, shapes_named
+from rws_decode.bench.random_models import make_models, parameter_count, random_prompts
+from rws_decode.bench.shapes import shapes_named
 from rws_decode.bench.tables import frequency, overhead, ratios, savings_table
 from rws_decode.bench.ways import FAMILIES, Answering, Way, all_ways, naive, plain
 from rws_decode.experiments.timing import weight_bytes
@@ -139,16 +140,8 @@ def measure(
             result["floor"].append(row | {"parts": floor_table(steps, ceilings)})
     references: dict[tuple[int, str], PlainRun] = {}
     for rows, group, ways, repeats in _groups(plan):
-        it = Answering(
-            predictor,
-            reward,
-            tuple(prompts[:rows]),
-            plan.length,
-            plan.steps,
-            plan.block,
-            plan.reward_scale,
-            plan.memory,
-        )
+        answer_shape = plan.length, plan.steps, plan.block
+        it = Answering(predictor, reward, tuple(prompts[:rows]), *answer_shape, plan.reward_scale, plan.memory)
         found = _timed(it, ways, repeats, device, plan, began, tell)
         for way in ways:
             runs, status = found[way.name]
