@@ -38,6 +38,7 @@ __all__ = [
     "answer_scores",
     "bootstrap_interval",
     "distinct_n",
+    "exp_or_inf",
     "load_causal",
     "mean_perplexity",
     "paired_bootstrap_interval",
@@ -63,8 +64,8 @@ class AnswerScore(NamedTuple):
 
     @property
     def perplexity(self) -> float:
-        """Return exp(nll / tokens)."""
-        return math.exp(self.nll / self.tokens)
+        """Return exp(nll / tokens), infinity where that is beyond float64."""
+        return exp_or_inf(self.nll / self.tokens)
 
 
 class Interval(NamedTuple):
@@ -153,7 +154,8 @@ def answer_scores(
     Rule: the context is the prompt as the tokenizer encodes it alone ([CLS] prompt [SEP] for the shipped model), the
     scored tokens are the answer's, encoded without special tokens, and one end-of-text token after them. An empty
     answer is therefore defined: its score is that of the end alone. Where the tokenizer puts nothing before an empty
-    prompt, the begin-of-text token, or else the end-of-text token, stands there.
+    prompt, the begin-of-text token, or else the end-of-text token, stands there. A special token's name in either is
+    text.
 
     Guarantee: batches are padded on the right, where a causal model does not look, so a batch scores each pair as if
     it were alone, up to rounding. ValueError for lists of unequal length, for a text longer than the model reads
@@ -176,8 +178,9 @@ def answer_scores(
 def _encode(causal: CausalScorer, prompt: str, answer: str) -> tuple[list[int], list[int]]:
     tokenizer = causal.tokenizer
     first = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
-    context = tokenizer(prompt)["input_ids"] or [first]
-    scored = [*tokenizer(answer, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
+    context = tokenizer(prompt, split_special_tokens=True)["input_ids"] or [first]
+    answered = tokenizer(answer, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+    scored = [*answered, tokenizer.eos_token_id]
     if len(context) + len(scored) > causal.max_length:
         raise ValueError(
             f"prompt and answer make {len(context) + len(scored)} tokens: "
@@ -223,6 +226,18 @@ def mean_perplexity(scores: Sequence[AnswerScore]) -> float:
     return float(np.mean([score.perplexity for score in _some("scores", scores)]))
 
 
+def exp_or_inf(value: float) -> float:
+    """Return exp(value), infinity where that is beyond float64.
+
+    >>> exp_or_inf(0.0), exp_or_inf(1e4)
+    (1.0, inf)
+    """
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
+
+
 def pooled_perplexity(scores: Sequence[AnswerScore]) -> float:
     """Return exp(total nll / total tokens): each token counts the same, so long texts count more.
 
@@ -230,7 +245,7 @@ def pooled_perplexity(scores: Sequence[AnswerScore]) -> float:
     2.828
     """
     total = math.fsum(score.nll for score in _some("scores", scores))
-    return math.exp(total / sum(score.tokens for score in scores))
+    return exp_or_inf(total / sum(score.tokens for score in scores))
 
 
 def distinct_n(

@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional as F
 
 from rws_decode.dialogue import Dialogue, as_dialogue
-from rws_decode.metrics import CausalScorer
+from rws_decode.metrics import CausalScorer, exp_or_inf
 
 __all__ = ["Perplexity", "TextScore", "perplexity", "windows"]
 
@@ -33,7 +33,7 @@ class TextScore(NamedTuple):
     @property
     def perplexity(self) -> float | None:
         """Return exp(nll / tokens), infinity where that is beyond float64; None where nothing was scored."""
-        return _exp(self.nll / self.tokens) if self.tokens else None
+        return exp_or_inf(self.nll / self.tokens) if self.tokens else None
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Perplexity:
     def pooled(self) -> float | None:
         """Return exp(total nll / total tokens), each token counting the same; None where nothing was scored."""
         tokens = sum(score.tokens for score in self.scores)
-        return _exp(math.fsum(score.nll for score in self.scores) / tokens) if tokens else None
+        return exp_or_inf(math.fsum(score.nll for score in self.scores) / tokens) if tokens else None
 
     @property
     def mean(self) -> float | None:
@@ -106,16 +106,17 @@ def perplexity(
     window: int | None = None,
     stride: int | None = None,
     batch_size: int = 8,
+    specials: bool = False,
 ) -> Perplexity:
     """Score texts under a causal language model: -log p(text), or -log p(text | prompt), in nats, per text and pooled.
 
     Rule: where the tokenizer defines a beginning-of-text token (bos), one stands in front and is never scored; without
     one the first token of all is not scored, as nothing is before it. Prompt and text are each encoded by themselves
     without special tokens, joined in this order, and of the tokens after the beginning the text's alone are scored.
-    (Special tokens that a prompt spells out, as a rendered chat template does, are read as such; if that begins with
-    the bos, no other is added. The prompt of a dialogue is its plain text.) No end of text is scored, unlike in
-    `metrics.answer_scores`.
+    The prompt of a dialogue is its plain text. No end of text is scored, unlike in `metrics.answer_scores`.
 
+    specials: whether names of special tokens in prompts and texts are those tokens, as in a rendered chat, not text;
+    if a prompt begins with the bos then, no other is added.
     window: tokens read at once, the most that the model reads if None; stride: how far windows move, half a window if
     None (`windows`). Texts that fit a window are scored whole; longer ones lose context, never tokens. batch_size:
     windows at a time; it changes nothing, up to rounding.
@@ -141,7 +142,7 @@ def perplexity(
     tokens: list[int] = []
     statuses: list[Literal["scored", "empty", "no context"]] = []
     for number, (prompt, text) in enumerate(zip(prompts or [""] * len(texts), texts, strict=True)):
-        before, scored = _encode(causal, as_dialogue(prompt).text), _encode(causal, text)
+        before, scored = (_encode(causal, part, specials) for part in (as_dialogue(prompt).text, text))
         bos = causal.tokenizer.bos_token_id
         if bos is not None and (before or scored)[:1] != [bos]:
             before = [bos, *before]
@@ -162,9 +163,10 @@ def perplexity(
     return Perplexity(tuple(scores), causal.name, wide, step)
 
 
-def _encode(causal: CausalScorer, text: str) -> list[int]:
+def _encode(causal: CausalScorer, text: str, specials: bool) -> list[int]:
     # Windows cut what is longer than the model reads, so that the tokenizer's warning of it would mislead.
-    return list(causal.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]) if text else []
+    options = {"add_special_tokens": False, "split_special_tokens": not specials, "verbose": False}
+    return list(causal.tokenizer(text, **options)["input_ids"]) if text else []
 
 
 def _score(causal: CausalScorer, rows: Sequence[tuple[list[int], int]]) -> list[float]:
@@ -190,10 +192,3 @@ def _score(causal: CausalScorer, rows: Sequence[tuple[list[int], int]]) -> list[
 def _chunks(logits: torch.Tensor, target: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Yield places 256 at a time: float32 copies of all logits at once can be much."""
     yield from zip(logits.split(256), target.split(256), strict=True)
-
-
-def _exp(value: float) -> float:
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return math.inf

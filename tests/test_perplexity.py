@@ -118,19 +118,20 @@ def test_what_has_nothing_to_score_has_a_status_and_no_number() -> None:
 
 def test_a_beginning_that_a_prompt_spells_out_is_not_doubled() -> None:
     causal = with_bos(True)
-    spelled = perplexity(causal, ["a dog ran"], prompts=["[CLS] the cat"]).scores
+    spelled = perplexity(causal, ["a dog ran"], prompts=["[CLS] the cat"], specials=True).scores
     plain = perplexity(causal, ["a dog ran"], prompts=["the cat"]).scores
     assert spelled == plain
-    assert perplexity(causal, ["[CLS] a dog ran"]).scores == perplexity(causal, ["a dog ran"]).scores
+    assert perplexity(causal, ["[CLS] a dog ran"], specials=True).scores == perplexity(causal, ["a dog ran"]).scores
+    assert perplexity(causal, ["[CLS] a dog ran"]).scores[0].tokens > 3
     assert causal.tokenizer("[CLS]", add_special_tokens=False)["input_ids"] == [CLS]
 
 
 def test_scores_of_an_answer_and_its_end_include_those_of_its_words() -> None:
     causal = with_bos(False)
-    (whole,) = answer_scores(causal, ["[CLS] the cat"], ["a dog ran"])
+    (whole,) = answer_scores(causal, ["the cat"], ["a dog ran"])
     assert whole.tokens == 4
-    context = " ".join(causal.tokenizer.convert_ids_to_tokens(causal.tokenizer("[CLS] the cat")["input_ids"]))
-    (words,) = perplexity(causal, ["a dog ran [EOS]"], prompts=[context]).scores
+    context = " ".join(causal.tokenizer.convert_ids_to_tokens(causal.tokenizer("the cat")["input_ids"]))
+    (words,) = perplexity(causal, ["a dog ran [EOS]"], prompts=[context], specials=True).scores
     assert words.tokens == 4 and words.nll == pytest.approx(whole.nll, rel=1e-6)
 
 

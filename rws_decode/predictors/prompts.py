@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import zip_longest
 from typing import Any
 
 from rws_decode.dialogue import Dialogue
 
-__all__ = ["chat_ids", "chat_layout", "plain_ids", "without_specials"]
+__all__ = ["chat_ids", "chat_layout", "laid_out", "plain_ids", "special_names", "without_specials", "woven_ids"]
+
+# Turns of a chat -> the text that a template makes of them.
+Render = Callable[[Sequence[str]], str]
 
 # Stands for a message while the template is taken apart: no template's own text, no token of any vocabulary.
 _STAND_IN = "message {} of the dialogue goes here"
+_CHAT = "chat is True: the tokenizer's chat template"
 
 
-def _rendered(tokenizer: Any, turns: Sequence[str]) -> str:
+def _rendered(tokenizer: Any) -> Render:
     from jinja2 import TemplateError
 
-    messages = Dialogue(tuple(turns)).messages
-    try:
-        return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    except TemplateError as error:
-        raise ValueError(f"chat is True: the tokenizer's chat template fails ({error})") from error
+    def render(turns: Sequence[str]) -> str:
+        messages = Dialogue(tuple(turns)).messages
+        try:
+            return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        except TemplateError as error:
+            raise ValueError(f"{_CHAT} fails ({error})") from error
+
+    return render
 
 
 def _stand_ins(turns: int) -> list[str]:
@@ -33,12 +40,16 @@ def chat_layout(tokenizer: Any, turns: int = 1) -> tuple[str, ...]:
 
     The last one goes up to where the answer begins. ValueError for a template that does not quote every message.
     """
-    rest, found = _rendered(tokenizer, _stand_ins(turns)), []
+    return _layout(_rendered(tokenizer), turns, _CHAT)
+
+
+def _layout(render: Render, turns: int, template: str) -> tuple[str, ...]:
+    rest, found = render(_stand_ins(turns)), []
     for number, name in enumerate(_stand_ins(turns)):
         before, middle, rest = rest.partition(name)
         if not middle:
             party = ("user", "assistant")[number % 2]
-            raise ValueError(f"chat is True: the tokenizer's chat template leaves the {party}'s message out")
+            raise ValueError(f"{template} leaves the {party}'s message out")
         found.append(before)
     return (*found, rest)
 
@@ -54,12 +65,18 @@ def plain_ids(tokenizer: Any, text: str) -> list[int]:
 def chat_ids(tokenizer: Any, dialogue: Dialogue) -> list[int]:
     """Return the ids of a chat, up to where the answer begins, with one BOS at most.
 
-    They are those of the rendered template, except that a special token's name in a message is text there: the stretch
-    between the template's last special token before a message and its first one after it is encoded as characters, in
-    one piece, so that ordinary text gets the ids that it has in the rendered chat.
+    They are those of the rendered template, except that a special token's name in a message is text there.
     """
-    layout, said = chat_layout(tokenizer, len(dialogue.turns)), _said(tokenizer, dialogue.turns)
-    names = _special_names(tokenizer)
+    return _one_bos(tokenizer, woven_ids(tokenizer, *laid_out(_rendered(tokenizer), dialogue.turns, _CHAT)))
+
+
+def woven_ids(tokenizer: Any, layout: Sequence[str], said: Sequence[str]) -> list[int]:
+    """Return the ids of layout[0] + said[0] + layout[1] + ... + layout[-1], special tokens in the layout alone.
+
+    The stretch between the layout's last special token before a message and its first one after it is encoded as
+    characters, in one piece, so that ordinary text gets the ids that it has in the whole text.
+    """
+    names = special_names(tokenizer)
     ids: list[int] = []
     stretch = ""
     for index, text in enumerate(layout):
@@ -71,23 +88,26 @@ def chat_ids(tokenizer: Any, dialogue: Dialogue) -> list[int]:
             ids += _ids(tokenizer, text[begin:end])
             stretch, text = "", text[end:]
         stretch += text + (said[index] if index < len(said) else "")
-    return _one_bos(tokenizer, ids + _ids(tokenizer, stretch, split_special_tokens=True))
+    return ids + _ids(tokenizer, stretch, split_special_tokens=True)
 
 
-def _said(tokenizer: Any, turns: Sequence[str]) -> list[str]:
-    """Return what the chat template makes of each turn, e.g. trimmed; ValueError where more changes with it."""
-    layout, stand_ins, said = chat_layout(tokenizer, len(turns)), _stand_ins(len(turns)), []
+def laid_out(render: Render, turns: Sequence[str], template: str) -> tuple[tuple[str, ...], list[str]]:
+    """Return a template's own texts around the turns, [turns + 1], and what it makes of each turn, e.g. trimmed.
+
+    template: what it is called in a ValueError, for one that leaves a message out, or where more changes with it.
+    """
+    layout, stand_ins, said = _layout(render, len(turns), template), _stand_ins(len(turns)), []
     for index, turn in enumerate(turns):
         # One message at a time: what it spells cannot be taken for the template's own text.
-        alone = _rendered(tokenizer, [*stand_ins[:index], turn, *stand_ins[index + 1 :]])
+        alone = render([*stand_ins[:index], turn, *stand_ins[index + 1 :]])
         before = _woven(layout[: index + 1], stand_ins[:index])
         after = _woven(layout[index + 1 :], stand_ins[index + 1 :])
         if len(alone) < len(before) + len(after) or not (alone.startswith(before) and alone.endswith(after)):
-            raise ValueError("chat is True: the tokenizer's chat template changes with the message, give token ids")
+            raise ValueError(f"{template} changes with the message, give token ids")
         said.append(alone[len(before) : len(alone) - len(after)])
-    if _rendered(tokenizer, turns) != _woven(layout, said):
-        raise ValueError("chat is True: the tokenizer's chat template changes with the message, give token ids")
-    return said
+    if render(turns) != _woven(layout, said):
+        raise ValueError(f"{template} changes with the message, give token ids")
+    return layout, said
 
 
 def _woven(texts: Sequence[str], messages: Sequence[str]) -> str:
@@ -112,7 +132,8 @@ def _ids(tokenizer: Any, text: str, **options: bool) -> list[int]:
     return list(tokenizer(text, add_special_tokens=False, **options)["input_ids"]) if text else []
 
 
-def _special_names(tokenizer: Any) -> Collection[str]:
+def special_names(tokenizer: Any) -> Collection[str]:
+    """Return the names of all special tokens that a tokenizer would find in a text."""
     added = getattr(tokenizer, "added_tokens_decoder", {})
     return {*tokenizer.all_special_tokens, *(token.content for token in added.values() if token.special)}
 

@@ -38,7 +38,7 @@ from rws_decode.rewards.heads import (
     reward_token,
 )
 from rws_decode.rewards.registry import PUBLISHED, Layout, PublishedReward, layout_of, published_reward
-from rws_decode.rewards.templates import Template, check_template
+from rws_decode.rewards.templates import Template, check_template, pair_ids
 from rws_decode.weights import Stored, check_memory, loaded_bytes, read_headers, refuse_nonfinite, some
 
 __all__ = ["SHIPPED", "SequenceClassifierReward", "load_reward"]
@@ -58,9 +58,9 @@ class SequenceClassifierReward:
     """A transformers sequence classifier with one output (num_labels 1): the raw score is its logit, no sigmoid.
 
     Prompt and answer are given to the tokenizer as a pair, so its post-processor sets them apart, e.g.
-    [CLS] prompt [SEP] answer [EOS], the prompt of a dialogue as its plain text; batches are padded on the right with an
-    attention mask, or go one by one where the tokenizer has no padding. mean, std: the normalisation. ValueError for
-    other statistics or outputs.
+    [CLS] prompt [SEP] answer [EOS], the prompt of a dialogue as its plain text, a special token's name in either as
+    text. Batches are padded on the right with an attention mask, or go one by one where the tokenizer has no padding.
+    mean, std: the normalisation. ValueError for other statistics or outputs.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class SequenceClassifierReward:
 
     def ids(self, prompt: str | Dialogue, answer: str) -> list[int]:
         """Return the token ids of a pair; ValueError for more than the model reads."""
-        ids = self.tokenizer([as_dialogue(prompt).text], [answer], truncation=False)["input_ids"][0]
+        ids = pair_ids(self.tokenizer, [prompt], [answer])[0]
         if len(ids) > self.max_length:
             raise ValueError(
                 f"prompt and answer make {len(ids)} tokens: reward model {self.name} reads at most {self.max_length}"
@@ -98,7 +98,12 @@ class SequenceClassifierReward:
             texts = [as_dialogue(prompt).text for prompt in prompts[start : start + self.batch_size]]
             batch = texts, list(answers[start : start + self.batch_size])
             encoded = self.tokenizer(
-                *batch, padding=self.batch_size > 1, padding_side="right", truncation=False, return_tensors="pt"
+                *batch,
+                padding=self.batch_size > 1,
+                padding_side="right",
+                truncation=False,
+                split_special_tokens=True,
+                return_tensors="pt",
             )
             width = encoded["input_ids"].shape[1]
             if width > self.max_length:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 from rws_decode.dialogue import Dialogue, as_dialogue
+from rws_decode.predictors.prompts import laid_out, special_names, woven_ids
 
-__all__ = ["Template", "check_template", "text_encoder"]
+__all__ = ["Template", "check_template", "pair_ids", "text_encoder"]
 
 Template = Literal["pair", "chat", "instruct"]
 
@@ -39,46 +40,71 @@ def text_encoder(
     "chat": the tokenizer's chat template of all messages, the answer last, special tokens as the template has them.
     "instruct": "[INST] prompt [/INST] answer" and the end-of-text token, for each exchange of a dialogue one after
     another, as in FastChat's template "mistral", by which RewardBench scores Eurus. Of the beginning-of-text token, but
-    for "pair": one where template or tokenizer puts any or `always_begin` is set, none else. ValueError for "chat"
-    without a chat template, or with one that cannot lay these messages out, "instruct" without an end-of-text token,
-    and `always_begin` without a beginning-of-text one.
+    for "pair": one where template or tokenizer puts any or `always_begin` is set, none else. A special token's name in
+    prompt or answer is text. ValueError for "chat" without a chat template, or with one that cannot lay these messages
+    out, "instruct" without an end-of-text token, and `always_begin` without a beginning-of-text one.
     """
     if template == "pair":
-        # Given as lists: alone, an empty answer would be no answer, and the text laid out as a single one.
-        return lambda prompt, answer: tokenizer([as_dialogue(prompt).text], [answer], truncation=False)["input_ids"][0]
+        return lambda prompt, answer: pair_ids(tokenizer, [prompt], [answer])[0]
     if template == "chat" and tokenizer.chat_template is None:
         raise ValueError(f'template of reward model {name} is "chat": its tokenizer has no chat template')
     if template == "instruct" and tokenizer.eos_token_id is None:
         raise ValueError(f'template of reward model {name} is "instruct": its tokenizer has no end-of-text token')
-    from jinja2 import TemplateError
-
     start: int | None = tokenizer.bos_token_id
     if always_begin and start is None:
         raise ValueError(
             f"reward model {name} begins its texts with a token that its tokenizer does not name: bos_token"
         )
     always = always_begin or (start is not None and tokenizer("")["input_ids"][:1] == [start])
+    render = _chat(name, tokenizer) if template == "chat" else _instruct(tokenizer)
+    end = [] if template == "chat" else [tokenizer.eos_token_id]
+    names = special_names(tokenizer)
 
     def encode(prompt: str | Dialogue, answer: str) -> list[int]:
-        dialogue = as_dialogue(prompt)
-        if template == "instruct":
-            exchanges = zip(dialogue.turns[::2], (*dialogue.turns[1::2], answer), strict=True)
-            text = tokenizer.eos_token.join(f"[INST] {asked} [/INST] {said}" for asked, said in exchanges)
-            end = [tokenizer.eos_token_id]
+        turns = (*as_dialogue(prompt).turns, answer)
+        if any(special in turn for special in names for turn in turns):
+            ids = woven_ids(tokenizer, *laid_out(render, turns, f"the chat template of reward model {name}"))
         else:
-            messages = [*dialogue.messages, {"role": "assistant", "content": answer}]
-            try:
-                text, end = tokenizer.apply_chat_template(messages, tokenize=False, date_string=_DATE), []
-            except TemplateError as error:
-                raise ValueError(
-                    f"the chat template of reward model {name} cannot lay out a user's and an assistant's message: "
-                    f"{error}"
-                ) from error
-        ids = tokenizer(text, add_special_tokens=False, truncation=False)["input_ids"] + end
-        bare = ids
+            # In one piece: some tokenizers begin a text in another way than what follows a special token.
+            ids = tokenizer(render(turns), add_special_tokens=False, truncation=False)["input_ids"]
+        bare = ids = [*ids, *end]
         while bare and bare[0] == start:
             bare = bare[1:]
         begins = start is not None and (always or len(bare) < len(ids))
         return [start, *bare] if begins and start is not None else bare
 
     return encode
+
+
+def pair_ids(tokenizer: Any, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[list[int]]:
+    """Return the ids of each prompt with its answer, as the tokenizer lays pairs out, nothing cut off.
+
+    The prompt of a dialogue is its plain text; a special token's name in prompt or answer is text.
+    """
+    # Always as lists: alone, an empty answer would be no answer, and the text laid out as a single one.
+    texts = [as_dialogue(prompt).text for prompt in prompts]
+    return tokenizer(texts, list(answers), truncation=False, split_special_tokens=True)["input_ids"]
+
+
+def _instruct(tokenizer: Any) -> Callable[[Sequence[str]], str]:
+    def render(turns: Sequence[str]) -> str:
+        exchanges = zip(turns[::2], turns[1::2], strict=True)
+        return tokenizer.eos_token.join(f"[INST] {asked} [/INST] {said}" for asked, said in exchanges)
+
+    return render
+
+
+def _chat(name: str, tokenizer: Any) -> Callable[[Sequence[str]], str]:
+    from jinja2 import TemplateError
+
+    def render(turns: Sequence[str]) -> str:
+        *before, answer = turns
+        messages = [*Dialogue(tuple(before)).messages, {"role": "assistant", "content": answer}]
+        try:
+            return tokenizer.apply_chat_template(messages, tokenize=False, date_string=_DATE)
+        except TemplateError as error:
+            raise ValueError(
+                f"the chat template of reward model {name} cannot lay out a user's and an assistant's message: {error}"
+            ) from error
+
+    return render
