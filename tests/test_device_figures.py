@@ -188,7 +188,7 @@ def test_what_a_gpu_gives_is_said(tiny: Row, tmp_path: Path) -> None:
     )
     assert len(lines[0].split()) <= 50
     told = " ".join(lines)
-    assert "at abc123." in told and COMMAND not in told and "not complete" not in told
+    assert "at commit abc123." in told and COMMAND not in told and "not complete" not in told
     assert "G = 1, bfloat16: 70% (aimed at: 80%; missed)" in told
     assert "G = 16, bfloat16: 70% (aimed at: 60%; met)" in told
     over = next(row for row in held["ratios"] if row["name"] == "default over floor")
@@ -283,6 +283,15 @@ def _without(part: str, key: str) -> Callable[[Row], Any]:
     return changed
 
 
+def _with(part: str, key: str, value: Any) -> Callable[[Row], Any]:
+    def changed(held: Row) -> Row:
+        row = held[part][-1] if isinstance(held[part], list) else held[part]
+        row[key] = value
+        return held
+
+    return changed
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -293,6 +302,11 @@ def _without(part: str, key: str) -> Callable[[Row], Any]:
         pytest.param(_without("provenance", "device"), "provenance has no device", id="device"),
         pytest.param(lambda held: held | {"provenance": 3}, "provenance has no object", id="provenance"),
         pytest.param(_without("overhead", "increase"), "overhead has a row without increase", id="row"),
+        pytest.param(_with("overhead", "increase", None), "overhead has None as increase", id="null"),
+        pytest.param(_with("ratios", "value", "1"), "ratios has '1' as value", id="text"),
+        pytest.param(_with("ways", "agreement", {"answers": 1}), "an agreement without equal", id="agreement"),
+        pytest.param(_with("provenance", "date", None), "provenance has None as date", id="date"),
+        pytest.param(_with("provenance", "changed", "no"), "changed: 'no'", id="changed"),
         pytest.param(lambda held: held | {"ways": {}}, "ways is no list", id="table"),
         pytest.param(lambda held: held | {"kernels": [1]}, "kernels is no list", id="kernels"),
     ],

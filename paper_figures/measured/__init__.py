@@ -30,6 +30,13 @@ _TABLES: dict[str, tuple[str, ...]] = {
         *("reward_calls_saved", "compared", "agreement"),
     ),
 }
+# Numbers that every row of a table has; those below may be null, for what was not measured.
+_NUMBERS = {"overhead": ("batch", "increase"), "ratios": ("batch", "value"), "frequency": ("reward_calls",)}
+_OR_NULL = frozenset(
+    "every over_every_step increase added_bytes off alone ms_per_step tokens_per_second memory_bytes reward_calls "
+    "reward_calls_saved ms share error".split()
+)
+_AGREEMENT = ("answers", "equal", "explained", "unexplained")
 _KERNELS = ("way", "dtype", "factors", "status", "ms", "share", "error", "tokens", "leads", "goal")
 
 
@@ -110,8 +117,12 @@ def _wrong(held: Any) -> str | None:
     for part, keys in {"provenance": _MADE, "settings": ("device",)}.items():
         if absent := _absent(held.get(part), keys):
             return f"{part} has no {absent}"
-    if not isinstance(held["provenance"]["device"], str):
-        return "provenance names no device"
+    made = held["provenance"]
+    for key in ("device", "date"):
+        if not isinstance(made[key], str):
+            return f"provenance has {made[key]!r} as {key}"
+    if not isinstance(made["commit"], str | None) or made["changed"] not in (True, False, None):
+        return f"provenance has {made['commit']!r} as commit, changed: {made['changed']!r}"
     if _not_rows(held.get("checks"), ("name", "passed")):
         return "checks is no list of checks"
     kernels = held.get("kernels") or {}
@@ -120,7 +131,21 @@ def _wrong(held: Any) -> str | None:
     for name, rows in tables.items():
         if told := _not_rows(rows, _TABLES.get(name, _KERNELS)):
             return f"{name} {told}"
+        for row in rows:
+            told = row.get("agreement") and _absent(row["agreement"], _AGREEMENT)
+            if told:
+                return f"{name} has an agreement without {told}"
+            if wrong := next((key for key in row if not _number(row[key], key, _NUMBERS.get(name, ()))), None):
+                return f"{name} has {row[wrong]!r} as {wrong}"
     return None
+
+
+def _number(value: Any, key: str, needed: Sequence[str]) -> bool:
+    """Say whether a value is a number, or null where it may be; of what is no number's place, anything is."""
+    if value is None:
+        return key not in needed
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number or key not in _OR_NULL.union(needed)
 
 
 def _absent(part: Any, keys: Sequence[str]) -> str | None:

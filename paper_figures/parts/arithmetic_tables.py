@@ -63,7 +63,7 @@ def _text(column: str, value: Any) -> str | None:
         return f"{value:+.1f}"
     if column.endswith("seconds"):
         return f"{value:.{published('table11_overhead')['decimals']}f}"
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.2f}" if value >= 0.005 or value == 0 else "below 0.01"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.2f}"
 
 
 def _line(method: str, paper: Mapping[str, Any], arithmetic: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,13 +56,13 @@ def arithmetic_lines(by_prompt: Mapping[int, Least], known: Sequence[str]) -> tu
     at_least = sorted(100 * seconds / found.default_seconds for seconds in extra.values())
     times = [base / one.default_seconds for one in by_prompt.values()]
     asked = [row["every"] for row in published("table12_frequency")["rows"]]
-    by_every = ", ".join(f"{found.increase(every):+.0f} % asked at every {every}" for every in asked if every > 1)
+    by_every = ", ".join(f"{found.increase(every):.0f} % asked at every {every} steps" for every in asked if every > 1)
     less, most = sorted(extra, key=lambda name: mib[name])[0], sorted(known, key=lambda name: -mib[name])[0]
     predictor, reward = weights_mib()
     wide = (2 * predictor + mib[most]) * 2**20 / 1e9
     return (
         f"A reward of 8B read anew at every step has as many operations as the predictor: {found.more_operations:+.0f} "
-        f"% in all. Where both take their least time, RWS takes {found.increase(1):+.0f} % ({by_every}).",
+        f"% in all. Where both take their least time, RWS takes {found.increase(1):.0f} % longer ({by_every}).",
         f"The printed increases are of a default far from the limit: it takes {base / found.default_seconds:.1f} times "
         f"its least time, the seconds that a reward of 8B adds {over[0]:.1f} to {over[-1]:.1f} times theirs. Over a "
         f"default at its least time the same extra seconds would be {at_least[0]:+.0f} to {at_least[-1]:+.0f} %.",
@@ -81,7 +81,7 @@ def measured_lines(measured: Sequence[Measurement]) -> tuple[str, ...]:
     gpus, lines, kernels = on_gpu(measured), [], False
     for name, one in gpus.items():
         made = one.made
-        commit = made["commit"] or "a commit that is not known"
+        commit = f"commit {made['commit'][:12]}" if made["commit"] else "a commit that is not known"
         state = "" if one.complete else ", not complete"
         lines.append(f"{name}: {made['date']}, at {commit}{' (changed)' if made['changed'] else ''}{state}.")
         if one.failed:
@@ -122,7 +122,7 @@ def _kernels(name: str, one: Measurement) -> str:
     told = []
     for row in one.rows("kernels"):
         if row["goal"]:
-            what = row["status"] if row["share"] is None else f"{row['share']:.0%}"
+            what = row["status"].partition(":")[0] if row["share"] is None else f"{row['share']:.0%}"
             met = "" if row["share"] is None else "; met" if row["share"] >= row["goal"] else "; missed"
             told.append(f"G = {row['factors']}, {row['dtype']}: {what} (aimed at: {row['goal']:.0%}{met})")
     return f"{name}, share of the copy bandwidth that reading the logits reaches: {'; '.join(told)}."

@@ -54,6 +54,7 @@ def measured_sheets(measured: Sequence[Measurement]) -> tuple[Sheet, ...]:
 
 def _made_with(named: Mapping[str, Measurement]) -> Sheet:
     rows: Rows = []
+    shown: Rows = []
     for name, one in named.items():
         made, settings, checks = one.made, one.settings, len(one.held["checks"])
         changed = {True: " (changed)", False: "", None: " (whether changed is not known)"}[made["changed"]]
@@ -74,8 +75,10 @@ def _made_with(named: Mapping[str, Measurement]) -> Sheet:
                 "file": one.name,
             }
         )
+        commit = f"{made['commit'][:12]}{changed}" if made["commit"] else rows[-1]["commit"]
+        shown.append(rows[-1] | {"commit": commit, "date": made["date"].partition("T")[0]})
     caption = "What each measurement was made with. Its file holds all seconds, checks, notes and versions."
-    return Sheet("device_cost_devices", rows, rows, caption)
+    return Sheet("device_cost_devices", rows, shown, caption)
 
 
 def _overhead(named: Mapping[str, Measurement]) -> Sheet:
