@@ -112,7 +112,8 @@ def _overhead(named: Mapping[str, Measurement]) -> Sheet:
 def _frequency(named: Mapping[str, Measurement]) -> Sheet:
     table = published("table12_frequency")
     seconds = {row["every"]: row["seconds"] for row in table["rows"]}
-    printed = {None: (table["default"]["seconds"] / seconds[1], None)}
+    printed: dict[int | None, tuple[float | None, float | None]] = {}
+    printed[None] = (table["default"]["seconds"] / seconds[1], None)
     printed |= {row["every"]: (row["seconds"] / seconds[1], row["increase"]) for row in table["rows"]}
     rows: Rows = []
     shown: Rows = []
