@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from paper_figures.contents import NAMES
+from rws_decode.ending import ended
 
 __all__ = ["main", "make"]
 
@@ -18,7 +19,7 @@ __all__ = ["main", "make"]
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with status 2 and one line, without the usage that argparse would print first."""
-        self.exit(2, f"{self.prog}: {message}\n")
+        self.exit(2, f"{self.prog}: {' '.join(message.split())}\n")
 
 
 def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bool = False) -> list[Path]:
@@ -55,7 +56,7 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status: 0; with one line on standard error 2 for bad input, 130 when
-    interrupted.
+    interrupted, and what else `rws_decode.ending.ended` says.
     """
     parser = _Parser(
         prog="python -m paper_figures",
@@ -75,23 +76,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--full", action="store_true", help="run what is absent in the experiments' own sizes: some 45 minutes for all"
     )
     parser.add_argument("--json", action="store_true", help="print what was written as JSON on standard output")
-    args = parser.parse_args(argv)
-    try:
+
+    def run() -> int:
+        args = parser.parse_args(argv)
         if args.workers < 0:
             raise ValueError(f"--workers is {args.workers}: at least 0 is needed")
         written = make(args.names or NAMES, args.runs, args.out, args.workers, args.full)
-    except (ValueError, OSError) as error:
-        print(f"{parser.prog}: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(f"{parser.prog}: interrupted; the same command goes on where it was", file=sys.stderr)
-        return 130
-    files = [path.relative_to(args.out).as_posix() for path in written]
-    if args.json:
-        print(json.dumps({"out": str(args.out), "page": "index.html", "written": files}))
-    else:
-        print(f"{len(files)} files below {args.out}; open {args.out / 'index.html'}", file=sys.stderr)
-    return 0
+        files = [path.relative_to(args.out).as_posix() for path in written]
+        if args.json:
+            print(json.dumps({"out": str(args.out), "page": "index.html", "written": files}))
+        else:
+            print(f"{len(files)} files below {args.out}; open {args.out / 'index.html'}", file=sys.stderr)
+        return 0
+
+    return ended(parser.prog, run, "; the same command goes on where it was")
 
 
 if __name__ == "__main__":

@@ -8,14 +8,20 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple, NoReturn
 
+from rws_decode.ending import ended
+
 __all__ = ["COMMANDS", "Command", "main"]
 
 
 class Command(NamedTuple):
-    """A subcommand: its module, with `add_arguments(parser)` and `run(args) -> int`, and a line on what it does."""
+    """A subcommand: its module, with `add_arguments(parser)` and `run(args) -> int`, and a line on what it does.
+
+    resumes: whether the same command, given again, goes on where it was stopped.
+    """
 
     module: str
     summary: str
+    resumes: bool = False
 
 
 COMMANDS: dict[str, Command] = {
@@ -25,43 +31,48 @@ COMMANDS: dict[str, Command] = {
     ),
     "replay": Command("rws_decode.commands.replay", "repeat a run from its trace, and say where it parts from it"),
     "diff": Command("rws_decode.commands.diff", "say where two runs part and why, from their traces"),
-    "experiment": Command("rws_decode.commands.experiment", "run one of the paper's comparisons, or resume it"),
+    "experiment": Command("rws_decode.commands.experiment", "run one of the paper's comparisons, or resume it", True),
     "summarize": Command("rws_decode.commands.summarize", "tables of experiments, the paper's numbers beside ours"),
-    "judge": Command("rws_decode.commands.judge", "ask a language model which of two answers is better, both ways"),
+    "judge": Command(
+        "rws_decode.commands.judge", "ask a language model which of two answers is better, both ways", True
+    ),
     "bench": Command("rws_decode.commands.bench", "seconds and reward calls beside the loops in use"),
     "convert": Command("rws_decode.commands.convert", "write a LLaDA or Dream checkpoint under transformers' names"),
     "calibrate": Command("rws_decode.commands.calibrate", "measure the mean and deviation of a reward model's scores"),
     "humaneval-check": Command(
         "rws_decode.commands.humaneval_check", "run HumanEval's canonical solutions in the sandbox"
     ),
-    "train": Command("rws_decode.commands.train", "train, measure and write the shipped models"),
+    "train": Command("rws_decode.commands.train", "train, measure and write the shipped models", True),
 }
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with status 2 and one line, without the usage that argparse would print first."""
-        self.exit(2, f"{self.prog}: {message}\n")
+        self.exit(2, f"{self.prog}: {' '.join(message.split())}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status: 0, or 2 with one line on standard error for bad input.
 
-    Only the module of the command named first in `argv` is imported, so that --help answers at once.
+    130, 143 and 141 where it was interrupted, terminated, or nobody read on (`ending.ended`). Only the module of the
+    command named first in `argv` is imported, so that --help answers at once.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     parser = _Parser(prog="python -m rws_decode", description="Decode text with masked diffusion language models.")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    for name, command in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=command.summary, description=command.summary)
-        if words[:1] == [name]:
-            import_module(command.module).add_arguments(subparser)
-    args = parser.parse_args(words)
-    try:
+    named = COMMANDS.get(words[0]) if words else None
+
+    def run() -> int:
+        subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+        for name, command in COMMANDS.items():
+            subparser = subparsers.add_parser(name, help=command.summary, description=command.summary)
+            if command is named:
+                import_module(command.module).add_arguments(subparser)
+        args = parser.parse_args(words)
         return import_module(COMMANDS[args.command].module).run(args)
-    except (ValueError, OSError) as error:
-        print(f"{parser.prog} {args.command}: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
+
+    note = "; the same command goes on where it was" if named is not None and named.resumes else ""
+    return ended(parser.prog if named is None else f"{parser.prog} {words[0]}", run, note)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -39,7 +40,8 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; 0 on success, SystemExit(2) with one line on standard error for bad input.
 
-    Only the module of the command named first in `argv` is imported, so that --help answers at once.
+    130 where it is interrupted, 141 where the reader of standard output goes away, as shells count signals. Only the
+    module of the command named first in `argv` is imported, so that --help answers at once.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     parser = _Parser(
@@ -47,15 +49,34 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=__version__)
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    for name, command in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=command.summary, description=command.summary)
-        if words[:1] == [name]:
-            import_module(command.module).add_arguments(subparser)
-    args = parser.parse_args(words)
     try:
-        return import_module(COMMANDS[args.command].module).run(args)
+        for name, command in COMMANDS.items():
+            subparser = subparsers.add_parser(name, help=command.summary, description=command.summary)
+            if words[:1] == [name]:
+                import_module(command.module).add_arguments(subparser)
+        try:
+            args = parser.parse_args(words)
+            return import_module(COMMANDS[args.command].module).run(args)
+        finally:
+            # What standard output cannot take is told here, not by a traceback at exit.
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        print(f"{parser.prog}: interrupted", file=sys.stderr)
+        return 130
     except (ValueError, OSError) as error:
+        _give_up_output()
+        if isinstance(error, BrokenPipeError):
+            return 141
         parser.error(str(error))
+
+
+def _give_up_output() -> None:
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

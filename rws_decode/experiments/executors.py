@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
@@ -184,6 +185,8 @@ def backend_of(args: argparse.Namespace) -> Backend:
 
 
 def _begin_worker(threads: int | None) -> None:
+    # Ctrl-C reaches every process of a terminal: the one that asks ends, this one when it has written its batch.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is not None:
 
