@@ -102,7 +102,9 @@ def draw_seconds(data: DeviceCost) -> Figure:
     axes.grid(axis="y", visible=False)
     axes.set_xlabel("seconds per answer, as printed  [s]")
     panel_title(axes, f"The printed seconds, and the least that an {A100.name} needs for the same work")
-    looks = [{"label": words, "facecolor": color, "hatch": hatch} for words, color, hatch in _PARTS.values()]
+    looks: list[dict[str, Any]] = [
+        {"label": words, "facecolor": color, "hatch": hatch} for words, color, hatch in _PARTS.values()
+    ]
     patches = [Patch(edgecolor="white", **look) for look in looks]
     picture.legend(handles=patches, loc="outside lower center", ncols=3)
     return picture
