@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import torch
 from tiny_models import bert_predictor
 
 from rws_decode.__main__ import main
-from rws_decode.bench import check, whole
+from rws_decode.bench import ceilings, check, whole
 from rws_decode.bench.agreement import agreement
 from rws_decode.bench.ceilings import Ceilings
 from rws_decode.bench.device_run import device_run, passed
@@ -35,8 +36,16 @@ KERNELS = {"rows": 3, "vocabulary": 70, "factors": (1, 3), "repeats": 1}
 OPTIONS = "--shape tiny --prompt-tokens 6 --length 8 --steps 4 --block 4 --batches 1 --repeats 1 --rows 2".split()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _small_ceilings() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(ceilings._SIDE, "cpu", 128)
+        patch.setitem(ceilings._COPY_BYTES, "cpu", 2**20)
+        yield
+
+
 @pytest.fixture(scope="module")
-def run() -> dict[str, Any]:
+def run(_small_ceilings: None) -> dict[str, Any]:
     return device_run(CPU, plan=PLAN, kernels=KERNELS, check_shape="tiny")
 
 
@@ -173,10 +182,27 @@ def test_memory_is_what_is_held_above_the_weights() -> None:
     assert savings_table(ways) == [] and frequency(ways[:2], 1) == []
 
 
+def test_runs_that_differ_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = iter(range(100))
+
+    def drifting(every: Any) -> list[Any]:
+        def run(it: Answering) -> PlainRun:
+            tokens = torch.full((1, it.length), next(count))
+            return PlainRun(tokens, 0, 0, torch.zeros_like(tokens), None)
+
+        return [replace(way, run=run) if way.name == "naive rws" else way for way in all_ways(every)]
+
+    monkeypatch.setattr(whole, "all_ways", drifting)
+    plan = replace(PLAN, batches=(1,), repeats=2, ways=("plain", "naive"))
+    ways = rows_of(measure(plan, CPU, Ceilings(1e9, 1e9, "float32")), 1)
+    assert ways["plain"]["repeatable"] is True and ways["naive rws"]["repeatable"] is False
+    assert ways["plain"]["runs"] == 2 and len(ways["plain"]["seconds"]) == 2
+
+
 def test_what_cannot_be_measured_says_why_and_stands_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    ceilings = Ceilings(1e9, 1e9, "float32")
+    limits = Ceilings(1e9, 1e9, "float32")
     saved: list[int] = []
-    spent = measure(replace(PLAN, budget=0.0), CPU, ceilings, save=lambda part: saved.append(len(part["ways"])))
+    spent = measure(replace(PLAN, budget=0.0), CPU, limits, save=lambda part: saved.append(len(part["ways"])))
     assert {row["status"] for row in spent["ways"]} == {"not run: the budget of 0 seconds was spent"}
     assert spent["ratios"] == spent["overhead"] == spent["frequency"] == spent["savings"] == [] and len(saved) == 3
     assert all(row["median_seconds"] is None and row["runs"] == 0 for row in spent["ways"])
@@ -188,7 +214,7 @@ def test_what_cannot_be_measured_says_why_and_stands_for_nothing(monkeypatch: py
         return [way if way.name != "naive rws" else replace(way, run=run) for way in all_ways(every)]
 
     monkeypatch.setattr(whole, "all_ways", fails)
-    found = measure(replace(PLAN, batches=(1,), ways=("naive", "rws")), CPU, ceilings)
+    found = measure(replace(PLAN, batches=(1,), ways=("naive", "rws")), CPU, limits)
     ways = rows_of(found, 1)
     assert ways["naive rws"]["status"] == "failed: OutOfMemoryError: no memory left"
     assert ways["rws"]["status"] == "measured" and ways["rws"]["compared"] is None

@@ -108,14 +108,15 @@ def _ways(result: Mapping[str, Any]) -> Iterator[str]:
 
 def _agreement(row: Mapping[str, Any]) -> str:
     found = row["agreement"]
+    again = "; OTHER TOKENS when run again" if row["repeatable"] is False else ""
     if found is None:
-        return ""
+        return again.removeprefix("; ")
     told = f"{found['equal']} of {found['answers']} as {row['compared']}"
     if found["equal"] < found["answers"]:
         told += f", {found['explained']} part at a near-tie ({found['near_steps']:.0%} of steps have one)"
         first = [one for one in found["differences"] if one["why"] is None]
         told += f", {len(first)} UNEXPLAINED, the first at step {first[0]['step']}" if first else ""
-    return told
+    return told + again
 
 
 def _ratios(result: Mapping[str, Any]) -> Iterator[str]:

@@ -12,8 +12,8 @@ What is written (`--out`, `--json`) is one object, of which figures read:
 - `floor`: by batch and method (default, rws): seconds, ms_per_step, and `parts` (`floor.floor_table`);
 - `ways`: by batch, group and way: status ("measured" or why not), runs, seconds (of each run), median_seconds,
   ms_per_step, tokens_per_second (answer tokens alone), peak_bytes and memory_bytes (the peak above all weights; null on
-  a CPU), forwards, reward_calls, reward_calls_saved, compared (the way whose tokens it ought to give) and agreement
-  (`agreement.Agreement`), null where there is none;
+  a CPU), forwards, reward_calls, reward_calls_saved, repeatable (whether all runs gave the same tokens, null for one
+  run), compared (the way whose tokens it ought to give) and agreement (`agreement.Agreement`), null where none is;
 - `ratios`: name, batch, value, goal ("at most 1.25"), met;
 - `overhead` (Table 11): by batch and of (ours; every step, ours that leaves no reward call out; naive, the loops in
   use): default_seconds, rws_seconds, increase in %, added_bytes (the reward's weights and what is further held at the
@@ -183,12 +183,11 @@ def _timed(
 ) -> dict[str, tuple[list[Measured], str]]:
     """Run the ways in turn, and say of each its runs and its status."""
     runs: dict[str, list[Measured]] = {way.name: [] for way in ways}
-    status = {way.name: MEASURED for way in ways}
+    status, likely = {way.name: MEASURED for way in ways}, dict.fromkeys(runs, 0.0)
 
     def run(way: Way, at: Answering) -> Measured | None:
         spent = time.perf_counter() - began
-        least = max((one.seconds for one in runs[way.name]), default=0.0)
-        if plan.budget is not None and spent + least > plan.budget:
+        if plan.budget is not None and spent + likely[way.name] > plan.budget:
             if not runs[way.name]:
                 status[way.name] = f"not run: the budget of {plan.budget:g} seconds was spent"
             return None
@@ -202,14 +201,15 @@ def _timed(
     if device.type == "cuda":
         torch.cuda.empty_cache()
     for way in ways:
-        run(way, it.shortened())
+        first = run(way, it.shortened())
+        likely[way.name] = 0.0 if first is None else first.seconds * it.steps / it.shortened().steps
     for repeat in range(repeats):
         for turn in range(len(ways)):
             way = ways[(turn + repeat) % len(ways)]
             found = run(way, it) if status[way.name] == MEASURED else None
             if found is not None:
-                # What earlier runs gave is not kept: the last outcome is compared, and it is the same every time.
-                runs[way.name] = [one._replace(outcome=None) for one in runs[way.name]] + [found]
+                runs[way.name].append(found)
+                likely[way.name] = found.seconds
                 tell(f"batch {len(it.prompts)}, {way.name}: {found.seconds:.2f} s")
     return {name: (found, status[name]) for name, found in runs.items()}
 
@@ -220,7 +220,7 @@ def _row(
     """Return what is known of a way; a plain loop's outcome becomes a reference for those after it."""
     row: dict[str, Any] = {"runs": len(runs), "seconds": [one.seconds for one in runs]}
     names = ("median_seconds", "ms_per_step", "tokens_per_second", "peak_bytes", "memory_bytes", "forwards")
-    names += ("reward_calls", "reward_calls_saved", "compared", "agreement")
+    names += ("reward_calls", "reward_calls_saved", "repeatable", "compared", "agreement")
     row |= dict.fromkeys(names)
     if not runs:
         return row
@@ -234,6 +234,9 @@ def _row(
         "memory_bytes": max(peaks) - weights if peaks else None,
         "reward_calls": outcome.reward_calls,
     }
+    if len(runs) > 1:
+        given = [torch.as_tensor(one.outcome.tokens) for one in runs]
+        row["repeatable"] = all(torch.equal(tokens, given[0]) for tokens in given)
     if isinstance(outcome, PlainRun):
         references[rows, way.name] = outcome
         return row | {"forwards": it.steps, "reward_calls_saved": 0}
