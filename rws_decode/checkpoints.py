@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Iterator
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from rws_decode.files import parse_json
 
 __all__ = [
     "Checkpoint",
@@ -64,7 +65,7 @@ class Checkpoint:
         if path is None or not path.is_file():
             return None
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
+            return parse_json(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise ValueError(f"{file} of {self.name} is not JSON: {error}") from error
 
@@ -78,7 +79,7 @@ def shipped(kind: str) -> list[str]:
     """Return the sorted names of shipped models of a kind: the ending of their class, e.g. "ForMaskedLM"."""
     names = []
     for config in sorted(models_directory().glob("*/config.json")):
-        architectures = json.loads(config.read_text(encoding="utf-8")).get("architectures") or []
+        architectures = parse_json(config.read_text(encoding="utf-8")).get("architectures") or []
         if any(name.endswith(kind) for name in architectures):
             names.append(config.parent.name)
     return names
@@ -201,6 +202,8 @@ def device_named(name: str | torch.device) -> torch.device:
     """Return the device of that name; ValueError where PyTorch has none such here."""
     try:
         device = torch.device(name)
+        if device.type == "meta":
+            raise RuntimeError("it holds no numbers")
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["ANSWER", "QUESTION", "Dialogue", "as_dialogue"]
+__all__ = ["ANSWER", "QUESTION", "Dialogue", "as_dialogue", "check_text"]
 
 # What sets turns apart where text alone is read: as the story language writes its dialogues (`stories.tasks`).
 ANSWER, QUESTION = " answer : ", " question : "
@@ -18,7 +18,7 @@ class Dialogue:
     Chat templates are given `messages`, what the parties said and no more. Readers of plain text are given `text`:
     the first turn, then " answer : " before each of the assistant's and " question : " before each further one of the
     user's, which is how the shipped models were trained on dialogues. A dialogue of one turn is the same prompt as its
-    text. ValueError for an even number of turns, none, or one that is no text.
+    text. ValueError for an even number of turns, none, or what `check_text` refuses.
 
     >>> dialogue = Dialogue(("how many cats ?", "two .", "and dogs ?"))
     >>> dialogue.text
@@ -37,8 +37,7 @@ class Dialogue:
         if len(self.turns) % 2 == 0:
             raise ValueError(f"turns has {len(self.turns)} texts: user, assistant, ..., user is needed, an odd number")
         for number, turn in enumerate(self.turns):
-            if not isinstance(turn, str):
-                raise ValueError(f"turns[{number}] is {turn!r}: a text is needed")
+            check_text(f"turns[{number}]", turn)
 
     @property
     def messages(self) -> list[dict[str, str]]:
@@ -50,6 +49,27 @@ class Dialogue:
         """Return the plain text of all turns."""
         first, *rest = self.turns
         return first + "".join((ANSWER, QUESTION)[index % 2] + turn for index, turn in enumerate(rest))
+
+
+def check_text(name: str, text: object) -> str:
+    r"""Return the text; ValueError, naming it, for what is none, or a lone surrogate in it, which UTF-8 cannot hold.
+
+    A command line or a file name whose bytes are not UTF-8 has such surrogates in Python.
+
+    >>> check_text("prompt", "caf\udce9")
+    Traceback (most recent call last):
+    ...
+    ValueError: prompt is 'caf\udce9': no text, as it holds the lone surrogate '\udce9', a byte that is not UTF-8
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"{name} is {text!r}: a text is needed")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        shown, alone = text if len(text) <= 60 else f"{text[:57]}...", text[error.start]
+        bytewise = ", a byte that is not UTF-8" if "\udc80" <= alone <= "\udcff" else ""
+        raise ValueError(f"{name} is {shown!r}: no text, as it holds the lone surrogate {alone!r}{bytewise}") from None
+    return text
 
 
 def as_dialogue(prompt: str | Dialogue) -> Dialogue:

@@ -8,7 +8,21 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["write_bytes", "write_json", "write_text"]
+__all__ = ["parse_json", "write_bytes", "write_json", "write_text"]
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the value of a JSON text; ValueError for one that is none, or is nested deeper than Python reads.
+
+    >>> parse_json("[" * 100_000)
+    Traceback (most recent call last):
+    ...
+    ValueError: nested too deep
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:

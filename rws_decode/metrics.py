@@ -26,7 +26,7 @@ from rws_decode.checkpoints import (
     refuse_incomplete,
     shipped,
 )
-from rws_decode.dialogue import Dialogue, as_dialogue
+from rws_decode.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.extras import required
 
 __all__ = [
@@ -179,7 +179,7 @@ def _encode(causal: CausalScorer, prompt: str, answer: str) -> tuple[list[int], 
     tokenizer = causal.tokenizer
     first = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
     context = tokenizer(prompt, split_special_tokens=True)["input_ids"] or [first]
-    answered = tokenizer(answer, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+    answered = tokenizer(check_text("answer", answer), add_special_tokens=False, split_special_tokens=True)["input_ids"]
     scored = [*answered, tokenizer.eos_token_id]
     if len(context) + len(scored) > causal.max_length:
         raise ValueError(

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch.nn import functional as F
 
-from rws_decode.dialogue import Dialogue, as_dialogue
+from rws_decode.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.metrics import CausalScorer, exp_or_inf
 
 __all__ = ["Perplexity", "TextScore", "perplexity", "windows"]
@@ -142,7 +142,8 @@ def perplexity(
     tokens: list[int] = []
     statuses: list[Literal["scored", "empty", "no context"]] = []
     for number, (prompt, text) in enumerate(zip(prompts or [""] * len(texts), texts, strict=True)):
-        before, scored = (_encode(causal, part, specials) for part in (as_dialogue(prompt).text, text))
+        parts = as_dialogue(prompt).text, check_text("text", text)
+        before, scored = (_encode(causal, part, specials) for part in parts)
         bos = causal.tokenizer.bos_token_id
         if bos is not None and (before or scored)[:1] != [bos]:
             before = [bos, *before]

@@ -15,6 +15,8 @@ from rws_decode.record import changed_candidates
 if TYPE_CHECKING:
     from rws_decode.trace import Trace
 
+from rws_decode.files import parse_json
+
 __all__ = ["SCHEMA", "VERSION", "read_trace", "trace_bytes", "trace_table"]
 
 SCHEMA = "rws_decode.trace"
@@ -104,7 +106,7 @@ def read_trace(data: bytes, settings: set[str]) -> dict[str, Any]:
     """
     try:
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
-        header = json.loads((file.metadata.metadata or {}).get(SCHEMA.encode(), b"null"))
+        header = parse_json((file.metadata.metadata or {}).get(SCHEMA.encode(), b"null"))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ValueError(f"not a whole Parquet file: {error}") from error
     if not isinstance(header, dict) or header.get("schema") != SCHEMA:

@@ -6,11 +6,12 @@ schema). Files in this folder are drawn by `paper_figures.device_cost`, as are t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from rws_decode.files import parse_json
 
 __all__ = ["COMMAND", "FOLDER", "Measurement", "read_measured", "read_measurement"]
 
@@ -98,7 +99,7 @@ def read_measured(folder: Path = FOLDER, shown: str = "paper_figures/measured") 
 def read_measurement(path: Path, name: str | None = None) -> Measurement:
     """Return one file's measurement; ValueError, in one line that names the file, for one that is none."""
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        held = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read as JSON: {' '.join(str(error).split())}") from error
     if wrong := _wrong(held):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import subprocess
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import Any
 import rws_theory
 from paper_figures.parts.inputs import renamed, short_names
 from paper_figures.plan import CLAIMS, FULL, PLAN, command, parsed
+from rws_decode.files import parse_json
 
 __all__ = ["commit", "notes", "provenance", "run_facts"]
 
@@ -61,7 +61,7 @@ def run_facts(runs: Path, experiment: str) -> dict[str, Any] | None:
     the plan, small or full, whose options the run has; smaller, the sizes below the experiment's own defaults.
     """
     try:
-        held = json.loads((runs / experiment / "results.json").read_text(encoding="utf-8"))
+        held = parse_json((runs / experiment / "results.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     facts = {part: held.get(part) for part in _FACTS}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
@@ -14,7 +13,7 @@ from paper_figures.page.conclusions import conclusions, setting
 from paper_figures.page.markup import items, link, passage, picture, prose, table
 from paper_figures.page.runs_section import copied_files, runs_section
 from paper_figures.page.template import PAGE, style
-from rws_decode.files import write_text
+from rws_decode.files import parse_json, write_text
 
 __all__ = ["read_records", "write_page"]
 
@@ -54,7 +53,7 @@ def read_records(out: Path) -> dict[str, dict[str, Any]]:
 
 def _record(path: Path) -> dict[str, Any] | None:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     if not isinstance(record, dict) or any(part not in record for part in _PARTS):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from importlib.resources import files
 from pathlib import Path
@@ -41,8 +40,10 @@ def is_ours(where: str) -> bool:
 
 def up_to_date(path: Path) -> bool:
     """Say whether a file holds the claims as the code and the printed numbers are; a file of anything else does not."""
+    from rws_decode.files import parse_json
+
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        held = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(held, dict) and held.get("sources") == claims_sources()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 from paper_figures.parts.exhibits import MissingRun
 from paper_figures.plan import command
+from rws_decode.files import parse_json
 
 __all__ = ["Results", "read_named", "read_results", "read_run", "renamed", "short_names"]
 
@@ -67,7 +67,7 @@ def read_results(path: Path, command: str, parts: Sequence[str]) -> dict[str, An
     if not path.is_file():
         raise MissingRun(f"{path} is missing: make it with {command}")
     try:
-        results = json.loads(path.read_text(encoding="utf-8"))
+        results = parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
     if not isinstance(results, dict):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from rws_decode.files import parse_json
 
 __all__ = ["Words", "words_of"]
 
@@ -62,7 +63,7 @@ def words_of(model: str) -> Words:
     from tokenizers import Tokenizer
 
     tokens, config = _file(model, "tokenizer.json"), _file(model, "config.json")
-    end = None if config is None else json.loads(config.read_text(encoding="utf-8")).get("eos_token_id")
+    end = None if config is None else parse_json(config.read_text(encoding="utf-8")).get("eos_token_id")
     tokenizer = None if tokens is None else Tokenizer.from_file(str(tokens))
     if tokenizer is not None:
         tokenizer.no_truncation()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rws_decode.predictors import HFMaskPredictor
     from rws_decode.rewards import RewardModel
+
+from rws_decode.files import parse_json
 
 __all__ = [
     "add_answer",
@@ -115,7 +116,7 @@ def add_answer(parser: argparse.ArgumentParser) -> None:
 def token_ids(text: str) -> list[int]:
     """Return the ids of --input-ids; ValueError unless it is a JSON list of whole numbers."""
     try:
-        ids = json.loads(text)
+        ids = parse_json(text)
     except ValueError as error:
         raise ValueError(f"--input-ids is {text!r}: not JSON ({error})") from error
     if not isinstance(ids, list) or any(type(token) is not int for token in ids):

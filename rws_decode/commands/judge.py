@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rws_decode.judging import Comparison, LLMJudge, Pair
     from rws_decode.judging.rates import JudgeRates, Tally
 
+from rws_decode.files import parse_json
+
 __all__ = ["add_arguments", "run"]
 
 
@@ -113,7 +115,7 @@ def _judge(args: argparse.Namespace) -> LLMJudge:
     from rws_decode.judging import LLMJudge
 
     try:
-        extra = json.loads(args.extra)
+        extra = parse_json(args.extra)
     except ValueError as error:
         raise ValueError(f"--extra is {args.extra!r}: not JSON ({error})") from error
     if not isinstance(extra, dict):

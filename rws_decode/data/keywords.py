@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.resources
 import itertools
-import json
 import os
 import random
 from collections import Counter
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rws_decode.data.inclusion import included_keywords, lemmas, words_of
-from rws_decode.files import write_json
+from rws_decode.files import parse_json, write_json
 from rws_decode.stories.lexicon import TOPICS as STORY_TOPICS
 from rws_decode.stories.tasks import sample_split
 
@@ -205,7 +204,7 @@ def load_keyword_set(file: str | os.PathLike[str] | None = None) -> KeywordSet:
     if not path.is_file():
         raise ValueError(f"file is {file}: no such file")
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        held = parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"file is {file}: not JSON ({error})") from error
     rows = held.get("prompts") if isinstance(held, dict) else None

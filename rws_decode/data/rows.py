@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import json
 import os
 import zlib
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rws_decode.extras import required
+from rws_decode.files import parse_json
 
 __all__ = ["ENDINGS", "Origin", "hub_rows", "is_offline", "local_rows"]
 
@@ -70,7 +70,7 @@ def _lines(path: str | os.PathLike[str], text: str) -> list[dict[str, Any]]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
-                row = json.loads(line)
+                row = parse_json(line)
             except ValueError as error:
                 raise ValueError(f"file is {path}: line {number} is not JSON ({error})") from error
             if not isinstance(row, dict):
@@ -81,7 +81,7 @@ def _lines(path: str | os.PathLike[str], text: str) -> list[dict[str, Any]]:
 
 def _list(path: str | os.PathLike[str], text: str) -> list[dict[str, Any]]:
     try:
-        rows = json.loads(text)
+        rows = parse_json(text)
     except ValueError as error:
         raise ValueError(f"file is {path}: not JSON ({error}); one object a line wants the ending .jsonl") from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rws_decode.experiments.sources import write_changed
+from rws_decode.files import parse_json
 
 __all__ = ["LastRun", "read_last_run", "write_last_run"]
 
@@ -49,7 +50,7 @@ def read_last_run(folder: Path) -> LastRun | None:
     if not path.is_file():
         return None
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        held = parse_json(path.read_text(encoding="utf-8"))
         return LastRun(str(held["results"]), int(held["seed"]), frozenset(held["units"]))
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path}: not the record of a run; remove it to see all results") from error

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from rws_decode.judging import Comparison, CostEstimate, LLMJudge, Pair
 
+from rws_decode.files import parse_json
+
 __all__ = ["REPLIES", "VERDICTS", "add_judge_arguments", "ask_judge", "judge_from", "judge_pair", "read_verdicts"]
 
 VERDICTS, REPLIES = "verdicts.csv", "verdicts"
@@ -103,7 +105,7 @@ def judge_from(args: argparse.Namespace) -> LLMJudge | None:
 
 def _options(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        found = parse_json(text)
     except ValueError as error:
         raise ValueError(f"--llm-options is {text!r}: not JSON ({error})") from error
     if not isinstance(found, dict) or not set(found) <= set(_OPTIONS):

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rws_decode.experiments.units import Unit
-from rws_decode.files import write_bytes
+from rws_decode.files import parse_json, write_bytes
 
 if TYPE_CHECKING:
     import pandas
@@ -90,7 +90,7 @@ def read_part(path: Path) -> Part:
     if metadata.get(_SCHEMA) != _VERSION or "unit" not in table.column_names:
         raise ValueError(f"{path}: a Parquet file, but not a part of unit results")
     try:
-        units = tuple(json.loads(metadata[_KEY]))
+        units = tuple(parse_json(metadata[_KEY]))
     except (KeyError, ValueError) as error:
         raise ValueError(f"{path}: it does not say which units it holds") from error
     if part_name(units) != path.name or not set(table["unit"].to_pylist()) <= set(units):
@@ -209,5 +209,5 @@ def read_failures(folder: str | Path, code: str | None = None) -> list[dict[str,
         finished = {name for part in read_parts(place)[0] for name in part.units}
         for path in sorted(place.glob("*.failed.json")):
             if path.name.removesuffix(".failed.json") not in finished:
-                found.append(json.loads(path.read_text(encoding="utf-8")))
+                found.append(parse_json(path.read_text(encoding="utf-8")))
     return found

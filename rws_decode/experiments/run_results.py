@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rws_decode.experiments.report import Table
     from rws_decode.experiments.rounds import Outcome
 
+from rws_decode.files import parse_json
+
 __all__ = ["SCHEMA", "settings_of", "write_run_results"]
 
 SCHEMA = ("rws_decode.experiment.results", 3)
@@ -47,7 +49,7 @@ def write_run_results(args: argparse.Namespace, prompts: Prompts, done: Outcome,
 
     folder = done.folder.parent
     chosen = folder / "selection.json"
-    guides = json.loads(chosen.read_text(encoding="utf-8"))["guides"] if chosen.is_file() else None
+    guides = parse_json(chosen.read_text(encoding="utf-8"))["guides"] if chosen.is_file() else None
     results = {
         "schema": SCHEMA[0],
         "version": SCHEMA[1],

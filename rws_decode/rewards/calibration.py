@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rws_decode.files import write_json
+from rws_decode.files import parse_json, write_json
 from rws_decode.rewards.base import RewardModel, score_checked
 
 __all__ = ["Pair", "Statistics", "digest", "read_pairs", "read_rows", "sampled", "score_pairs", "statistics"]
@@ -67,7 +67,7 @@ def read_rows(path: str | Path) -> list[dict[str, Any]]:
         raise ValueError(f"--data is {path}: .jsonl, .json and .parquet are read")
     try:
         text = file.read_text(encoding="utf-8")
-        rows = json.loads(text) if file.suffix == ".json" else _lines(text)
+        rows = parse_json(text) if file.suffix == ".json" else _lines(text)
     except ValueError as error:
         raise ValueError(f"--data is {path}: not JSON ({error})") from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -173,7 +173,7 @@ def _resumed(progress: Path | None, key: dict[str, Any] | None, count: int) -> l
     if progress is None or not progress.is_file():
         return []
     try:
-        stored = json.loads(progress.read_text(encoding="utf-8"))
+        stored = parse_json(progress.read_text(encoding="utf-8"))
         same, scores = stored["key"] == json.loads(json.dumps(key)), stored["scores"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{progress} holds no progress of a calibration: delete it") from error
@@ -187,7 +187,7 @@ def _lines(text: str) -> list[Any]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                rows.append(json.loads(line))
+                rows.append(parse_json(line))
             except ValueError as error:
                 raise ValueError(f"line {number}: {error}") from error
     return rows

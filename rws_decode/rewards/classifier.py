@@ -22,7 +22,7 @@ from rws_decode.checkpoints import (
     quiet,
     refuse_incomplete,
 )
-from rws_decode.dialogue import Dialogue, as_dialogue
+from rws_decode.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.extras import required
 from rws_decode.rewards.base import RewardModel, check_statistics
 from rws_decode.rewards.bounds import head_bounds
@@ -96,9 +96,10 @@ class SequenceClassifierReward:
         scores: list[float] = []
         for start in range(0, len(prompts), self.batch_size):
             texts = [as_dialogue(prompt).text for prompt in prompts[start : start + self.batch_size]]
-            batch = texts, list(answers[start : start + self.batch_size])
+            said = [check_text("answer", answer) for answer in answers[start : start + self.batch_size]]
             encoded = self.tokenizer(
-                *batch,
+                texts,
+                said,
                 padding=self.batch_size > 1,
                 padding_side="right",
                 truncation=False,

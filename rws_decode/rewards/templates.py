@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
-from rws_decode.dialogue import Dialogue, as_dialogue
+from rws_decode.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.predictors.prompts import laid_out, special_names, woven_ids
 
 __all__ = ["Template", "check_template", "pair_ids", "text_encoder"]
@@ -61,7 +61,7 @@ def text_encoder(
     names = special_names(tokenizer)
 
     def encode(prompt: str | Dialogue, answer: str) -> list[int]:
-        turns = (*as_dialogue(prompt).turns, answer)
+        turns = (*as_dialogue(prompt).turns, check_text("answer", answer))
         if any(special in turn for special in names for turn in turns):
             ids = woven_ids(tokenizer, *laid_out(render, turns, f"the chat template of reward model {name}"))
         else:
@@ -83,7 +83,8 @@ def pair_ids(tokenizer: Any, prompts: Sequence[str | Dialogue], answers: Sequenc
     """
     # Always as lists: alone, an empty answer would be no answer, and the text laid out as a single one.
     texts = [as_dialogue(prompt).text for prompt in prompts]
-    return tokenizer(texts, list(answers), truncation=False, split_special_tokens=True)["input_ids"]
+    said = [check_text("answer", answer) for answer in answers]
+    return tokenizer(texts, said, truncation=False, split_special_tokens=True)["input_ids"]
 
 
 def _instruct(tokenizer: Any) -> Callable[[Sequence[str]], str]:
