@@ -46,21 +46,27 @@ class Weights:
         with np.errstate(over="ignore", invalid="ignore"):
             rough = base + factor[..., None] * driver
             best = np.where(np.isnan(rough), np.inf, rough).argmax(axis=-1)[..., None]
+            for _ in range(2):  # measured from a state, constants of log p and R no longer hide which is the likeliest
+                start, driver_at = (np.take_along_axis(part, best, axis=-1) for part in (base, driver))
+                relative = (base - start) + factor[..., None] * (driver - driver_at)
+                best = np.where(np.isnan(relative), -np.inf, relative).argmax(axis=-1)[..., None]
             driver_at = np.take_along_axis(driver, best, axis=-1)
-            self.shift = (np.take_along_axis(base, best, axis=-1) + factor[..., None] * driver_at)[..., 0]
+            shift = (np.take_along_axis(base, best, axis=-1) + factor[..., None] * driver_at)[..., 0]
             self.origin = np.take_along_axis(self.reward, best, axis=-1)[..., 0]
             span = np.abs(self.r)[..., None] * np.abs(driver - driver_at)
             offsets = self.reward - self.origin[..., None]
-        if not (np.isfinite(self.shift).all() and np.isfinite(span).all() and np.isfinite(offsets).all()):
+        if not (np.isfinite(shift).all() and np.isfinite(span).all() and np.isfinite(offsets).all()):
             raise ValueError(f"reward times r must stay within float64, got a span of {span.max()}")
         self.offsets = np.where(impossible, 0.0, offsets)
         start = np.take_along_axis(base, best, axis=-1)
-        self.log_weights = (base - start) + factor[..., None] * (driver - driver_at)
-        with np.errstate(under="ignore"):
-            weights = np.exp(self.log_weights)
+        self.start = start[..., 0]
+        with np.errstate(over="ignore", under="ignore"):  # a difference beyond float64 is a weight of 0
+            self.log_weights = (base - start) + factor[..., None] * (driver - driver_at)
+            top = self.log_weights.max(axis=-1)  # 0 up to rounding, which is large where log p and r R cancel
+            weights = np.exp(self.log_weights - top[..., None])
             total = weights.sum(axis=-1)
             self.probabilities = weights / total[..., None]
-        self.log_total = np.log(total)
+        self.log_total = top + np.log(total)
 
     def centred(self) -> tuple[Floats, Floats]:
         """Return E[R] - origin, (...), and R - E[R] on the support (0 elsewhere), (..., states)."""

@@ -101,9 +101,11 @@ def log_odds(logits: ArrayLike, r: ArrayLike) -> Any:
     float64 of the broadcast shape; ``inf`` where only one token is allowed (d = 1 included), and where r delta itself
     exceeds the float64 range.
 
-    Guarantee: the result depends only on the multiset of logits, not on their order, and its error is a few units in
-    the last place of r delta + log d. Two positions whose log-odds agree to that accuracy may compare either way;
-    :func:`rws_theory.crossings` decides such pairs exactly.
+    Guarantee: the result depends only on the multiset of logits, not on their order, and is within 4 eps (r delta + log
+    d) of the exact one, eps = 2^-52, or of the nearest subnormal. (With a_k = r (x_2 - x_k), each off by eps a_k, log1p
+    of the sum moves by eps times the softmax-weighted mean of a, which log d bounds, and by the rounding of the sum; r
+    delta is rounded twice, the difference once.) Two positions whose log-odds agree to that accuracy may compare either
+    way; :func:`rws_theory.crossings` decides such pairs exactly.
 
     Raises
     ------
@@ -134,7 +136,7 @@ def max_probability(logits: ArrayLike, r: ArrayLike) -> Any:
 
     `logits` has shape (..., d) and `r` broadcasts with its leading axes, as in :func:`log_odds`, whose domain and
     errors apply. P(r) is non-decreasing in r, 1 where only one token is allowed, and exactly 1.0 in float64 once r
-    delta exceeds about 37: rank by :func:`log_odds`, report P.
+    delta exceeds about 37: rank by :func:`log_odds`, report P. Relative error at most 4 eps (1 + log d), eps = 2^-52.
 
     >>> [round(float(max_probability([1.1, 0.6, 0.3], r)), 4) for r in (1, 2)]
     [0.4864, 0.637]
@@ -160,7 +162,8 @@ def gap_statistics(logits: ArrayLike) -> GapStatistics:
 
     `logits` has shape (..., d); each field of the result has shape (...). Sigma decides the order of two positions as
     r -> 0 (for equally many allowed tokens), delta and then its multiplicity the order as r -> inf: see
-    :func:`log_odds`. Domain and errors are those of :func:`gaps`.
+    :func:`log_odds`. ``smallest`` is rounded once, ``multiplicity`` exact, ``total`` within d eps / 2 of itself, eps =
+    2^-52. Domain and errors are those of :func:`gaps`.
 
     >>> s = gap_statistics([3.0, 2.0, 2.0, -float("inf"), 0.0])
     >>> float(s.total), float(s.smallest), int(s.multiplicity)

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binomtest
+from scipy.special import betainccinv, betaincinv
 
 from rws_theory.confidence import log_odds
 from rws_theory.exact import Floats, Ints
@@ -258,8 +258,11 @@ def _compare(against: str, ours: NDArray[np.float64], theirs: NDArray[np.float64
 
 
 def _clopper_pearson(successes: int, trials: int, confidence: float) -> tuple[float, float]:
-    interval = binomtest(successes, trials).proportion_ci(confidence, method="exact")
-    return float(interval.low), float(interval.high)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    tail, failures = (1 - confidence) / 2, trials - successes
+    low = float(betaincinv(successes, failures + 1, tail)) if successes else 0.0
+    return low, float(betainccinv(successes + 1, failures, tail)) if failures else 1.0
 
 
 def _log_softmax(logits: Floats) -> Floats:

@@ -53,8 +53,9 @@ class MarkovChain:
 
         canvas: tokens, -1 where masked. Forward-backward (Baum et al. 1970): with alpha_i(v) = log p(revealed before i,
         x_i = v and revealed at i) and beta_i(v) = log p(revealed after i | x_i = v), the answer is alpha + beta,
-        normalised. Time positions * vocabulary^2; in log space, so no length underflows. ValueError for a token out
-        of range or revealed tokens of probability 0.
+        normalised. Time positions * vocabulary^2; in log space, so no length underflows. With L positions each entry is
+        within 2^-51 L (1 + log vocabulary + |log p(x_i = v, revealed)|). ValueError for a token out of range or
+        revealed tokens of probability 0.
         """
         shown = check_canvas(canvas, self)
         allowed = np.zeros((shown.size, self.vocabulary))
@@ -74,7 +75,10 @@ class MarkovChain:
         return _normalised(joint, "canvas")
 
     def log_probability(self, tokens: Sequence[int] | Ints) -> float:
-        """Return log p(tokens) in nats, -inf where impossible; ValueError for a mask or a token out of range."""
+        """Return log p(tokens) in nats, -inf where impossible, within 2^-52 (L + L log vocabulary + 2 |log p|).
+
+        L is the number of tokens. ValueError for a mask or a token out of range.
+        """
         x = check_canvas(tokens, self, complete=True)
         return float(self.log_initial[x[0]] + self.log_transitions[x[:-1], x[1:]].sum())
 
@@ -94,8 +98,9 @@ class MarkovChain:
     def log_probability_statistics(self, length: int) -> tuple[float, float]:
         """Return mean and standard deviation of the reward R = log p(x) over sequences of this length, in nats.
 
-        Exact at any length: with S_i the log-probability of the first i tokens, E[S_i | x_i] and E[S_i^2 | x_i] follow
-        from those of i - 1 by p(x_{i-1} | x_i); the sums are centred at every step. ValueError unless length >= 1.
+        Exact at any length: with S_i the log-probability of the first i tokens, E[S_i | x_i] and Var[S_i | x_i] follow
+        from those of i - 1 by p(x_{i-1} | x_i) and the law of total variance, a sum of squares, so that nothing
+        cancels: both are within 2^-51 length (1 + |mean|). ValueError unless length >= 1.
 
         >>> MarkovChain(np.log([0.5, 0.5]), np.log([[0.5, 0.5], [0.5, 0.5]])).log_probability_statistics(3)
         (-2.0794415416798357, 0.0)
@@ -107,16 +112,18 @@ class MarkovChain:
         step = np.exp(self.log_transitions)
         gain = np.where(step > 0, self.log_transitions, 0.0)
         mean, centre = float(weight @ first), first - weight @ first
-        square = centre**2
+        within = np.zeros_like(centre)
         for _ in range(length - 1):
             joint = weight[:, None] * step
+            joint /= joint.sum()
             weight = joint.sum(axis=0)
             safe = np.where(weight > 0, weight, 1.0)
-            second = (joint * (square[:, None] + 2 * centre[:, None] * gain + gain**2)).sum(axis=0) / safe
-            centre = (joint * (centre[:, None] + gain)).sum(axis=0) / safe
-            shift = float(weight @ centre)
-            mean, square, centre = mean + shift, second - 2 * shift * centre + shift**2, centre - shift
-        return mean, float(np.sqrt(max(float(weight @ square), 0.0)))
+            shift = float((joint * (centre[:, None] + gain)).sum())
+            change = centre[:, None] + gain - shift
+            centre = (joint * change).sum(axis=0) / safe
+            within = (joint * (within[:, None] + (change - centre) ** 2)).sum(axis=0) / safe
+            mean += shift
+        return mean, float(np.sqrt(weight @ (within + centre**2)))
 
 
 def _normalised(log_p: NDArray[np.float64], name: str) -> Floats:
@@ -125,5 +132,6 @@ def _normalised(log_p: NDArray[np.float64], name: str) -> Floats:
     top = log_p.max(axis=-1, keepdims=True)
     if np.isneginf(top).any():
         raise ValueError(f"{name} must leave a possible token in every distribution, got only -inf")
-    shifted = log_p.astype(np.float64) - top
+    with np.errstate(over="ignore"):  # what is beyond float64 below the largest is impossible
+        shifted = log_p.astype(np.float64) - top
     return shifted - logsumexp(shifted, axis=-1, keepdims=True)

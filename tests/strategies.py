@@ -207,3 +207,83 @@ def models_with_canvas(draw: st.DrawFn) -> tuple[MaskedModel, MaskedModel, list[
         return chain, chain.table(length), canvas
     table = random_table(seed, length, words, holes=holes)
     return table, table, canvas
+
+
+def wide_scales(least: float = 1e-300, greatest: float = 1e300) -> st.SearchStrategy[float]:
+    """Positive floats: mostly of ordinary size, sometimes anywhere between the two."""
+    middle = log_uniform(max(least, 1e-6), min(greatest, 1e6))
+    return middle | middle | log_uniform(max(least, 1e-300), min(greatest, 1e300)) | st.sampled_from([least, greatest])
+
+
+def wide_numbers(bound: float = 1e308) -> st.SearchStrategy[float]:
+    """Signed floats: ordinary, on a grid, next to one another, huge, tiny, subnormal and zero."""
+    signs = st.sampled_from([1.0, -1.0])
+    sizes = log_uniform(1e-6, 1e6) | log_uniform(1e-300, bound)
+    special = [0.0, -0.0, 1.0, float(np.nextafter(1.0, 2.0)), 5e-324, -5e-324, 2.0**-1022, bound, -bound]
+    return st.floats(-50, 50) | dyadic(3) | st.builds(float.__mul__, sizes, signs) | st.sampled_from(special)
+
+
+@st.composite
+def wide_logits(draw: st.DrawFn, min_size: int = 1, max_size: int = 8) -> NDArray[np.float64]:
+    """One position's logits, of any size up to 1e306; copies, neighbours of other entries and -inf among them."""
+    size = draw(st.integers(min_size, max_size))
+    values = np.array(draw(st.lists(wide_numbers(1e306), min_size=size, max_size=size)), dtype=np.float64)
+    for i in range(1, size):
+        kind = draw(st.sampled_from(["own", "own", "copy", "beside", "closed"]))
+        other = values[draw(st.integers(0, i - 1))]
+        if kind == "copy":
+            values[i] = other
+        elif kind == "beside":
+            values[i] = np.nextafter(other, draw(st.sampled_from([-1.0, 1.0])) * np.inf) if other > FORBIDDEN else other
+        elif kind == "closed":
+            values[i] = FORBIDDEN
+    return np.array(draw(st.permutations(list(values))))
+
+
+@st.composite
+def wide_tilts(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Log-probabilities, rewards and a factor of either sign, each tiny, ordinary or huge, and large constants added.
+
+    r R stays below 1e200.
+    """
+    size = draw(st.integers(1, 5))
+    log_p, reward = (
+        np.array(draw(st.lists(st.floats(-5, 5) | st.integers(-3, 3).map(float), min_size=size, max_size=size)))
+        * draw(st.sampled_from([1.0, 1.0, 30.0, 1e-6, 1e6, 1e-150, scale]))
+        + draw(st.sampled_from([0.0, 0.0, 1.0, -1e6, shift]))
+        for scale, shift in ((1e150, 1e150), (1e60, 1e100))
+    )
+    log_p[np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size))) & (np.arange(size) > 0)] = FORBIDDEN
+    r = draw(st.just(0.0) | st.floats(-4, 4) | log_uniform(1e-6, 1e6) | log_uniform(1e-300, 1e90))
+    return log_p, reward, r * draw(st.sampled_from([1.0, -1.0]))
+
+
+@st.composite
+def _wide_log_weights(draw: st.DrawFn, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Log-weights of ordinary or extreme spread, some -inf, each row along the last axis with one possible entry."""
+    count = int(np.prod(shape))
+    values = np.array(draw(st.lists(st.floats(-5, 5) | dyadic(3), min_size=count, max_size=count))).reshape(shape)
+    values = values * draw(st.sampled_from([1.0, 1.0, 30.0, 1e3, 1e-9])) + draw(st.sampled_from([0.0, 0.0, -1e3, 1e6]))
+    if draw(st.booleans()):
+        closed = np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count))).reshape(shape)
+        closed[..., draw(st.integers(0, shape[-1] - 1))] = False
+        values[closed] = FORBIDDEN
+    return values
+
+
+@st.composite
+def wide_tables(draw: st.DrawFn) -> tuple[NDArray[np.float64], list[int]]:
+    """Log-weights of a joint table, and a canvas of tokens of one of its possible sequences."""
+    length, words = draw(st.sampled_from([(1, 3), (2, 2), (2, 3), (3, 2)]))
+    log_p = draw(_wide_log_weights((words,) * length))
+    tokens = [int(axis[0]) for axis in np.nonzero(np.isfinite(log_p))]
+    shown = draw(st.lists(st.booleans(), min_size=length, max_size=length))
+    return log_p, [token if keep else MASK for token, keep in zip(tokens, shown, strict=True)]
+
+
+@st.composite
+def wide_chains(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.float64], list[int]]:
+    """Log-weights of a chain's first token and of its steps, and a canvas, possible or not."""
+    words, length = draw(st.integers(1, 3)), draw(st.integers(1, 6))
+    canvas = draw(st.lists(st.integers(MASK, words - 1), min_size=length, max_size=length))
+    return draw(_wide_log_weights((words,))), draw(_wide_log_weights((words, words))), canvas

@@ -21,6 +21,39 @@ def test_logit_vectors_are_valid_rows(x: np.ndarray) -> None:
 
 
 @settings(deadline=None)
+@given(strategies.wide_logits(2, 5), strategies.wide_scales(1e-200, 1e200), strategies.wide_tilts())
+def test_wide_inputs_are_valid(x: np.ndarray, r: float, case: tuple[np.ndarray, np.ndarray, float]) -> None:
+    assert 2 <= x.size <= 5 and np.isfinite(x).any() and not np.isnan(x).any() and not np.isposinf(x).any()
+    assert 1e-200 <= r <= 1e200
+    log_p, reward, factor = case
+    assert log_p.shape == reward.shape and np.isfinite(log_p[0]) and np.isfinite(reward).all() and np.isfinite(factor)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        lambda x: 0 < np.abs(x[np.isfinite(x)]).min() < 1e-310,
+        lambda x: np.abs(x[np.isfinite(x)]).max() > 1e300,
+        lambda x: np.isneginf(x).any() and (np.sort(x)[-1] == np.sort(x)[-2]),
+        lambda x: np.diff(np.sort(x)[-2:])[0] == np.spacing(np.sort(x)[-2]) and x.max() > 1,
+    ],
+    ids=["subnormal", "huge", "tied", "neighbours"],
+)
+def test_wide_logits_reach_the_ends_of_the_floats(wanted: Any) -> None:
+    find(strategies.wide_logits(2, 4), wanted, settings=_SEARCH)
+
+
+@settings(deadline=None)
+@given(strategies.wide_tables(), strategies.wide_chains())
+def test_wide_models_have_a_possible_sequence(
+    table: tuple[np.ndarray, list[int]], chain: tuple[np.ndarray, np.ndarray, list[int]]
+) -> None:
+    log_p, canvas = table
+    assert np.isfinite(log_p[tuple(slice(None) if token < 0 else token for token in canvas)]).any()
+    assert np.isfinite(chain[0]).any() and np.isfinite(chain[1]).any(axis=1).all()
+
+
+@settings(deadline=None)
 @given(strategies.logit_arrays(), strategies.scales(0.5, 7.0))
 def test_arrays_are_valid_rows_and_scales_stay_in_range(x: np.ndarray, r: float) -> None:
     assert x.ndim == 2 and np.isfinite(x).any(axis=-1).all()
