@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce study test coverage explore notebooks clean
+.PHONY: reproduce study test coverage explore notebooks env lint licences package clean
 reproduce: $(READY)
 	$(BIN)/python -m paper_figures --runs $(OUT)/runs --out $(OUT) --workers $(WORKERS)
 
@@ -31,6 +31,23 @@ coverage: $(READY)
 # New Hypothesis inputs, many of them.
 explore: $(READY)
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -n $(WORKERS) tests
+
+# The environment alone, with all that the tests need.
+env: $(READY)
+
+lint: $(READY)
+	$(BIN)/ruff check rws_theory rws_decode paper_figures notebooks tests
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+# Write THIRD_PARTY.md again from the installed metadata.
+licences: $(READY)
+	$(BIN)/python tests/third_party.py
+
+# Build the package, install the wheel into an empty environment, and use it there. PYTHONS: whose environments.
+PYTHONS ?= $(PYTHON)
+package: $(READY)
+	$(BIN)/python -m pip install -q build
+	$(BIN)/python tests/try_package.py $(PYTHONS:%=--python %)
 
 # Execute the notebooks, write again those whose outputs were stale, and fail if there were any.
 notebooks: $(READY)

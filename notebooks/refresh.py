@@ -18,13 +18,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jupytext
-import nbformat
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
-from nbformat import NotebookNode
-
 from rws_decode.files import write_text
+
+try:
+    import jupytext
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+    from nbformat import NotebookNode
+except ModuleNotFoundError as error:
+    line = f'the package {error.name} is not installed; run pip install "rws-toolkit[notebooks]"'
+    if __name__ != "__main__":
+        raise ModuleNotFoundError(f"notebooks/refresh.py: {line}", name=error.name) from None
+    print(f"notebooks/refresh.py: {line}", file=sys.stderr)
+    sys.exit(2)
 
 __all__ = ["differences", "execute", "main", "pairs", "reasons", "stale", "strip"]
 

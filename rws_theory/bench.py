@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
-import mpmath
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
@@ -164,6 +163,7 @@ def _brackets() -> Callable[[HardPair], int]:
 
 def _mpmath() -> Callable[[HardPair], int]:
     """The same with mpmath at 30 digits, in x = exp(-r), distinct gaps counted once."""
+    mpmath: Any = import_module("mpmath")
 
     def count(pair: HardPair) -> int:
         u, v, low, high = _scaled(pair)
@@ -186,7 +186,7 @@ def _mpmath() -> Callable[[HardPair], int]:
 
 def _chebpy() -> Callable[[HardPair], int]:
     """Roots of chebpy's Chebyshev approximation in log r."""
-    chebfun = importlib.import_module("chebpy").chebfun
+    chebfun = import_module("chebpy").chebfun
 
     def count(pair: HardPair) -> int:
         u, v, low, high = _scaled(pair)

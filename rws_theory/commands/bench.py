@@ -52,7 +52,7 @@ def _as_text(result: dict[str, Any]) -> str:
     ours = result["corpus"][0]["seconds"]
     for row in result["corpus"]:
         if row["seconds"] is None:
-            lines.append(f"{row['solver']:12}  not installed")
+            lines.append(f"{row['solver']:12}  not installed; run pip install \"rws-toolkit[certify]\"")
             continue
         kinds = ", ".join(f"{kind} {n}" for kind, n in row["wrong_by_kind"].items())
         numbers = f"{row['wrong']:8}{row['pairs']:6}{row['seconds']:10.2f}{row['seconds'] / ours:8.1f}"
