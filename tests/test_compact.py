@@ -388,6 +388,20 @@ def test_what_was_replayed_is_lost_with_the_next_call_and_the_oldest_recording_i
         Replays(most=0)
 
 
+def test_rows_are_decoded_together_as_far_as_their_logits_fit() -> None:
+    predictor, prompts = bidirectional("llama", dtype=torch.bfloat16), [[6, 7]] * 6
+    row = 2 * VOCABULARY * (8 + 2 * 4)  # a reward wants the completion of all 8 positions, 4 are a block
+    shape: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
+    guided = {"strategy": RWS(8.0), "reward": reward_named("words")} | shape
+    texts = [predictor.decode_prompt(ids) for ids in prompts]
+    for memory, batches in ((6 * row, 1), (3 * row, 2), (1, 6)):
+        found = decode_compact(predictor, texts, savings=CompactSavings(memory=memory), **guided)
+        assert found.forwards == 4 * batches
+    small = 2 * VOCABULARY * (4 + 2 * 4)
+    plain = decode_compact(predictor, prompts, Confidence(), savings=CompactSavings(memory=6 * small), **shape)
+    assert plain.forwards == 4
+
+
 def test_a_batch_ends_with_the_block_in_which_all_rows_have_ended() -> None:
     table = torch.zeros(13, VOCABULARY)
     for position in range(13):

@@ -78,7 +78,7 @@ class Plan:
     every: tuple[int, ...] = (2, 4, 8)
     ways: tuple[str, ...] = FAMILIES
     seed: int = 0
-    memory: int = 2**30
+    memory: int = 2**31
     budget: float | None = None
 
     def __post_init__(self) -> None:

@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     device.add_argument("--prompt-tokens", type=int, default=64, metavar="N", help="tokens of each prompt (64)")
     device.add_argument(
-        "--memory", type=float, default=1.0, metavar="GIB", help="that the logits of a batch of ours may take (1)"
+        "--memory", type=float, default=2.0, metavar="GIB", help="that the logits of a batch of ours may take (2)"
     )
     device.add_argument("--seed", type=int, default=0, help="of weights, prompts and logits (0)")
     device.add_argument(

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import torch
 
-from rws_decode.batching import batches, logit_bytes
+from rws_decode.batching import batches
 from rws_decode.canvas import Padding, encode_prompts
 from rws_decode.compact.savings import CompactSavings
 from rws_decode.compact.scoring import DeviceScorer
@@ -112,8 +112,12 @@ def decode_compact(
     widths = [len(prompt.ids) + length for prompt in encoded]
     row_bytes = None
     if predictor.vocab_size is not None:
-        lean = savings.places and hasattr(predictor, "logits_at")
-        row_bytes = logit_bytes(length, predictor.vocab_size, width=0 if lean else max(widths) - length)
+        everywhere = scorer is not None or not savings.block_only
+        columns = length if everywhere else block
+        if not (savings.places and hasattr(predictor, "logits_at")):
+            columns += max(widths)
+        # Once as they come, and twice more those of the block: set apart, and its positions near the cut.
+        row_bytes = _item_bytes(predictor) * predictor.vocab_size * (columns + 2 * block)
     traces: list[Trace | None] = [None] * len(encoded)
     forwards = 0
     for rows in batches(widths, row_bytes, savings.memory):
@@ -129,3 +133,9 @@ def decode_compact(
             if finished is not None:
                 finished(row, trace)
     return Decoding(tuple(trace for trace in traces if trace is not None), forwards)
+
+
+def _item_bytes(predictor: MaskPredictor) -> int:
+    """Return the bytes of one logit: of the dtype of a predictor's network, where it has one."""
+    dtype = getattr(getattr(predictor, "model", None), "dtype", torch.float32)
+    return dtype.itemsize
