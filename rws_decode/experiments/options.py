@@ -151,11 +151,9 @@ def check_arguments(args: argparse.Namespace) -> None:
     """Raise ValueError for numbers that no experiment can use, before anything is loaded."""
     from rws_decode.schedule import block_plan
 
-    if args.prompts < 0 or args.validation < 0 or args.path_prompts < 0:
-        raise ValueError(
-            f"--prompts, --validation and --path-prompts are {args.prompts}, {args.validation}, {args.path_prompts}: "
-            "at least 0 is needed"
-        )
+    for name in ("prompts", "validation", "path_prompts"):
+        if getattr(args, name) < 0:
+            raise ValueError(f"--{name.replace('_', '-')} is {getattr(args, name)}: at least 0 is needed")
     if not 0 <= args.seed < 2**31:
         raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**31 is needed")
     if args.path_budget is not None and args.path_budget < args.steps:
@@ -181,7 +179,20 @@ def check_arguments(args: argparse.Namespace) -> None:
 
 
 def settings_from(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings that `add_decoding_arguments` gives a unit, those that were named."""
+    """Return the settings that `add_decoding_arguments` gives a unit, those that were named.
+
+    ValueError for numbers and dtypes that no unit could use.
+    """
+    from rws_decode.checkpoints import dtype_named
+    from rws_decode.classifier_free import check_cfg
+
+    for name in ("dtype", "reward_dtype"):
+        if getattr(args, name) is not None:
+            dtype_named(getattr(args, name))
+    if args.cfg is not None:
+        check_cfg(args.cfg)
+    if args.mask_id is not None and args.mask_id < 0:
+        raise ValueError(f"--mask-id is {args.mask_id}: a token's id, at least 0, is needed")
     named = (
         *("dtype", "device_map", "mask_id", "chat", "reward_device", "reward_dtype"),
         *("cfg", "end_of_text", "compact"),

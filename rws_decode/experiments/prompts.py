@@ -80,8 +80,10 @@ def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int
     name, _, detail = source.partition(":")
     if name not in SOURCES:
         raise ValueError(f"data is {source!r}: {', '.join(SOURCES)} are the sources")
-    if (count is not None and count < 1) or validation < 0:
-        raise ValueError(f"prompts is {count}, validation {validation}: at least 1 and 0 are needed")
+    if count is not None and count < 1:
+        raise ValueError(f"prompts is {count}: at least 1 is needed")
+    if validation < 0:
+        raise ValueError(f"validation is {validation}: at least 0 is needed")
     drawn = {"stories": _stories, "dialogues": _dialogues, "puzzles": _puzzles}
     if name in drawn:
         if name != "stories" and detail:
