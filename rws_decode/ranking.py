@@ -66,7 +66,9 @@ def rank_values(
     softmax(c z)_t, computed throughout in `precision` (the scalar itself is applied as PyTorch applies a Python
     number), as public decoders do: it reaches exactly 1 once c times the top-two margin passes about 6 in bfloat16,
     17 in float32. "log-odds" is logit(softmax(c z)_t) = -logsumexp_{k != t} c (z_k - z_t): the same order, as logit
-    is increasing, but it never saturates at finite logits. The precision "model" is the dtype of the logits.
+    is increasing, but it never saturates at finite logits; with delta the lead of t over the next token it is within
+    4 eps (c |delta| + log V) of the exact value, eps that of `precision` (2^-52 in float64) and logits that the
+    precision holds. The precision "model" is the dtype of the logits.
 
     logits: [N, V], any floating dtype; -inf marks a token that cannot be committed. token: int64 [N]. factor:
     positive, one number or [N]. Returns +inf log-odds (probability 1) where no other token is possible. ValueError

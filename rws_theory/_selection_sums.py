@@ -68,7 +68,7 @@ def equal_classes(rows: list[_Array]) -> list[list[int]]:
 
     def exact(row: _Array) -> tuple[_Array, _Array]:
         high, low = _two_difference(row[0], row[1:])
-        return high, low + 0.0  # -0.0 becomes 0.0
+        return high + 0.0, low + 0.0  # -0.0 becomes 0.0
 
     for i, row in enumerate(rows):
         high, low = exact(row)
