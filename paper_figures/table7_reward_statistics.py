@@ -111,7 +111,8 @@ def _reached(run: Results, runs: Path) -> tuple[Reached, ...]:
     if "rewards" not in frame:
         return ()
     kept = (frame["method"] == "rws") & (frame["split"] == "test") & frame["rewards"].notna()
-    rows = frame.loc[kept].replace({"guide": dict(run.names)}).sort_values(["example", "turn"]).to_dict("records")
+    sorted_rows = frame.loc[kept].replace({"guide": dict(run.names)}).sort_values(["example", "turn"])
+    rows: list[Any] = sorted_rows.to_dict("records")  # columns are texts, which pandas does not promise
     names = guide_names(rows)
     order = {guide: place for place, guide in enumerate(run.settings["rewards"])}
     found = []

@@ -72,11 +72,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _give_up_output() -> None:
+    out = sys.stdout
+    if out is None:
+        return
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        out.flush()
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,13 @@ from paper_figures.parts.exhibits import Sheet
 from paper_figures.parts.methods import in_words, method_name
 
 __all__ = [
-    *("ALPHA", "clear", "contrast_lines", "difference_text", "differences_sheet", "excludes_zero", "finding"),
+    "ALPHA",
+    "clear",
+    "contrast_lines",
+    "difference_text",
+    "differences_sheet",
+    "excludes_zero",
+    "finding",
     "range_line",
 ]
 

@@ -18,7 +18,12 @@ from paper_figures.parts.methods import RELATIONS, method_name
 from paper_figures.parts.style import GREY, LINES, figure, panel_title
 
 __all__ = [
-    *("Net", "against_default", "draw_nets", "minus_line", "nets_of", "nets_picture"),
+    "Net",
+    "against_default",
+    "draw_nets",
+    "minus_line",
+    "nets_of",
+    "nets_picture",
     "nets_sheet",
 ]
 

@@ -17,7 +17,14 @@ from rws_decode.experiments.tables import to_csv, to_markdown
 from rws_decode.files import write_bytes, write_json, write_text
 
 __all__ = [
-    *("GROUPS", "Exhibit", "MissingRun", "Passage", "Picture", "Sheet", "save", "split_column"),
+    "GROUPS",
+    "Exhibit",
+    "MissingRun",
+    "Passage",
+    "Picture",
+    "Sheet",
+    "save",
+    "split_column",
     "to_latex",
 ]
 
