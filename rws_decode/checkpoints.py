@@ -16,6 +16,7 @@ from rws_decode.files import parse_json
 
 __all__ = [
     "Checkpoint",
+    "checked_tokenizer",
     "device_named",
     "dtype_named",
     "fetch",
@@ -154,6 +155,15 @@ def has_tokenizer(checkpoint: Checkpoint) -> bool:
     """
     directory = checkpoint.directory
     return directory is None or any((directory / file).is_file() for file in _TOKENIZER_FILES)
+
+
+def checked_tokenizer(tokenizer: Any) -> Any:
+    """Return a tokenizer that encodes a text and whose length limit is a number; else an error, of whatever kind."""
+    limit = tokenizer.model_max_length
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 1:
+        raise ValueError(f"model_max_length in tokenizer_config.json is {limit!r}: a number, at least 1, is needed")
+    tokenizer("a b", split_special_tokens=True)
+    return tokenizer
 
 
 def refuse_incomplete(argument: str, checkpoint: Checkpoint, info: dict[str, Any]) -> None:

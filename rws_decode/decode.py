@@ -138,6 +138,12 @@ def decode(
     plan = block_plan(length, steps, block)
     check_ranking(ranking, precision)
     check_cfg(cfg)
+    if not hasattr(predictor, "encode_prompt"):
+        raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, load_predictor(name) gives one")
+    if reward is not None and not isinstance(reward, RewardModel):
+        raise ValueError(f"reward is {reward!r}: a reward model is needed, load_reward(name) gives one")
+    if not isinstance(savings, Savings):
+        raise ValueError(f"savings is {savings!r}: a Savings is needed")
     if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy | OrderStrategy):
         raise ValueError(f"strategy is {strategy!r}: name, needs_reward and a method factor or order are needed")
     own_order = isinstance(strategy, OrderStrategy)

@@ -77,5 +77,12 @@ def as_dialogue(prompt: str | Dialogue) -> Dialogue:
 
     >>> as_dialogue("why ?")
     Dialogue(turns=('why ?',))
+
+    ValueError for anything else.
     """
-    return Dialogue((prompt,)) if isinstance(prompt, str) else prompt
+    given: object = prompt
+    if isinstance(given, Dialogue):
+        return given
+    if not isinstance(given, str):
+        raise ValueError(f"prompt is {given!r}: a text or a Dialogue is needed")
+    return Dialogue((given,))

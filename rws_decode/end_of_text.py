@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Literal, get_args
 
 import torch
@@ -32,7 +33,10 @@ def end_tokens(predictor: MaskPredictor, policy: EndOfText, end_ids: Sequence[in
     """
     if policy not in get_args(EndOfText):
         raise ValueError(f"end_of_text is {policy!r}: it must be one of {', '.join(get_args(EndOfText))}")
-    known = sorted(set(ends_of(predictor) if end_ids is None else end_ids))
+    given = list(ends_of(predictor) if end_ids is None else end_ids)
+    if any(isinstance(token, bool) or not isinstance(token, Integral) for token in given):
+        raise ValueError(f"end_ids is {given}: token ids, whole numbers, are needed")
+    known = sorted({int(token) for token in given})
     if policy != "none" and not known:
         raise ValueError(f"end_of_text is {policy!r}: predictor {predictor.name} names no end of text, give end_ids")
     limit = float("inf") if predictor.vocab_size is None else predictor.vocab_size

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from rws_decode.checkpoints import (
     Checkpoint,
+    checked_tokenizer,
     device_named,
     dtype_named,
     has_tokenizer,
@@ -137,7 +138,7 @@ def load_causal(
                 checkpoint.source, dtype=kind, output_loading_info=True, **weights
             )
             model, info = loaded
-            tokenizer = AutoTokenizer.from_pretrained(checkpoint.source, **options)
+            tokenizer = checked_tokenizer(AutoTokenizer.from_pretrained(checkpoint.source, **options))
     except Exception as error:  # of files that are not what they say: tokenizers raises it plain
         reason = " ".join(str(error).split())
         raise ValueError(f"causal {wanted} cannot be loaded: {reason}") from error

@@ -107,6 +107,7 @@ def read_trace(data: bytes, settings: set[str]) -> dict[str, Any]:
     try:
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         header = parse_json((file.metadata.metadata or {}).get(SCHEMA.encode(), b"null"))
+        json.dumps(header, ensure_ascii=False).encode()  # a lone surrogate could not be saved again
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ValueError(f"not a whole Parquet file: {error}") from error
     if not isinstance(header, dict) or header.get("schema") != SCHEMA:

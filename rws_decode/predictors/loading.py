@@ -11,6 +11,7 @@ from tokenizers import AddedToken
 
 from rws_decode.checkpoints import (
     Checkpoint,
+    checked_tokenizer,
     device_named,
     dtype_named,
     fetch,
@@ -129,7 +130,7 @@ def tokenizer_of(checkpoint: Checkpoint, family: Family | None) -> Any:
         return None
     loader = getattr(transformers, "AutoTokenizer" if family is None else family.tokenizer)
     try:
-        tokenizer = loader.from_pretrained(checkpoint.source, **checkpoint.options)
+        tokenizer = checked_tokenizer(loader.from_pretrained(checkpoint.source, **checkpoint.options))
     except Exception as error:  # of files that are not what they say: tokenizers raises it plain
         raise ValueError(
             f"model {checkpoint.name} cannot be loaded: its tokenizer is refused ({_line(error)})"
@@ -211,7 +212,7 @@ def _load_masked(
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
     kind = raw.get("model_type")
-    if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
+    if not isinstance(kind, str) or kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
         raise ValueError(
             f"model {checkpoint.name} cannot be loaded: model_type in its config.json is {kind!r}, no masked language "
             f"model of transformers nor one of {', '.join(FAMILIES)}, and remote code is never run"

@@ -19,14 +19,12 @@ _CHAT = "chat is True: the tokenizer's chat template"
 
 
 def _rendered(tokenizer: Any) -> Render:
-    from jinja2 import TemplateError
-
     def render(turns: Sequence[str]) -> str:
         messages = Dialogue(tuple(turns)).messages
         try:
             return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        except TemplateError as error:
-            raise ValueError(f"{_CHAT} fails ({error})") from error
+        except Exception as error:  # a template is a program, and raises what it likes
+            raise ValueError(f"{_CHAT} fails ({' '.join(str(error).split())})") from error
 
     return render
 

@@ -87,7 +87,7 @@ class CallableReward:
         bounds: tuple[float, float] | None = None,
     ) -> None:
         check_statistics(name, mean, std)
-        if bounds is not None and not bounds[0] <= bounds[1]:
+        if bounds is not None and not (len(bounds) == 2 and bounds[0] <= bounds[1]):
             raise ValueError(f"bounds of reward model {name} are {bounds}: (low, high) with low <= high is needed")
         self.bounds = bounds
         self.name = name
@@ -98,7 +98,7 @@ class CallableReward:
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the function's value for each pair."""
         texts = [as_dialogue(prompt).text for prompt in prompts]
-        return [float(self._function(text, answer)) for text, answer in zip(texts, answers, strict=True)]
+        return [_number(self.name, self._function(*pair)) for pair in zip(texts, answers, strict=True)]
 
 
 def check_statistics(name: str, mean: float, std: float) -> None:
@@ -139,7 +139,7 @@ def check_scores(name: str, prompts: Sequence[str | Dialogue], scores: Sequence[
     >>> check_scores("even", ["why?"], [2])
     [2.0]
     """
-    found = [float(score) for score in scores]
+    found = [_number(name, score) for score in scores]
     if len(found) != len(prompts):
         raise ValueError(f"reward model {name} returned {len(found)} scores for {len(prompts)} pairs")
     for score, prompt in zip(found, prompts, strict=True):
@@ -147,3 +147,10 @@ def check_scores(name: str, prompts: Sequence[str | Dialogue], scores: Sequence[
             where = f"for prompt {as_dialogue(prompt).text[:60]!r}"
             raise ValueError(f"reward model {name} scored {score} {where}: a finite number is needed")
     return found
+
+
+def _number(name: str, score: Any) -> float:
+    try:
+        return float(score)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"reward model {name} scored {score!r}: a finite number is needed") from None

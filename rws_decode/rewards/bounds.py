@@ -42,7 +42,7 @@ def head_bounds(model: Any) -> tuple[float, float] | None:
         norm = model.head.norm
     else:
         norm = getattr(model.base_model, "norm", None)
-        if type(norm).__name__ not in _RMS_NORMS:
+        if norm is None or type(norm).__name__ not in _RMS_NORMS:
             return None
     scaled = weight * norm.weight.detach().double()
     if isinstance(norm, nn.LayerNorm):

@@ -11,6 +11,7 @@ import torch
 
 from rws_decode.checkpoints import (
     Checkpoint,
+    checked_tokenizer,
     device_named,
     dtype_named,
     fetch,
@@ -177,7 +178,7 @@ def load_reward(
         except Exception as error:  # of files that are not what they say: tokenizers raises it plain
             raise _unloadable(checkpoint.name, "network", error) from error
         try:
-            tokenizer = _tokenizer(checkpoint, layout)
+            tokenizer = checked_tokenizer(_tokenizer(checkpoint, layout))
         except Exception as error:
             raise _unloadable(checkpoint.name, "tokenizer", error) from error
     _check_vocabulary(checkpoint.name, model, tokenizer)

@@ -96,16 +96,15 @@ def _instruct(tokenizer: Any) -> Callable[[Sequence[str]], str]:
 
 
 def _chat(name: str, tokenizer: Any) -> Callable[[Sequence[str]], str]:
-    from jinja2 import TemplateError
-
     def render(turns: Sequence[str]) -> str:
         *before, answer = turns
         messages = [*Dialogue(tuple(before)).messages, {"role": "assistant", "content": answer}]
         try:
             return tokenizer.apply_chat_template(messages, tokenize=False, date_string=_DATE)
-        except TemplateError as error:
+        except Exception as error:  # a template is a program, and raises what it likes
+            reason = " ".join(str(error).split())
             raise ValueError(
-                f"the chat template of reward model {name} cannot lay out a user's and an assistant's message: {error}"
+                f"the chat template of reward model {name} cannot lay out a user's and an assistant's message: {reason}"
             ) from error
 
     return render

@@ -15,8 +15,9 @@ def read_npy(text: str, name: str) -> NDArray[np.generic]:
     try:
         with open(text, "rb") as file:
             return np.lib.format.read_array(file, allow_pickle=False)  # unlike np.load: never an archive or a pickle
-    except (OSError, EOFError, MemoryError, ValueError) as error:
-        raise ValueError(f"{name} must be a readable .npy file of numbers, got {shown(text)}: {error}") from None
+    except Exception as error:  # NumPy passes on what its tokenizer of a header raises, which is of many kinds
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{name} must be a readable .npy file of numbers, got {shown(text)}: {reason}") from None
 
 
 def shown(text: str) -> str:
