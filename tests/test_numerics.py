@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import exact_ranks
 import mpmath
 import numpy as np
 import pytest
@@ -17,11 +19,20 @@ from hypothesis import strategies as st
 from mpmath import mpf
 from numpy.typing import NDArray
 
+from rws_theory.arness import global_arness, global_arness_mean, kendall_tau, local_arness, local_arness_mean
 from rws_theory.confidence import gap_statistics, gaps, log_odds, max_probability
+from rws_theory.crossings import crossings
+from rws_theory.ensembles import Comparison, decode_tables, random_rewards
 from rws_theory.exact import MASK, JointTable, reward_statistics
 from rws_theory.gain import factor_range, inverse_reward, normalise, reward_factor
+from rws_theory.less_reward import check_less_reward
 from rws_theory.markov import MarkovChain
-from rws_theory.masked_decoding import table_reward
+from rws_theory.masked_decoding import constant_rule, table_reward
+from rws_theory.order import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
+from rws_theory.order_null import footrule_distribution, order_test
+from rws_theory.pairs import classify_pairs
+from rws_theory.selection import same_at_every_scale, selection_path
+from rws_theory.theorem1 import no_flip_certificate, parity
 from rws_theory.tilting import (
     log_partition,
     rises_with_log_p,
@@ -429,3 +440,347 @@ def test_log_probability_statistics_of_a_chain(case: tuple[Floats, Floats, list[
         size = length * (1 + abs(exact))
         within(mean, exact, 2 * EPS * size)
         within(deviation, spread, 2 * EPS * size)
+
+
+# --- orders -----------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 5) | st.integers(0, 2**62), min_size=1, max_size=12))
+def test_generation_order_deviation(steps: list[int]) -> None:
+    ranks = sorted(range(len(steps)), key=lambda i: (steps[i], i))
+    tokens = Fraction(sum(abs(o - i) for o, i in enumerate(ranks)), len(steps))
+    rounded(generation_order_deviation(steps), tokens)
+    exact = Fraction(sum(abs(a - b) for a, b in zip(steps, sorted(steps), strict=True)), len(steps))
+    found = Fraction(float(generation_order_deviation(steps, "steps")))
+    assert abs(found - exact) <= exact * len(steps) / 2**53 + (0 if exact < 2**53 else exact / 2**53)
+    if max(steps) < 2**40:
+        rounded(found, exact)
+
+
+@given(st.integers(1, 14), st.integers(1, 4), st.integers(1, 3))
+def test_moments_of_random_orders(s: int, k: int, blocks: int) -> None:
+    length = s * k
+    n = length * blocks
+    due = [place // k for place in range(length)]
+    # Hoeffding's moments of a sum over a random permutation, and the sum of independent blocks.
+    cost = [[Fraction(abs(a - b)) for b in due] for a in due]
+    rows = [sum(row) / length for row in cost]
+    mean = sum(rows) / length
+    centred = [cost[i][j] - rows[i] - rows[j] + mean for i in range(length) for j in range(length)]
+    variance = sum(d * d for d in centred) / (length - 1) if length > 1 else Fraction(0)
+    shape: dict[str, Any] = {"block": length, "per_step": k, "reading": "steps"}
+    rounded(footrule_mean(n, **shape), mean)
+    rounded(footrule_variance(n, **shape), variance * blocks / Fraction(n) ** 2)
+    rounded(footrule_max(n, **shape), Fraction(sum(abs(a - b) for a, b in zip(due, due[::-1], strict=True)), length))
+    if k == 1:
+        assert [f(n, length) for f in (footrule_mean, footrule_variance, footrule_max)] == [
+            f(n, **shape) for f in (footrule_mean, footrule_variance, footrule_max)
+        ]
+
+
+def arrangements(counts: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Every order with so many tokens in each step."""
+    labels = [step for step, count in enumerate(counts) for _ in range(count)]
+    return sorted(set(itertools.permutations(labels)))
+
+
+@pytest.mark.parametrize(("s", "k"), [(2, 2), (3, 2), (4, 2), (2, 3), (2, 4)])
+def test_moments_of_random_orders_with_tokens_from_left_to_right(s: int, k: int) -> None:
+    length = s * k
+    totals = []
+    for steps in arrangements((k,) * s):
+        ranks = sorted(range(length), key=lambda i: (steps[i], i))
+        totals.append(sum(abs(o - i) for o, i in enumerate(ranks)))
+    mean = Fraction(sum(totals), len(totals))
+    variance = Fraction(sum(t * t for t in totals), len(totals)) - mean**2
+    for blocks in (1, 3):
+        shape: dict[str, Any] = {"block": length, "per_step": k}
+        rounded(footrule_mean(length * blocks, **shape), mean / length)
+        rounded(footrule_variance(length * blocks, **shape), variance / (length**2 * blocks))
+        rounded(footrule_max(length * blocks, **shape), Fraction(max(totals), length))
+
+
+def counted_by_steps(s: int, k: int) -> dict[int, int]:
+    """How many arrangements of k tokens in each of s steps have each sum of |step due - step| / 2, in integers."""
+    states: dict[int, dict[int, int]] = {0: {0: 1}}
+    for _ in range(s):
+        after: dict[int, dict[int, int]] = {}
+        for h, costs in states.items():
+            for p, q, w in itertools.product(range(min(h, k) + 1), range(min(h, k) + 1), range(k + 1)):
+                if w > k - max(p, q):
+                    continue
+                # p tokens due before come now, q due now came before, w due now come now: ways to pair them up.
+                ways = math.prod(
+                    math.comb(m, size) * math.comb(n, size) * math.factorial(size)
+                    for m, n, size in ((h, k, p), (h, k, q), (k - p, k - q, w))
+                )
+                left = h + k - p - q - w
+                row = after.setdefault(left, {})
+                for cost, count in costs.items():
+                    row[cost + left] = row.get(cost + left, 0) + ways * count
+        states = after
+    return states[0]
+
+
+@pytest.mark.parametrize(("s", "k", "blocks"), [(1, 1, 1), (7, 1, 2), (24, 1, 1), (64, 1, 1), (12, 2, 2), (6, 4, 1)])
+def test_distribution_of_random_orders_in_integers(s: int, k: int, blocks: int) -> None:
+    counts = counted_by_steps(s, k)
+    whole = {0: 1}
+    for _ in range(blocks):
+        joined: dict[int, int] = {}
+        for (x, m), (y, n) in itertools.product(whole.items(), counts.items()):
+            joined[x + y] = joined.get(x + y, 0) + m * n
+        whole = joined
+    found = footrule_distribution(s * k * blocks, s * k, per_step=k, reading="steps")
+    total = sum(whole.values())
+    for value, probability, half in zip(found.values, found.probabilities, sorted(whole), strict=True):
+        rounded(value, Fraction(2 * half, s * k * blocks))
+        assert abs(Fraction(float(probability)) * total / whole[half] - 1) < Fraction(1, 10**13)
+
+
+@pytest.mark.parametrize(("s", "k", "blocks"), [(4, 2, 1), (2, 4, 2), (3, 2, 2)])
+def test_distribution_with_tokens_from_left_to_right_in_integers(s: int, k: int, blocks: int) -> None:
+    sums: Counter[int] = Counter()
+    for steps in arrangements((k,) * s):
+        ranks = sorted(range(s * k), key=lambda i: (steps[i], i))
+        sums[sum(abs(o - i) for o, i in enumerate(ranks))] += 1
+    whole = Counter({0: 1})
+    for _ in range(blocks):
+        whole = Counter({z: n for z, n in _joined(whole, sums).items() if n})
+    found = footrule_distribution(s * k * blocks, s * k, per_step=k)
+    assert [round(value * s * k * blocks) for value in found.values] == sorted(whole)
+    for probability, key in zip(found.probabilities, sorted(whole), strict=True):
+        exact = Fraction(whole[key], sum(whole.values()))
+        assert abs(Fraction(float(probability)) / exact - 1) < Fraction(1, 10**13)
+
+
+def _joined(x: Counter[int], y: Counter[int]) -> Counter[int]:
+    found: Counter[int] = Counter()
+    for (a, m), (b, n) in itertools.product(x.items(), y.items()):
+        found[a + b] += m * n
+    return found
+
+
+@settings(deadline=None, max_examples=max(20, settings().max_examples // 4))
+@given(
+    st.lists(st.integers(0, 4) | st.sampled_from([40, 1000]), min_size=1, max_size=6),
+    st.sampled_from(["tokens", "steps"]),
+    st.sampled_from(["two-sided", "less", "greater"]),
+)
+def test_order_test(steps: list[int], reading: Any, alternative: Any) -> None:
+    n, labels = len(steps), sorted(steps)
+
+    def footrule(order: Sequence[int]) -> int:
+        if reading == "steps":
+            return sum(abs(a - b) for a, b in zip(order, labels, strict=True))
+        ranks = sorted(range(n), key=lambda i: (order[i], i))
+        return sum(abs(o - i) for o, i in enumerate(ranks))
+
+    totals = [footrule(order) for order in sorted(set(itertools.permutations(steps)))]
+    mean = Fraction(sum(totals), len(totals))
+    variance = sum((t - mean) ** 2 for t in totals) / len(totals)
+    observed = footrule(steps)
+    hits = {
+        "less": [t for t in totals if t <= observed],
+        "greater": [t for t in totals if t >= observed],
+        "two-sided": [t for t in totals if abs(t - mean) >= abs(observed - mean)],
+    }[alternative]
+    exact, normal = (order_test(steps, reading, alternative=alternative, method=m) for m in ("exact", "normal"))
+    with fifty():
+        deviation = mpmath.sqrt(mpf(variance.numerator) / variance.denominator)
+        centre = mpf(mean.numerator) / mean.denominator
+        for found in (exact, normal):
+            rounded(found.god, Fraction(observed, n))
+            within(found.mean, centre / n, 8 * EPS * centre / n)
+            within(found.deviation, deviation / n, 8 * EPS * deviation / n)
+            if variance:
+                z = (observed - centre) / deviation
+                within(found.z, z, 16 * EPS * (abs(z) + centre / deviation))
+        within(exact.p_value, mpf(len(hits)) / len(totals), mpf(10) ** -13)
+        if variance:
+            x = {
+                "less": -(observed + 1 - centre),
+                "greater": observed - 1 - centre,
+                "two-sided": max(abs(observed - centre) - 1, mpf(0)),
+            }[alternative] / deviation
+            p = mpmath.erfc(x / mpmath.sqrt(2)) / (1 if alternative == "two-sided" else 2)
+            within(normal.p_value, min(p, mpf(1)), p * 32 * EPS * (1 + x**2 + abs(x) * centre / deviation))
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=12), st.integers(1, 5))
+def test_arness_and_kendall_tau(steps: list[int], k: int) -> None:
+    n = len(steps)
+    order = sorted(range(n), key=lambda i: (steps[i], i))
+    k = min(k, n - 1)
+    runs = [all(order[t - j] == order[t] - j for j in range(1, k + 1)) for t in range(k, n)]
+    rounded(local_arness(steps, k), Fraction(sum(runs), n - k))
+    earliest = [sorted(order[t:]).index(order[t]) < k for t in range(n)]
+    rounded(global_arness(steps, k), Fraction(sum(earliest), n))
+    rounded(local_arness_mean(n, k), Fraction(math.factorial(n - k), math.factorial(n)))
+    mean = sum((Fraction(min(k, m), m) for m in range(1, n + 1)), Fraction(0)) / n
+    assert abs(Fraction(global_arness_mean(n, k)) - mean) <= mean * Fraction(3, 2**53)
+    if len(set(steps)) > 1:
+        signs = [np.sign(steps[j] - steps[i]) for i, j in itertools.combinations(range(n), 2)]
+        with fifty():
+            exact = int(sum(signs)) / mpmath.sqrt(mpf(sum(map(abs, map(int, signs)))) * len(signs))
+            within(kendall_tau(steps), exact, 2 * EPS * abs(exact))
+
+
+# --- random models ----------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 30) | st.integers(1, 5000), st.floats(0, 1), strategies.log_uniform(1e-6, 0.5))
+@example(10**6, 1e-6, 0.05)
+@example(10**6, 1 - 1e-6, 0.05)
+@example(10**5, 0.5, 0.01)
+def test_clopper_pearson_has_its_coverage(models: int, share: float, miss: float) -> None:
+    more = round(share * models)
+    low, high = Comparison("x", more, models - more, 0).interval("more", 1 - miss)
+    half = (1 - (1 - miss)) / 2
+    assert low == 0 if more == 0 else high == 1 if more == models else 0 < low < high < 1
+    # The tail beyond each end, computed at 50 digits, is half of what may be missed.
+    with fifty():
+        if more:
+            tail = upper_tail(models, more, low)
+            assert abs(tail / half - 1) < 1e-10
+        if more < models:
+            tail = upper_tail(models, models - more, 1 - mpf(high))
+            assert abs(tail / half - 1) < 1e-10 + 1e-15 * models / (1 - high)
+
+
+def upper_tail(trials: int, least: int, p: Any) -> mpf:
+    """P(X >= least) of a binomial X, term by term; least is above the mean, so that terms fall."""
+    p = mpf(p)
+    term = total = mpmath.binomial(trials, least) * p**least * (1 - p) ** (trials - least)
+    odds = p / (1 - p)
+    for i in range(least, trials):
+        term *= odds * (trials - i) / (i + 1)
+        total += term
+        if term < total * mpf(10) ** -30:
+            break
+    return total
+
+
+@given(st.integers(0, 2**32), st.integers(2, 4), st.integers(2, 3))
+def test_random_rewards_and_decodes_of_tables(seed: int, length: int, words: int) -> None:
+    tables = np.stack([strategies.random_table(seed + i, length, words).log_p for i in range(2)])
+    with fifty():
+        found = random_rewards("sub-structure", tables, np.random.default_rng(0))
+        for model, tokens in itertools.product(range(2), np.ndindex(tables.shape[1:])):
+            same = [x for x in np.ndindex(tables.shape[1:]) if x[::2] == tokens[::2]]
+            exact = mpmath.log(mpmath.fsum(mpmath.exp(mpf(float(tables[model][x]))) for x in same))
+            within(found[(model, *tokens)], exact, EPS * (4 + 2 * abs(exact)))
+        rewards = np.random.default_rng(seed).standard_normal(tables.shape)
+        decodes = decode_tables(tables, rewards, constant_rule(np.ones(2)))
+        for model in range(2):
+            states = Tilted(tables[model].ravel(), rewards[model].ravel(), 0.0)
+            mean = states.mean(states.reward)
+            bound = 2 * states.noise * states.absolute(states.reward) + EPS * abs(mean)
+            within(decodes.initial[model], mean, bound)
+            first = int(decodes.commit_step[model].argmin())
+            shown = [MASK] * length
+            shown[first] = int(decodes.tokens[model, first])
+            left = pinned(tables[model], shown)
+            exact = mpmath.fsum(p * mpf(float(rewards[model][x])) for x, p in left) / mpmath.fsum(p for _, p in left)
+            within(decodes.after_first[model], exact, 8 * EPS * (states.n + states.move) * 4)
+
+
+@given(st.lists(st.integers(0, 9), min_size=9, max_size=9), st.lists(st.integers(0, 1), min_size=9, max_size=9))
+@example([1, 2, 1, 2, 0, 1, 0, 0, 0], [1, 1, 1, 0, 0, 0, 0, 0, 0])
+def test_bounds_of_the_proof_that_less_is_earned(weights: list[int], rewards: list[int]) -> None:
+    table, scores = (tuple(tuple(v[3 * i : 3 * i + 3]) for i in range(3)) for v in (weights, rewards))
+    try:
+        found = check_less_reward(table, scores, 8, Fraction(1, 100_000))
+    except ValueError:
+        assume(False)
+    with fifty():
+        r = mpmath.sqrt(mpf(found.normalised_squared.numerator) / found.normalised_squared.denominator)
+        c = 8 * mpmath.sqrt(1 / (1 + mpmath.exp(-r)) + mpf(1) / 100_000)
+        assert found.factor_above <= c
+        odds = []
+        for marginal in ([sum(row) for row in table], [sum(column) for column in zip(*table, strict=True)]):
+            rest = sorted(marginal)[:-1]
+            odds.append([mpf(v) / max(marginal) for v in rest])
+        first, second = odds if found.odds_at_one[0] < found.odds_at_one[1] else odds[::-1]
+        ratio = [mpmath.fsum(q**x for q in second) / mpmath.fsum(q**x for q in first) for x in (c, 2 * c)]
+        if found.advantage < 1:
+            assert max(ratio) <= mpf(found.advantage.numerator) / found.advantage.denominator * (1 + mpf(10) ** -40)
+
+
+# --- crossings, pairs and paths ---------------------------------------------------------------------------------------
+
+
+@st.composite
+def wide_pairs(draw: st.DrawFn) -> tuple[Floats, Floats]:
+    """Pairs of positions with gaps of ordinary size, tiny, huge or all of them; some gaps shared."""
+    a, b = draw(strategies.logit_pairs(max_size=6))
+    factor = draw(st.sampled_from([1.0, 1.0, 2.0**-1040, 2.0**900, 1e-6, 1e6]))
+    if draw(st.integers(0, 3)) == 0:  # tiny and huge gaps side by side
+        sizes = 2.0 ** np.array(draw(st.lists(st.integers(-30, 30), min_size=a.size, max_size=a.size)))
+        a, b = a * sizes, b * sizes[::-1]
+    return a * factor, b * factor
+
+
+@settings(deadline=None)
+@given(wide_pairs())
+def test_crossings_at_any_scale_of_the_gaps(pair: tuple[Floats, Floats]) -> None:
+    found = crossings(*pair)
+    gaps_of = [exact_ranks.exact_gaps(row) for row in pair]
+    for u, sigma, delta in zip(gaps_of, found.sigma, found.delta, strict=True):
+        rounded(sigma, sum(u, Fraction(0)))
+        assert delta == (float(min(u)) if u else np.inf)
+    assert found.sign_at_one == exact_ranks.compared(*gaps_of, Fraction(1))
+    assert found.identical == (sorted(gaps_of[0]) == sorted(gaps_of[1]))
+    for crossing in found.crossings:
+        assert crossing.lower <= crossing.root <= crossing.upper
+        if crossing.multiplicity is None or crossing.lower == 0 or crossing.upper == np.inf:
+            continue
+        signs = [exact_ranks.compared(*gaps_of, Fraction(end)) for end in (crossing.lower, crossing.upper)]
+        assert signs[0] * signs[1] == (-1) ** crossing.multiplicity
+        if crossing.multiplicity == 1:
+            assert crossing.upper <= max(crossing.lower * (1 + 2e-12), np.nextafter(crossing.lower, np.inf))
+    if found.complete:
+        assert sum(c.multiplicity or 0 for c in found.crossings) <= found.bound
+    together = classify_pairs(pair[0][None], pair[1][None])
+    assert (together.count[0], together.bound[0], together.complete[0]) == (found.count, found.bound, found.complete)
+
+
+@settings(deadline=None, max_examples=max(20, settings().max_examples // 2))
+@given(strategies.selection_cases(), st.integers(-12, 12), st.lists(st.floats(0, 1), min_size=2, max_size=2))
+def test_paths_hold_the_exact_top(case: tuple[Floats, int, float, float], power: int, shares: list[float]) -> None:
+    z, k, low, high = case
+    z, low, high = z * 2.0**power, low * 2.0 ** (power % 5), high * 2.0 ** (power % 5)
+    path = selection_path(z, k, low, high)
+    ends = [end for piece in path.pieces for end in (piece.lower, piece.upper)]
+    ends += [end for bracket in path.brackets for end in (bracket.lower, bracket.upper)]
+    between = [low + share * (high - low) for share in shares]
+    for c in [*ends[:6], *between]:
+        if not low <= c <= high or any(bracket.lower < c < bracket.upper for bracket in path.brackets):
+            continue
+        if low == high and path.brackets:
+            continue
+        exact, _ = exact_ranks.exact_top(z.tolist(), k, Fraction(c))
+        assert any(set(piece.selected) == exact for piece in path.pieces if piece.lower <= c <= piece.upper), c
+    groups = same_at_every_scale(z)
+    gaps_of = [sorted(exact_ranks.exact_gaps(row)) for row in z.tolist()]
+    for i, j in itertools.combinations(range(len(z)), 2):
+        assert any(i in group and j in group for group in groups) == (gaps_of[i] == gaps_of[j])
+
+
+@given(strategies.wide_logits(2, 5), strategies.wide_logits(2, 5))
+def test_parity_from_the_signs_at_both_ends(a: Floats, b: Floats) -> None:
+    u, v = ([mpf(g.numerator) / g.denominator for g in exact_ranks.exact_gaps(row)] for row in (a.tolist(), b.tolist()))
+    found = parity(a, b)
+    if sorted(exact_ranks.exact_gaps(a.tolist())) == sorted(exact_ranks.exact_gaps(b.tolist())):
+        assert (found.near_zero, found.at_one, found.near_infinity) == (0, 0, 0)
+        return
+    gaps_of = [exact_ranks.exact_gaps(row) for row in (a.tolist(), b.tolist())]
+    assert found.at_one == exact_ranks.compared(*gaps_of, Fraction(1))
+    power = next(m for m in itertools.count() if sum(g**m for g in gaps_of[0]) != sum(g**m for g in gaps_of[1]))
+    moment = sum(g**power for g in gaps_of[0]) - sum(g**power for g in gaps_of[1])
+    assert found.power == power and found.near_zero == (-1) ** power * (-1 if moment > 0 else 1)
+    if no_flip_certificate(a, b):
+        assert (found.near_zero, found.at_one, found.near_infinity) == (1, 1, 1)
+        for r in (mpf(10) ** -5, mpf(1), mpf(10) ** 3):
+            with many():
+                assert mpmath.fsum(mpmath.exp(-r * g) for g in u) <= mpmath.fsum(mpmath.exp(-r * g) for g in v)
