@@ -207,6 +207,13 @@ def test_contributing_names_make_targets_that_there_are() -> None:
     assert {"env", "lint", "test", "package"} <= named <= targets
 
 
+def test_the_picture_names_what_there_is() -> None:
+    picture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("```")[1]
+    named = set(re.findall(r"\b\w+\.py\b|\b\w+(?=/)", picture)) - {"out"}
+    there = {path.name for package in PACKAGES for path in (ROOT / package).rglob("*")}
+    assert {"decode.py", "predictors", "published"} <= named <= there
+
+
 def test_the_readme_names_every_other_document() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert [name for name in (*DOCUMENTS[1:], "CITATION.cff") if f"]({name})" not in text] == []
