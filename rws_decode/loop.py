@@ -121,7 +121,8 @@ class Loop:
                     stopped = frozenset(place[masked.any(dim=1).cpu().numpy()].tolist())
                     break
                 if self.savings.settled and bool((done := self._settled(canvas, masked)).any()):
-                    canvas = Canvas(*(None if part is None else part[~done] for part in canvas))
+                    mask = None if canvas.attention_mask is None else canvas.attention_mask[~done]
+                    canvas = Canvas(canvas.ids[~done], mask, canvas.answer[~done], canvas.prompt[~done])
                     masked, live, place = masked[~done], live[~done], place[(~done).cpu().numpy()]
                     if not len(place):
                         break
@@ -248,8 +249,8 @@ class Loop:
         deferred = deferred_positions(step.candidate, self.policy, self.ending)
         contested, k = at_the_cut(step.here, deferred, step.commits)
         contested, k = contested & rows[:, None], k * rows
-        view, ends = step.view, factors(*self.scorer.rewards)
-        same = certain(view.logits, view.candidate, step.row, view.position, contested, k, *ends, step.error)
+        view, (low, high) = step.view, factors(*self.scorer.rewards)
+        same = certain(view.logits, view.candidate, step.row, view.position, contested, k, low, high, step.error)
         return same & rows
 
     def _write(

@@ -29,8 +29,8 @@ from rws_decode.rewards import load_reward
 from rws_decode.rewards.base import RewardModel
 
 try:  # The methods work without the harness, on any requests that have `args`; only running its tasks needs it.
-    from lm_eval.api.model import LM
-    from lm_eval.api.registry import register_model
+    from lm_eval.api.model import LM  # pyright: ignore[reportMissingImports] - the extra may be absent
+    from lm_eval.api.registry import register_model  # pyright: ignore[reportMissingImports]
 except ImportError:
     LM, register_model = object, None  # type: ignore[assignment,misc]
 
@@ -46,7 +46,7 @@ class Request(Protocol):
     def args(self) -> tuple[Any, ...]: ...
 
 
-class RWSLM(LM):
+class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's class, or object without it
     """The harness's model interface over `decode.decode` and a Monte Carlo estimate of the likelihood bound.
 
     model: a predictor, or the name of one (`predictors.load_predictor`); reward: a reward model or its name, where the

@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
     from rws_decode.savings import Savings
 
     options = {option: getattr(args, option) for option in ("scale", "reward_scale", "every", "seed")}
-    strategy = strategy_named(args.strategy, **options, run=_run(args))
+    strategy: Any = strategy_named(args.strategy, **options, run=_run(args))
     predictor = predictor_of(args)
     prompts = [prompt_of(args, predictor)]
     shared: dict[str, Any] = {"length": args.length, "steps": args.steps, "block": args.block}

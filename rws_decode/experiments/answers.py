@@ -64,12 +64,16 @@ def _of(frame: pandas.DataFrame, columns: Sequence[str]) -> list[str]:
     return [column for column in columns if column in frame]
 
 
+def _first(judges: Any) -> str:
+    return judges[0] if len(judges) else ""
+
+
 def _with_measures(rows: pandas.DataFrame, measures: pandas.DataFrame) -> pandas.DataFrame:
     if not len(measures):
         return rows
     measures = measures.drop(columns=["text", "problem"], errors="ignore").rename(columns={"answer": "text"})
     for judges, found in measures[measures["strategy"] == "score"].groupby(
-        measures["judges"].map(lambda one: one[0] if len(one) else "")
+        measures["judges"].map(_first)
     ):
         names = {"score": f"score of {judges}", "normalised_score": f"normalised score of {judges}"}
         rows = rows.merge(
@@ -96,7 +100,8 @@ def _expanded(run: pandas.DataFrame) -> list[pandas.DataFrame]:
     for (guide, scale), guided in run[run["method"] == "rws"].groupby(["guide", "reward_scale"]):
         count = best_of(guided[guided["turn"] == guided["turn"].min()])  # as `study` draws them
         best = _best(samples[samples["sample"] < count], f"score of {guide}")
-        parts += [part.assign(guide=guide, reward_scale=scale) for part in (free, best) if len(part)]
+        named: dict[str, Any] = {"guide": guide, "reward_scale": scale}
+        parts += [part.assign(**named) for part in (free, best) if len(part)]
     if len(parts) == 1 and not len(parts[0]):
         return [free] if len(free) else []
     return [part for part in parts if len(part)]

@@ -100,10 +100,12 @@ def _equal_god(judged: pandas.DataFrame, seed: int) -> Iterator[dict[str, Any]]:
             rows = rows.sort_values(["example", "turn"], kind="stable")
             for outcome, column in outcomes.items():
                 rng = np.random.default_rng([seed, *f"{guide} {scale!r} {control} {outcome}".encode()])
-                pairs = [rows[name].to_numpy(float) for name in (column, f"{column}_control")]
-                pairs += [rows[name].to_numpy(float) for name in ("god_tokens", "god_tokens_control")]
-                found = partial_effect(*pairs, rng)
-                near = caliper_effect(*pairs, _CALIPER, rng)
+                one, other, *orders = (
+                    rows[name].to_numpy(float)
+                    for name in (column, f"{column}_control", "god_tokens", "god_tokens_control")
+                )
+                found = partial_effect(one, other, orders[0], orders[1], rng)
+                near = caliper_effect(one, other, orders[0], orders[1], _CALIPER, rng)
                 line = {"guide": guide, "reward_scale": scale, "control": control, "outcome": outcome, "n": found.n}
                 line |= {"status": found.status} | _ends("difference", found.difference)
                 line |= _ends("god_difference", found.god_difference) | _ends("alpha", found.alpha)

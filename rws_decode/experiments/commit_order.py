@@ -11,11 +11,11 @@ steps, inside which there is no order). GOD is 0 in both readings, with as many 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.experiments import one_round
+from rws_decode.experiments.frames import records
 
 if TYPE_CHECKING:
     import pandas
@@ -114,10 +114,10 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     from rws_decode.experiments.report import Table
 
     columns = ["example", "method", "reward", "scale", "length", "steps", "block", "god_tokens", "god_steps", "text"]
-    rows: Sequence[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     if len(frame):
         places = frame["example"].astype(int), frame["method"].map(METHODS.index)
         own = frame.iloc[sorted(range(len(frame)), key=lambda row: tuple(one.iloc[row] for one in places))]
         own = own.reindex(columns=columns)
-        rows = own.astype(object).where(own.notna(), None).to_dict("records")
+        rows = records(own.astype(object).where(own.notna(), None))
     return [Table("summary", _CAPTION, rows, rows)] if rows else []

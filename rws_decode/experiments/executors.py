@@ -34,6 +34,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, replace
 from multiprocessing import get_context, parent_process
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     *("Backend", "add_run_arguments", "backend_of", "given", "in_process", "kept_open", "on_cluster", "processes"),
@@ -103,7 +104,7 @@ def on_cluster(scheduler: str, *, timeout: float = 30.0) -> Backend:
         ) from error
 
     def connect() -> Client:
-        place = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
+        place: dict[str, Any] = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
         try:
             return Client(**place, timeout=timeout, set_as_default=False)
         except (OSError, ValueError) as error:  # TimeoutError is an OSError
@@ -111,7 +112,8 @@ def on_cluster(scheduler: str, *, timeout: float = 30.0) -> Backend:
             raise ValueError(f"scheduler is {scheduler}: no Dask scheduler answers there ({reason})") from error
 
     with connect() as client:
-        threads = sum(client.nthreads().values())
+        held: Any = client.nthreads()  # declared as what an asynchronous client returns
+        threads = sum(held.values())
 
     @contextmanager
     def opened() -> Iterator[Executor]:

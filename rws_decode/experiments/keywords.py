@@ -119,8 +119,8 @@ def _pooled(answers: pandas.DataFrame, like: Mapping[str, Any], seed: int) -> li
         base = bases.get(str(line | {"method": None}))
         pair = None if base is None or line["method"] == "rws" else aligned(rows, base, _POOLED)
         if pair is not None and len(pair[0]):
-            both = [_columns(part, _POOLED) for part in pair]
-            two = compare_totals(pooled_perplexity_of, *both, rng_for(seed, line, "pooled against rws"))
+            one_of, other_of = (_columns(part, _POOLED) for part in pair)
+            two = compare_totals(pooled_perplexity_of, one_of, other_of, rng_for(seed, line, "pooled against rws"))
             row |= {"pairs": two.pairs, "difference": two.difference.mean, "p": two.p}
             row |= {"difference_low": two.difference.low, "difference_high": two.difference.high}
         found.append(row)
@@ -159,8 +159,8 @@ def _claims(answers: pandas.DataFrame, seed: int) -> Table | None:
             row |= dict.fromkeys(("value", "low", "high", "p"))
             statistic = pooled_perplexity_of if claim.columns == _POOLED else mean_of
             if pair is not None and len(pair[0]):
-                both = [_columns(part, claim.columns) for part in pair]
-                two = compare_totals(statistic, *both, rng_for(seed, line, claim.quantity))
+                one_of, other_of = (_columns(part, claim.columns) for part in pair)
+                two = compare_totals(statistic, one_of, other_of, rng_for(seed, line, claim.quantity))
                 row |= {"n": two.pairs, "p": two.p}
                 if claim.kind != "mean" and two.ratio is not None:
                     row |= _as_claimed(claim, *two.ratio)

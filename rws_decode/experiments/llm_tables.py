@@ -150,12 +150,12 @@ def _signs(rows: pandas.DataFrame, by: Sequence[str], seed: int) -> list[dict[st
 
     found = []
     for key, group in rows[rows["invalid"] == 0].groupby(list(by), sort=True):
-        counts = [int(group[name].sum()) for name in ("win", "draw", "loss")]
-        rate = rate_of_counts(*counts, np.random.default_rng([seed, *"|".join(map(str, key)).encode()]))
+        win, draw, loss = (int(group[name].sum()) for name in ("win", "draw", "loss"))
+        rate = rate_of_counts(win, draw, loss, np.random.default_rng([seed, *"|".join(map(str, key)).encode()]))
         half = rate.half_draws
         found.append(
             dict(zip(by, key, strict=True))
-            | dict(zip(("wins", "draws", "losses"), counts, strict=True))
+            | {"wins": win, "draws": draw, "losses": loss}
             | {"score": half.mean, "low": half.low, "high": half.high}
             | {"decided": None if rate.decided is None else rate.decided.mean, "p": rate.p, "p_holm": None}
         )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from rws_decode.judging import Comparison, CostEstimate, LLMJudge, Pair
 
+from rws_decode.experiments.frames import records
 from rws_decode.files import parse_json
 
 __all__ = ["REPLIES", "VERDICTS", "add_judge_arguments", "ask_judge", "judge_from", "judge_pair", "read_verdicts"]
@@ -142,7 +143,7 @@ def ask_judge(args: argparse.Namespace, judge: LLMJudge, frame: pandas.DataFrame
     if not len(answers):
         return False
     dialogues = dialogues_of(answers)
-    rows = dialogues[dialogues["method"].isin(args.llm_methods)].to_dict("records")
+    rows = records(dialogues[dialogues["method"].isin(args.llm_methods)])
     pairs = [judge_pair(judge.prompt, row["asked"], row["replied"], row["default_replied"]) for row in rows]
     cache, identical = folder / REPLIES, args.ask_identical
     prices = {"price_in": args.price_in, "price_out": args.price_out}

@@ -29,6 +29,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.experiments import one_round
+from rws_decode.experiments.frames import records
 from rws_decode.experiments.prompts import SOURCES
 from rws_decode.experiments.selection import GRID
 
@@ -120,7 +121,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     walks: list[dict[str, Any]] = []
     for _, group in frame.groupby(list(_SETTINGS), dropna=False):
         at = {name: group[name].iloc[0] for name in varied}
-        rows = sorted(group.to_dict("records"), key=lambda row: (len(row["example"]), row["example"]))
+        rows = sorted(records(group), key=lambda row: (len(row["example"]), row["example"]))
         own = [{"prompt": row["example"]} | summary_row(row, path) for row in rows for path in row["paths"]]
         totals = [_total([line for line in own if line["over"] == over]) for over in dict.fromkeys(_overs(own))]
         summary += [at | line for line in [*own, *totals]]

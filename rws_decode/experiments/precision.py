@@ -26,6 +26,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.experiments import one_round
+from rws_decode.experiments.frames import records
 from rws_decode.experiments.prompts import SOURCES
 from rws_decode.experiments.temperature import SCALES
 
@@ -120,7 +121,7 @@ def precision_units(
     wanted = [name for name in STRATEGIES if name in strategies and (name in _FROM_RWS) == (rws is not None)]
     if rws is None and set(strategies).intersection(_FROM_RWS) and "rws" not in wanted:
         wanted.append("rws")
-    runs = {} if rws is None else {_place(row): row for row in rws[rws["method"] == "rws"].to_dict("records")}
+    runs = {} if rws is None else {_place(row): row for row in records(rws[rws["method"] == "rws"])}
     found = []
     for strategy in wanted:
         for scale in scales:

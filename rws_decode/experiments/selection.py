@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from rws_decode.experiments.frames import records
 from rws_decode.experiments.prompts import Prompts
 from rws_decode.experiments.rounds import Runner
 from rws_decode.experiments.study import answer_unit, measures_of
@@ -117,10 +118,10 @@ def select_scales(
         texts = [rows[_asks(rows, guide)] for rows in (answers, pieces) if len(rows)]
         for rows in texts:
             measures += measures_of(base, rows[rows["text"].notna()], [guide], None)
-    for row in run("selection measures", measures).to_dict("records"):
+    for row in records(run("selection measures", measures)):
         scores[row["judges"][0], row["prompt"], row["answer"]] = row["score"]
     found = tuple(
-        _selected(guide, answers.to_dict("records"), pieces.to_dict("records"), scores, grid, by) for guide in guides
+        _selected(guide, records(answers), records(pieces), scores, grid, by) for guide in guides
     )
     return Selection(by, prompts.source, prompts.digest, len(prompts.validation), found)
 

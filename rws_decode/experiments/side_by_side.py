@@ -75,7 +75,8 @@ def _gains(answers: pandas.DataFrame) -> dict[str, float]:
     scores = {
         method: judged[judged["method"] == method].set_index(keys)["normalised_score"] for method in ("rws", "default")
     }
-    return (scores["rws"] - scores["default"]).groupby("example").mean().dropna().to_dict()
+    means = (scores["rws"] - scores["default"]).groupby("example").mean().dropna()
+    return {str(name): float(mean) for name, mean in means.items()}
 
 
 def side_by_side(answers: pandas.DataFrame, chosen: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rws_decode.experiments.frames import records
 from rws_decode.experiments.prompts import Prompt
 from rws_decode.experiments.units import Unit
 
@@ -90,7 +91,7 @@ def run_study(study: Study, run: Runner, prefix: str = "") -> None:
         ask = _Turn(study, turn, histories)
         rws = run(f"{prefix}rws {turn}", ask.guided())
         answers += [rws, run(f"{prefix}others {turn}", ask.others(rws))]
-        for row in pd.concat(answers[-2:]).to_dict("records"):
+        for row in records(pd.concat(answers[-2:])):
             histories[_key(row, row["example"])] = (*row["history"], row["prompt"], row["text"])
     run(f"{prefix}measures", measures_of(study.base, pd.concat(answers), study.scorers, study.causal))
 
@@ -166,7 +167,7 @@ class _Turn:
         """Return the units of every other method, which follow from the rows of rws."""
         study, base, wanted = self.study, self.study.base, []
         for guide, scale in study.pairs:
-            rows = [row for row in rws.to_dict("records") if (row["guide"], row["reward_scale"]) == (guide, scale)]
+            rows = [row for row in records(rws) if (row["guide"], row["reward_scale"]) == (guide, scale)]
             factors = {row["example"]: {"scale": row["mean_factor"]} for row in rows}
             mixed = {row["example"]: {"rewards": self._shuffled(row, scale)} for row in rows}
             given: dict[str, Callable[[str], Mapping[str, Any] | None]] = {

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rws_decode.experiments.frames import records
 from rws_decode.experiments.timing import SPLIT, timing_unit
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def run_timing(
     from rws_decode.experiments.study import best_of
 
     frame = run.outcome().frame
-    rows = [row for row in frame.to_dict("records") if row.get("split") == "test" and row["turn"] == 0]
+    rows = [row for row in records(frame) if row.get("split") == "test" and row["turn"] == 0]
     pairs = dict.fromkeys((row["guide"], row["reward_scale"]) for row in rows if row["method"] == "rws")
     wanted = []
     for guide, scale in pairs:
@@ -88,7 +89,7 @@ def run_timing(
             samples = sorted(answers.pop("sample", []), key=lambda row: row["sample"])
             answers |= {"best-of-n": samples[:count]} if samples else {}
             if {"default", "rws"} <= answers.keys():
-                options = {"workers": "cluster" if args.scheduler is not None else str(args.workers)}
+                options: dict[str, Any] = {"workers": "cluster" if args.scheduler is not None else str(args.workers)}
                 options |= {"repetitions": args.repetitions, "threads": args.threads, "memory": memory and place == 0}
                 wanted.append(timing_unit(base, prompt, guide, scale, ways(answers), **options))
     run("timing", wanted)
@@ -142,8 +143,8 @@ def with_increase(
         base = bases.get(str(line | {"method": None}))
         pair = None if base is None or line["method"] == "default" else aligned(rows, base, [column])
         if pair is not None and len(pair[0]):
-            both = [[part[column].to_numpy(float), np.ones(len(part))] for part in pair]
-            two = compare_totals(mean_of, *both, rng_for(seed, line, column))
+            one, other = ([part[column].to_numpy(float), np.ones(len(part))] for part in pair)
+            two = compare_totals(mean_of, one, other, rng_for(seed, line, column))
             row[names[6]] = two.p
             if two.ratio is not None:
                 row |= dict(zip(names[3:6], (100 * (number - 1) for number in two.ratio), strict=True))

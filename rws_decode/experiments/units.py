@@ -165,7 +165,8 @@ def origin_of(units: Iterable[Unit], work: object = None) -> Origin:
     known = {"predictor": {name: name for name in shipped("ForMaskedLM")}, "causal": CAUSAL}
     models: dict[Model, Any] = {}
     for model in dict.fromkeys(model for unit in units for model in unit.models):
-        models[model] = sources(**{model.role: (model.name, known.get(model.role, REWARDS))})[model.role]
+        asked: dict[str, Any] = {model.role: (model.name, known.get(model.role, REWARDS))}
+        models[model] = sources(**asked)[model.role]
     root = WORK if work is None else module_of(work)
     found = sources(root)
     return Origin(found["code"], found["libraries"], models, checked=True, root=root)

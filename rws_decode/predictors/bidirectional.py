@@ -96,7 +96,7 @@ class BidirectionalPredictor(HFMaskPredictor):
         return super().logits_at(canvas, attention_mask, row, self.source(attention_mask, row, column))
 
     def source(self, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
-        """Return the columns whose logits predict these: where shifted, one to the left, from a row's first token on."""
+        """Return the columns whose logits predict these: where shifted, one to the left, from a row's first on."""
         if not self.shifted:
             return column
         first = torch.zeros_like(column) if attention_mask is None else attention_mask.int().argmax(dim=1)[row]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from random import Random
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,9 +14,13 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from rws_decode.stories.tasks import Task, sample_split
 
 from .loop import Run, fit, warm_flat_decay
-from .tokenizer import story_tokenizer
+from .tokenizer import special_id, story_tokenizer
 
 __all__ = ["CausalRecipe", "answer_nll", "build_causal", "encode_texts", "train_causal"]
+
+
+# Not among the parameters that the config declares.
+_ATTENTION: dict[str, Any] = {"attn_implementation": "sdpa"}
 
 
 @dataclass(frozen=True)
@@ -41,11 +46,11 @@ def build_causal(recipe: CausalRecipe, tokenizer: PreTrainedTokenizerFast) -> Ll
         num_hidden_layers=recipe.layers,
         num_attention_heads=recipe.heads,
         max_position_embeddings=512,
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=tokenizer.cls_token_id,
-        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=special_id(tokenizer, "pad"),
+        bos_token_id=special_id(tokenizer, "cls"),
+        eos_token_id=special_id(tokenizer, "eos"),
         tie_word_embeddings=True,
-        attn_implementation="sdpa",
+        **_ATTENTION,
     )
     state = torch.random.get_rng_state()
     torch.random.set_rng_state(torch.Generator().manual_seed(recipe.seed).get_state())
@@ -60,7 +65,7 @@ def encode_texts(pairs: list[tuple[str, str]], tokenizer: PreTrainedTokenizerFas
     for prompt, answer in pairs:
         starts.append(len(tokenizer(prompt)["input_ids"]))
         rows.append(tokenizer(prompt, answer)["input_ids"])
-    ids = torch.full((len(rows), max(map(len, rows))), tokenizer.pad_token_id)
+    ids = torch.full((len(rows), max(map(len, rows))), special_id(tokenizer, "pad"))
     answer_mask = torch.zeros_like(ids, dtype=torch.bool)
     for i, (row, start) in enumerate(zip(rows, starts, strict=True)):
         ids[i, : len(row)] = torch.tensor(row)

@@ -14,6 +14,7 @@ from rws_decode.stories.answers import Judgement, judge
 from rws_decode.stories.tasks import Task, sample_split
 
 from .objective import encode_tasks, masked_loss
+from .tokenizer import special_id
 
 __all__ = ["coherence", "coherence_by_kind", "decode_tasks", "held_out", "masked_accuracy", "nelbo"]
 
@@ -81,7 +82,7 @@ def masked_accuracy(
     ids, canvas, attend = encode_tasks(tasks, tokenizer)
     generator = torch.Generator().manual_seed(0)
     rates = torch.full((len(tasks),), rate)
-    return masked_loss(model, ids, canvas, attend, rates, tokenizer.mask_token_id, generator, False)[1].item()
+    return masked_loss(model, ids, canvas, attend, rates, special_id(tokenizer, "mask"), generator, False)[1].item()
 
 
 @torch.inference_mode()
@@ -107,7 +108,7 @@ def nelbo(
         hit = rank < count[:, None]
         masked = torch.zeros_like(canvas)
         masked[canvas] = hit.reshape(-1)
-        inputs = ids.masked_fill(masked, tokenizer.mask_token_id)
+        inputs = ids.masked_fill(masked, special_id(tokenizer, "mask"))
         logits = model(input_ids=inputs, attention_mask=None if bool(attend.all()) else attend).logits
         losses = torch.nn.functional.cross_entropy(logits.transpose(1, 2), ids, reduction="none") * masked
         totals.append(losses.sum(1) * length / count)

@@ -71,7 +71,7 @@ def _save(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> N
 
 
 def _pack(model: nn.Module, optimizers: list[torch.optim.Optimizer]) -> dict[str, Tensor]:
-    tensors = {f"model.{name}": value for name, value in model.named_parameters()}
+    tensors: dict[str, Tensor] = {f"model.{name}": value for name, value in model.named_parameters()}
     for i, optimizer in enumerate(optimizers):
         for j, state in optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{i}.{j}.{key}": torch.as_tensor(value) for key, value in state.items()}

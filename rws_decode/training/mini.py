@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from random import Random
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ from rws_decode.stories.tasks import Task, sample_split
 from .evaluate import coherence, held_out, nelbo
 from .loop import Run, Schedule, fit
 from .objective import decoding_loss, decoding_masks, encode_tasks, mask_rates, masked_loss
-from .tokenizer import story_tokenizer
+from .tokenizer import special_id, story_tokenizer
 
 __all__ = ["MiniRecipe", "build_mini", "draw_batch", "train_mini"]
 
@@ -38,6 +39,10 @@ MIX: tuple[tuple[float, str, str], ...] = (
     (0.06, "dialogue", "short"),
     (0.06, "puzzle", "short"),
 )
+
+
+# Not among the parameters that the config declares.
+_ATTENTION: dict[str, Any] = {"attn_implementation": "sdpa"}
 
 
 @dataclass(frozen=True)
@@ -75,18 +80,18 @@ def build_mini(recipe: MiniRecipe, tokenizer: PreTrainedTokenizerFast) -> Modern
         num_attention_heads=recipe.heads,
         max_position_embeddings=512,
         layer_types=["full_attention"] * recipe.layers,
-        pad_token_id=tokenizer.pad_token_id,
+        pad_token_id=special_id(tokenizer, "pad"),
         bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-        cls_token_id=tokenizer.cls_token_id,
-        sep_token_id=tokenizer.sep_token_id,
+        eos_token_id=special_id(tokenizer, "eos"),
+        cls_token_id=special_id(tokenizer, "cls"),
+        sep_token_id=special_id(tokenizer, "sep"),
         tie_word_embeddings=True,
-        attn_implementation="sdpa",
+        **_ATTENTION,
     )
     config.mask_token_id = tokenizer.mask_token_id
     state = torch.random.get_rng_state()
     torch.random.set_rng_state(torch.Generator().manual_seed(recipe.seed).get_state())
-    model = ModernBertForMaskedLM(config)
+    model: Any = ModernBertForMaskedLM(config)
     torch.random.set_rng_state(state)
     with torch.no_grad():
         for layer in model.model.layers:
@@ -109,7 +114,7 @@ def train_mini(run: Run, recipe: MiniRecipe) -> ModernBertForMaskedLM:
     The batch of step n depends on (seed, n) alone, so an interrupted run ends in the same weights.
     """
     tokenizer = story_tokenizer()
-    model = build_mini(recipe, tokenizer)
+    model, mask = build_mini(recipe, tokenizer), special_id(tokenizer, "mask")
 
     def loss(step: int) -> tuple[Tensor, dict[str, float]]:
         rng = Random(f"{recipe.seed}-{step}")
@@ -118,14 +123,10 @@ def train_mini(run: Run, recipe: MiniRecipe) -> ModernBertForMaskedLM:
         rate, weighted = mask_rates(step, recipe.curriculum, recipe.batch, draws)
         generator = torch.Generator().manual_seed(step)
         if any(first <= step < last for first, last in recipe.decoding):
-            masked = decoding_masks(ids, canvas, tokenizer.eos_token_id, 32, draws)
-            value, accuracy = decoding_loss(
-                model, ids, canvas, attend, masked, rate, tokenizer.mask_token_id, generator
-            )
+            masked = decoding_masks(ids, canvas, special_id(tokenizer, "eos"), 32, draws)
+            value, accuracy = decoding_loss(model, ids, canvas, attend, masked, rate, mask, generator)
         else:
-            value, accuracy = masked_loss(
-                model, ids, canvas, attend, rate, tokenizer.mask_token_id, generator, weighted
-            )
+            value, accuracy = masked_loss(model, ids, canvas, attend, rate, mask, generator, weighted)
         return value, {"masked_accuracy": float(accuracy), "tokens": float(attend.sum())}
 
     stories = held_out("validation", 24)

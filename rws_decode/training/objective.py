@@ -10,6 +10,8 @@ from transformers import ModernBertForMaskedLM, PreTrainedTokenizerFast
 
 from rws_decode.stories.tasks import Task
 
+from .tokenizer import special_id
+
 __all__ = ["decoding_loss", "decoding_masks", "encode_tasks", "mask_rates", "masked_loss"]
 
 
@@ -31,7 +33,7 @@ def encode_tasks(tasks: list[Task], tokenizer: PreTrainedTokenizerFast) -> tuple
         rows.append(prompt + answer + fill)
         spans.append((len(prompt), len(prompt) + task.length))
     width = max(map(len, rows))
-    ids = torch.full((len(rows), width), tokenizer.pad_token_id)
+    ids = torch.full((len(rows), width), special_id(tokenizer, "pad"))
     canvas, attend = (torch.zeros(len(rows), width, dtype=torch.bool) for _ in range(2))
     for i, (row, (start, stop)) in enumerate(zip(rows, spans, strict=True)):
         ids[i, : len(row)] = torch.tensor(row)

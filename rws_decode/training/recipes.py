@@ -187,12 +187,13 @@ def _export_reward(name: str, runs: Path, models: Path) -> None:
                         right["true against one corruption"].append(agrees)
     from scipy.stats import spearmanr
 
+    correlation: Any = spearmanr(scores, truths)
     statistics_ = {"mean": statistics.fmean(scores), "std": statistics.stdev(scores), "template": "pair"}
     numbers: dict[str, Any] = {
         "parameters": sum(p.numel() for p in model.parameters()),
         **{f"held-out pairwise accuracy, {key}": sum(v) / len(v) for key, v in right.items()},
         **{f"pairs, {key}": len(v) for key, v in right.items()},
-        "Spearman correlation with the exact reward": float(spearmanr(scores, truths).statistic),
+        "Spearman correlation with the exact reward": float(correlation.statistic),
         "mean on the reference set": statistics_["mean"],
         "standard deviation on the reference set": statistics_["std"],
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
@@ -9,9 +11,20 @@ from rws_decode.stories.grammar import TEMPLATES
 from rws_decode.stories.lexicon import words
 from rws_decode.stories.tasks import prompt_vocabulary
 
-__all__ = ["SPECIAL", "story_tokenizer"]
+__all__ = ["SPECIAL", "special_id", "story_tokenizer"]
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]")
+
+
+def special_id(tokenizer: PreTrainedTokenizerFast, name: Literal["pad", "cls", "sep", "mask", "eos"]) -> int:
+    """Return the id of a special token that every tokenizer of this package has.
+
+    >>> special_id(story_tokenizer(), "mask")
+    4
+    """
+    token = getattr(tokenizer, f"{name}_token_id")
+    assert isinstance(token, int)
+    return token
 
 
 def story_tokenizer() -> PreTrainedTokenizerFast:

@@ -139,7 +139,8 @@ def write_release(out: Path, stage: Path, release: Path, *, seed: int) -> dict[s
             progress.append({**_record(last / "progress.json", "train"), "parameters": parameters(load_model(last))})
     temporary = release.with_name(f".{release.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
-    model.to(torch.float16).save_pretrained(temporary)
+    half: Any = torch.float16  # `to` is declared as if it took the model
+    model.to(half).save_pretrained(temporary)
     tokenizer.save_pretrained(temporary)
     windows = heldout_windows(parts[0], parts[1], EXAMPLES, seed)
     write_json(

@@ -145,7 +145,7 @@ def judge_run(out: Path, stage: Path, wheel: Path, *, seed: int) -> dict[str, An
         head, real = window[: 1 + prompt], before_end(window[1 + prompt :].tolist(), [EOS])
         (trace,) = decode(predictor, [head.tolist()], Confidence(), length=ANSWER, steps=ANSWER // 2, block=ANSWER // 2)
         answer = before_end(trace.tokens.tolist(), [EOS])
-        texts = [tokenizer.decode(t) for t in (head[1:].tolist(), answer, real)]
+        texts = [str(tokenizer.decode(t)) for t in (head[1:].tolist(), answer, real)]
         rows.append(
             {
                 "prompt": texts[0],

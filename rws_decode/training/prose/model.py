@@ -154,6 +154,8 @@ def start(
     if width_factor > 1:
         weights = widen(weights, width_factor, noise, generator)
     width = int(encoder.config["hidden_size"])
+    # Not among the parameters that the config declares.
+    further: dict[str, Any] = {"mask_token_id": SPECIAL.index("[MASK]"), "cls_token_id": SPECIAL.index("[CLS]")}
     config = BertConfig(
         vocab_size=len(pruned.tokens),
         hidden_size=width * width_factor,
@@ -168,9 +170,8 @@ def start(
         type_vocab_size=int(encoder.config["type_vocab_size"]),
         tie_word_embeddings=True,
         pad_token_id=SPECIAL.index("[PAD]"),
-        mask_token_id=SPECIAL.index("[MASK]"),
         eos_token_id=SPECIAL.index("[EOS]"),
-        cls_token_id=SPECIAL.index("[CLS]"),
+        **further,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
