@@ -62,6 +62,7 @@ class LeanLlama:
             and not any(hasattr(part, "_hf_hook") for part in model.modules())
         )
 
+    @torch.no_grad()
     def __call__(self, ids: Tensor, seen: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """Return hidden states [B, L, d] of ids int64 [B, L].
 
@@ -95,12 +96,18 @@ class LeanLlama:
         """Return what heads see, [B, L, heads, size], of queries, keys and values [B, L, heads + 2 shared, size]."""
         cos, sin = angles
         turning = parts[:, :, : self.heads + self.shared]
-        turned = torch.addcmul(turning * cos, turning.roll(self.size // 2, dims=-1), sin).to(parts.dtype)
+        turned = torch.empty_like(turning, memory_format=torch.contiguous_format)
+        torch.addcmul(turning * cos, turning.roll(self.size // 2, dims=-1), sin, out=turned)
         query, key = turned.split([self.heads, self.shared], dim=2)
         value = parts[:, :, self.heads + self.shared :]
         query, key, value = (part.transpose(1, 2) for part in (query, key, value))
+        grouped = self.heads != self.shared
+        if grouped and seen is not None:
+            # Not every kernel takes both a mask and shared heads: without one, all pairs would lie in memory.
+            key, value = (part.repeat_interleave(self.heads // self.shared, dim=1) for part in (key, value))
+            grouped = False
         seen_by = F.scaled_dot_product_attention(
-            query, key, value, attn_mask=seen, is_causal=self.causal, enable_gqa=self.heads != self.shared
+            query, key, value, attn_mask=seen, is_causal=self.causal, enable_gqa=grouped
         )
         return seen_by.transpose(1, 2)
 
@@ -130,5 +137,6 @@ def _as_one(parts: Sequence[Tensor]) -> Tensor:
 
 
 def _added(x: Tensor, mixed: Tensor, layer: nn.Linear) -> Tensor:
-    summed = torch.addmm(x, mixed, layer.weight.T)
-    return summed if layer.bias is None else summed + layer.bias
+    # In place: cuBLAS would have the sum's first part copied to where the sum goes.
+    x.addmm_(mixed, layer.weight.T)
+    return x if layer.bias is None else x.add_(layer.bias)

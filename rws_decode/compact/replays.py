@@ -43,6 +43,7 @@ class Replays:
         self.recorded = 0
         self._held: OrderedDict[Hashable, _Held] = OrderedDict()
         self._pools: dict[torch.device, Any] = {}
+        self._aside: dict[torch.device, Any] = {}
 
     def __call__(self, name: Hashable, function: Callable[..., Tensor], *given: Tensor | None) -> Tensor:
         """Return function(*given); None stays None."""
@@ -52,6 +53,8 @@ class Replays:
         if held is None:
             while len(self._held) >= self.most:
                 self._held.popitem(last=False)
+            if not self._held:
+                self._pools.clear()  # A pool that no recording uses any more cannot be taken up again.
             held = self._record(name, function, [None if one is None else one.clone() for one in given])
             self.recorded += 1
         else:
@@ -61,6 +64,17 @@ class Replays:
             held.again()
         self._held[name, shapes] = held
         return held.found
+
+    @property
+    def idle_bytes(self) -> int:
+        """Return the bytes of CUDA memory that recordings compute in and that PyTorch does not count as allocated."""
+        pools = {tuple(pool) for pool in self._pools.values()}
+        parts = torch.cuda.memory_snapshot() if pools else []
+        return sum(part["total_size"] - part["allocated_size"] for part in parts if part["segment_pool_id"] in pools)
+
+    def forget(self) -> None:
+        """Drop all recordings, whose memory `torch.cuda.empty_cache` then gives back."""
+        self._held.clear()
 
     def _lose_the_last(self) -> None:
         if self._held:
@@ -77,18 +91,33 @@ class Replays:
                 found.copy_(function(*buffers))
 
             return _Held(buffers, found, again)
+        return self._captured(name, function, buffers, device)
+
+    def _captured(
+        self, name: Hashable, function: Callable[..., Tensor], buffers: list[Tensor | None], device: torch.device
+    ) -> _Held:
         with torch.cuda.device(device):
+            here = torch.cuda.current_stream(device)
+            # One stream of this device for everything: libraries keep a workspace for each stream that they ever saw,
+            # and what is recorded on another device's stream is not recorded at all.
+            if device not in self._aside:
+                self._aside[device] = torch.cuda.Stream(device)
+            if device not in self._pools:
+                self._pools[device] = torch.cuda.graph_pool_handle()
+            aside = self._aside[device]
             # Handles and workspaces that libraries make at the first call must be there before anything is recorded.
-            aside = torch.cuda.Stream(device)
-            aside.wait_stream(torch.cuda.current_stream(device))
+            aside.wait_stream(here)
             with torch.cuda.stream(aside):
                 for _ in range(2):
                     function(*buffers)
-            torch.cuda.current_stream(device).wait_stream(aside)
+            here.wait_stream(aside)
             graph = torch.cuda.CUDAGraph()
-            pool = self._pools.setdefault(device, torch.cuda.graph_pool_handle())
+            recording = torch.cuda.graph(
+                graph, pool=self._pools[device], stream=aside, capture_error_mode="thread_local"
+            )
             try:
-                with torch.cuda.graph(graph, pool=pool):
+                # A recording that fails leaves its own stream the current one.
+                with torch.cuda.stream(here), recording:
                     found = function(*buffers)
             except RuntimeError as error:
                 reason = " ".join(str(error).split())
