@@ -64,6 +64,10 @@ def run_facts(runs: Path, experiment: str) -> dict[str, Any] | None:
         held = parse_json((runs / experiment / "results.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
+    except ValueError as error:
+        raise ValueError(f"{runs / experiment / 'results.json'} is not JSON: {error}") from error
+    if not isinstance(held, dict) or not isinstance(held.get("settings"), dict | None):
+        raise ValueError(f"{runs / experiment / 'results.json'} does not say what options a run had")
     facts = {part: held.get(part) for part in _FACTS}
     settings = facts["settings"] or {}
     planned = [plan for plan in (PLAN, FULL) if experiment in plan and _as_planned(experiment, settings, plan)]
@@ -86,7 +90,8 @@ def _smaller(experiment: str, settings: Mapping[str, Any]) -> dict[str, list[int
         return {}
     defaults = vars(parsed(experiment, Path("out/runs"), FULL))
     sizes = {name: value for name, value in settings.items() if type(value) is int and name != "seed"}
-    return {name: [value, defaults[name]] for name, value in sizes.items() if value < (defaults.get(name) or 0)}
+    usual = {name: value for name, value in defaults.items() if type(value) is int}
+    return {name: [value, usual[name]] for name, value in sizes.items() if value < usual.get(name, value)}
 
 
 def _plain(value: Any) -> Any:

@@ -16,6 +16,8 @@ __all__ = ["Results", "read_named", "read_results", "read_run", "renamed", "shor
 
 Row = Mapping[str, Any]
 
+_KINDS = {"settings": dict, "selection": dict | None, "tables": dict, "units": str}
+
 
 @dataclass(frozen=True)
 class Results:
@@ -44,7 +46,7 @@ def read_run(runs: Path, experiment: str) -> Results:
     path, made_by = runs / experiment / "results.json", command(experiment, runs)
     held, names = read_named(path, made_by, ("settings", "prompts", "selection", "units", "tables"))
     try:
-        rows = {name: one["rows"] for name, one in held["tables"].items()}
+        rows = {name: [{**row} for row in one["rows"]] for name, one in held["tables"].items()}
     except (AttributeError, KeyError, TypeError):
         raise ValueError(f"{path} has a table without rows: make it again with {made_by}") from None
     files = (f"{experiment}/results.json", *(f"{experiment}/{name}.csv" for name in rows))
@@ -78,6 +80,9 @@ def read_results(path: Path, command: str, parts: Sequence[str]) -> dict[str, An
         raise ValueError(f"{path} is {schema} of version {version}, not read here: make it again with {command}")
     if absent := [part for part in parts if part not in results]:
         raise ValueError(f"{path} has no {absent[0]}: make it again with {command}")
+    for part, kind in _KINDS.items():
+        if part in results and not isinstance(results[part], kind):
+            raise ValueError(f"{path} has {str(results[part])[:60]!r} as {part}: make it again with {command}")
     return results
 
 

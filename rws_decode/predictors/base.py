@@ -144,7 +144,7 @@ def logits_at(
     """Return the logits of N places of a canvas, [N, V], by the predictor's own `logits_at` where it has one.
 
     canvas: int64 [B, L]; attention_mask: bool [B, L] or None; row and column: int64 [N]. ValueError for logits of
-    another shape than [B, L, V], or [N, V].
+    another shape than [B, L, V], or [N, V], and for whole numbers.
 
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(3)[canvas], mask_id=0)
     >>> logits_at(predictor, torch.tensor([[2, 0]]), None, torch.tensor([0]), torch.tensor([1])).tolist()
@@ -158,12 +158,18 @@ def logits_at(
                 f"predictor {predictor.name} returned logits of shape {tuple(logits.shape)} for {len(row)} places: "
                 "[N, V] is needed"
             )
-        return logits
+        return _floating(predictor, logits)
     logits = predictor.logits(canvas, attention_mask)
     if logits.ndim != 3 or logits.shape[:2] != canvas.shape:
         shapes = f"{tuple(logits.shape)} for a canvas {tuple(canvas.shape)}"
         raise ValueError(f"predictor {predictor.name} returned logits of shape {shapes}: [B, L, V] is needed")
-    return logits[row, column]
+    return _floating(predictor, logits[row, column])
+
+
+def _floating(predictor: MaskPredictor, logits: Tensor) -> Tensor:
+    if not logits.is_floating_point():
+        raise ValueError(f"predictor {predictor.name} returned logits of {logits.dtype}: floating point is needed")
+    return logits
 
 
 def ends_of(predictor: MaskPredictor) -> tuple[int, ...]:
