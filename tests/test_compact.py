@@ -22,6 +22,7 @@ from tiny_models import (
     llada_predictor,
     tokenizer,
 )
+from torch.overrides import TorchFunctionMode
 from transformers import (
     LlamaConfig,
     LlamaForCausalLM,
@@ -34,7 +35,8 @@ from transformers import (
 
 from rws_decode.canvas import lay_out
 from rws_decode.certainty import certain, certain_from
-from rws_decode.compact import CompactSavings, decode_compact
+from rws_decode.compact import CompactSavings, decode_compact, scoring, steps
+from rws_decode.compact import network as network_at
 from rws_decode.compact.choice import choose
 from rws_decode.compact.llama import LeanLlama
 from rws_decode.compact.network import Network
@@ -266,8 +268,28 @@ class Silent(CompactLoop):
         return [[6] * candidate.shape[1]] * len(candidate), [False] * len(candidate)
 
 
+class OrdinaryCopies(TorchFunctionMode):
+    """What is made on the "meta" device of the host's memory: on CUDA the host would wait for such a copy."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = function(*args, **(kwargs or {}))
+        given = [one for one in args if isinstance(one, torch.Tensor) and not one.is_meta and one.dim()]
+        if isinstance(made, torch.Tensor) and made.is_meta and (given or function in (torch.tensor, torch.as_tensor)):
+            self.found.append(str(function))
+        return made
+
+
 @pytest.mark.parametrize("strategy", [Confidence(), Temperature(3.0), RWS(8.0), RWSEvery(8.0, 2)], ids=lambda s: s.name)
-def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any) -> None:
+def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def sent(host: torch.Tensor, device: torch.device) -> torch.Tensor:
+        return torch.empty(host.shape, dtype=host.dtype, device=device)
+
+    for module in (steps, scoring, network_at):
+        monkeypatch.setattr(module, "sent", sent)
     # Tensors of the meta device have no values: whatever looks at one, or has a shape that depends on one, raises.
     reward = causal_reward()
     reward.model.to("meta")
@@ -279,7 +301,9 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any) -> None:
     loop = Silent(predictor, strategy, block_plan(12, 6, 6), 2, "right", [], scorer, savings)
     with torch.inference_mode():
         canvas = lay_out(predictor, prompts, 12)
-        kept, dtype = loop.steps(canvas, Network(predictor, canvas, [], savings), [0, 1])
+        with OrdinaryCopies() as copies:
+            kept, dtype = loop.steps(canvas, Network(predictor, canvas, [], savings), [0, 1])
+    assert copies.found == []
     assert len(kept) == 6 and dtype == "float32"
     assert all(array.is_meta for step in kept for array in step.arrays.values())
     asked = {"rws": 6, "rws-every": 3}.get(strategy.name, 0)

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from rws_decode.canvas import Canvas, forbidden_ids
 from rws_decode.compact.savings import CompactSavings
+from rws_decode.compact.transfer import sent
 from rws_decode.predictors.base import MaskPredictor, logits_at
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
 
@@ -48,7 +49,7 @@ class Network:
         if self._closed is None:
             # Ids beyond the head's rows have no logit.
             below = [token for token in self.forbidden if token < logits.shape[-1]]
-            self._closed = torch.tensor(below, dtype=torch.int64, device=logits.device)
+            self._closed = sent(torch.tensor(below, dtype=torch.int64), logits.device)
         return logits.index_fill_(1, self._closed, -torch.inf)
 
     def _plain(self, ids: Tensor, row: Tensor, column: Tensor) -> Tensor:

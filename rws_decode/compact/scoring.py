@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rws_decode.compact.transfer import sent
 from rws_decode.rewards.base import check_scores, score_checked
 from rws_decode.rewards.causal import CausalReward
 from rws_decode.scoring import REUSED, SCORED, Scorer
@@ -72,7 +73,7 @@ class DeviceScorer(Scorer):
             for (row, _), ids in zip(new, texts, strict=True):
                 self._read[row] += len(ids)
             return scores_there(self._there, texts).to(self.device, non_blocking=True)
-        return torch.tensor(score_checked(self.model, prompts, answers), dtype=torch.float64, device=self.device)
+        return sent(torch.tensor(score_checked(self.model, prompts, answers), dtype=torch.float64), self.device)
 
 
 def scores_there(reward: CausalReward, texts: Sequence[list[int]]) -> Tensor:
@@ -86,13 +87,13 @@ def scores_there(reward: CausalReward, texts: Sequence[list[int]]) -> Tensor:
         batch = list(texts[start : start + reward.batch_size])
         rows = 1 << (len(batch) - 1).bit_length()
         width = min(-(-max(map(len, batch)) // _WIDTH) * _WIDTH, max(reward.max_length, max(map(len, batch))))
-        ids = torch.zeros(rows, width, dtype=torch.int64, pin_memory=device.type == "cuda")
-        last = torch.zeros(rows, dtype=torch.int64, pin_memory=device.type == "cuda")
+        ids = torch.zeros(rows, width, dtype=torch.int64)
+        last = torch.zeros(rows, dtype=torch.int64)
         for row, text in enumerate(batch):
             ids[row, : len(text)] = torch.tensor(text)
             last[row] = len(text) - 1
-        hidden = reward.body(ids.to(device, non_blocking=True))
-        at = hidden[torch.arange(rows, device=device), last.to(device, non_blocking=True)]
+        hidden = reward.body(sent(ids, device))
+        at = hidden[torch.arange(rows, device=device), sent(last, device)]
         found.append(reward.model.score(at)[: len(batch), 0].double())
     return torch.cat(found)
 

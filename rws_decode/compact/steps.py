@@ -18,6 +18,7 @@ from rws_decode.compact.network import Network
 from rws_decode.compact.row_statistics import RELATIVE, RowStatistics, row_statistics
 from rws_decode.compact.savings import CompactSavings
 from rws_decode.compact.scoring import DeviceScorer
+from rws_decode.compact.transfer import sent
 from rws_decode.guidance import FactorStrategy, asks_reward
 from rws_decode.orders import MaskedPositions
 from rws_decode.predictors.base import MaskPredictor, ends_of
@@ -208,7 +209,7 @@ class CompactLoop:
         given = np.broadcast_to(given, self.rows)[list(rows)]
         if not (np.isfinite(given) & (given > 0)).all():
             raise ValueError(f"factor is {given.tolist()}: it must be positive and finite")
-        return _sent(torch.from_numpy(given.copy()), device)
+        return sent(torch.from_numpy(given.copy()), device)
 
     def _ask(self, seen: _Observed, number: int, rows: Sequence[int]) -> _Asked:
         """Ask the reward where it can matter; elsewhere take one that leads to the same choice."""
@@ -221,7 +222,7 @@ class CompactLoop:
         raw = torch.full((len(rows),), torch.nan, dtype=torch.float64, device=device)
         if needed:
             asked = [rows[i] for i in needed]
-            at = _sent(torch.tensor(needed), device)
+            at = sent(torch.tensor(needed), device)
             raw = raw.index_copy(0, at, self.scorer.scores(asked, [texts[i] for i in needed]))
             for i, one in zip(needed, self.scorer.uses(asked), strict=True):
                 use[i] = one
@@ -255,7 +256,7 @@ class CompactLoop:
         ends = np.nextafter(np.asarray([low, high], np.float32), np.asarray([0.0, np.inf], np.float32))
         scales = torch.logspace(0, 1, _FACTORS, base=float(ends[1] / ends[0]), dtype=torch.float64) * float(ends[0])
         scales[0], scales[-1] = float(ends[0]), float(ends[1])
-        there = _sent(scales.float().double(), seen.logits.device)
+        there = sent(scales.float().double(), seen.logits.device)
         found = self._at(seen.logits, there.expand(batch, -1), slopes=True)
         assert found.slope is not None
         shape = (batch, own, _FACTORS)
@@ -267,7 +268,7 @@ class CompactLoop:
         if not known:
             return False
         answer = ids.gather(1, canvas.answer[:, :stop])
-        return bool(torch.isin(answer, torch.tensor(known, device=ids.device)).any(dim=1).all())
+        return bool(torch.isin(answer, sent(torch.tensor(known), ids.device)).any(dim=1).all())
 
     def _recorded(self, kept: list[_Done], rows: Sequence[int]) -> Record:
         """Fetch what the steps did; ValueError for logits or rewards that were no numbers."""
@@ -288,8 +289,3 @@ class CompactLoop:
                 counted = np.isin(record.arrays["reward_use"][place], (SCORED, REUSED))
                 self.scorer.checked(row, record.arrays["reward_raw"][place][counted].tolist())
         return record
-
-
-def _sent(host: Tensor, device: torch.device) -> Tensor:
-    """Return a tensor of the host on the device. From ordinary memory a copy may wait for what runs there."""
-    return host.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else host.to(device)
