@@ -17,6 +17,7 @@ from rws_decode.__main__ import main
 from rws_decode.bench import ceilings, check, whole
 from rws_decode.bench.agreement import agreement
 from rws_decode.bench.ceilings import Ceilings
+from rws_decode.bench.clock import Measured
 from rws_decode.bench.device_run import device_run, passed
 from rws_decode.bench.kernels import KernelRow, kernel_table, reference
 from rws_decode.bench.random_models import make_models, random_prompts
@@ -25,6 +26,7 @@ from rws_decode.bench.tables import frequency, overhead, ratios, savings_table
 from rws_decode.bench.ways import Answering, all_ways
 from rws_decode.bench.whole import Plan, measure
 from rws_decode.compact import decode_compact
+from rws_decode.compact.replays import Replays
 from rws_decode.decode import decode
 from rws_decode.guidance import RWS, Confidence
 from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
@@ -138,6 +140,18 @@ def test_a_run_measures_all_ways_and_holds_what_figures_read(run: dict[str, Any]
     ]
     for row in run["floor"]:
         assert sum(part["ms"] for part in row["parts"]) == pytest.approx(row["ms_per_step"])
+
+
+def test_what_recordings_compute_in_counts_for_the_ways_that_replay_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole, "measured", lambda call, device: Measured(call(), 1.0, 5 * 10**6))
+    monkeypatch.setattr(Replays, "idle_bytes", property(lambda replays: 100 * replays.recorded))
+    found = measure(Plan("tiny", "float32", 6, 8, 4, 4, (1,), 1, every=()), CPU, Ceilings(1e9, 1e9, "float32"))
+    weights = found["parameters"]["predictor_bytes"] + found["parameters"]["reward_bytes"]
+    held = {row["way"]: row["peak_bytes"] - 5 * 10**6 for row in found["ways"]}
+    assert all(row["memory_bytes"] == row["peak_bytes"] - weights for row in found["ways"])
+    assert held["plain"] == held["naive rws"] == held["default without graphs"] == held["rws with places alone"] == 0
+    assert held["default"] == held["default with graphs alone"] > 0
+    assert held["rws"] > held["default"] and held["rws without certain"] == held["rws"]
 
 
 def test_the_tables_follow_from_the_times(run: dict[str, Any]) -> None:

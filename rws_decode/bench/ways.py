@@ -23,6 +23,7 @@ SAVINGS = {
     "default": ("graphs", "places", "block_only", "settled"),
     "rws": ("graphs", "places", "certain", "reuse", "settled"),
 }
+_REPLAYED = {"default": ("predictor",), "rws": ("predictor", "reward")}
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,17 @@ class Answering:
 
 @dataclass(frozen=True)
 class Way:
-    """A way to decode. compared: the way that has to give the same tokens, None where none has to."""
+    """A way to decode.
+
+    compared: the way that has to give the same tokens, None where none has to; replayed: which of `Answering`'s models
+    have their forwards recorded and replayed.
+    """
 
     name: str
     family: str
     compared: str | None
     run: Callable[[Answering], Any]
+    replayed: tuple[str, ...] = ()
 
 
 def all_ways(every: Sequence[int] = (2, 4, 8)) -> list[Way]:
@@ -66,17 +72,18 @@ def all_ways(every: Sequence[int] = (2, 4, 8)) -> list[Way]:
     >>> [way.name for way in all_ways((2,))][:6]
     ['plain', 'default', 'naive rws', 'rws', 'rws every 1', 'rws every 2']
     """
+    both = _REPLAYED["rws"]
     ways = [
         Way("plain", "plain", None, plain),
-        Way("default", "default", "plain", lambda it: ours(it, Confidence())),
+        Way("default", "default", "plain", lambda it: ours(it, Confidence()), _REPLAYED["default"]),
         Way("naive rws", "naive", None, naive),
-        Way("rws", "rws", "naive rws", lambda it: ours(it, RWS(it.reward_scale))),
+        Way("rws", "rws", "naive rws", lambda it: ours(it, RWS(it.reward_scale)), both),
     ]
     asking = replace(CompactSavings(), certain=False, reuse=False)
-    ways.append(Way("rws every 1", "every", "naive rws", lambda it: ours(it, RWS(it.reward_scale), asking)))
+    ways.append(Way("rws every 1", "every", "naive rws", lambda it: ours(it, RWS(it.reward_scale), asking), both))
     for number in (number for number in every if number > 1):
         name = f"rws every {number}"
-        ways.append(Way(name, "every", None, lambda it, n=number: ours(it, RWSEvery(it.reward_scale, n), asking)))
+        ways.append(Way(name, "every", None, lambda it, n=number: ours(it, RWSEvery(it.reward_scale, n), asking), both))
     for method, parts in SAVINGS.items():
         ways += _with_savings(method, parts)
     return ways
@@ -109,7 +116,7 @@ def _with_savings(method: str, parts: Sequence[str]) -> list[Way]:
         def run(it: Answering) -> Any:
             return ours(it, RWS(it.reward_scale) if method == "rws" else Confidence(), savings)
 
-        return Way(f"{method} {name}", "savings", compared, run)
+        return Way(f"{method} {name}", "savings", compared, run, _REPLAYED[method] if savings.graphs else ())
 
     found = [way("without any", CompactSavings.nothing())]
     for part in parts:

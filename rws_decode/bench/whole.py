@@ -11,9 +11,10 @@ What is written (`--out`, `--json`) is one object, of which figures read:
   (`kernels.kernel_table`), null if not asked for;
 - `floor`: by batch and method (default, rws): seconds, ms_per_step, and `parts` (`floor.floor_table`);
 - `ways`: by batch, group and way: status ("measured" or why not), runs, seconds (of each run), median_seconds,
-  ms_per_step, tokens_per_second (answer tokens alone), peak_bytes and memory_bytes (the peak above all weights; null on
-  a CPU), forwards, reward_calls, reward_calls_saved, repeatable (whether all runs gave the same tokens, null for one
-  run), compared (the way whose tokens it ought to give) and agreement (`agreement.Agreement`), null where none is;
+  ms_per_step, tokens_per_second (answer tokens alone), peak_bytes (what PyTorch had allocated at the peak, and what
+  recorded forwards compute in) and memory_bytes (the peak above all weights), both null on a CPU, forwards,
+  reward_calls, reward_calls_saved, repeatable (whether all runs gave the same tokens, null for one run), compared (the
+  way whose tokens it ought to give) and agreement (`agreement.Agreement`), null where none is;
 - `ratios`: name, batch, value, goal ("at most 1.25"), met;
 - `overhead` (Table 11): by batch and of (ours; every step, ours that leaves no reward call out; naive, the loops in
   use): default_seconds, rws_seconds, increase in %, added_bytes (the reward's weights and what is further held at the
@@ -30,6 +31,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -44,6 +46,8 @@ from rws_decode.bench.random_models import make_models, parameter_count, random_
 from rws_decode.bench.shapes import shapes_named
 from rws_decode.bench.tables import frequency, overhead, ratios, savings_table
 from rws_decode.bench.ways import FAMILIES, Answering, Way, all_ways, naive, plain
+from rws_decode.compact.body import Body
+from rws_decode.compact.replays import Replays
 from rws_decode.experiments.timing import weight_bytes
 from rws_decode.plain_loop import PlainRun
 from rws_decode.schedule import block_plan
@@ -192,14 +196,23 @@ def _timed(
                 status[way.name] = f"not run: the budget of {plan.budget:g} seconds was spent"
             return None
         try:
-            return measured(lambda: way.run(at), device)
+            found = measured(lambda: way.run(at), device)
+            if found.peak_bytes is None:
+                return found
+            # PyTorch does not count what recordings compute in; where this run made one, part of it is counted twice.
+            idle = sum(replays.idle_bytes for replays in _replays(at, way.replayed))
+            return found._replace(peak_bytes=found.peak_bytes + idle)
         except (RuntimeError, ValueError) as error:  # Out of memory, above all: the other ways are measured still.
             status[way.name] = f"failed: {' '.join(f'{type(error).__name__}: {error}'.split())[:300]}"
             runs[way.name].clear()
             return None
 
+    # Those of another batch would count as held.
+    for replays in _replays(it, ("predictor", "reward")):
+        replays.forget()
     if device.type == "cuda":
-        torch.cuda.empty_cache()
+        with suppress(RuntimeError):  # The allocator refuses for good once a recording has failed.
+            torch.cuda.empty_cache()
     for way in ways:
         first = run(way, it.shortened())
         likely[way.name] = 0.0 if first is None else first.seconds * it.steps / it.shortened().steps
@@ -212,6 +225,12 @@ def _timed(
                 likely[way.name] = found.seconds
                 tell(f"batch {len(it.prompts)}, {way.name}: {found.seconds:.2f} s")
     return {name: (found, status[name]) for name, found in runs.items()}
+
+
+def _replays(it: Answering, names: Sequence[str]) -> list[Replays]:
+    """Return the recordings of some of the models, by their names in `Answering`."""
+    bodies = [getattr(getattr(it, name), "body", None) for name in names]
+    return [body.replays for body in bodies if isinstance(body, Body)]
 
 
 def _row(
