@@ -33,7 +33,7 @@ def kendall_tau(commit_step: ArrayLike) -> Any:
 
     Returns
     -------
-    float64 in [-1, 1], a scalar for shape (n,) and shape (batch,) for shape (batch, n).
+    float64 in [-1, 1], within 2^-51 of itself, a scalar for shape (n,) and shape (batch,) for shape (batch, n).
 
     Raises
     ------
@@ -75,7 +75,7 @@ def local_arness(commit_step: ArrayLike, k: int = 1, reading: Reading = "tokens"
 
     Returns
     -------
-    float64 in [0, 1], a scalar for shape (n,) and shape (batch,) for shape (batch, n).
+    float64 in [0, 1], the exact share rounded once, a scalar for shape (n,) and shape (batch,) for shape (batch, n).
 
     Raises
     ------
@@ -132,7 +132,7 @@ def local_arness_mean(n: int, k: int = 1) -> float:
     """Mean local AR-ness@k of a uniformly random order of n positions, one token per step: (n - k)! / n!.
 
     A run of k + 1 consecutive positions can start at n - k places and leaves (n - k - 1)! orders of the others.
-    ValueError unless 1 <= k < n.
+    Rounded once. ValueError unless 1 <= k < n.
 
     >>> local_arness_mean(5), local_arness_mean(5, 2)
     (0.2, 0.05)
@@ -146,7 +146,8 @@ def local_arness_mean(n: int, k: int = 1) -> float:
 def global_arness_mean(n: int, k: int = 1) -> float:
     """Mean global AR-ness@k of a uniformly random order of n positions, one token per step: (1/n) sum_m min(k, m) / m.
 
-    While m positions are masked the committed one is each of them with probability 1 / m. ValueError unless n, k >= 1.
+    While m positions are masked the committed one is each of them with probability 1 / m. Relative error at most 1.5
+    2^-52. ValueError unless n, k >= 1.
 
     >>> round(global_arness_mean(4), 6), global_arness_mean(4, 4)
     (0.520833, 1.0)

@@ -287,12 +287,12 @@ def _refine(g: ExponentialSum, part: Interval, multiplicity: int | None, rtol: f
     if multiplicity is None:
         return _cluster(part)
     low, high = _inward(part)
-    if low >= high:
-        return _cluster(part)
     if math.isinf(high):
         high = float(np.finfo(float).max)
         if part[0] >= high or g.sign(high, used) == g.sign_right_of(part[0], used):
             return Crossing(high, math.inf, multiplicity, high)
+    if low >= high:
+        return _cluster(part)
     sign_high = g.sign(high, used)
     while low == 0:  # approach 0 until the zero is passed
         middle = high / 2

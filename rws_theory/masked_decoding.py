@@ -57,7 +57,7 @@ def decode_masked(
     Each step: (1) the exact conditionals as logits and the greedy completion (lowest token among equals); (2) its
     normalised reward, if `reward` (of a complete sequence) is given; (3) the factor c = rule(step, reward); (4) the
     masked positions of largest :func:`~rws_theory.confidence.log_odds` at scale c are committed, leftmost first among
-    equals, the last step taking what is left.
+    equals, the last step taking what is left. Log-odds closer than their error may change places.
 
     ValueError for a length the model does not have, per_step < 1, and factors that are not positive and finite.
 

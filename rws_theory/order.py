@@ -40,7 +40,8 @@ def generation_order_deviation(commit_step: ArrayLike, reading: Reading = "token
 
     Returns
     -------
-    float64, a scalar for shape (n,) and shape (batch,) for shape (batch, n).
+    float64, a scalar for shape (n,) and shape (batch,) for shape (batch, n): the exact value rounded once while n times
+    the largest step is below 2^53, beyond that within n 2^-53 of itself.
 
     Raises
     ------
@@ -77,8 +78,8 @@ def footrule_mean(n: int, block: int | None = None, *, per_step: int = 1, readin
     reading the tokens of a step go from left to right, which removes disorder: the mean is less than (n^2 - 1) / (3 n)
     for k >= 2, and is summed exactly over all orders by dynamic programming (:func:`footrule_variance`).
 
-    Returns a float, in token positions or in steps. ValueError unless n >= 1, block divides n and per_step divides
-    the block (or n).
+    Returns a float, in token positions or in steps: the exact value, rounded once. ValueError unless n >= 1, block
+    divides n and per_step divides the block (or n).
 
     >>> footrule_mean(4), round(footrule_mean(256, block=32), 2)
     (1.25, 10.66)
@@ -112,7 +113,8 @@ def footrule_variance(n: int, block: int | None = None, *, per_step: int = 1, re
     first t ranks of the commit order that go to positions t or later; a scan over t knows X_t from how many positions
     before t were committed in earlier steps than the one of rank t, and how many in that step.
 
-    Returns a float, in squared token positions or squared steps. Errors are those of :func:`footrule_mean`.
+    Returns a float, in squared token positions or squared steps: the exact value, rounded once. Errors are those of
+    :func:`footrule_mean`.
 
     >>> footrule_variance(4), round(footrule_variance(256, block=32) ** 0.5, 3)
     (0.2708333333333333, 0.429)
@@ -142,7 +144,7 @@ def footrule_max(n: int, block: int | None = None, *, per_step: int = 1, reading
     before t, at most the h k earlier ranks go to t or later; otherwise its k - u last ones lie at t or later too,
     and leave only h k of the n - t places there to earlier ranks. Right to left reaches all of these bounds.)
 
-    ValueError unless n >= 1, block divides n and per_step divides the block (or n).
+    The exact value, rounded once. ValueError unless n >= 1, block divides n and per_step divides the block (or n).
 
     >>> footrule_max(4), footrule_max(5), footrule_max(256, block=32)
     (2.0, 2.4, 16.0)
