@@ -17,9 +17,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rws_decode.certainty import certain
+from rws_decode.certainty import certain, certain_from
 from rws_decode.compact.choice import choose
-from rws_decode.compact.row_statistics import log_f_error, row_statistics
+from rws_decode.compact.row_statistics import RELATIVE, log_f_error, row_statistics
 from rws_decode.decode import decode
 from rws_decode.exact_cut import exact_at_the_cut
 from rws_decode.guidance import RWS, Confidence, Strategy, Temperature
@@ -48,9 +48,9 @@ def between(odds: float, words: int) -> float:
 
 
 @st.composite
-def contests(draw: st.DrawFn, words: int = 6) -> tuple[Floats, int, float]:
+def contests(draw: st.DrawFn, wide: bool = True) -> tuple[Floats, int, float]:
     """Rows that tie, all but tie or differ; how many are chosen; a factor, often within ulps of a crossing of two."""
-    z, k, low, _ = draw(strategies.selection_cases(max_size=words))
+    z, k, low, _ = draw(strategies.selection_cases())
     if len(z) > 1 and draw(st.booleans()):
         one, other = draw(st.permutations(range(len(z))))[:2]
         found = [c.root for c in crossings(z[one], z[other]).crossings if 1e-4 < c.root < 1e4]
@@ -58,7 +58,10 @@ def contests(draw: st.DrawFn, words: int = 6) -> tuple[Floats, int, float]:
             low = draw(st.sampled_from(found))
             for _ in range(draw(st.integers(0, 3))):
                 low = float(np.nextafter(low, draw(st.sampled_from([0.0, np.inf]))))
-    return z, k, low
+    # Powers of two keep ties and crossings.
+    sizes = [(0, 0), (0, 0), (-1040, 0), (-1040, 1000), (-300, 300), (40, -40), (300, -300)]
+    power, other = draw(st.sampled_from(sizes)) if wide else (0, 0)
+    return z * 2.0**power, k, low * 2.0**other
 
 
 def places(count: int) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]:
@@ -143,7 +146,7 @@ def misplaced(
 # --- the compact decoder's choice -------------------------------------------------------------------------------------
 
 
-@given(contests(), st.sampled_from(["float64", "float32"]))
+@given(contests(wide=False), st.sampled_from(["float64", "float32"]))
 def test_compact_choice_is_exact_up_to_the_stated_error(case: tuple[Floats, int, float], precision: str) -> None:
     z, k, c = case
     assume(k > 0)
@@ -201,6 +204,24 @@ def test_a_certain_set_is_the_exact_top_at_every_factor(
     others = [exact_gaps(row, int(t)) for row, t in zip(moved.tolist(), token, strict=True)]
     sets |= {frozenset(exact_order(others, Fraction(c))[:k]) for c in (low, high, inner[0])}
     assert len(sets) == 1
+
+
+@given(strategies.selection_cases(), st.sampled_from([2, 9]), st.sampled_from(["float64", "float32"]))
+def test_a_set_that_known_curves_make_certain_is_the_exact_top(
+    case: tuple[Floats, int, float, float], count: int, precision: str
+) -> None:
+    z, k, low, high = case
+    assume(low < high)
+    logits = torch.tensor(z).to(getattr(torch, precision))
+    scales = torch.from_numpy(np.geomspace(low, high, count))
+    found = row_statistics(logits, scales, slopes=True)
+    assert found.slope is not None
+    if not bool(certain_from(found.log_f[None], found.slope[None], scales, k, RELATIVE)):
+        return
+    gaps = [exact_gaps(row) for row in logits.double().tolist()]
+    roots = [c.root for a, b in itertools.combinations(logits.double().numpy(), 2) for c in crossings(a, b).crossings]
+    inner = [c for c in roots if low < c < high][:6]
+    assert len({frozenset(exact_order(gaps, Fraction(c))[:k]) for c in [*scales.tolist(), *inner]}) == 1
 
 
 # --- whole decodes ----------------------------------------------------------------------------------------------------
