@@ -106,3 +106,46 @@ def test_ceilings_are_measured() -> None:
         each_seconds([lambda: None], cpu, repeats=0)
     found = measured(lambda: 7, cpu)
     assert found.outcome == 7 and found.seconds >= 0 and found.peak_bytes is None
+
+
+def test_calls_on_a_gpu_are_timed_by_events_of_its_own_device_and_after_other_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log: list[str] = []
+
+    class Event:
+        def __init__(self, enable_timing: bool) -> None:
+            assert enable_timing
+
+        def record(self) -> None:
+            log.append("event")
+
+        def synchronize(self) -> None:
+            log.append("waited")
+
+        def elapsed_time(self, other: Event) -> float:
+            return 6.0
+
+    class Current:
+        def __init__(self, device: torch.device) -> None:
+            self.name = str(device)
+
+        def __enter__(self) -> None:
+            log.append(f"into {self.name}")
+
+        def __exit__(self, *error: object) -> None:
+            log.append(f"out of {self.name}")
+
+    class Bytes:
+        def copy_(self, other: Bytes) -> None:
+            log.append("copy")
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "device", Current)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: log.append("idle"))
+    monkeypatch.setattr(torch, "empty", lambda *size, **options: Bytes())
+    monkeypatch.setattr(torch, "empty_like", lambda like: Bytes())
+    calls = [lambda: log.append("first"), lambda: log.append("second")]
+    assert each_seconds(calls, torch.device("cuda:1"), repeats=1, warm=1) == [0.003]
+    ahead = ["into cuda:1", "idle", *["copy"] * 6]
+    assert log == ["first", "second", *ahead, "event", "first", "second", "event", "waited", "out of cuda:1"]

@@ -62,7 +62,8 @@ def each_seconds(
         for call in calls:
             call()
     if device.type == "cuda":
-        return _queued(calls, device, repeats)
+        with torch.cuda.device(device):  # Events are recorded on a stream of the current device.
+            return _queued(calls, device, repeats)
     found = []
     for _ in range(repeats):
         start = time.perf_counter()
