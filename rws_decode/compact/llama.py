@@ -97,7 +97,10 @@ class LeanLlama:
         cos, sin = angles
         turning = parts[:, :, : self.heads + self.shared]
         turned = torch.empty_like(turning, memory_format=torch.contiguous_format)
-        torch.addcmul(turning * cos, turning.roll(self.size // 2, dims=-1), sin, out=turned)
+        halves = slice(None, self.size // 2), slice(self.size // 2, None)
+        scaled = turning * cos
+        for here, there in (halves, halves[::-1]):
+            torch.addcmul(scaled[..., here], turning[..., there], sin[..., here], out=turned[..., here])
         query, key = turned.split([self.heads, self.shared], dim=2)
         value = parts[:, :, self.heads + self.shared :]
         query, key, value = (part.transpose(1, 2) for part in (query, key, value))
