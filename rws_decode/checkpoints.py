@@ -27,6 +27,7 @@ __all__ = [
     "refuse_incomplete",
     "shipped",
     "split_revision",
+    "without_panics",
 ]
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -164,6 +165,17 @@ def checked_tokenizer(tokenizer: Any) -> Any:
         raise ValueError(f"model_max_length in tokenizer_config.json is {limit!r}: a number, at least 1, is needed")
     tokenizer("a b", split_special_tokens=True)
     return tokenizer
+
+
+@contextmanager
+def without_panics() -> Iterator[None]:
+    """Raise a RuntimeError where a library in Rust panics, as tokenizers does on some broken files: no Exception."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise RuntimeError(f"panic: {error}") from error
 
 
 def refuse_incomplete(argument: str, checkpoint: Checkpoint, info: dict[str, Any]) -> None:

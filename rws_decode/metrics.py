@@ -25,9 +25,11 @@ from rws_decode.checkpoints import (
     quiet,
     refuse_incomplete,
     shipped,
+    without_panics,
 )
 from rws_decode.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.extras import required
+from rws_decode.weights import read_headers, refuse_sizes
 
 __all__ = [
     "DEFAULT_VARIABLE",
@@ -132,8 +134,11 @@ def load_causal(
             raise ValueError(f"revision is {revision!r}: {checkpoint.name} is a directory, which has no revisions")
         options = checkpoint.options | ({} if revision is None else {"revision": revision})
         weights = options | {"use_safetensors": True}
+        config = checkpoint.read_json("config.json")
+        if isinstance(config, dict):
+            refuse_sizes("causal", checkpoint, config, read_headers("causal", checkpoint))
     try:
-        with quiet(progress=wanted not in SHIPPED):
+        with quiet(progress=wanted not in SHIPPED), without_panics():
             loaded: Any = AutoModelForCausalLM.from_pretrained(
                 checkpoint.source, dtype=kind, output_loading_info=True, **weights
             )

@@ -107,7 +107,8 @@ def read_trace(data: bytes, settings: set[str]) -> dict[str, Any]:
     try:
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         header = parse_json((file.metadata.metadata or {}).get(SCHEMA.encode(), b"null"))
-        json.dumps(header, ensure_ascii=False).encode()  # a lone surrogate could not be saved again
+        # What could not be saved again, lone surrogates and numbers beyond JSON, no trace has.
+        json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ValueError(f"not a whole Parquet file: {error}") from error
     if not isinstance(header, dict) or header.get("schema") != SCHEMA:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ __all__ = [
     "read_headers",
     "refuse_nonfinite",
     "refuse_other_layout",
+    "refuse_sizes",
     "stored_tensors",
     "weight_files",
 ]
@@ -28,6 +30,10 @@ __all__ = [
 _INDEX = "model.safetensors.index.json"
 _SINGLE = "model.safetensors"
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+# Counts of a config.json, and sizes; above these a model of nothing but its description fills the memory.
+_LAYERS = re.compile(r"(num|n)_.*layers?$|gating_n_hidden$")
+_SIZES = re.compile(r"(size|dim|width|embeddings|positions|length|heads|objectives|quantiles|n_embd|d_model)$")
+_LARGEST, _LABELS = 2**24, 2**16
 _FLOATS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 
 
@@ -72,10 +78,8 @@ def weight_files(argument: str, checkpoint: Checkpoint) -> dict[str, str] | list
         for file in table.values():
             # A name with a path could point at any file of the machine.
             if not isinstance(file, str) or Path(file).name != file or not file.endswith(".safetensors"):
-                raise ValueError(
-                    f"{argument} {checkpoint.name} cannot be loaded: {_INDEX} names {file!r}, not a safetensors file "
-                    "beside it"
-                )
+                named = f"{_INDEX} names {str(file)[:60]!r}, not a safetensors file beside it"
+                raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: {named}")
         return table
     if (folder / _SINGLE).is_file():
         return [_SINGLE]
@@ -118,6 +122,21 @@ def read_headers(argument: str, checkpoint: Checkpoint) -> dict[str, Stored]:
         if unlisted:
             raise ValueError(f"{argument} {checkpoint.name} has weights that {_INDEX} does not list: {some(unlisted)}")
     return stored
+
+
+def refuse_sizes(
+    argument: str, checkpoint: Checkpoint, config: Mapping[str, Any], stored: Mapping[str, Stored]
+) -> None:
+    """Raise ValueError for a config.json that counts more layers than there are tensors, or has sizes of no model.
+
+    What builds a model reserves memory for all that its config says, before any weight is seen to be missing.
+    """
+    for key, value in config.items():
+        kinds = (_LAYERS, len(stored)), (_SIZES, _LARGEST), (re.compile("num_labels"), _LABELS)
+        most = min((limit for pattern, limit in kinds if pattern.search(key)), default=None)
+        if most is not None and isinstance(value, int | float) and not value <= most:
+            told = f"{key} in its config.json is {value}, at most {most} is read"
+            raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: {told}")
 
 
 def refuse_other_layout(

@@ -27,7 +27,7 @@ from tiny_models import bert, save_predictor, tokenizer
 from rws_decode import __main__, convert, weights
 from rws_decode.checkpoints import fetch, locate
 from rws_decode.convert import convert as convert_checkpoint
-from rws_decode.predictors import load_predictor
+from rws_decode.predictors import load_predictor, loading
 
 SHARD = "model-00002-of-00003.safetensors"
 
@@ -300,6 +300,7 @@ def test_weights_that_change_dtype_need_memory_of_the_machine_too(
 ) -> None:
     write_llada(tmp_path / "model")
     monkeypatch.setattr(weights, "free_memory", lambda device: 10 if device.type == "cpu" else None)
+    monkeypatch.setattr(loading, "device_named", torch.device)  # no user may load there
     with pytest.raises(ValueError, match=r"^model model in float32 needs .* on cpu and 1e-08 GB are free"):
         load_predictor(str(tmp_path / "model"), "meta", progress=False)
     assert load_predictor(str(tmp_path / "model"), "meta", dtype="bfloat16", progress=False).device.type == "meta"

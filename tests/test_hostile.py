@@ -278,7 +278,7 @@ ODD_TEXTS = {
     "empty": "",
     "blank": " \t\n ",
     "null": "a\0b",
-    "right to left": "\u202eשלום the cat\u202c",
+    "right to left": "\u202e\u05e9\u05dc\u05d5\u05dd the cat\u202c",
     "astral": "🐈\U0010ffff the cat",
     "combining": "a" + "\u0301" * 50,
     "mask": "[MASK] the [MASK]",

@@ -16,7 +16,7 @@ __all__ = ["Results", "read_named", "read_results", "read_run", "renamed", "shor
 
 Row = Mapping[str, Any]
 
-_KINDS = {"settings": dict, "selection": dict | None, "tables": dict, "units": str}
+_KINDS = {"settings": dict, "selection": dict | None, "tables": dict, "units": str | dict}
 
 
 @dataclass(frozen=True)

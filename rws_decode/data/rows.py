@@ -95,8 +95,8 @@ def _parquet(path: str | os.PathLike[str], data: bytes) -> list[dict[str, Any]]:
 
     try:
         rows = pyarrow.parquet.read_table(io.BytesIO(data)).to_pylist()
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"file is {path}: not Parquet ({error})") from error
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise ValueError(f"file is {path}: not Parquet ({' '.join(str(error).split())})") from error
     if not rows:
         raise ValueError(f"file is {path}: it holds no row")
     return rows

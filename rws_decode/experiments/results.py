@@ -91,7 +91,9 @@ def read_part(path: Path) -> Part:
         raise ValueError(f"{path}: a Parquet file, but not a part of unit results")
     try:
         units = tuple(parse_json(metadata[_KEY]))
-    except (KeyError, ValueError) as error:
+        if not all(isinstance(name, str) for name in units) or (len(table) and _FIELDS not in table.column_names):
+            raise ValueError("names of units, and a digest of each row's, are needed")
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: it does not say which units it holds") from error
     if part_name(units) != path.name or not set(table["unit"].to_pylist()) <= set(units):
         raise ValueError(f"{path}: its name is not that of the units in it")
@@ -202,12 +204,22 @@ def _lasting(row: Mapping[str, Any]) -> str:
 def read_failures(folder: str | Path, code: str | None = None) -> list[dict[str, Any]]:
     """Return the records of units that failed and have no result: {"unit", "fields", "error", "crashes"}, by hash.
 
-    error: {"type", "message", "traceback"}. Arguments as in `read_results`.
+    error: {"type", "message", "traceback"}. Arguments as in `read_results`. ValueError for a file that is no record.
     """
     found = []
     for place in chosen(folder, code):
         finished = {name for part in read_parts(place)[0] for name in part.units}
         for path in sorted(place.glob("*.failed.json")):
             if path.name.removesuffix(".failed.json") not in finished:
-                found.append(parse_json(path.read_text(encoding="utf-8")))
+                try:
+                    found.append(_failure(parse_json(path.read_text(encoding="utf-8"))))
+                except ValueError as error:
+                    raise ValueError(f"{path}: not the record of a failed unit ({error}); remove it") from error
     return found
+
+
+def _failure(held: Any) -> dict[str, Any]:
+    fields = held.get("fields") if isinstance(held, dict) else None
+    if not isinstance(fields, dict) or not isinstance(fields.get("experiment"), str) or "unit" not in held:
+        raise ValueError("its unit or fields are missing")
+    return held

@@ -20,6 +20,7 @@ from rws_decode.checkpoints import (
     quiet,
     refuse_incomplete,
     shipped,
+    without_panics,
 )
 from rws_decode.extras import required
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
@@ -33,6 +34,7 @@ from rws_decode.weights import (
     read_headers,
     refuse_nonfinite,
     refuse_other_layout,
+    refuse_sizes,
     stored_tensors,
 )
 
@@ -130,7 +132,8 @@ def tokenizer_of(checkpoint: Checkpoint, family: Family | None) -> Any:
         return None
     loader = getattr(transformers, "AutoTokenizer" if family is None else family.tokenizer)
     try:
-        tokenizer = checked_tokenizer(loader.from_pretrained(checkpoint.source, **checkpoint.options))
+        with without_panics():
+            tokenizer = checked_tokenizer(loader.from_pretrained(checkpoint.source, **checkpoint.options))
     except Exception as error:  # of files that are not what they say: tokenizers raises it plain
         raise ValueError(
             f"model {checkpoint.name} cannot be loaded: its tokenizer is refused ({_line(error)})"
@@ -218,6 +221,7 @@ def _load_masked(
             f"model of transformers nor one of {', '.join(FAMILIES)}, and remote code is never run"
         )
     stored = read_headers("model", checkpoint)
+    refuse_sizes("model", checkpoint, raw, stored)
     _refuse_unusable(checkpoint, stored, place, options)
     model = _from_pretrained(AutoModelForMaskedLM, checkpoint, place, progress, **options)
     tokenizer = tokenizer_of(checkpoint, None)

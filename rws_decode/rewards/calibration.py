@@ -199,8 +199,8 @@ def _parquet(file: Path) -> list[dict[str, Any]]:
 
     try:
         return parquet.read_table(file).to_pylist()
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"--data is {file}: not Parquet ({error})") from error
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise ValueError(f"--data is {file}: not Parquet ({' '.join(str(error).split())})") from error
 
 
 def _answer_fields(number: int, row: dict[str, Any]) -> tuple[str, ...]:

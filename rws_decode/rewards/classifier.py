@@ -20,6 +20,7 @@ from rws_decode.checkpoints import (
     models_directory,
     quiet,
     refuse_incomplete,
+    without_panics,
 )
 from rws_decode.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.extras import required
@@ -38,7 +39,7 @@ from rws_decode.rewards.heads import (
 )
 from rws_decode.rewards.registry import PUBLISHED, Layout, PublishedReward, layout_of, published_reward
 from rws_decode.rewards.templates import Template, check_template, pair_ids
-from rws_decode.weights import Stored, check_memory, loaded_bytes, read_headers, refuse_nonfinite, some
+from rws_decode.weights import Stored, check_memory, loaded_bytes, read_headers, refuse_nonfinite, refuse_sizes, some
 
 __all__ = ["SHIPPED", "SequenceClassifierReward", "load_reward"]
 
@@ -169,6 +170,7 @@ def load_reward(
     given = {"mean": mean, "std": std}
     settings: dict[str, Any] = {key: _number(name, key, paper | known, value) for key, value in given.items()}
     headers = read_headers("reward", checkpoint)
+    refuse_sizes("reward", checkpoint, config, headers)
     if device_map is None:
         check_memory(f"reward {checkpoint.name}", loaded_bytes(headers, kind), place)
     options = {"dtype": kind, "device_map": device_map}
@@ -178,7 +180,8 @@ def load_reward(
         except Exception as error:  # of files that are not what they say: tokenizers raises it plain
             raise _unloadable(checkpoint.name, "network", error) from error
         try:
-            tokenizer = checked_tokenizer(_tokenizer(checkpoint, layout))
+            with without_panics():
+                tokenizer = checked_tokenizer(_tokenizer(checkpoint, layout))
         except Exception as error:
             raise _unloadable(checkpoint.name, "tokenizer", error) from error
     _check_vocabulary(checkpoint.name, model, tokenizer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -170,14 +171,16 @@ def load_quantile(
     sizes = {"num_objectives": 19, "gating_hidden_dim": 1024, "gating_n_hidden": 3} | dict(config)
     fields = "hidden_size", "num_objectives", "num_quantiles", "gating_hidden_dim", "gating_n_hidden"
     temperature = _real(name, {"gating_temperature": 10.0} | dict(config), "gating_temperature")
-    head = QuantileHead(**_whole(name, sizes, *fields), gating_temperature=temperature)
+    head_of = partial(QuantileHead, **_whole(name, sizes, *fields), gating_temperature=temperature)
     built = LlamaConfig.from_dict(_plain(config))
     names = {f"model.{key}": shape for key, shape in _parameters(LlamaModel, built).items()}
-    held = head.state_dict()
+    with torch.device("meta"):  # no memory for what the file may not hold
+        held = head_of().state_dict()
     # How often batch normalisation was updated in training: a whole number, which no score depends on.
     counts = {key for key in held if key.endswith("num_batches_tracked")}
     wanted = names | {key: tuple(tensor.shape) for key, tensor in held.items() if key not in counts}
     refuse_other_layout("reward", checkpoint, {key: stored[key] for key in stored if key not in counts}, wanted)
+    head = head_of()
     head.load_state_dict({key: _read(checkpoint, stored, key) for key in held if key not in counts}, strict=False)
     weights = {key.removeprefix("model."): _read(checkpoint, stored, key) for key in names}
     return *_built(LlamaModel, built, weights, **options), head.eval()
