@@ -13,8 +13,12 @@ from tiny_models import tokenizer
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from rws_decode.bench.random_models import make_models, random_prompts
+from rws_decode.bench.shapes import SHAPES
+from rws_decode.compact import CompactSavings, decode_compact
 from rws_decode.compact.llama import LeanLlama
 from rws_decode.compact.replays import Replays
+from rws_decode.guidance import RWS, Confidence
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 
 CPU = torch.device("cpu")
@@ -168,6 +172,20 @@ def test_a_recorded_forward_gives_what_a_forward_gives(cuda: Cuda, causal: bool,
             found = replays("forward", lean, ids, seen, positions)
             torch.testing.assert_close(found, lean(ids, seen, positions), rtol=0, atol=0)
     assert replays.recorded == 1 and len(cuda.recorded) == 1
+
+
+def test_a_decode_by_recorded_forwards_gives_the_tokens_of_one_without(cuda: Cuda) -> None:
+    shapes = SHAPES["tiny"]
+    predictor, reward = make_models(shapes)
+    prompts = random_prompts(shapes, 2, 5) + random_prompts(shapes, 1, 3)
+    shape: dict[str, Any] = {"length": 16, "steps": 8, "block": 8}
+    for strategy in (Confidence(), RWS(8.0)):
+        asked = reward if strategy.needs_reward else None
+        own = decode_compact(predictor, prompts, strategy, reward=asked, savings=CompactSavings(graphs=False), **shape)
+        assert len(cuda.recorded) == (0 if asked is None else 1)
+        found = decode_compact(predictor, prompts, strategy, reward=asked, **shape)
+        assert (found.tokens == own.tokens).all()
+    assert len(cuda.recorded) == predictor.body.replays.recorded + reward.body.replays.recorded > 1
 
 
 def test_all_recordings_of_a_device_share_a_stream_and_a_pool(cuda: Cuda) -> None:

@@ -62,7 +62,8 @@ NOTES = (
     "The plain loops are as published, but for closing the tokens that are never committed; their ties are not counted "
     "while they are timed.",
     "seconds are of one batch of answers, from an idle device to an idle device; ways alternate within a repeat, after "
-    "each was run in few steps on the same canvas, which does not count.",
+    "each was run in few steps on the same canvas, which does not count. A forward of another shape than these had, of "
+    "fewer texts to score say, is recorded in the run that meets it, which takes as long as about four such forwards.",
 )
 
 
