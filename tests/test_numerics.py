@@ -215,8 +215,13 @@ def cumulants(values: Sequence[mpf], probabilities: Sequence[mpf], order: int) -
     return [kappa[1] + values[0], *kappa[2:]]
 
 
+# Constants that hide, in log p + r R rounded, which state is the likeliest.
+HIDDEN = np.array([1e150, 1e150]), np.array([-999_995.0, -999_896.0]), 24.0
+
+
 @given(strategies.wide_tilts())
 @example((np.array([-1e308, 1e308]), np.array([0.0, 0.0]), 1.0))
+@example(HIDDEN)
 def test_tilted_probabilities(case: tuple[Floats, Floats, float]) -> None:
     log_p, reward, r = case
     found = tilt(log_p, reward, r)
@@ -249,6 +254,7 @@ def test_log_partition(case: tuple[Floats, Floats, float]) -> None:
 
 
 @given(strategies.wide_tilts(), st.integers(1, 8))
+@example(HIDDEN, 8)
 def test_tilted_cumulants(case: tuple[Floats, Floats, float], order: int) -> None:
     log_p, reward, r = case
     with many():
@@ -658,6 +664,12 @@ def test_clopper_pearson_has_its_coverage(models: int, share: float, miss: float
         if more < models:
             tail = upper_tail(models, models - more, 1 - mpf(high))
             assert abs(tail / half - 1) < 1e-10 + 1e-15 * models / (1 - high)
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, np.nan])
+def test_confidence_of_an_interval_lies_between_0_and_1(confidence: float) -> None:
+    with pytest.raises(ValueError, match="^confidence must lie between 0 and 1, got"):
+        Comparison("x", 1, 2, 3).interval("more", confidence)
 
 
 def upper_tail(trials: int, least: int, p: Any) -> mpf:
