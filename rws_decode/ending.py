@@ -59,12 +59,14 @@ def _told(line: str, status: int) -> int:
 
 def _give_up_output() -> None:
     # What a full or closed output did not take would be tried again at exit, and fail with a traceback.
+    out = sys.stdout
+    if out is None:
+        return
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        out.flush()
     except OSError:
         try:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
         except (OSError, ValueError):
             return
 

@@ -9,6 +9,7 @@ same input gives the same output. Logits come from device memory once; few rows 
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -77,8 +78,12 @@ def triton_statistics(
     wanted = factors.shape[-1]
     factors = factors.expand(n, wanted) if wanted else factors.new_ones(1).expand(n, 1)
     groups = factors.shape[1]
-    block = min(block or 4096, max(64, triton.next_power_of_2(vocabulary)))
-    chunks = triton.cdiv(vocabulary, block)
+    # Triton's own types are those of device code: of its host functions, and of a kernel's launch, they say nothing.
+    host: Any = triton
+    chunk_kernel: Any = _chunks
+    row_kernel: Any = _rows
+    block = min(block or 4096, max(64, host.next_power_of_2(vocabulary)))
+    chunks = host.cdiv(vocabulary, block)
     width = _width(logits)
     fields = 2 + largest + groups * (1 + slopes)
 
@@ -95,10 +100,10 @@ def triton_statistics(
     if n:
         values, indices = empty(n, fields, chunks), empty(n, chunks, dtype=torch.int32)
         options = {"G": groups, "LARGEST": largest, "SLOPES": slopes}
-        tile = min(_FACTORS, triton.next_power_of_2(groups))
+        tile = min(_FACTORS, host.next_power_of_2(groups))
         statistics = (*found[:4], found.log_f if found.slope is None else found.slope)
         with torch.cuda.device(logits.device) if logits.is_cuda else nullcontext():
-            _chunks[(chunks, min(n, _ROWS), triton.cdiv(n, _ROWS))](
+            chunk_kernel[(chunks, min(n, _ROWS), host.cdiv(n, _ROWS))](
                 *(logits, n, logits.stride(0) // width, vocabulary // width),
                 *(factors, *factors.stride(), values, indices),
                 **options,
@@ -106,11 +111,11 @@ def triton_statistics(
                 WIDTH=width,
                 num_warps=warps or max(1, block // 2048),
             )
-            _rows[(n, triton.cdiv(groups, tile))](
+            row_kernel[(n, host.cdiv(groups, tile))](
                 *(values, indices, chunks, factors, *factors.stride(), *statistics),
                 **options,
                 FACTORS=tile,
-                TILE=min(_TILE, triton.next_power_of_2(chunks)),
+                TILE=min(_TILE, host.next_power_of_2(chunks)),
                 num_warps=1,
             )
     slope = None if found.slope is None else found.slope[:, :wanted]
@@ -234,7 +239,8 @@ def _rows(
         p = start + tl.arange(0, TILE)
         firsts = tl.load(values + p, mask=p < chunks, other=float("-inf"))
         seconds = tl.load(values + chunks + p, mask=p < chunks, other=float("-inf"))
-        high, where_ = tl.max(firsts, 0, return_indices=True)
+        # With return_indices it gives a pair, which its types leave out.
+        high, where_ = tl.max(firsts, 0, return_indices=True)  # pyright: ignore[reportGeneralTypeIssues]
         low = tl.max(tl.maximum(tl.where(p - start == where_, float("-inf"), firsts), seconds), 0)
         second = tl.maximum(tl.minimum(first, high), tl.maximum(second, low))
         winner = tl.where(high > first, start + where_, winner)

@@ -37,7 +37,14 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
-    *("Backend", "add_run_arguments", "backend_of", "given", "in_process", "kept_open", "on_cluster", "processes"),
+    "Backend",
+    "add_run_arguments",
+    "backend_of",
+    "given",
+    "in_process",
+    "kept_open",
+    "on_cluster",
+    "processes",
     "set_threads",
 ]
 

@@ -20,8 +20,15 @@ if TYPE_CHECKING:
     from rws_decode.experiments.units import Origin, Unit
 
 __all__ = [
-    *("add_arguments", "base_of", "check_options", "run_round", "schema_of", "seconds_of", "sources_of"),
-    *("write_and_tell", "write_results"),
+    "add_arguments",
+    "base_of",
+    "check_options",
+    "run_round",
+    "schema_of",
+    "seconds_of",
+    "sources_of",
+    "write_and_tell",
+    "write_results",
 ]
 
 

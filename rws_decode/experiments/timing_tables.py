@@ -18,8 +18,16 @@ if TYPE_CHECKING:
     from rws_decode.experiments.units import Unit
 
 __all__ = [
-    *("HOW", "add_timing_arguments", "check_timing", "measured", "percent", "run_timing", "shown_times"),
-    *("timed_rows", "untimed", "with_increase"),
+    "HOW",
+    "add_timing_arguments",
+    "check_timing",
+    "measured",
+    "percent",
+    "run_timing",
+    "shown_times",
+    "timed_rows",
+    "untimed",
+    "with_increase",
 ]
 
 # Which lines are about one machine, run in one way.
