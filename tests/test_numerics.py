@@ -668,7 +668,7 @@ def test_clopper_pearson_has_its_coverage(models: int, share: float, miss: float
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, np.nan])
 def test_confidence_of_an_interval_lies_between_0_and_1(confidence: float) -> None:
-    with pytest.raises(ValueError, match="^confidence must lie between 0 and 1, got"):
+    with pytest.raises(ValueError, match=r"^confidence must lie between 0 and 1, got"):
         Comparison("x", 1, 2, 3).interval("more", confidence)
 
 
