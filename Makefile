@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce study test coverage explore notebooks env lint licences package clean
+.PHONY: reproduce study test coverage explore fuzz notebooks env lint licences package clean
 reproduce: $(READY)
 	$(BIN)/python -m paper_figures --runs $(OUT)/runs --out $(OUT) --workers $(WORKERS)
 
@@ -31,6 +31,12 @@ coverage: $(READY)
 # New Hypothesis inputs, many of them.
 explore: $(READY)
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -n $(WORKERS) tests
+
+# Files changed at random, for every reader, for an hour. SECONDS: another time; SEED: repeat the rounds from a seed on.
+SECONDS ?= 3600
+fuzz: $(READY)
+	HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=critical HF_HUB_DISABLE_PROGRESS_BARS=1 PYTHONPATH=.:tests \
+	  $(BIN)/python tests/fuzz_files.py --seconds $(SECONDS) $(SEED:%=--seed %)
 
 # The environment alone, with all that the tests need.
 env: $(READY)

@@ -4,7 +4,7 @@
 
 runs every target in turn until the time is over, printing the seed of each round; `--seed` repeats one from there. A
 reader may return, or raise a ValueError of one line that names the file or its folder. Anything else, more than
-`SECONDS` for one file, or more than `BYTES` of memory beyond what the process had, is a finding: it is printed with its
+`SECONDS` of computing for one file, or more than `BYTES` of memory beyond what the process had, is a finding: it is printed with its
 seed, and its folder kept.
 """
 
@@ -70,22 +70,22 @@ class Target:
 
 @contextmanager
 def bounded(seconds: int = SECONDS, extra: int = BYTES) -> Iterator[None]:
-    """Let no more than `extra` bytes of address space be taken, nor more than `seconds`."""
+    """Let no more than `extra` bytes of address space be taken, nor more than `seconds` of this process's time."""
 
     def late(number: int, frame: FrameType | None) -> None:
         raise TooSlow
 
     held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    before = signal.signal(signal.SIGALRM, late)
+    before = signal.signal(signal.SIGPROF, late)
     resource.setrlimit(resource.RLIMIT_AS, (held + extra, hard))
     # Again and again: what raises in a callback that ignores errors is lost.
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
+    signal.setitimer(signal.ITIMER_PROF, seconds, 0.5)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
@@ -434,6 +434,7 @@ def fuzz(name: str, root: Path, examples: int, chosen: int | None = None) -> Non
     whole = root / f"whole-{name}"
     if not whole.exists():
         target.make(whole)
+        target.read(whole)  # what is imported and cached once is no file's doing
     files = {str(path.relative_to(whole)): path.read_bytes() for path in whole.rglob("*") if path.is_file()}
     parts = [file for file in files if file.endswith(".parquet") or file.endswith(".failed.json")]
     wanted = {file for file in (*target.files, *(parts if name == "units" else ())) if file in files}

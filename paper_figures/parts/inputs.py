@@ -16,7 +16,7 @@ __all__ = ["Results", "read_named", "read_results", "read_run", "renamed", "shor
 
 Row = Mapping[str, Any]
 
-_KINDS = {"settings": dict, "selection": dict | None, "tables": dict, "units": str | dict}
+_KINDS = {"settings": dict, "selection": dict | None, "units": str | dict}
 
 
 @dataclass(frozen=True)
