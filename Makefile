@@ -41,10 +41,10 @@ fuzz: $(READY)
 # The environment alone, with all that the tests need.
 env: $(READY)
 
-# Style everywhere; types where they are clean.
+# Style, and types of the packages.
 lint: $(READY)
 	$(BIN)/ruff check .
-	$(BIN)/pyright --pythonpath $(BIN)/python rws_theory paper_figures
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 # Write THIRD_PARTY.md again from the installed metadata.
 licences: $(READY)
