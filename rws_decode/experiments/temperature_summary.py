@@ -91,7 +91,7 @@ def _rng(seed: int, *names: object) -> np.random.Generator:
 def _cells(answers: pandas.DataFrame) -> dict[tuple[str, str, float], pandas.DataFrame]:
     """Return (method, guide, scale) -> its answers, in the order of the tables."""
     known = {name: place for place, name in enumerate(_ORDER)}
-    found: dict[Any, pandas.DataFrame] = dict(answers.groupby(["method", "guide", "reward_scale"], sort=True))
+    found: dict[Any, pandas.DataFrame] = dict(iter(answers.groupby(["method", "guide", "reward_scale"], sort=True)))
     return dict(sorted(found.items(), key=lambda item: known[item[0][0]]))
 
 
