@@ -710,14 +710,14 @@ def test_random_rewards_and_decodes_of_tables(seed: int, length: int, words: int
             within(decodes.after_first[model], exact, 2 * states.noise * size + EPS * abs(exact))
 
 
-@given(st.lists(st.integers(0, 9), min_size=9, max_size=9), st.lists(st.integers(0, 1), min_size=9, max_size=9))
+@given(st.lists(st.integers(0, 99), min_size=9, max_size=9), st.lists(st.integers(0, 1), min_size=9, max_size=9))
 @example([1, 2, 1, 2, 0, 1, 0, 0, 0], [1, 1, 1, 0, 0, 0, 0, 0, 0])
 def test_bounds_of_the_proof_that_less_is_earned(weights: list[int], rewards: list[int]) -> None:
     table, scores = (tuple(tuple(v[3 * i : 3 * i + 3]) for i in range(3)) for v in (weights, rewards))
     try:
         found = check_less_reward(table, scores, 8, Fraction(1, 100_000))
-    except ValueError:
-        assume(False)
+    except ValueError:  # a choice is tied, or the first completion's reward is not above the mean
+        return
     with fifty():
         r = mpmath.sqrt(mpf(found.normalised_squared.numerator) / found.normalised_squared.denominator)
         c = 8 * mpmath.sqrt(1 / (1 + mpmath.exp(-r)) + mpf(1) / 100_000)
