@@ -4,8 +4,8 @@
 
 runs every target in turn until the time is over, printing the seed of each round; `--seed` repeats one from there. A
 reader may return, or raise a ValueError of one line that names the file or its folder. Anything else, more than
-`SECONDS` of computing for one file, or more than `BYTES` of memory beyond what the process had, is a finding: it is printed with
-its seed, and its folder kept.
+`SECONDS` of computing for one file, or more than `BYTES` of memory beyond what the process had, is a finding: it is
+printed with its seed, and its folder kept.
 """
 
 from __future__ import annotations
