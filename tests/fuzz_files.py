@@ -188,9 +188,11 @@ def changed_table(draw: st.DrawFn, data: bytes) -> bytes:
         if kind == "metadata" and metadata:
             name = draw(st.sampled_from(sorted(metadata)))
             try:
-                metadata[name] = dumped(changed_value(draw, json.loads(metadata[name]))).encode()
-            except ValueError:
+                held = json.loads(metadata[name])
+            except (ValueError, RecursionError):  # as the change before left it
                 metadata[name] = changed_bytes(draw, metadata[name])
+            else:
+                metadata[name] = dumped(changed_value(draw, held)).encode()
         elif kind == "values" and table.num_rows and table.num_columns:
             column = table.column(at).to_pylist()
             column[draw(st.integers(0, len(column) - 1))] = draw(
