@@ -76,10 +76,11 @@ def weight_files(argument: str, checkpoint: Checkpoint) -> dict[str, str] | list
         if not isinstance(table, dict) or not table:
             raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: {_INDEX} holds no weight_map")
         for file in table.values():
-            # A name with a path could point at any file of the machine.
-            if not isinstance(file, str) or Path(file).name != file or not file.endswith(".safetensors"):
-                named = f"{_INDEX} names {str(file)[:60]!r}, not a safetensors file beside it"
-                raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: {named}")
+            # A name with a path could point at any file of the machine; no file system has longer ones.
+            named = isinstance(file, str) and Path(file).name == file and file.endswith(".safetensors")
+            if not named or len(file.encode(errors="replace")) > 255:
+                told = f"{_INDEX} names {str(file)[:60]!r}, not a safetensors file beside it"
+                raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: {told}")
         return table
     if (folder / _SINGLE).is_file():
         return [_SINGLE]

@@ -333,7 +333,7 @@ def test_a_true_story_is_measured_by_its_true_probability() -> None:
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--prompts", "-1"], "are -1, 0, 0: at least 0"),
+        (["--prompts", "-1"], "--prompts is -1: at least 0"),
         (["--prompts", "5"], "it has 4 different prompts, 5 are wanted"),
         (["--data", "dialogues"], "--data is dialogues: prompts of one turn are needed"),
         (["--workers", "0"], "--workers is 0"),

@@ -98,6 +98,11 @@ FOUND: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "deep header": ("reward", replaced(WEIGHTS, (10**5).to_bytes(8, "little") + b"[" * 10**5), WEIGHTS),
     "long header": ("reward", replaced(WEIGHTS, (2**62).to_bytes(8, "little") + b"{}"), WEIGHTS),
     "index of objects": ("skywork", changed("model.safetensors.index.json", weight_map={"a": {"b": "c"}}), "names"),
+    "index of a long name": (
+        "intern",
+        changed("model.safetensors.index.json", weight_map={"a": f"{'m' * 300}.safetensors"}),
+        "not a safetensors file beside it",
+    ),
     "deep results": ("results", replaced("reward-bench/results.json", DEEP), "nested too deep"),
     "results of a list": ("results", replaced("reward-bench/results.json", "[]"), "is not a JSON object"),
     "results' settings": ("results", changed("reward-bench/results.json", settings=[1]), "settings"),
