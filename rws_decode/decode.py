@@ -28,7 +28,7 @@ from rws_decode.scoring import Scorer, scorer_for
 from rws_decode.streaming import StepCallback
 from rws_decode.trace import NOT_NEEDED, Trace
 
-__all__ = ["Decoding", "decode", "end_filler", "reward_settings", "trace_of"]
+__all__ = ["Decoding", "check_models", "decode", "end_filler", "reward_settings", "trace_of"]
 
 _USUAL = Savings()
 
@@ -138,10 +138,7 @@ def decode(
     plan = block_plan(length, steps, block)
     check_ranking(ranking, precision)
     check_cfg(cfg)
-    if not hasattr(predictor, "encode_prompt"):
-        raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, load_predictor(name) gives one")
-    if reward is not None and not isinstance(reward, RewardModel):
-        raise ValueError(f"reward is {reward!r}: a reward model is needed, load_reward(name) gives one")
+    check_models(predictor, reward)
     if not isinstance(savings, Savings):
         raise ValueError(f"savings is {savings!r}: a Savings is needed")
     if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy | OrderStrategy):
@@ -209,6 +206,14 @@ def decode(
             if finished is not None:
                 finished(row, trace)
     return Decoding(tuple(trace for trace in traces if trace is not None), forwards)
+
+
+def check_models(predictor: object, reward: object) -> None:
+    """Raise ValueError, naming the argument, for what is no mask predictor, or no reward model and not None."""
+    if not hasattr(predictor, "encode_prompt"):
+        raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, load_predictor(name) gives one")
+    if reward is not None and not isinstance(reward, RewardModel):
+        raise ValueError(f"reward is {reward!r}: a reward model is needed, load_reward(name) gives one")
 
 
 def end_filler(predictor: MaskPredictor, *, stopped: bool = False) -> int:

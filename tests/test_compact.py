@@ -489,6 +489,8 @@ class Wrong:
         ({"strategy": Wrong()}, "factor is .-1.0.: it must be positive"),
         ({"end_of_text": "defer"}, "end_of_text is 'defer': the compact decoder knows none, suppress"),
         ({"prompts": []}, "prompts is"),
+        ({"savings": Savings()}, "savings is Savings.*: a CompactSavings is needed"),
+        ({"reward": "mini"}, "reward is 'mini': a reward model is needed"),
         ({"steps": 5}, "steps is 5"),
         ({"length": 600, "steps": 4, "block": 600}, "length is 600"),
     ],

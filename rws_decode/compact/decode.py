@@ -13,7 +13,7 @@ from rws_decode.canvas import Padding, encode_prompts
 from rws_decode.compact.savings import CompactSavings
 from rws_decode.compact.scoring import DeviceScorer
 from rws_decode.compact.steps import CompactLoop
-from rws_decode.decode import Decoding, end_filler, reward_settings, trace_of
+from rws_decode.decode import Decoding, check_models, end_filler, reward_settings, trace_of
 from rws_decode.dialogue import Dialogue
 from rws_decode.end_of_text import end_tokens
 from rws_decode.guidance import FactorStrategy, describe
@@ -71,6 +71,9 @@ def decode_compact(
     ([2, 2], [0, 1])
     """
     plan = block_plan(length, steps, block)
+    check_models(predictor, reward)
+    if not isinstance(savings, CompactSavings):
+        raise ValueError(f"savings is {savings!r}: a CompactSavings is needed")
     if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy):
         raise ValueError(f"strategy is {strategy!r}: one with name, needs_reward and a method factor is needed")
     if end_of_text not in get_args(CompactEnd):
