@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -40,7 +42,8 @@ def value_range(
     """Return the least and greatest ranking value of each position if its logits change by at most `error`.
 
     The log-odds move by at most 2 c (error + eps |z|_max): their gradient has absolute sum 2 c, and scaled logits are
-    rounded to `dtype`, as are sums and results. Probabilities are those of the two ends, one rounding further out.
+    rounded to `dtype`, as are sums and results. Probabilities are those of the two ends, further out by the rounding of
+    a softmax: one eps where it is summed in float32, else 4 + log2 V of them, sums taken in pairs or blocks.
     exact: log-odds in float64 [N]; logits [N, V]; error [N]; factor c [N]; dtype of the ranking. Returns float64 [N]
     each, at most infinite.
 
@@ -59,7 +62,10 @@ def value_range(
     low, high = exact - reach, exact + reach
     if ranking == "log-odds":
         return low, high
-    return torch.sigmoid(low) * (1 - eps), (torch.sigmoid(high) * (1 + eps)).clamp(max=1.0)
+    # Half precision is summed in float32 and rounded once; else exponentials, their sum and the quotient round.
+    once = dtype in (torch.bfloat16, torch.float16)
+    own = eps * (1 if once else 4 + math.log2(logits.shape[-1]))
+    return torch.sigmoid(low) * (1 - own), (torch.sigmoid(high) * (1 + own)).clamp(max=1.0)
 
 
 def near_ties(low: Tensor, high: Tensor, eligible: Tensor, chosen: Tensor, deferred: Tensor) -> Tensor:

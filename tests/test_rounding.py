@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rws_decode.decode import decode
@@ -29,6 +29,7 @@ def logits_of(seed: int, rows: int, vocabulary: int) -> torch.Tensor:
     st.sampled_from(["log-odds", "probability", "topk"]),
     st.sampled_from(["bfloat16", "float32", "float64"]),
 )
+@example(9998, 0.625, 0.0, "probability", "float32")  # a sum of exponentials rounds more than once
 def test_logits_that_move_within_the_error_keep_the_value_in_its_range(
     seed: int, factor: float, size: float, ranking: str, precision: str
 ) -> None:
