@@ -21,8 +21,10 @@ _OVERHEADS = (("ours", "default", "rws"), ("every step", "default", "rws every 1
 Rows = Sequence[Mapping[str, Any]]
 
 
-def ratios(ways: Rows, floor: Rows) -> list[dict[str, Any]]:
+def ratios(ways: Rows, floor: Rows, *, goals: bool = True) -> list[dict[str, Any]]:
     """Return ratios by batch, with the goal and whether it is met where there is one; none of what was not measured.
+
+    goals: False where the device or the models are not those that they are set for.
 
     >>> ways = [{"batch": 1, "group": "ways", "way": name, "median_seconds": seconds, "memory_bytes": None}
     ...         for name, seconds in [("naive rws", 6.0), ("rws", 2.0)]]
@@ -32,7 +34,7 @@ def ratios(ways: Rows, floor: Rows) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
 
     def add(name: str, batch: int, value: float, goal: str | None = None) -> None:
-        met = None
+        met, goal = None, goal if goals else None
         if goal is not None:
             kind, _, bound = goal.rpartition(" ")
             met = _MET[kind](value, float(bound))

@@ -104,7 +104,7 @@ def time_units(units: Sequence[Unit]) -> list[list[dict[str, Any]]]:
 
 def machine_name(device: str) -> str:
     """Return what stands for this machine in the results: system, processor, and the GPU if device is one of CUDA."""
-    names = [platform.platform(), _processor(), f"{os.cpu_count()} cores"]
+    names = [f"{platform.system()} {platform.machine()}", _processor(), f"{os.cpu_count()} cores"]
     if device.startswith("cuda"):
         import torch
 
