@@ -24,6 +24,7 @@ from rws_decode.bench.ceilings import Ceilings
 from rws_decode.bench.device_run import SCHEMA as WRITTEN
 from rws_decode.bench.kernels import kernel_table
 from rws_decode.bench.provenance import provenance
+from rws_decode.bench.tables import ratios
 from rws_decode.bench.whole import NOTES, Plan, measure
 from rws_decode.files import write_json
 
@@ -58,6 +59,9 @@ def _on_gpu(held: Row, **changed: Any) -> Row:
         row["added_bytes"] = BYTES_ADDED
     for row in held["ways"]:
         row["memory_bytes"] = 2**30
+    aimed = {(row["name"], row["batch"]): row for row in ratios(held["ways"], held["floor"])}
+    for row in held["ratios"]:
+        row |= aimed[row["name"], row["batch"]]
     for row in held["kernels"]["ways"]:
         if row["goal"]:
             row |= {"status": "measured", "ms": 1.0, "share": 0.7}
