@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,11 +66,30 @@ def finished(processes: Sequence[subprocess.Popen[str]]) -> list[tuple[int, str,
 
 
 def dying(unit: Unit) -> list[dict[str, Any]]:
-    """Return the unit's rows, but for DYING of "R N" end the process of rank R when it is asked for its N-th unit."""
+    """Return the unit's rows, but for DYING of "R N" end the process of rank R when it is asked for its N-th unit.
+
+    The other waits for that with its second unit, or it might do all the work before.
+    """
     asked.append(unit.prompt)
-    if os.environ.get("DYING") == f"{os.environ['RANK']} {len(asked)}":
-        os.kill(os.getpid(), signal.SIGKILL)
+    if "DYING" in os.environ:
+        rank, number = os.environ["DYING"].split()
+        last_words = Path(f"{sys.argv[1]} dying")
+        if os.environ["RANK"] != rank:
+            if len(asked) == 2:
+                wait_for(last_words)
+        elif len(asked) == int(number):
+            last_words.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
     return unit_work.rows(unit)
+
+
+def wait_for(path: Path, seconds: float = 60.0) -> None:
+    """Return once a file is there; RuntimeError if it does not come."""
+    until = time.monotonic() + seconds
+    while not path.exists():
+        if time.monotonic() > until:
+            raise RuntimeError(f"{path} does not come")
+        time.sleep(0.01)
 
 
 asked: list[str] = []
