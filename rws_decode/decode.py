@@ -17,7 +17,7 @@ from rws_decode.classifier_free import check_cfg
 from rws_decode.dialogue import Dialogue
 from rws_decode.end_of_text import EndOfText, end_tokens
 from rws_decode.guidance import FactorStrategy, OrderStrategy, Strategy, describe
-from rws_decode.loop import Loop
+from rws_decode.loop import BatchRun, Loop
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.ranking import Precision, Ranking, check_ranking
 from rws_decode.rewards.base import RewardModel
@@ -28,7 +28,7 @@ from rws_decode.scoring import Scorer, scorer_for
 from rws_decode.streaming import StepCallback
 from rws_decode.trace import NOT_NEEDED, Trace
 
-__all__ = ["Decoding", "check_models", "decode", "end_filler", "reward_settings", "trace_of"]
+__all__ = ["Decoding", "check_models", "decode", "reward_settings", "run_batches"]
 
 _USUAL = Savings()
 
@@ -184,8 +184,6 @@ def decode(
         "end_of_text": end_of_text,
         "end_ids": ending if end_of_text != "none" else [],
     }
-    traces: list[Trace | None] = [None] * len(encoded)
-    forwards = 0
     row_bytes = None
     if predictor.vocab_size is not None:
         # A predictor without logits_at computes those of the prompt as well.
@@ -193,15 +191,34 @@ def decode(
         copies = {"guided": cfg != 0, "published": ranking == "topk", "ahead": savings.ahead}
         row_bytes = logit_bytes(length, predictor.vocab_size, width=whole, **copies)
     widths = [len(prompt.ids) + length for prompt in encoded]
-    for rows in batches(widths, row_bytes, savings.memory, savings.spread):
+    groups = batches(widths, row_bytes, savings.memory, savings.spread)
+    return run_batches(loop.run, groups, predictor, encoded, scorer, settings, sampler.seeds, finished)
+
+
+def run_batches(
+    run: Callable[[Sequence[int], Sequence[Sequence[int]]], BatchRun],
+    groups: Sequence[Sequence[int]],
+    predictor: MaskPredictor,
+    encoded: Sequence[Prompt],
+    scorer: Scorer | None,
+    settings: dict[str, Any],
+    seeds: Sequence[int],
+    finished: Callable[[int, Trace], None] | None,
+) -> Decoding:
+    """Run the batches, rows of the prompts each, and return what they did, with the settings that all traces share."""
+    traces: list[Trace | None] = [None] * len(encoded)
+    forwards = 0
+    for rows in groups:
         with torch.inference_mode():
-            run = loop.run(rows, [encoded[row].ids for row in rows])
-        forwards += run.forwards
+            done = run(rows, [encoded[row].ids for row in rows])
+        forwards += done.forwards
         for place, row in enumerate(rows):
-            arrays = run.record.row(place, end_filler(predictor, stopped=place in run.stopped))
-            arrays |= {"logits_dtype": run.logits_dtype, "width": run.width, "offset": run.offsets[place]}
-            arrays |= {"seed": sampler.seeds[row], "forwards": arrays["steps_run"] + run.missed}
-            trace = trace_of(predictor, encoded[row], scorer, row, settings | arrays)
+            # What stands where no step committed a token: the end of text, or the mask where a run stopped.
+            masks = place in done.stopped or predictor.end_id is None
+            known = settings | done.record.row(place, predictor.mask_id if masks else predictor.end_id)
+            known |= {"logits_dtype": done.logits_dtype, "width": done.width, "offset": done.offsets[place]}
+            known |= {"seed": seeds[row], "forwards": known["steps_run"] + done.missed}
+            trace = _trace_of(predictor, encoded[row], scorer, row, known)
             traces[row] = trace
             if finished is not None:
                 finished(row, trace)
@@ -216,12 +233,7 @@ def check_models(predictor: object, reward: object) -> None:
         raise ValueError(f"reward is {reward!r}: a reward model is needed, load_reward(name) gives one")
 
 
-def end_filler(predictor: MaskPredictor, *, stopped: bool = False) -> int:
-    """Return the token that stands where no step committed one: the end of text, or the mask where a run stopped."""
-    return predictor.mask_id if stopped or predictor.end_id is None else predictor.end_id
-
-
-def trace_of(
+def _trace_of(
     predictor: MaskPredictor, prompt: Prompt, scorer: Scorer | None, row: int, known: dict[str, Any]
 ) -> Trace:
     """Return the trace of a row: what is known of it, with its texts and what its rewards cost."""

@@ -48,7 +48,7 @@ from rws_decode.controls import FlippedReward, RWSEvery
 from rws_decode.decode import decode
 from rws_decode.experiments.decoding import decode_units
 from rws_decode.experiments.units import Unit
-from rws_decode.guidance import RWS, Confidence, Schedule, Temperature
+from rws_decode.guidance import RWS, Confidence, Schedule, Temperature, constant_of, shuffled
 from rws_decode.orders import Margin, MaskedPositions
 from rws_decode.predictors import CallablePredictor
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
@@ -83,7 +83,7 @@ ONE = {
     name: replace(CompactSavings.nothing(), **{name: True})
     for name in ("graphs", "places", "block_only", "certain", "reuse", "settled")
 }
-ALL = ONE | {"nothing": CompactSavings.nothing(), "all": CompactSavings()}
+ALL = ONE | {"nothing": CompactSavings.nothing(), "usual": CompactSavings.usual(), "all": CompactSavings()}
 
 
 def network(name: str, *, both_ways: bool = True, dtype: torch.dtype = torch.float32, seed: int = 0) -> Any:
@@ -470,6 +470,21 @@ def test_units_are_decoded_by_the_compact_decoder_where_they_ask_for_it_and_it_c
         (plain,) = decode_units([replace(unit, settings={})])
         assert ("compact" in trace.savings) is compact
         assert trace.tokens.tolist() == plain.tokens.tolist()
+
+
+def test_units_keep_the_factors_that_controls_are_made_of() -> None:
+    unit = Unit(
+        experiment="x", prompt="a dog", predictor="mini", strategy={"name": "rws", "reward_scale": 8.0}, reward="mini",
+        length=16, steps=8, block=16,
+    )  # fmt: skip
+    (plain,) = decode_units([unit])
+    (trace,) = decode_units([replace(unit, settings={"compact": True})])
+    assert "compact" in trace.savings and trace.reward_asked.all() and trace.steps_run == 8
+    assert constant_of(trace).scale == pytest.approx(constant_of(plain).scale)
+    assert shuffled(trace, np.random.default_rng(0)).rewards == pytest.approx(
+        shuffled(plain, np.random.default_rng(0)).rewards
+    )
+    assert np.array_equal(trace.candidate, plain.candidate)
 
 
 class Wrong:

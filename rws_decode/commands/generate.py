@@ -115,8 +115,8 @@ def run(args: argparse.Namespace) -> int:
     shared: dict[str, Any] = {"length": args.length, "steps": args.steps, "block": args.block}
     shared |= {"reward": reward_of(args) if strategy.needs_reward else None, "end_of_text": args.end_of_text}
     if args.compact:
-        compact = CompactSavings.nothing() if args.savings == "nothing" else CompactSavings()
-        (trace,) = decode_compact(predictor, prompts, strategy, savings=compact, **shared)
+        kinds = {"usual": CompactSavings.usual, "everything": CompactSavings, "nothing": CompactSavings.nothing}
+        (trace,) = decode_compact(predictor, prompts, strategy, savings=kinds[args.savings](), **shared)
     else:
         savings = {"usual": Savings, "everything": Savings.everything, "nothing": Savings.nothing}[args.savings]()
         (trace,) = decode(

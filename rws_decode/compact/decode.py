@@ -13,7 +13,7 @@ from rws_decode.canvas import Padding, encode_prompts
 from rws_decode.compact.savings import CompactSavings
 from rws_decode.compact.scoring import DeviceScorer
 from rws_decode.compact.steps import CompactLoop
-from rws_decode.decode import Decoding, check_models, end_filler, reward_settings, trace_of
+from rws_decode.decode import Decoding, check_models, reward_settings, run_batches
 from rws_decode.dialogue import Dialogue
 from rws_decode.end_of_text import end_tokens
 from rws_decode.guidance import FactorStrategy, describe
@@ -107,7 +107,6 @@ def decode_compact(
         "mask_id": predictor.mask_id,
         "padding": padding,
         "sampling_temperature": 0.0,
-        "seed": 0,
         "cfg": 0.0,
         "end_of_text": end_of_text,
         "end_ids": closed,
@@ -121,21 +120,8 @@ def decode_compact(
             columns += max(widths)
         # Once as they come, and twice more those of the block: set apart, and its positions near the cut.
         row_bytes = _item_bytes(predictor) * predictor.vocab_size * (columns + 2 * block)
-    traces: list[Trace | None] = [None] * len(encoded)
-    forwards = 0
-    for rows in batches(widths, row_bytes, savings.memory):
-        with torch.inference_mode():
-            run = loop.run(rows, [encoded[row].ids for row in rows])
-        forwards += run.forwards
-        for place, row in enumerate(rows):
-            arrays = run.record.row(place, end_filler(predictor))
-            arrays |= {"logits_dtype": run.logits_dtype, "width": run.width, "offset": run.offsets[place]}
-            arrays |= {"forwards": arrays["steps_run"]}
-            trace = trace_of(predictor, encoded[row], scorer, row, settings | arrays)
-            traces[row] = trace
-            if finished is not None:
-                finished(row, trace)
-    return Decoding(tuple(trace for trace in traces if trace is not None), forwards)
+    groups = batches(widths, row_bytes, savings.memory)
+    return run_batches(loop.run, groups, predictor, encoded, scorer, settings, [0] * len(encoded), finished)
 
 
 def _item_bytes(predictor: MaskPredictor) -> int:

@@ -35,6 +35,11 @@ class CompactSavings:
             raise ValueError(f"memory is {self.memory}: at least 1 byte is needed")
 
     @classmethod
+    def usual(cls, memory: int = 2**31) -> CompactSavings:
+        """Return what leaves nothing out of a trace: every factor, every candidate and every step is there."""
+        return cls(block_only=False, certain=False, settled=False, memory=memory)
+
+    @classmethod
     def nothing(cls, memory: int = 2**31) -> CompactSavings:
         """Return no saving at all."""
         return cls(False, False, False, False, False, False, memory)

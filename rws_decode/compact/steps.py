@@ -20,6 +20,7 @@ from rws_decode.compact.savings import CompactSavings
 from rws_decode.compact.scoring import DeviceScorer
 from rws_decode.compact.transfer import sent
 from rws_decode.guidance import FactorStrategy, asks_reward
+from rws_decode.loop import BatchRun
 from rws_decode.orders import MaskedPositions
 from rws_decode.predictors.base import MaskPredictor, ends_of
 from rws_decode.record import Record
@@ -27,21 +28,10 @@ from rws_decode.rounding import ROUNDING_UNITS
 from rws_decode.schedule import PlannedStep
 from rws_decode.trace import NOT_NEEDED, REUSED, SCORED
 
-__all__ = ["CompactLoop", "CompactRun"]
+__all__ = ["CompactLoop"]
 
 # Factors at which log F is known where a reward may be left out: both ends of the range, and what lies between.
 _FACTORS = 9
-
-
-@dataclass(frozen=True, eq=False)
-class CompactRun:
-    """What a batch did: its record, forwards, the columns where answers begin, the canvas width, the logits' dtype."""
-
-    record: Record
-    forwards: int
-    offsets: list[int]
-    width: int
-    logits_dtype: str
 
 
 class _Observed(NamedTuple):
@@ -94,20 +84,20 @@ class CompactLoop:
     scorer: DeviceScorer | None
     savings: CompactSavings
 
-    def run(self, rows: Sequence[int], prompts: Sequence[Sequence[int]]) -> CompactRun:
+    def run(self, rows: Sequence[int], prompts: Sequence[Sequence[int]]) -> BatchRun:
         """Decode some of the rows. rows: their numbers among all, rising; prompts: their token ids."""
         canvas = lay_out(self.predictor, prompts, self.plan[-1].stop, self.padding)
         offsets, width = canvas.answer[:, 0].tolist(), canvas.ids.shape[1]
         network = Network(self.predictor, canvas, self.closed, self.savings)
         kept, dtype = self.steps(canvas, network, rows)
         record = self._recorded(kept, rows)
-        return CompactRun(record, len(kept), offsets, width, dtype)
+        return BatchRun(record, len(kept), 0, offsets, width, dtype)
 
     def steps(self, canvas: Canvas, network: Network, rows: Sequence[int]) -> tuple[list[_Done], str]:
         """Run the plan and return what each step did, still on the device, and the logits' dtype.
 
-        Between two texts that a reward reads, no value is asked of the device; it is once at
-        the end of each block where `savings.settled` looks for the end of text.
+        Between two texts that a reward reads, no value is asked of the device, but for one at the end of each block
+        where `savings.settled` looks for the end of text.
         """
         ids, dtype = canvas.ids.clone(), ""
         kept: list[_Done] = []

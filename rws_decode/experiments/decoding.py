@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rws_decode.checkpoints import split_revision
-from rws_decode.compact import decode_compact
+from rws_decode.compact import CompactSavings, decode_compact
 from rws_decode.controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.decode import Decoding, decode
 from rws_decode.dialogue import Dialogue
@@ -96,7 +96,9 @@ def decode_units(units: Sequence[Unit], **options: Any) -> Decoding:
     shared |= _of(first.settings, _DECODING) | options
     predictor, prompts = predictor_for(first), [prompt_of(unit) for unit in units]
     if not options and isinstance(strategy, FactorStrategy) and _compact(first):
-        return decode_compact(predictor, prompts, strategy, **{name: shared[name] for name in shared if name != "cfg"})
+        shared.pop("cfg", None)
+        # Controls are made of the factors and rewards of all steps.
+        return decode_compact(predictor, prompts, strategy, savings=CompactSavings.usual(), **shared)
     return decode(
         predictor,
         prompts,
