@@ -144,16 +144,17 @@ def _factors(number: int, device: torch.device) -> Tensor:
 Way = Callable[[Tensor, Tensor], Answer]
 
 
-def _ways(device: torch.device, number: int, compiled: bool, sweep: bool) -> dict[str, Way]:
+def _ways(device: torch.device, number: int, compiled: bool, sweep: bool) -> dict[str, Way | str]:
+    """Return the ways by name, or why one cannot run."""
     from rws_decode.compact.row_statistics import row_statistics
 
     def ours(backend: Any, logits: Tensor, scale: Tensor) -> Answer:
         found = row_statistics(logits, scale, backend=backend)
         return Answer(found.token, found.lead, found.log_f)
 
-    ways: dict[str, Way] = {"ours, triton": partial(ours, "triton"), "ours, torch": partial(ours, "torch")}
+    ways: dict[str, Way | str] = {"ours, triton": partial(ours, "triton"), "ours, torch": partial(ours, "torch")}
     if device.type != "cuda":
-        ways["ours, triton"] = partial(_refused, f"triton compiles for CUDA, not for {device.type}")
+        ways["ours, triton"] = f"triton compiles for CUDA, not for {device.type}"
     if sweep and device.type == "cuda":
         ways |= _sweep()
     if number == 1:
@@ -161,10 +162,6 @@ def _ways(device: torch.device, number: int, compiled: bool, sweep: bool) -> dic
     if compiled:
         ways["compiled"] = _compiled()
     return ways
-
-
-def _refused(why: str, logits: Tensor, scale: Tensor) -> Answer:
-    raise NotImplementedError(why)
 
 
 def _sweep() -> dict[str, Way]:
@@ -204,19 +201,19 @@ def _compiled() -> Way:
 
 def _row(
     row: KernelRow,
-    way: Way,
+    way: Way | str,
     inputs: Sequence[Tensor],
     scale: Tensor,
     truth: Truth,
     bandwidth: float,
     repeats: int,
 ) -> KernelRow:
+    if isinstance(way, str):
+        return KernelRow(row.way, row.dtype, row.factors, f"not run: {way}", goal=row.goal)
     try:
         with torch.inference_mode():
             answer = way(inputs[0], scale)
             times = each_seconds([partial(way, logits, scale) for logits in inputs], inputs[0].device, repeats=repeats)
-    except NotImplementedError as error:
-        return KernelRow(row.way, row.dtype, row.factors, f"not run: {error}", goal=row.goal)
     except Exception as error:  # A compiler's, or memory's: the other ways are measured all the same.
         told = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         return KernelRow(row.way, row.dtype, row.factors, f"failed: {told}", goal=row.goal)

@@ -13,6 +13,10 @@ then keep a socket to the first, which the operating system closes with the proc
 another at once or after its batch. What is on disk stays, and the same call with any number of processes does what is
 missing. A unit that ends the process that it runs in ends the run: `--workers` finds such units and records them.
 
+What goes over the sockets is pickled, as between the processes of `torch.distributed`: only processes of this run take
+part, by a key of its own that the launcher's store holds, and whoever reads that store could too. Use a network that
+you trust.
+
 `accelerate launch --cpu` starts one process where there is no MPI; `accelerate launch --multi_gpu --num_processes N`
 with `--device cpu` starts N on a CPU.
 """
