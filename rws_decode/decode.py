@@ -214,8 +214,8 @@ def run_batches(
         forwards += done.forwards
         for place, row in enumerate(rows):
             # What stands where no step committed a token: the end of text, or the mask where a run stopped.
-            masks = place in done.stopped or predictor.end_id is None
-            known = settings | done.record.row(place, predictor.mask_id if masks else predictor.end_id)
+            end = None if place in done.stopped else predictor.end_id
+            known = settings | done.record.row(place, predictor.mask_id if end is None else end)
             known |= {"logits_dtype": done.logits_dtype, "width": done.width, "offset": done.offsets[place]}
             known |= {"seed": seeds[row], "forwards": known["steps_run"] + done.missed}
             trace = _trace_of(predictor, encoded[row], scorer, row, known)
