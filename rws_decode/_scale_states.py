@@ -20,6 +20,7 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.sampling import greedy
 from rws_decode.schedule import PlannedStep
 from rws_decode.scoring import Scorer
+from rws_decode.threads import torch_threads
 from rws_theory.selection import selection_path
 
 __all__ = ["Forwards", "Left", "Span", "View", "widest"]
@@ -151,6 +152,7 @@ class Forwards:
             chunk = answers[begin : begin + self.batch]
             yield from zip(chunk, self._batch(chunk, planned), strict=True)
 
+    @torch_threads()
     @torch.inference_mode()
     def _batch(self, answers: list[Answer], planned: PlannedStep) -> list[View]:
         predictor, (ids, _, columns, prompt) = self.predictor, self.start

@@ -26,6 +26,7 @@ from rws_decode.savings import Savings
 from rws_decode.schedule import block_plan
 from rws_decode.scoring import Scorer, scorer_for
 from rws_decode.streaming import StepCallback
+from rws_decode.threads import torch_threads
 from rws_decode.trace import NOT_NEEDED, Trace
 
 __all__ = ["Decoding", "check_models", "decode", "reward_settings", "run_batches"]
@@ -209,7 +210,7 @@ def run_batches(
     traces: list[Trace | None] = [None] * len(encoded)
     forwards = 0
     for rows in groups:
-        with torch.inference_mode():
+        with torch_threads(), torch.inference_mode():
             done = run(rows, [encoded[row].ids for row in rows])
         forwards += done.forwards
         for place, row in enumerate(rows):

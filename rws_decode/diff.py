@@ -16,6 +16,7 @@ from rws_decode.end_of_text import deferred_positions
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.ranking import rank_values
 from rws_decode.schedule import block_plan
+from rws_decode.threads import torch_threads
 from rws_decode.trace import Trace
 from rws_theory.crossings import Crossing, Crossings, crossings
 
@@ -293,7 +294,7 @@ def _logits(
     masked = torch.tensor(trace.masked[step], device=canvas.ids.device)[None]
     suppressed = trace.end_ids if trace.end_of_text == "suppress" else []
     public = trace.ranking == "topk"
-    with torch.inference_mode():
+    with torch_threads(), torch.inference_mode():
         found = masked_logits(predictor, canvas, masked, cfg=trace.cfg, suppressed=suppressed, published=public)
     rows = (found.published if public else found.logits).double().cpu().numpy()
     positions = found.position.tolist()

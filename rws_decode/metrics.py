@@ -29,6 +29,7 @@ from rws_decode.checkpoints import (
 )
 from rws_decode.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.extras import required
+from rws_decode.threads import torch_threads
 from rws_decode.weights import read_headers, refuse_sizes
 
 __all__ = [
@@ -202,7 +203,7 @@ def _score_batch(causal: CausalScorer, pairs: list[tuple[list[int], list[int]]])
         ids[row, : len(line)] = torch.tensor(line)
         wanted[row, len(context) : len(line)] = True
     ids, wanted = ids.to(causal.model.device), wanted[:, 1:].to(causal.model.device)
-    with torch.inference_mode():
+    with torch_threads(), torch.inference_mode():
         # No attention mask: padding is on the right only, and a mask would turn off the causal fast path.
         logits = causal.model(input_ids=ids[:, :-1]).logits[wanted].float()  # [N, V]
         nll = F.cross_entropy(logits, ids[:, 1:][wanted], reduction="none").double().cpu()  # [N]

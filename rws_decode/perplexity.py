@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from rws_decode.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.metrics import CausalScorer, exp_or_inf
+from rws_decode.threads import torch_threads
 
 __all__ = ["Perplexity", "TextScore", "perplexity", "windows"]
 
@@ -179,7 +180,7 @@ def _score(causal: CausalScorer, rows: Sequence[tuple[list[int], int]]) -> list[
         wanted[number, place : len(row)] = True
     device = causal.model.device
     ids, kept = ids.to(device), wanted[:, 1:].to(device)
-    with torch.inference_mode():
+    with torch_threads(), torch.inference_mode():
         # No attention mask: padding is on the right only, where a causal model does not look.
         logits = causal.model(input_ids=ids[:, :-1]).logits[kept]  # [N, V]
         nll = torch.cat([F.cross_entropy(z.float(), y, reduction="none") for z, y in _chunks(logits, ids[:, 1:][kept])])

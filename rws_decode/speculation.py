@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from types import TracebackType
 from typing import Self, TypeVar
 
 import torch
 from torch import Tensor
+
+from rws_decode.threads import torch_threads
 
 __all__ = ["Speculation"]
 
@@ -69,10 +72,11 @@ class Speculation:
         return chosen, forward(chosen)
 
     def _begin(self, forward: Callable[[Tensor], T], guess: Tensor) -> Future[T]:
-        inference = torch.is_inference_mode_enabled()  # a mode of the thread, not of the process
+        # Both are a thread's own, not the process's.
+        inference, context = torch.is_inference_mode_enabled(), copy_context()
 
         def run() -> T:
-            with torch.inference_mode(inference):
+            with torch_threads(), torch.inference_mode(inference):
                 return forward(guess)
 
-        return self._worker.submit(run)
+        return self._worker.submit(context.run, run)

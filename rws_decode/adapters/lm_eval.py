@@ -27,6 +27,7 @@ from rws_decode.predictors import load_predictor
 from rws_decode.predictors.base import MaskPredictor, logits_at
 from rws_decode.rewards import load_reward
 from rws_decode.rewards.base import RewardModel
+from rws_decode.threads import torch_threads
 
 try:  # The methods work without the harness, on any requests that have `args`; only running its tasks needs it.
     from lm_eval.api.model import LM  # pyright: ignore[reportMissingImports] - the extra may be absent
@@ -216,7 +217,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
             masked = masked.to(text.device)
             row, column = masked.nonzero(as_tuple=True)
             canvas = torch.where(masked, self.predictor.mask_id, text)
-            with torch.inference_mode():
+            with torch_threads(), torch.inference_mode():
                 logits = logits_at(self.predictor, canvas, None, row, column)
                 nll = F.cross_entropy(logits.double(), text[column], reduction="none")
             weight = length / torch.tensor(part, dtype=torch.float64, device=text.device)

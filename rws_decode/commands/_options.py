@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,11 +18,15 @@ __all__ = [
     "add_policies",
     "add_prompt",
     "add_reward_loading",
+    "add_threads",
     "predictor_of",
     "prompt_of",
     "reward_of",
+    "threads_of",
     "token_ids",
 ]
+
+_NAMED = 8  # words at most
 
 
 def add_prompt(parser: argparse.ArgumentParser) -> None:
@@ -113,6 +118,20 @@ def add_answer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--block", type=int, default=32, help="tokens per block (32)")
 
 
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """Add the number of PyTorch's threads; `threads_of` reads it."""
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="PyTorch threads (1); others may change last digits, and be faster"
+    )
+
+
+def threads_of(args: argparse.Namespace) -> int | None:
+    """Return --threads for `torch_threads`; ValueError for a number below 1."""
+    if args.threads is not None and args.threads < 1:
+        raise ValueError(f"--threads is {args.threads}: at least 1 is needed")
+    return args.threads
+
+
 def token_ids(text: str) -> list[int]:
     """Return the ids of --input-ids; ValueError unless it is a JSON list of whole numbers."""
     try:
@@ -129,8 +148,21 @@ def prompt_of(args: argparse.Namespace, predictor: HFMaskPredictor) -> str | lis
     if args.input_ids is not None:
         return token_ids(args.input_ids)
     if args.prompt is not None:
+        _note_unknown(predictor, args.prompt)
         return args.prompt
     examples = predictor.examples
     if not 0 <= args.example < len(examples):
         raise ValueError(f"--example is {args.example}: {predictor.name} ships {len(examples)} examples, from 0")
     return examples[args.example]["prompt"]
+
+
+def _note_unknown(predictor: HFMaskPredictor, text: str) -> None:
+    """Name on standard error the words of a prompt for which the model has no token but that of unknown words."""
+    from rws_decode.predictors.prompts import plain_ids
+
+    unknown = getattr(predictor.tokenizer, "unk_token_id", None)
+    if unknown is None or unknown not in plain_ids(predictor.tokenizer, text):
+        return
+    words = list(dict.fromkeys(word for word in text.split() if unknown in plain_ids(predictor.tokenizer, word)))
+    named = " ".join(words[:_NAMED]) + (f" and {len(words) - _NAMED} more" if len(words) > _NAMED else "")
+    print(f"note: {predictor.name} knows no such words and reads each as unknown: {named}", file=sys.stderr)

@@ -85,15 +85,17 @@ def run(args: argparse.Namespace) -> int:
     """Measure and print; 1 where the self-check fails; ValueError for input that cannot be used."""
     import torch
 
-    if args.threads is not None:
-        if args.threads < 1:
-            raise ValueError(f"--threads is {args.threads}: it must be at least 1")
-        torch.set_num_threads(args.threads)
-    if args.shape is not None or args.check or args.kernels:
-        return _run_device(args)
-    if args.out is not None:
+    from rws_decode.threads import torch_threads
+
+    if args.threads is not None and args.threads < 1:
+        raise ValueError(f"--threads is {args.threads}: it must be at least 1")
+    if args.shape is None and not args.check and not args.kernels and args.out is not None:
         raise ValueError(f"--out is {args.out}: only --shape and --kernels write a file, use --json")
-    return _run_loops(_filled(args, _OURS))
+    # As many for the loops beside ours as for ours.
+    with torch_threads(torch.get_num_threads() if args.threads is None else args.threads):
+        if args.shape is not None or args.check or args.kernels:
+            return _run_device(args)
+        return _run_loops(_filled(args, _OURS))
 
 
 def _filled(args: argparse.Namespace, defaults: dict[str, Any]) -> argparse.Namespace:

@@ -16,9 +16,11 @@ from rws_decode.commands._options import (
     add_policies,
     add_prompt,
     add_reward_loading,
+    add_threads,
     predictor_of,
     prompt_of,
     reward_of,
+    threads_of,
     token_ids,
 )
 from rws_decode.named import STRATEGIES, strategy_named
@@ -80,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="of sampling, random-order, rws-random and shuffled (0)")
     add_loading(parser)
+    add_threads(parser)
     parser.add_argument("--trace", metavar="DIR", help="write the trace to DIR/trace.parquet")
     parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
 
@@ -88,7 +91,10 @@ def run(args: argparse.Namespace) -> int:
     """Decode and print; ValueError for input that cannot be used."""
     missing = [option for option in STRATEGIES[args.strategy] if getattr(args, option) is None]
     if missing:
-        raise ValueError(f"--{missing[0].replace('_', '-')} is missing: --strategy {args.strategy} needs it")
+        names, one = " and ".join(f"--{option.replace('_', '-')}" for option in missing), len(missing) == 1
+        raise ValueError(
+            f"{names} {'is' if one else 'are'} missing: --strategy {args.strategy} needs {'it' if one else 'them'}"
+        )
     for option in _OPTIONS:
         if getattr(args, option) is not None and option not in STRATEGIES[args.strategy]:
             print(f"note: --strategy {args.strategy} does not use --{option.replace('_', '-')}", file=sys.stderr)
@@ -100,6 +106,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError("--ahead is given: rows that end early (--savings everything) cannot be run ahead, choose one")
     if args.compact:
         _check_compact(args)
+    threads = threads_of(args)
     block_plan(args.length, args.steps, args.block)
     if args.input_ids is not None:
         token_ids(args.input_ids)
@@ -107,6 +114,7 @@ def run(args: argparse.Namespace) -> int:
     from rws_decode.compact import CompactSavings, decode_compact
     from rws_decode.decode import decode
     from rws_decode.savings import Savings
+    from rws_decode.threads import torch_threads
 
     options = {option: getattr(args, option) for option in ("scale", "reward_scale", "every", "seed")}
     strategy: Any = strategy_named(args.strategy, **options, run=_run(args))
@@ -116,21 +124,23 @@ def run(args: argparse.Namespace) -> int:
     shared |= {"reward": reward_of(args) if strategy.needs_reward else None, "end_of_text": args.end_of_text}
     if args.compact:
         kinds = {"usual": CompactSavings.usual, "everything": CompactSavings, "nothing": CompactSavings.nothing}
-        (trace,) = decode_compact(predictor, prompts, strategy, savings=kinds[args.savings](), **shared)
+        with torch_threads(threads):
+            (trace,) = decode_compact(predictor, prompts, strategy, savings=kinds[args.savings](), **shared)
     else:
         savings = {"usual": Savings, "everything": Savings.everything, "nothing": Savings.nothing}[args.savings]()
-        (trace,) = decode(
-            predictor,
-            prompts,
-            strategy,
-            ranking=args.ranking,
-            precision=args.precision,
-            sampling_temperature=args.sampling_temperature,
-            seed=args.seed,
-            cfg=args.cfg,
-            savings=replace(savings, ahead=args.ahead),
-            **shared,
-        )
+        with torch_threads(threads):
+            (trace,) = decode(
+                predictor,
+                prompts,
+                strategy,
+                ranking=args.ranking,
+                precision=args.precision,
+                sampling_temperature=args.sampling_temperature,
+                seed=args.seed,
+                cfg=args.cfg,
+                savings=replace(savings, ahead=args.ahead),
+                **shared,
+            )
     if args.trace is not None:
         print(f"trace: {trace.save(Path(args.trace) / 'trace.parquet')}", file=sys.stderr)
     print(json.dumps(result(trace), allow_nan=False) if args.json else _summary(trace))

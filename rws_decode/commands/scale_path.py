@@ -13,9 +13,11 @@ from rws_decode.commands._options import (
     add_policies,
     add_prompt,
     add_reward_loading,
+    add_threads,
     predictor_of,
     prompt_of,
     reward_of,
+    threads_of,
     token_ids,
 )
 from rws_decode.schedule import block_plan
@@ -45,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_policies(parser)
     add_answer(parser)
     add_loading(parser)
+    add_threads(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
 
 
@@ -55,33 +58,36 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError("--reward is missing: --over reward-scale needs it")
     if args.reward is not None and not rewarded:
         print(f"note: --over {args.over} does not use --reward", file=sys.stderr)
+    threads = threads_of(args)
     block_plan(args.length, args.steps, args.block)
     if args.input_ids is not None:
         token_ids(args.input_ids)
 
     from rws_decode.scale_path import scale_path
+    from rws_decode.threads import torch_threads
 
     def progress(level: Level) -> None:
         line = f"step {level.step + 1} of {args.steps}: {level.states} canvases, {level.intervals} intervals"
         print(line, file=sys.stderr, flush=True)
 
     predictor = predictor_of(args)
-    path = scale_path(
-        predictor,
-        prompt_of(args, predictor),
-        args.scale_min,
-        args.scale_max,
-        over=args.over,
-        reward=reward_of(args) if rewarded else None,
-        length=args.length,
-        steps=args.steps,
-        block=args.block,
-        budget=args.budget,
-        batch=args.batch,
-        cfg=args.cfg,
-        end_of_text=args.end_of_text,
-        progress=progress,
-    )
+    with torch_threads(threads):
+        path = scale_path(
+            predictor,
+            prompt_of(args, predictor),
+            args.scale_min,
+            args.scale_max,
+            over=args.over,
+            reward=reward_of(args) if rewarded else None,
+            length=args.length,
+            steps=args.steps,
+            block=args.block,
+            budget=args.budget,
+            batch=args.batch,
+            cfg=args.cfg,
+            end_of_text=args.end_of_text,
+            progress=progress,
+        )
     print(json.dumps(result(path), allow_nan=False) if args.json else _table(path))
     return 0
 

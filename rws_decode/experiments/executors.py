@@ -36,6 +36,8 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
+from rws_decode.threads import hold_threads
+
 __all__ = [
     "Backend",
     "add_run_arguments",
@@ -62,7 +64,7 @@ class Backend:
 
 
 def in_process(threads: int | None = None) -> Backend:
-    """Run units in this process, one batch after another. threads: of PyTorch, as it is set up if None."""
+    """Run units in this process, one batch after another. threads: of PyTorch, as `torch_threads` has it if None."""
 
     @contextmanager
     def opened() -> Iterator[Executor]:
@@ -171,7 +173,9 @@ def add_run_arguments(parser: argparse.ArgumentParser, *, batch: int = 16) -> No
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--workers", type=int, default=1, metavar="N", help="processes that units are spread over (1)")
     where.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler, or its scheduler file, in their place")
-    parser.add_argument("--threads", type=int, metavar="N", help="PyTorch threads per process (1 in several processes)")
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="PyTorch threads per process (1); others may change last digits"
+    )
     parser.add_argument("--batch", type=int, default=batch, metavar="N", help=f"most answers per decode ({batch})")
     parser.add_argument("--retry-failed", action="store_true", help="run units again that failed before")
 
@@ -209,11 +213,12 @@ def _begin_worker(threads: int | None) -> None:
 
 
 def set_threads(threads: int | None) -> None:
-    """Set how many threads PyTorch has in this process, loaded or yet to be; None leaves it."""
+    """Set how many threads PyTorch has in this process, loaded or yet to be, and decodes with; None leaves both."""
     import sys
 
     # Work that does without PyTorch need not wait for it; what loads it later reads the variable.
     if threads is not None:
+        hold_threads(threads)
         os.environ["OMP_NUM_THREADS"] = str(threads)
         if "torch" in sys.modules:
             sys.modules["torch"].set_num_threads(threads)

@@ -18,6 +18,7 @@ from rws_decode.completion import masked_logits
 from rws_decode.experiments.decoding import decode_units, predictor_for
 from rws_decode.experiments.runner import Rows
 from rws_decode.experiments.units import Unit
+from rws_decode.threads import torch_threads
 from rws_decode.trace import Trace
 from rws_theory.confidence import log_odds
 from rws_theory.theorem1 import Clause, theorem1
@@ -103,7 +104,7 @@ def step_logits(unit: Unit, trace: Trace) -> Iterator[StepLogits]:
     canvas = lay_out(predictor, [trace.prompt.tolist()], trace.length)
     for step in range(trace.steps_run):
         canvas.ids[0, canvas.answer[0]] = torch.from_numpy(trace.canvas[step].copy()).to(canvas.ids.device)
-        with torch.inference_mode():
+        with torch_threads(), torch.inference_mode():
             found = masked_logits(
                 predictor,
                 canvas,

@@ -21,6 +21,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rws_decode.experiments.units import Unit
+from rws_decode.threads import torch_threads
 
 if TYPE_CHECKING:
     from rws_decode.experiments.prompts import Prompt
@@ -80,8 +81,6 @@ def time_units(units: Sequence[Unit]) -> list[list[dict[str, Any]]]:
     `reward_bytes`, of the guide's parameters and buffers, and `peak_bytes_without`, `peak_bytes`, the most memory that
     PyTorch had allocated on CUDA while it decoded the default without the guide loaded, and rws; None where not asked.
     """
-    import torch
-
     waiting = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     memory = [_memory(unit) if unit.strategy["memory"] else dict.fromkeys(_MEMORY) for unit in units]
     runs: list[dict[int, list[_Run]]] = [{place: [] for place in range(len(unit.strategy["ways"]))} for unit in units]
@@ -94,7 +93,8 @@ def time_units(units: Sequence[Unit]) -> list[list[dict[str, Any]]]:
             for turn in range(len(ways)):
                 place = (turn + repetition) % len(ways)
                 found[place].append(_timed(unit, ways[place]))
-    shared = {"torch_threads": torch.get_num_threads(), "load": waiting}
+    with torch_threads() as threads:  # those that decode has
+        shared = {"torch_threads": threads, "load": waiting}
     rows = []
     for unit, found, held in zip(units, runs, memory, strict=True):
         entries = [_entry(way, found[place]) for place, way in enumerate(unit.strategy["ways"])]

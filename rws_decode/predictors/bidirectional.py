@@ -10,6 +10,7 @@ from torch import Tensor
 
 from rws_decode.compact.body import Body
 from rws_decode.predictors.huggingface import HFMaskPredictor
+from rws_decode.threads import torch_threads
 
 __all__ = ["ATTENTION", "BidirectionalPredictor", "attend_both_ways"]
 
@@ -81,6 +82,7 @@ class BidirectionalPredictor(HFMaskPredictor):
             turn_precisely(model)
         self.body = Body(model.model, causal=False)
 
+    @torch_threads()
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return the logits [B, L, V] that predict each place of canvas int64 [B, L]."""
         logits = self._forward(canvas, attention_mask)
@@ -91,6 +93,7 @@ class BidirectionalPredictor(HFMaskPredictor):
         row = torch.arange(batch, device=canvas.device)[:, None].expand(batch, length)
         return logits[row, self.source(attention_mask, row, column)]
 
+    @torch_threads()
     def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
         """Return the logits [N, V] that predict N places, row rising: the head is applied to no others."""
         return super().logits_at(canvas, attention_mask, row, self.source(attention_mask, row, column))

@@ -13,6 +13,7 @@ from rws_decode.dialogue import Dialogue
 from rws_decode.predictors.base import before_end, without_mask
 from rws_decode.predictors.modernbert import ModernBertAt
 from rws_decode.predictors.prompts import chat_ids, chat_layout, plain_ids, without_specials
+from rws_decode.threads import torch_threads
 
 __all__ = ["HFMaskPredictor"]
 
@@ -75,6 +76,7 @@ class HFMaskPredictor:
         """Return the device of the weights."""
         return next(self.model.parameters()).device
 
+    @torch_threads()
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return the model's logits [B, L, V] for canvas int64 [B, L]; positions are counted from a row's first token.
 
@@ -82,6 +84,7 @@ class HFMaskPredictor:
         """
         return self._forward(canvas, attention_mask)
 
+    @torch_threads()
     def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
         """Return the logits [N, V] of N places, row rising: the language-model head is applied to no others.
 

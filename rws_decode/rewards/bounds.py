@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rws_decode.threads import torch_threads
+
 __all__ = ["head_bounds"]
 
 # Norms whose output is weight * x / sqrt(mean(x^2) + eps), and so at most sqrt(d) long before the weight.
@@ -30,6 +32,11 @@ def head_bounds(model: Any) -> tuple[float, float] | None:
     >>> low < 0 < high < 1
     True
     """
+    with torch_threads():
+        return _bounds(model)
+
+
+def _bounds(model: Any) -> tuple[float, float] | None:
     linear = getattr(model, "classifier", None) or getattr(model, "score", None)
     if not isinstance(linear, nn.Linear) or linear.out_features != 1:
         return None

@@ -16,6 +16,7 @@ from rws_decode.dialogue import Dialogue
 from rws_decode.rewards.base import RewardSession, check_statistics
 from rws_decode.rewards.bounds import head_bounds
 from rws_decode.rewards.templates import Template, text_encoder
+from rws_decode.threads import torch_threads
 
 if TYPE_CHECKING:
     from transformers import DynamicCache
@@ -103,7 +104,7 @@ class CausalReward:
             # Nothing before the padding can see it, so any id will do, and no attention mask is needed.
             rows = [torch.tensor(ids, device=self.model.device) for ids in batch]
             padded = nn.utils.rnn.pad_sequence(rows, batch_first=True)
-            with torch.inference_mode():
+            with torch_threads(), torch.inference_mode():
                 hidden = self.model.base_model(input_ids=padded, use_cache=False).last_hidden_state  # [batch, L, H]
                 last = hidden[torch.arange(len(batch)), torch.tensor([len(ids) - 1 for ids in batch])]
                 scores += self._logit(last)
@@ -111,7 +112,7 @@ class CausalReward:
 
     def score_rest(self, cache: DynamicCache, rest: list[int]) -> float:
         """Return the logit at the last of the ids that follow those of the cache, which they join."""
-        with torch.inference_mode():
+        with torch_threads(), torch.inference_mode():
             ids = torch.tensor([rest], device=self.model.device)
             found = self.model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
             return self._logit(found.last_hidden_state[:, -1])[0]
@@ -192,7 +193,7 @@ def is_causal_classifier(model: Any) -> bool:
     if base is None or "past_key_values" not in inspect.signature(base.forward).parameters:
         return False
     ids = _some_ids(model)
-    with torch.inference_mode():
+    with torch_threads(), torch.inference_mode():
         whole = base(input_ids=ids, use_cache=False).last_hidden_state[:, : ids.shape[1] // 2]
         half = base(input_ids=ids[:, : ids.shape[1] // 2], use_cache=False).last_hidden_state
     return bool((whole - half).abs().max() <= math.sqrt(torch.finfo(whole.dtype).eps) * half.abs().max())
@@ -225,7 +226,7 @@ def _bytes_per_token(model: Any) -> int:
     from transformers.cache_utils import DynamicLayer
 
     ids, cache = _some_ids(model), _empty_cache()
-    with torch.inference_mode():
+    with torch_threads(), torch.inference_mode():
         model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
     layers = [layer for layer in cache.layers if isinstance(layer, DynamicLayer)]
     held = [tensor.nbytes for layer in layers for tensor in (layer.keys, layer.values) if tensor is not None]

@@ -39,6 +39,7 @@ from rws_decode.rewards.heads import (
 )
 from rws_decode.rewards.registry import PUBLISHED, Layout, PublishedReward, layout_of, published_reward
 from rws_decode.rewards.templates import Template, check_template, pair_ids
+from rws_decode.threads import torch_threads
 from rws_decode.weights import Stored, check_memory, loaded_bytes, read_headers, refuse_nonfinite, refuse_sizes, some
 
 __all__ = ["SHIPPED", "SequenceClassifierReward", "load_reward"]
@@ -106,7 +107,7 @@ class SequenceClassifierReward:
                 raise ValueError(
                     f"prompt and answer make {width} tokens: reward model {self.name} reads at most {self.max_length}"
                 )
-            with torch.inference_mode():
+            with torch_threads(), torch.inference_mode():
                 logits = self.model(**encoded.to(self.model.device)).logits  # [batch, 1]
             scores += logits[:, 0].double().tolist()
         return scores

@@ -18,6 +18,7 @@ from rws_decode.dialogue import Dialogue
 from rws_decode.rewards.base import check_statistics
 from rws_decode.rewards.registry import Layout
 from rws_decode.rewards.templates import Template, text_encoder
+from rws_decode.threads import torch_threads
 from rws_decode.weights import Stored, refuse_other_layout
 
 __all__ = [
@@ -292,7 +293,7 @@ class QuantileReward:
             batch = texts[start : start + self.batch_size]
             rows = [torch.tensor(ids, device=self.model.device) for ids in batch]
             padded = nn.utils.rnn.pad_sequence(rows, batch_first=True)
-            with torch.inference_mode():
+            with torch_threads(), torch.inference_mode():
                 hidden = self.model(input_ids=padded, use_cache=False).last_hidden_state  # [batch, L, hidden]
                 index = torch.arange(len(batch))
                 place = self.head.reward_transform_matrix.device
