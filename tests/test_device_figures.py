@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
+from device_files import as_on_gpu, measured_here
 from handmade_runs import Row, assert_whole, read_csv
 
 from paper_figures import device_cost
@@ -20,15 +20,8 @@ from paper_figures.parts.measured_tables import called
 from paper_figures.parts.step_arithmetic import A100, BYTES, least, weights_mib
 from paper_figures.parts.style import styled
 from paper_figures.published import published
-from rws_decode.bench.ceilings import Ceilings
 from rws_decode.bench.device_run import SCHEMA as WRITTEN
-from rws_decode.bench.kernels import kernel_table
-from rws_decode.bench.provenance import provenance
-from rws_decode.bench.tables import ratios
-from rws_decode.bench.whole import NOTES, Plan, measure
 from rws_decode.files import write_json
-
-BYTES_ADDED = 14_812 * 2**20
 
 
 @pytest.fixture(autouse=True)
@@ -39,33 +32,7 @@ def _house_style() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def tiny() -> Row:
-    """Return what the bench measures for the shape `tiny` on this machine, as its file has it."""
-    shape: Row = {"prompt": 4, "length": 8, "steps": 4, "block": 4, "batches": (1, 2), "every": (2,), "repeats": 1}
-    plan = Plan("tiny", "float32", **shape, ways=("plain", "default", "naive", "rws", "every"))
-    cpu, ceilings = torch.device("cpu"), Ceilings(1e10, 1e11, "float32")
-    held: Row = {"schema": WRITTEN, "complete": True, "provenance": provenance(cpu, "python -m made-up", "abc123")}
-    held |= {"settings": {"device": "cpu", "shape": "tiny", "dtype": "float32", "length": 8}, "notes": list(NOTES)}
-    held |= {"checks": [{"name": "one", "passed": True, "detail": ""}], "ceilings": vars(ceilings)}
-    held["kernels"] = kernel_table(cpu, rows=2, vocabulary=64, factors=(1, 16), bandwidth=1e10, repeats=1)
-    return json.loads(json.dumps(held | measure(plan, cpu, ceilings)))
-
-
-def _on_gpu(held: Row, **changed: Any) -> Row:
-    """Return a file as a GPU would write it: its numbers are the tiny ones', but for memory and shares."""
-    held = copy.deepcopy(held)
-    held["provenance"] |= {"cuda": "12.8", "device": "Some GPU", "driver": "570.1"} | changed
-    held["settings"] |= {"shape": "llada-8b", "device": "cuda", "length": 256, "steps": 128, "block": 32}
-    for row in held["overhead"]:
-        row["added_bytes"] = BYTES_ADDED
-    for row in held["ways"]:
-        row["memory_bytes"] = 2**30
-    aimed = {(row["name"], row["batch"]): row for row in ratios(held["ways"], held["floor"])}
-    for row in held["ratios"]:
-        row |= aimed[row["name"], row["batch"]]
-    for row in held["kernels"]["ways"]:
-        if row["goal"]:
-            row |= {"status": "measured", "ms": 1.0, "share": 0.7}
-    return held
+    return measured_here()
 
 
 def _written(folder: Path, **files: Row) -> Path:
@@ -153,11 +120,11 @@ def test_the_same_extra_seconds_over_a_default_at_its_least(tmp_path: Path) -> N
 
 def test_every_number_of_a_file_is_in_the_tables(tiny: Row, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    _written(runs / "bench", mine=_on_gpu(tiny))
+    _written(runs / "bench", mine=as_on_gpu(tiny))
     made = device_cost.exhibit(runs, tmp_path / "none")
     assert_whole(made)
     assert made.inputs == ("bench/mine.json",)
-    held, name = _on_gpu(tiny), "Some GPU, llada-8b"
+    held, name = as_on_gpu(tiny), "Some GPU, llada-8b"
     (line,) = _sheet(made, "devices").rows
     assert (line["measured on"], line["date"]) == (name, held["provenance"]["date"])
     assert (line["command"], line["file"]) == ("python -m made-up", "bench/mine.json")
@@ -183,7 +150,7 @@ def test_every_number_of_a_file_is_in_the_tables(tiny: Row, tmp_path: Path) -> N
 
 
 def test_what_a_gpu_gives_is_said(tiny: Row, tmp_path: Path) -> None:
-    held = _on_gpu(tiny)
+    held = as_on_gpu(tiny)
     lines = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=held)).conclusions
     increases = {row["of"]: row["increase"] for row in held["overhead"] if row["batch"] == 1}
     assert lines[0].startswith(
@@ -201,7 +168,7 @@ def test_what_a_gpu_gives_is_said(tiny: Row, tmp_path: Path) -> None:
 
 
 def test_the_picture_has_the_increases_of_each_device(tiny: Row, tmp_path: Path) -> None:
-    folder = _written(tmp_path / "m", a=_on_gpu(tiny), b=_on_gpu(tiny, device="Other GPU"), c=tiny)
+    folder = _written(tmp_path / "m", a=as_on_gpu(tiny), b=as_on_gpu(tiny, device="Other GPU"), c=tiny)
     data = device_cost.compute(tmp_path, folder)
     (axes,) = device_cost.draw_every(data).axes
     lines = {line.get_label(): line for line in axes.lines}
@@ -226,7 +193,7 @@ def test_a_small_shape_or_a_cpu_is_shown_but_says_nothing_of_the_papers_setting(
 
 
 def test_another_setting_or_a_failed_check_is_no_headline(tiny: Row, tmp_path: Path) -> None:
-    shorter, failed = _on_gpu(tiny), _on_gpu(tiny)
+    shorter, failed = as_on_gpu(tiny), as_on_gpu(tiny)
     shorter["settings"]["steps"] = 64
     failed["checks"].append({"name": "the other", "passed": False, "detail": ""})
     for name, held in (("shorter", shorter), ("failed", failed)):
@@ -239,7 +206,7 @@ def test_another_setting_or_a_failed_check_is_no_headline(tiny: Row, tmp_path: P
 
 
 def test_kernels_alone_leave_the_decodes_unmeasured(tiny: Row, tmp_path: Path) -> None:
-    held = {key: _on_gpu(tiny)[key] for key in ("schema", "complete", "provenance", "checks", "kernels")}
+    held = {key: as_on_gpu(tiny)[key] for key in ("schema", "complete", "provenance", "checks", "kernels")}
     made = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=held | {"settings": {"device": "cuda"}}))
     assert_whole(made)
     told, last = made.conclusions[-2:]
@@ -254,7 +221,7 @@ def test_two_files_of_one_device_are_told_apart(tiny: Row, tmp_path: Path) -> No
 
 def test_a_run_that_was_cut_short_is_shown_as_far_as_it_goes(tiny: Row, tmp_path: Path) -> None:
     later = ("overhead", "frequency", "savings", "ways", "ratios")
-    held = {key: value for key, value in _on_gpu(tiny).items() if key not in later}
+    held = {key: value for key, value in as_on_gpu(tiny).items() if key not in later}
     made = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=held | {"complete": False}))
     assert_whole(made)
     assert any(line.endswith("not complete.") for line in made.conclusions)
@@ -304,13 +271,20 @@ def _with(part: str, key: str, value: Any) -> Callable[[Row], Any]:
         pytest.param(lambda held: {"settings": {}, "rows": []}, "its schema is None", id="foreign"),
         pytest.param(lambda held: held | {"complete": None}, "whether it is complete", id="complete"),
         pytest.param(_without("provenance", "device"), "provenance has no device", id="device"),
-        pytest.param(lambda held: held | {"provenance": 3}, "provenance has no object", id="provenance"),
-        pytest.param(_without("overhead", "increase"), "overhead has a row without increase", id="row"),
+        pytest.param(lambda held: held | {"provenance": 3}, "provenance has 3 in place of an object", id="provenance"),
+        pytest.param(_without("overhead", "increase"), "overhead has no increase", id="row"),
         pytest.param(_with("overhead", "increase", None), "overhead has None as increase", id="null"),
         pytest.param(_with("ratios", "value", "1"), "ratios has '1' as value", id="text"),
-        pytest.param(_with("ways", "agreement", {"answers": 1}), "an agreement without equal", id="agreement"),
+        pytest.param(_with("ways", "agreement", {"answers": 1}), "ways: an agreement has no equal", id="agreement"),
         pytest.param(_with("provenance", "date", None), "provenance has None as date", id="date"),
-        pytest.param(_with("provenance", "changed", "no"), "changed: 'no'", id="changed"),
+        pytest.param(_with("provenance", "changed", "no"), "provenance has 'no' as changed", id="changed"),
+        pytest.param(_with("kernels", "ways", [{}]), "kernels has no factors", id="kernel"),
+        pytest.param(_with("ratios", "value", float("nan")), "ratios has nan as value", id="nan"),
+        pytest.param(_with("ratios", "value", 10**400), "as value", id="large"),
+        pytest.param(_with("ratios", "goal", [1]), "ratios has [1] as goal", id="goal"),
+        pytest.param(_with("settings", "shape", {}), "settings has {} as shape", id="shape"),
+        pytest.param(_with("checks", "passed", "no"), "checks has 'no' as passed", id="passed"),
+        pytest.param(_with("ways", "agreement", []), "ways: an agreement has [] in place of an object", id="agreed"),
         pytest.param(lambda held: held | {"ways": {}}, "ways is no list", id="table"),
         pytest.param(lambda held: held | {"kernels": [1]}, "kernels is no list", id="kernels"),
     ],

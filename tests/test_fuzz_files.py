@@ -15,6 +15,7 @@ from fuzz_files import TARGETS, bounded, check, fuzz
 
 # Seconds go to loading models, of which a few are enough here.
 FEW = {"llada": 4, "dream": 4, "predictor": 6, "reward": 6, "skywork": 4, "intern": 4, "eurus": 4, "qrm": 4}
+FEW |= {"measured": 12}
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,17 @@ def replaced(file: str, text: str | bytes) -> Callable[[Path], None]:
 
 def _replace(path: Path, data: bytes) -> None:
     path.write_bytes(data)
+
+
+def of_a_measurement(change: Callable[[Any], None]) -> Callable[[Path], None]:
+    """Return what changes what a measurement's file holds."""
+
+    def changed(folder: Path) -> None:
+        held = json.loads((folder / "device.json").read_text())
+        change(held)
+        (folder / "device.json").write_text(json.dumps(held))
+
+    return changed
 
 
 def of_a_trace(**fields: Any) -> Callable[[Path], None]:
@@ -120,6 +132,21 @@ FOUND: dict[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "surrogate in a trace": ("trace", of_a_trace(strategy="\ud800"), "surrogates not allowed"),
     "nan in a trace": ("trace", of_a_trace(cfg=float("nan")), "not a whole Parquet file"),
+    "goal of a measurement": (
+        "measured",
+        of_a_measurement(lambda held: held["kernels"]["ways"][0].update(goal=[1, "a"])),
+        "kernels has [1, 'a'] as goal",
+    ),
+    "shape of a measurement": (
+        "measured",
+        of_a_measurement(lambda held: held["settings"].update(shape=[])),
+        "settings has [] as shape",
+    ),
+    "check of a measurement": (
+        "measured",
+        of_a_measurement(lambda held: held["checks"][0].update(name=None)),
+        "checks has None as name",
+    ),
     "cells of a trace": ("trace", of_a_trace(steps_run=2**40, length=2**40), "is more than"),
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 from rws_decode.files import parse_json
@@ -19,26 +20,41 @@ FOLDER = Path(__file__).resolve().parent
 COMMAND = "python -m rws_decode bench --shape llada-8b --device cuda --out paper_figures/measured/NAME.json"
 # That of `rws_decode.bench.device_run`, which takes seconds to import.
 SCHEMA = 1
+_LARGEST = 1e100
 
-_MADE = ("command", "commit", "changed", "date", "device", "driver", "cuda", "torch", "triton")
-_TABLES: dict[str, tuple[str, ...]] = {
-    "overhead": ("batch", "of", "increase", "added_bytes"),
-    "frequency": ("every", "over_every_step", "increase", "reward_calls"),
-    "ratios": ("name", "batch", "value", "goal", "met"),
-    "savings": ("method", "saving", "off", "alone"),
-    "ways": (
-        *("batch", "group", "way", "status", "ms_per_step", "tokens_per_second", "memory_bytes", "reward_calls"),
-        *("reward_calls_saved", "compared", "agreement"),
-    ),
+# field -> what stands there: a "number" that is finite, a "text" or a "flag"; with "?" it may be null.
+Kinds = Mapping[str, str]
+_MADE: Kinds = {
+    **dict.fromkeys(("date", "device"), "text"),
+    **dict.fromkeys(("command", "commit", "driver", "cuda", "torch", "triton"), "text?"),
+    "changed": "flag?",
 }
-# Numbers that every row of a table has; those below may be null, for what was not measured.
-_NUMBERS = {"overhead": ("batch", "increase"), "ratios": ("batch", "value"), "frequency": ("reward_calls",)}
-_OR_NULL = frozenset(
-    "every over_every_step increase added_bytes off alone ms_per_step tokens_per_second memory_bytes reward_calls "
-    "reward_calls_saved ms share error".split()
+_SETTINGS: Kinds = {"device": "text"}
+_KNOWN_SETTINGS: Kinds = dict.fromkeys(("shape", "dtype"), "text") | dict.fromkeys(
+    ("prompt", "length", "steps", "block"), "number"
 )
-_AGREEMENT = ("answers", "equal", "explained", "unexplained")
-_KERNELS = ("way", "dtype", "factors", "status", "ms", "share", "error", "tokens", "leads", "goal")
+_CHECKS: Kinds = {"name": "text", "passed": "flag"}
+_AGREEMENT: Kinds = dict.fromkeys(("answers", "equal", "explained", "unexplained"), "number")
+_TABLES: Mapping[str, Kinds] = {
+    "overhead": {"batch": "number", "of": "text", "increase": "number", "added_bytes": "number?"},
+    "frequency": {"every": "number?", "over_every_step": "number?", "increase": "number?", "reward_calls": "number"},
+    "ratios": {"name": "text", "batch": "number", "value": "number", "goal": "text?", "met": "flag?"},
+    "savings": {"method": "text", "saving": "text", "off": "number?", "alone": "number?"},
+    "ways": {
+        "batch": "number",
+        **dict.fromkeys(("group", "way", "status"), "text"),
+        **dict.fromkeys(("ms_per_step", "tokens_per_second", "memory_bytes"), "number?"),
+        **dict.fromkeys(("reward_calls", "reward_calls_saved"), "number?"),
+        "compared": "text?",
+        "agreement": "",
+    },
+    "kernels": {
+        "factors": "number",
+        **dict.fromkeys(("way", "dtype", "status"), "text"),
+        **dict.fromkeys(("ms", "share", "error", "goal"), "number?"),
+        **dict.fromkeys(("tokens", "leads"), "flag?"),
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -112,51 +128,44 @@ def _wrong(held: Any) -> str | None:
     if not isinstance(held, dict):
         return "it is not a JSON object"
     if held.get("schema") != SCHEMA:
-        return f"its schema is {held.get('schema')!r}, {SCHEMA} is needed"
+        return f"its schema is {short(held.get('schema'))}, {SCHEMA} is needed"
     if not isinstance(held.get("complete"), bool):
         return "it does not say whether it is complete"
-    for part, keys in {"provenance": _MADE, "settings": ("device",)}.items():
-        if absent := _absent(held.get(part), keys):
-            return f"{part} has no {absent}"
-    made = held["provenance"]
-    for key in ("device", "date"):
-        if not isinstance(made[key], str):
-            return f"provenance has {made[key]!r} as {key}"
-    if not isinstance(made["commit"], str | None) or made["changed"] not in (True, False, None):
-        return f"provenance has {made['commit']!r} as commit, changed: {made['changed']!r}"
-    if _not_rows(held.get("checks"), ("name", "passed")):
-        return "checks is no list of checks"
+    for part, kinds in {"provenance": _MADE, "settings": _SETTINGS}.items():
+        if told := _not_of(held.get(part), kinds):
+            return f"{part} {told}"
+    known = {key: kind for key, kind in _KNOWN_SETTINGS.items() if key in held["settings"]}
+    if told := _not_of(held["settings"], known):
+        return f"settings {told}"
     kernels = held.get("kernels") or {}
-    tables = {name: held.get(name, []) for name in _TABLES}
+    tables = {name: held.get(name, []) for name in _TABLES} | {"checks": held.get("checks")}
     tables["kernels"] = kernels.get("ways", []) if isinstance(kernels, dict) else None
     for name, rows in tables.items():
-        if told := _not_rows(rows, _TABLES.get(name, _KERNELS)):
-            return f"{name} {told}"
+        if not isinstance(rows, list):
+            return f"{name} is no list of {'checks' if name == 'checks' else 'rows'}"
         for row in rows:
-            told = row.get("agreement") and _absent(row["agreement"], _AGREEMENT)
-            if told:
-                return f"{name} has an agreement without {told}"
-            if wrong := next((key for key in row if not _number(row[key], key, _NUMBERS.get(name, ()))), None):
-                return f"{name} has {row[wrong]!r} as {wrong}"
+            if told := _not_of(row, _TABLES.get(name, _CHECKS)):
+                return f"{name} {told}"
+            found = row.get("agreement")
+            if found is not None and (told := _not_of(found, _AGREEMENT)):
+                return f"{name}: an agreement {told}"
     return None
 
 
-def _number(value: Any, key: str, needed: Sequence[str]) -> bool:
-    """Say whether a value is a number, or null where it may be; of what is no number's place, anything is."""
-    if value is None:
-        return key not in needed
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number or key not in _OR_NULL.union(needed)
-
-
-def _absent(part: Any, keys: Sequence[str]) -> str | None:
+def _not_of(part: Any, kinds: Kinds) -> str | None:
+    """Return what keeps a part from being an object with these fields, None where nothing does."""
     if not isinstance(part, dict):
-        return "object"
-    return next((key for key in keys if key not in part), None)
+        return f"has {short(part)} in place of an object"
+    if absent := next((key for key in kinds if key not in part), None):
+        return f"has no {absent}"
+    wrong = next((key for key, kind in kinds.items() if not _is(part[key], kind)), None)
+    return None if wrong is None else f"has {short(part[wrong])} as {wrong}"
 
 
-def _not_rows(rows: Any, keys: Sequence[str]) -> str | None:
-    if not isinstance(rows, list):
-        return "is no list of rows"
-    absent = next(filter(None, (_absent(row, keys) for row in rows)), None)
-    return None if absent is None else f"has a row without {absent}"
+def _is(value: Any, kind: str) -> bool:
+    if value is None:
+        return kind in ("", kind.rstrip("?") + "?")
+    if kind.startswith("number"):
+        # Whole numbers beyond every float are none that was measured.
+        return type(value) in (int, float) and abs(value) <= _LARGEST
+    return isinstance(value, {"text": str, "flag": bool}.get(kind.rstrip("?"), object))
