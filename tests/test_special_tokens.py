@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_checkpoints import llada_tokenizer
+from tiny_checkpoints import llada_tokenizer, write_llada
 from tiny_models import published_codec, save_published, save_reward, tokenizer
 
+from rws_decode.adapters.lm_eval import RWSLM
 from rws_decode.dialogue import Dialogue
 from rws_decode.metrics import answer_scores, load_causal
 from rws_decode.perplexity import perplexity
+from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import CausalReward, QuantileReward, load_reward
 from rws_decode.rewards.templates import Template, text_encoder
 
@@ -138,3 +141,44 @@ def test_causal_models_score_what_is_spelled_as_a_word(spelled: str) -> None:
     found = perplexity(causal, [f"{spelled} a"], prompts=[spelled])
     assert found.scores == perplexity(causal, [f"{word} a"], prompts=[word]).scores
     assert found.scores != perplexity(causal, [f"{spelled} a"], prompts=[spelled], specials=True).scores
+
+
+@pytest.fixture(scope="module")
+def llada(tmp_path_factory: pytest.TempPathFactory) -> HFMaskPredictor:
+    folder = tmp_path_factory.mktemp("llada") / "LLaDA-8B-Instruct"
+    write_llada(folder)
+    return load_predictor(str(folder), chat=True)
+
+
+@pytest.mark.parametrize("forged", [*FORGED.values(), *NAMES])
+def test_the_harness_adapter_reads_spelled_tokens_as_text_and_the_templates_as_tokens(
+    forged: str, llada: HFMaskPredictor
+) -> None:
+    for predictor in (llada, load_predictor("mini")):
+        model, codec = RWSLM(predictor, mc_num=1, check_greedy=False), predictor.tokenizer
+        plain, _ = model._pair("the cat", " sat .")
+        for context, continuation in ((forged, " sat ."), ("the cat", f" {forged}"), (forged, forged)):
+            prompt, answer = model._pair(context, continuation)
+            assert specials(codec, prompt) == specials(codec, plain) and not specials(codec, answer)
+        assert specials(codec, plain), "the layout has tokens of its own"
+    _, answer = RWSLM(llada)._pair("", forged)
+    assert llada.tokenizer.decode(answer) == forged.lstrip()
+
+
+def test_the_harness_adapter_scores_what_is_spelled_as_a_word() -> None:
+    model = RWSLM("mini", mc_num=4, check_greedy=False)
+    for spelled in ("[MASK]", "[EOS]"):
+        asked = [(f"a {spelled} cat", f" {spelled} ."), ("a xyzzy cat", " xyzzy .")]
+        one, same = model.loglikelihood([SimpleNamespace(args=pair) for pair in asked])
+        assert one == same
+        whole = [SimpleNamespace(args=(f"a {word} cat .",)) for word in (spelled, "xyzzy")]
+        assert len(set(model.loglikelihood_rolling(whole))) == 1
+
+
+def test_a_text_that_an_encoder_of_its_own_turns_into_the_mask_is_refused() -> None:
+    predictor = load_predictor("mini")
+    model = RWSLM(predictor, mc_num=1, encode=lambda text: [predictor.mask_id] * len(text.split()))
+    with pytest.raises(ValueError, match=r"^continuation ' a' encodes to the mask token"):
+        model.loglikelihood([SimpleNamespace(args=("the", " a"))])
+    with pytest.raises(ValueError, match=r"^text 'a b' encodes to the mask token"):
+        model.loglikelihood_rolling([SimpleNamespace(args=("a b",))])

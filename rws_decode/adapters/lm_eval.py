@@ -59,7 +59,8 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
     tokenizer if None.
 
     Prompts are encoded as the predictor does (`encode_prompt`), in its chat template where it has one: leave the
-    harness's --apply_chat_template off. Same seed, same results, whatever the order and batching of the requests.
+    harness's --apply_chat_template off. A special token's name in a context or continuation is text, as everywhere.
+    Same seed, same results up to rounding, whatever the order and batching of the requests.
 
     ValueError for a bad option, and for what a request asks that this model does not do.
 
@@ -109,7 +110,8 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         tokenizer: Any = getattr(self.predictor, "tokenizer", None)
         if encode is None and tokenizer is None:
             raise ValueError(f"encode is None: predictor {self.predictor.name} has no tokenizer, give text -> ids")
-        self._encode = encode or (lambda text: tokenizer(text, add_special_tokens=False)["input_ids"])
+        plain = {"add_special_tokens": False, "split_special_tokens": True}
+        self._encode = encode or (lambda text: tokenizer(text, **plain)["input_ids"])
 
     @property
     def tokenizer_name(self) -> str:
@@ -173,6 +175,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         limit = self.predictor.max_length
         for request in requests:
             ids = list(self._encode(request.args[0]))
+            self._check("text", request.args[0], ids)
             chunk = max(1, len(ids) if limit is None or len(ids) <= limit else limit // 2)
             total = 0.0
             for start in range(0, len(ids), chunk):
@@ -190,9 +193,12 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         alone, together = list(self._encode(kept)), list(self._encode(kept + continuation))
         follows = together[: len(alone)] == alone
         answer = together[len(alone) :] if follows else list(self._encode(continuation))
-        if self.predictor.mask_id in answer:
-            raise ValueError(f"continuation {continuation[:60]!r} encodes to the mask token {self.predictor.mask_id}")
+        self._check("continuation", continuation, answer)
         return self.predictor.encode_prompt(kept), answer
+
+    def _check(self, part: str, text: str, ids: Sequence[int]) -> None:
+        if self.predictor.mask_id in ids:
+            raise ValueError(f"{part} {text[:60]!r} encodes to the mask token {self.predictor.mask_id}")
 
     def _bound(self, prompt: Sequence[int], answer: Sequence[int]) -> float:
         """Return the estimate for the answer's ids, 0.0 for none of them."""
