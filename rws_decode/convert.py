@@ -18,7 +18,7 @@ from rws_decode.files import write_json
 from rws_decode.predictors.families import special_ids
 from rws_decode.predictors.loading import config_of, expected_tensors, renamed, tokenizer_of
 from rws_decode.predictors.native import MARKER, family_of, native_config
-from rws_decode.weights import Stored, read_headers, refuse_nonfinite, refuse_other_layout
+from rws_decode.weights import Stored, read_headers, refuse_nonfinite, refuse_other_layout, refuse_sizes
 
 __all__ = ["convert"]
 
@@ -45,8 +45,9 @@ def convert(source: str, target: str | os.PathLike[str], *, revision: str | None
     if family is None or MARKER in raw:
         kind = "converted already" if MARKER in raw else f"of model_type {raw.get('model_type')!r}"
         raise ValueError(f"source is {source}: it is {kind}, a published LLaDA or Dream checkpoint is needed")
-    layout = family.layout(raw, checkpoint.name)
     headers = read_headers("model", checkpoint)
+    refuse_sizes("model", checkpoint, raw, headers)
+    layout = family.layout(raw, checkpoint.name)
     stored = {renamed(name, layout.renamed): tensor for name, tensor in headers.items()}
     refuse_other_layout("model", checkpoint, stored, expected_tensors(layout, stored, checkpoint.name))
     generation = checkpoint.read_json("generation_config.json")

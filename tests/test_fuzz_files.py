@@ -100,7 +100,10 @@ FOUND: dict[str, tuple[str, Callable[[Path], None], str]] = {
         for name in ("predictor", "reward", "skywork", "intern", "eurus", "qrm")
         for key in ("num_hidden_layers", "vocab_size", "max_position_embeddings", "num_labels")
     },
-    "llada layers": ("llada", changed(CONFIG, n_layers=10**9), "config.json says 1000000000"),
+    "llada layers": ("llada", changed(CONFIG, n_layers=10**9), "n_layers in its config.json is 1000000000, at most"),
+    # Of which the config itself makes a list, before any model.
+    "dream layers": ("dream", changed(CONFIG, num_hidden_layers=2**31), "num_hidden_layers in its config.json is 21"),
+    "dream layers by one": ("dream", changed(CONFIG, num_hidden_layers=3), "config.json says 3"),
     "qrm gate": ("qrm", changed(CONFIG, gating_n_hidden=10**9), "gating_n_hidden in its config.json is 1000000000"),
     "qrm quantiles": ("qrm", changed(CONFIG, num_quantiles=2**24, num_objectives=2**10), "does not fit its config"),
     # JSON that Python cannot read, in every file.

@@ -163,8 +163,10 @@ def _load_bidirectional(
     progress: bool,
 ) -> HFMaskPredictor:
     name = checkpoint.name
+    headers = read_headers("model", checkpoint)
+    refuse_sizes("model", checkpoint, raw, headers)
     layout = family.layout(raw, name)
-    stored = {renamed(key, layout.renamed): value for key, value in read_headers("model", checkpoint).items()}
+    stored = {renamed(key, layout.renamed): value for key, value in headers.items()}
     refuse_other_layout("model", checkpoint, stored, expected_tensors(layout, stored, name))
     tokenizer = tokenizer_of(checkpoint, family)
     generation = checkpoint.read_json("generation_config.json")
