@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce study test coverage explore fuzz notebooks env lint licences package clean
+.PHONY: reproduce study test coverage explore fuzz mutants notebooks env lint licences package clean
 reproduce: $(READY)
 	$(BIN)/python -m paper_figures --runs $(OUT)/runs --out $(OUT) --workers $(WORKERS)
 
@@ -46,6 +46,11 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
+# Change one thing at a time in the theory and the decoder's core; which changes no test notices. Hours; goes on where it was.
+mutants: $(READY)
+	$(BIN)/python -m pip install -q mutmut==3.8.1
+	$(BIN)/python tests/mutants.py --work $(OUT)-mutants --workers $(WORKERS) $(AGAIN:%=--again)
+
 # Write THIRD_PARTY.md again from the installed metadata.
 licences: $(READY)
 	$(BIN)/python tests/third_party.py
@@ -72,4 +77,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(OUT) $(OUT)-study
+	rm -rf $(VENV) $(OUT) $(OUT)-study $(OUT)-mutants
