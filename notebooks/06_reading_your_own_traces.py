@@ -34,10 +34,13 @@
 #     python -m rws_decode generate --model GSAI-ML/LLaDA-8B-Instruct --strategy default --device cuda \
 #         --prompt "Why is the sky blue?" --length 256 --steps 128 --block 32 --trace traces/default
 #
-# Then start this notebook with `RWS_TRACE=traces/rws/trace.parquet` in its environment, and with
-# `RWS_TRACE_BESIDE=traces/default/trace.parquet` to compare the two. Token ids are shown as words if `RWS_TOKENIZER`
-# names the checkpoint's directory or hub id. Without these variables the notebook makes two traces with the shipped
-# model `mini`: that is what you see here.
+# Then start this notebook with both in its environment, by whole paths (it runs in its own folder):
+#
+#     export RWS_TRACE=$PWD/traces/rws/trace.parquet RWS_TRACE_BESIDE=$PWD/traces/default/trace.parquet
+#     jupyter lab notebooks
+#
+# Token ids are shown as words if `RWS_TOKENIZER` names the checkpoint's directory or hub id. Without these variables
+# the notebook makes two traces with the shipped model `mini`: that is what you see here.
 
 # %%
 import json
@@ -245,8 +248,8 @@ Markdown("Steps by use of the reward: " + ", ".join(f"{name} {count}" for name, 
 # ## Replay
 #
 # *Without* the model: are the positions committed the ones that the recorded values call for? *With* the model: does a
-# decode with the recorded factors, and no reward model, give the same text? (`python -m rws_decode replay FILE
-# [--model NAME]` does the same.)
+# decode with the recorded factors, and no reward model, give the same text? (`python -m rws_decode replay FILE`
+# does the first, with `--model NAME` the second.)
 
 # %%
 selected = replay(trace)
@@ -263,7 +266,7 @@ Markdown(f"Selection from the recorded values: {parts}. Decode with the recorded
 #
 # Where do they part, and why? The files alone tell the step and the positions that changed places. *At which factor*
 # they change places is a matter of the logits, which a trace does not keep: with the model they are computed again, and
-# the crossings of their confidence curves are proved. (`python -m rws_decode diff A B [--model NAME]`.)
+# the crossings of their confidence curves are proved. (`python -m rws_decode diff A B --model NAME`.)
 
 # %%
 other = None if beside is None else load(beside)

@@ -3,7 +3,8 @@
 Shows: per guide, the calls of the naive loop parted into those made and those left out, with the usual savings (a text
 scored before is not scored again) and with all (also the steps at which every reward within the model's bounds is
 proved to commit the same, and the steps after the text has ended); and whether the texts are the same.
-Inputs: RUNS/overhead/results.json of `python -m rws_decode experiment overhead`. Run time: about two seconds.
+Inputs: RUNS/overhead/results.json of `python -m rws_decode experiment overhead --out RUNS`. Run time: about two
+seconds.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Shows: RWS minus a constant factor of equal mean, minus the same rewards shuffle
 random, at every reward scale, in quality and in generation order; and the net win rate of every method against the
 default, with RWS minus each of them. Of several guides the first is drawn, and all are counted.
 Inputs: RUNS/temperature/results.json and RUNS/reward-bench/results.json, of `python -m rws_decode experiment
-temperature` and `... reward-bench`. Run time: about a second.
+temperature --out RUNS` and `... reward-bench --out RUNS`. Run time: about a second.
 """
 
 from __future__ import annotations

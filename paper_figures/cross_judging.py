@@ -3,7 +3,8 @@
 Shows: three matrices, guides down and judges across, which the paper does not have: Table 1 is the diagonal alone.
 Where the diagonal gains and the rest does not, the guide rewards its own taste; where the constant factor of equal mean
 gains as much, no reward was needed.
-Inputs: RUNS/reward-bench/results.json of `python -m rws_decode experiment reward-bench`. Run time: about two seconds.
+Inputs: RUNS/reward-bench/results.json of `python -m rws_decode experiment reward-bench --out RUNS`. Run time: about two
+seconds.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Shows: the dialogues as text; one of them token by token, coloured by commit step, for the default, RWS and a constant
 factor; how often nothing differs at all; and how many words the paper's one dialogue has beside ours.
-Inputs: RUNS/examples/results.json and examples.json of `python -m rws_decode experiment examples`.
-Run time: two seconds.
+Inputs: RUNS/examples/results.json and examples.json of `python -m rws_decode experiment examples --out RUNS`. Run time:
+two seconds.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Shows: position in the answer against diffusion step, one panel per strategy, for one prompt; a table has every prompt.
 Inputs: RUNS/commit-order/results.json and the traces that it names, {left-to-right,default,rws}-EXAMPLE.parquet, of
-`python -m rws_decode experiment commit-order`. Run time: about two seconds.
+`python -m rws_decode experiment commit-order --out RUNS`. Run time: about two seconds.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Shows: a held-out answer with more and more tokens masked, as q(x_t | x_0) draws them; the model's own answer to the
 same prompt, unmasked step by step by confidence decoding; and the confidences of one of these steps.
-Inputs: RUNS/commit-order/results.json and the traces that it names, of `python -m rws_decode experiment commit-order`;
-the model's held-out prompts and its tokenizer. Run time: about a second.
+Inputs: RUNS/commit-order/results.json and the traces that it names, of `python -m rws_decode experiment commit-order
+--out RUNS`; the model's held-out prompts and its tokenizer. Run time: about a second.
 """
 
 from __future__ import annotations

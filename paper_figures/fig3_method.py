@@ -3,7 +3,7 @@
 Shows: the canvas before a step, its greedy completion, the completion's reward, the factor that follows from it, and
 the log-odds of the masked positions before and after scaling, with the positions that either would commit.
 Inputs: RUNS/commit-order/results.json and the default and RWS traces that it names, of `python -m rws_decode experiment
-commit-order`; the model's tokenizer. Run time: about a second.
+commit-order --out RUNS`; the model's tokenizer. Run time: about a second.
 """
 
 from __future__ import annotations

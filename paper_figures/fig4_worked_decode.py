@@ -4,7 +4,7 @@ Shows: which positions of the text stand after how many steps, coloured by the s
 of each answer below and, of RWS, the normalised reward and the factor of each row's last step beside it; a table has
 every step with the tokens it committed.
 Inputs: RUNS/commit-order/results.json and the default and RWS traces that it names, of `python -m rws_decode experiment
-commit-order`; the model's tokenizer. Run time: about a second.
+commit-order --out RUNS`; the model's tokenizer. Run time: about a second.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Shows: the two bars that the paper's text gives numbers for; then here, for RWS and each control, how many prompts it
 wins from the default and loses to it, by its own guide and by other reward models, with 95 % intervals.
-Inputs: RUNS/reward-bench/results.json of `python -m rws_decode experiment reward-bench`. Run time: about two seconds.
+Inputs: RUNS/reward-bench/results.json of `python -m rws_decode experiment reward-bench --out RUNS`. Run time: about two
+seconds.
 """
 
 from __future__ import annotations

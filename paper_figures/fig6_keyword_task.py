@@ -2,7 +2,8 @@
 
 Shows: the levels here with 95 % intervals, by guide; and beside them what the paper's text says (its figure prints no
 number), on axes where that can be compared: how far perplexity is below the default's, and GOD over the default's.
-Inputs: RUNS/keywords/results.json of `python -m rws_decode experiment keywords`. Run time: about two seconds.
+Inputs: RUNS/keywords/results.json of `python -m rws_decode experiment keywords --out RUNS`. Run time: about two
+seconds.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ Shows: real pairs in the plane of the two gap statistics that the theorem compar
 crossings; the share of pairs in each printed case, random ones by dimension and real ones; and how often the theorem is
 false for a pair as printed, item by item, with (b) mended, and as corrected. Tables: shares with intervals, cases
 against crossings, and how many real crossings lie within the factors that decoding reaches.
-Inputs: RUNS/regimes/results.json of `python -m rws_decode experiment regimes`. Run time: about three seconds.
+Inputs: RUNS/regimes/results.json of `python -m rws_decode experiment regimes --out RUNS`. Run time: about three
+seconds.
 """
 
 from __future__ import annotations

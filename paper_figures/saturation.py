@@ -4,7 +4,7 @@ Shows: GOD of temperature, of RWS and of a constant factor of equal mean, ranked
 exact confidences do, and by softmax in float32 and in bfloat16; the share of GOD that is due to rounding; how many
 confidences are exactly 1 and how many steps commit another set than the exact one; and the GOD of temperature as the
 paper printed it.
-Inputs: RUNS/precision/results.json of `python -m rws_decode experiment precision`. Run time: about a second.
+Inputs: RUNS/precision/results.json of `python -m rws_decode experiment precision --out RUNS`. Run time: about a second.
 """
 
 from __future__ import annotations

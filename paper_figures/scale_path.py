@@ -3,7 +3,8 @@
 Shows: both axes as strips of pieces, one fill per answer, hatched where the paper's grid has no point that gives it;
 the factors that RWS used; reward, perplexity and Generation Order Deviation along the axes; tables of the answers, of
 every piece, of the walks, and of the counts over all prompts of the run. The run's first prompt is drawn.
-Inputs: RUNS/scale-path/results.json of `python -m rws_decode experiment scale-path`. Run time: about three seconds.
+Inputs: RUNS/scale-path/results.json of `python -m rws_decode experiment scale-path --out RUNS`. Run time: about three
+seconds.
 """
 
 from __future__ import annotations

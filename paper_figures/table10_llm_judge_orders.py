@@ -2,7 +2,8 @@
 
 Shows: the printed shares taken as counts of 80 dialogues, with exact 95 % intervals and sign tests; beside them an
 LLM's verdicts of the run by order where it asked one, else what reward models prefer, who know of no order.
-Inputs: RUNS/mt-bench/results.json of `python -m rws_decode experiment mt-bench`. Run time: about two seconds.
+Inputs: RUNS/mt-bench/results.json of `python -m rws_decode experiment mt-bench --out RUNS`. Run time: about two
+seconds.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Shows: seconds, their increase over the default's and memory as printed beside ours; the increase by guide with no work
 saved, with the usual savings and with all; and the same of controls that ask no reward, which is the machine's noise.
-Inputs: RUNS/overhead/results.json of `python -m rws_decode experiment overhead`. Run time: about two seconds.
+Inputs: RUNS/overhead/results.json of `python -m rws_decode experiment overhead --out RUNS`. Run time: about two
+seconds.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Shows: GOD and seconds as printed beside ours; both as ratios and increases over the default's, which can be compared,
 against how often the reward is asked, with the constant factor, which asks none; and what asking less costs in quality.
-Inputs: RUNS/frequency/results.json of `python -m rws_decode experiment frequency`. Run time: about two seconds.
+Inputs: RUNS/frequency/results.json of `python -m rws_decode experiment frequency --out RUNS`. Run time: about two
+seconds.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Shows: the printed table beside the same here, with intervals and p; then each method, RWS and its controls, in the
 judgement of its own guide and of all other reward models; and a picture of the net win rates.
-Inputs: RUNS/reward-bench/results.json of `python -m rws_decode experiment reward-bench`. Run time: about two seconds.
+Inputs: RUNS/reward-bench/results.json of `python -m rws_decode experiment reward-bench --out RUNS`. Run time: about two
+seconds.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Shows: the printed win rates beside ours, by an LLM where the run asked one, else by the guide itself and by all other
 reward models; RWS beside its controls on the same dialogues; the turns apart.
-Inputs: RUNS/mt-bench/results.json of `python -m rws_decode experiment mt-bench`. Run time: about two seconds.
+Inputs: RUNS/mt-bench/results.json of `python -m rws_decode experiment mt-bench --out RUNS`. Run time: about two
+seconds.
 """
 
 from __future__ import annotations

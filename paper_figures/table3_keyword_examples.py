@@ -2,7 +2,7 @@
 
 Shows: the prompts that the paper prints beside the first test prompts here, with the keywords that each answer contains
 and those that it lacks; and the answers themselves.
-Inputs: RUNS/keywords/results.json of `python -m rws_decode experiment keywords`. Run time: below a second.
+Inputs: RUNS/keywords/results.json of `python -m rws_decode experiment keywords --out RUNS`. Run time: below a second.
 """
 
 from __future__ import annotations

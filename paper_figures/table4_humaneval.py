@@ -2,7 +2,8 @@
 
 Shows: pass@1 of the default and of RWS as printed, and here with intervals; RWS minus the default and minus every
 control on the same problems. The mini models write no programs: their puzzles have one right answer each.
-Inputs: RUNS/humaneval/results.json of `python -m rws_decode experiment humaneval`. Run time: about two seconds.
+Inputs: RUNS/humaneval/results.json of `python -m rws_decode experiment humaneval --out RUNS`. Run time: about two
+seconds.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Shows: the printed shares on an axis of their own; here, the prompts that RWS wins and those that the default wins, by
 fifth, with 95 % intervals; tables of the trend over prompts and of RWS minus each control at equal GOD.
-Inputs: RUNS/reward-bench/results.json of `python -m rws_decode experiment reward-bench`. Run time: about two seconds.
+Inputs: RUNS/reward-bench/results.json of `python -m rws_decode experiment reward-bench --out RUNS`. Run time: about two
+seconds.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Shows: the printed levels beside ours, with the lengths that distinct-n falls with; RWS minus the default and minus
 every control, of whole answers and with each pair cut to the shorter one's length, with jackknife intervals.
-Inputs: RUNS/diversity/results.json of `python -m rws_decode experiment diversity`. Run time: about two seconds.
+Inputs: RUNS/diversity/results.json of `python -m rws_decode experiment diversity --out RUNS`. Run time: about two
+seconds.
 """
 
 from __future__ import annotations

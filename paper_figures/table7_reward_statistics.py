@@ -2,8 +2,8 @@
 
 Shows: the printed statistics beside those that the registry uses, checked, and those of the shipped reward models with
 the data they were measured on; the factor as a function of the normalised reward, over the rewards that runs reach.
-Inputs: RUNS/reward-bench, results.json and its units, of `python -m rws_decode experiment reward-bench`. Run time:
-about two seconds.
+Inputs: RUNS/reward-bench, results.json and its units, of `python -m rws_decode experiment reward-bench --out RUNS`. Run
+time: about two seconds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Shows: the paper's Table 8 beside the same grid of scales decoded here; RWS beside a constant factor of equal mean and
 beside its own rewards in shuffled order; its differences to these and to further controls; and the ranges that the
 paper's text gives for temperature scaling. Of several guides, the first is shown.
-Inputs: RUNS/temperature/results.json of `python -m rws_decode experiment temperature`. Run time: about three seconds.
+Inputs: RUNS/temperature/results.json of `python -m rws_decode experiment temperature --out RUNS`. Run time: about three
+seconds.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ __all__ = ["ASKS", "Dialogues", "Judge", "judged_dialogues", "preferred", "verdi
 
 Row = Mapping[str, Any]
 
-ASKS = "`python -m rws_decode experiment mt-bench --llm-judge MODEL --base-url URL`"
+ASKS = "`python -m rws_decode experiment mt-bench --out RUNS --llm-judge MODEL --base-url URL`"
 # What tells the verdicts of one LLM judge from those of another.
 _ABOUT = ("judge", "judge_prompt", "endpoint", "settings")
 
