@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from rws_decode.ending import ended
 
@@ -31,6 +32,9 @@ COMMANDS: dict[str, Command] = {
     ),
     "replay": Command("rws_decode.commands.replay", "repeat a run from its trace, and say where it parts from it"),
     "diff": Command("rws_decode.commands.diff", "say where two runs part and why, from their traces"),
+    "devices": Command(
+        "rws_decode.commands.devices", "how far the same decodes part on other devices, dtypes, batches and threads"
+    ),
     "experiment": Command("rws_decode.commands.experiment", "run one of the paper's comparisons, or resume it", True),
     "summarize": Command("rws_decode.commands.summarize", "tables of experiments, the paper's numbers beside ours"),
     "judge": Command(
@@ -47,6 +51,18 @@ COMMANDS: dict[str, Command] = {
 
 
 class _Parser(argparse.ArgumentParser):
+    # typeshed declares overloads, which one signature for both cannot match.
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Name an option that there is not before one that is missing: the one is often the other misspelt."""
+        known = [option for action in self._actions for option in action.option_strings]
+        words = [] if self._subparsers or args is None else list(args)
+        for word in words[: words.index("--") if "--" in words else None]:
+            name = word.partition("=")[0]
+            if name.startswith("--") and " " not in word and not any(option.startswith(name) for option in known):
+                close = get_close_matches(name, known, 1)
+                self.error(f"unrecognized arguments: {name}{f' (is {close[0]} meant?)' if close else ''}")
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         """Exit with status 2 and one line, without the usage that argparse would print first."""
         self.exit(2, f"{self.prog}: {' '.join(message.split())}\n")

@@ -9,7 +9,7 @@ With this as `mine.py`, `accelerate launch --num_processes 4 mine.py` decodes on
 
     state = PartialState()
     predictor, reward = (load("mini", state.device) for load in (load_predictor, load_reward))
-    prompts = [example["prompt"] for example in predictor.examples]
+    prompts = [example["prompt"] for example in predictor.examples[:8]]
     traces = decode_distributed(lambda own: decode(predictor, own, RWS(8.0), reward=reward), prompts)
     if state.is_main_process:
         print(*(trace.text for trace in traces), sep="\\n")

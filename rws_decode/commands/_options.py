@@ -161,7 +161,7 @@ def _note_unknown(predictor: HFMaskPredictor, text: str) -> None:
     from rws_decode.predictors.prompts import plain_ids
 
     unknown = getattr(predictor.tokenizer, "unk_token_id", None)
-    if unknown is None or unknown not in plain_ids(predictor.tokenizer, text):
+    if unknown is None or unknown not in predictor.encode_prompt(text):
         return
     words = list(dict.fromkeys(word for word in text.split() if unknown in plain_ids(predictor.tokenizer, word)))
     named = " ".join(words[:_NAMED]) + (f" and {len(words) - _NAMED} more" if len(words) > _NAMED else "")

@@ -201,6 +201,10 @@ def _as_text(result: dict[str, Any]) -> str:
             f"{row['way']:16}{row['seconds']:9.2f}{forwards:>10}{row['reward_calls']:>14}{row['reward_calls_saved']:>7}{row['reward_tokens_saved']:>14}"
             f"{row['same_text']:>6} / {prompts:<2}{row['same_answer']:>8} / {prompts:<2}{row['near']:>11}"
         )
+    lines += [
+        "plain: the published loop, naive: the same with a reward at every step; ours: one, a prompt at a time, all,",
+        "at once, whole, with every position filled. Throughput over plain, and what RWS adds over what naive adds:",
+    ]
     for name, ratio in result["ratios"].items():
         goal = f" (aimed at: {_GOALS[name]})" if name in _GOALS else ""
         lines.append(f"{name}: {ratio:.2f}{goal}")
