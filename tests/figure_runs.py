@@ -43,11 +43,10 @@ def figure_runs(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Pat
 @pytest.fixture(scope="session")
 def figure_page(figure_runs: Path) -> Path:
     """Return the page with every figure and table of the runs, which the processes that run tests share."""
-    from paper_figures.__main__ import make
-    from paper_figures.contents import NAMES
+    from paper_figures.__main__ import main
 
     page = figure_runs.parent / "figure-page" / "index.html"
     with FileLock(f"{figure_runs.parent / 'figure-page'}.lock"):
         if not page.is_file():
-            make(NAMES, figure_runs, page.parent)
+            assert main(["--runs", str(figure_runs), "--out", str(page.parent), "--workers", "2"]) == 0
     return page
