@@ -103,6 +103,7 @@ FOUND: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "llada layers": ("llada", changed(CONFIG, n_layers=10**9), "n_layers in its config.json is 1000000000, at most"),
     # Of which the config itself makes a list, before any model.
     "dream layers": ("dream", changed(CONFIG, num_hidden_layers=2**31), "num_hidden_layers in its config.json is 21"),
+    "dream size": ("dream", changed(CONFIG, intermediate_size=10**30), "intermediate_size in its config.json is 1000"),
     "dream layers by one": ("dream", changed(CONFIG, num_hidden_layers=3), "config.json says 3"),
     "qrm gate": ("qrm", changed(CONFIG, gating_n_hidden=10**9), "gating_n_hidden in its config.json is 1000000000"),
     "qrm quantiles": ("qrm", changed(CONFIG, num_quantiles=2**24, num_objectives=2**10), "does not fit its config"),
@@ -122,6 +123,7 @@ FOUND: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "results of a list": ("results", replaced("reward-bench/results.json", "[]"), "is not a JSON object"),
     "results' settings": ("results", changed("reward-bench/results.json", settings=[1]), "settings"),
     "results' tables": ("results", changed("reward-bench/results.json", tables={"a": {"rows": [1]}}), "without rows"),
+    "endless seed": ("units", changed("study/last_run.json", seed=float("inf")), "not the record of a run"),
     "deep last run": ("units", replaced("study/last_run.json", DEEP), "not the record of a run"),
     "failed unit": ("units", replaced(FAILED, b"\xff"), "not the record of a failed"),
     "empty failed unit": ("units", replaced(FAILED, "{}"), "not the record of a failed"),

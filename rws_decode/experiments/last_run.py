@@ -52,5 +52,5 @@ def read_last_run(folder: Path) -> LastRun | None:
     try:
         held = parse_json(path.read_text(encoding="utf-8"))
         return LastRun(str(held["results"]), int(held["seed"]), frozenset(held["units"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise ValueError(f"{path}: not the record of a run; remove it to see all results") from error
