@@ -25,6 +25,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from accelerate import PartialState
 from documented_commands import ROOT, documented, python_blocks, words_of
 from figure_runs import TINY
 from judge_server import JudgeServer, longer
@@ -163,6 +164,8 @@ THERE: dict[str, str] = {
     r"python -m rws_decode\.training\.prose judge --out .*": (
         "test_training_prose.py::test_judging_decodes_the_heldout_prompts_and_records_every_text"
     ),
+    "python -m rws_decode devices( .*)?": "test_settings_apart.py::test_the_command_compares_processes",
+    r"python alike\.py .*": "test_determinism.py::written",
     "export RWS_TRACE=.*": "test_notebook_controls.py::test_a_trace_of_another_model_is_read_without_it",
     r"python notebooks/refresh\.py": "test_notebooks.py::test_the_command_writes_what_was_stale_and_fails_once",
     r"python tests/third_party\.py": "test_packaging.py::test_licences_are_those_of_the_installed_metadata",
@@ -303,6 +306,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     (folder / "mine.py").write_text(python_blocks()["rws_decode/distributed.py:1"])
     with JudgeServer(longer) as server:
         yield Place(folder, cache, server)
+    PartialState._reset_state()  # which mine.py made
 
 
 @pytest.mark.parametrize("pattern", HERE)
