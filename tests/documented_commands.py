@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ROOT", "block_lines", "documented", "documents", "options_shown", "python_blocks", "targets"]
+__all__ = ["PROGRAM", "ROOT", "block_lines", "documented", "options_shown", "python_blocks", "words_of"]
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("rws_theory", "rws_decode", "paper_figures")
-# What a command starts with. Where more than one line of a block belongs to a program, each is a command.
+# What a command starts with.
 PROGRAM = r"(?:python3?|make|pip|accelerate|torchrun|jupyter|dask|npm|git|export|\.) (?=\S)"
 # An indented block of a docstring that begins with an import.
 SHOWN = r"\n\n((?:    (?:from|import) .*\n)(?: +.*\n|\n(?=    ))*)"

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from documented_commands import block_lines, options_shown
+from documented_commands import PROGRAM, block_lines, options_shown
 
 import paper_figures.__main__ as figures
 import rws_decode.__main__ as decoding
 import rws_theory.__main__ as theory
 from paper_figures.contents import NAMES
 from rws_decode.experiments import EXPERIMENTS
+from rws_decode.named import STRATEGIES
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -90,6 +91,11 @@ def test_every_experiment_and_figure_is_in_its_table() -> None:
     assert set(NAMES) - named == {name for name in NAMES if re.match(r"fig[2-5]_|table([2-9]|1[01])_", name)}
 
 
+def test_every_strategy_is_named() -> None:
+    named = section("Your own strategy").split("shipped ones: ")[1].split("(")[0]
+    assert re.findall(r"`([a-z-]+)`", named) == list(STRATEGIES)
+
+
 def parsers() -> list[argparse.ArgumentParser]:
     """Return the parser of every command and of every experiment."""
     found = []
@@ -114,5 +120,6 @@ def test_every_option_is_one_of_some_command(capsys: pytest.CaptureFixture[str])
 def test_commands_can_be_pasted_into_any_shell(name: str) -> None:
     # zsh takes what follows # in a line typed for words, brackets for patterns; nobody has a file called FILE.
     for line in block_lines((ROOT / name).read_text(encoding="utf-8")):
+        assert re.match(PROGRAM, line), line  # else nothing executes it
         plain = re.sub(r'"[^"]*"', "", line)
         assert not re.search(r"#|\.\.\.|[\[\]<>*]|(?<![\w/-])[A-Z]{2,}(?![\w/-])", plain), line

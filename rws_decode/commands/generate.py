@@ -38,7 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `generate` to a parser."""
     add_prompt(parser)
     parser.add_argument(
-        "--strategy", choices=list(STRATEGIES), default="default", help="how logits are scaled, or positions ordered"
+        "--strategy",
+        choices=list(STRATEGIES),
+        default="default",
+        help="how logits are scaled, or positions ordered (default)",
     )
     parser.add_argument("--scale", type=float, metavar="C", help="factor of --strategy temperature")
     add_reward_loading(parser)
