@@ -38,10 +38,16 @@ def durations() -> dict[str, float]:
     return json.loads(STATS.read_text())["duration_by_test"] if STATS.exists() else {}
 
 
+# A test that takes longer is left out where there are enough others; it would run for every mutant that survives them.
+LONG, ENOUGH = 4.0, 20
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     taken = durations()
     # The whole ledger takes a minute; what it says is also tested claim by claim.
     items[:] = [item for item in items if "ledger" not in getattr(item, "fixturenames", ())]
+    if len(items) > ENOUGH:
+        items[:] = [item for item in items if taken.get(item.nodeid, 0.0) <= LONG]
     items.sort(key=lambda item: taken.get(item.nodeid, 0.0))
 
 

@@ -82,8 +82,8 @@ def prepare(part: str, work: Path) -> Path:
         "timeout_constant": 10.0,
         # Doctests stay out: each mutant of a function would carry a copy of them.
         "pytest_add_cli_args": [
-            *("-o", "addopts=", "-p", "mutant_plugin", "-p", "no:cacheprovider"),
-            *("-p", "no:unraisableexception", "-p", "no:threadexception", "-p", "no:faulthandler"),  # slow to start
+            *("-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:unraisableexception"),
+            *("-p", "no:threadexception", "-p", "no:faulthandler", "-p", "mutant_plugin"),
         ],
         "pytest_add_cli_args_test_selection": [f"tests/test_{name}.py" for name in tests],
     }
@@ -96,7 +96,8 @@ def prepare(part: str, work: Path) -> Path:
 def mutmut(folder: Path, workers: int, names: list[str]) -> int:
     """Run mutmut in a folder; names: do these again. Its progress goes to stderr."""
     command = [sys.executable, "-c", "from mutmut.__main__ import cli; cli()", "run", "--max-children", str(workers)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": "tests"}
+    quick_start = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, **quick_start, "PYTHONPATH": "tests"}
     return subprocess.run([*command, *names], cwd=folder, env=environment, stdout=sys.stderr).returncode
 
 
