@@ -207,7 +207,7 @@ class RewardReplay:
     def factor(self, view: MaskedPositions) -> Floats:
         """Return the factors of this step's given rewards, [rows]."""
         given = at_step("rewards", self.rewards, view.step, view.rows)
-        return np.asarray(reward_factor(given, self.reward_scale, self.eps), dtype=np.float64)
+        return reward_factor(given, self.reward_scale, self.eps)
 
 
 def rws_factor(name: str, reward: Floats | None, reward_scale: float, eps: float) -> Floats:
@@ -218,7 +218,7 @@ def rws_factor(name: str, reward: Floats | None, reward_scale: float, eps: float
     """
     if reward is None:
         raise ValueError(f"reward is None: {name} needs the normalised reward of every row")
-    return np.asarray(reward_factor(reward, reward_scale, eps), dtype=np.float64)
+    return reward_factor(reward, reward_scale, eps)
 
 
 def tensor_factors(reward: Tensor, reward_scale: float, eps: float) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,27 +30,34 @@ def test_plan_covers_every_block_in_order(blocks: int, block: int, data: st.Data
 
 
 @pytest.mark.parametrize(
-    ("length", "steps", "block", "named"),
+    ("length", "steps", "block", "message"),
     [
-        (0, 1, 1, "length is 0"),
-        (8, 0, 4, "steps is 0"),
-        (8, 4, -4, "block is -4"),
-        (8, 4, 3, "block is 3"),
-        (8, 4, 16, "block is 16"),
-        (8, 3, 4, "steps is 3"),
-        (8, 16, 4, "steps is 16"),
-        (8.0, 4, 4, "length is 8.0"),
-        (8, True, 8, "steps is True"),
+        (0, 1, 1, "length is 0: at least 1 is needed"),
+        (8, 0, 4, "steps is 0: at least 1 is needed"),
+        (8, 4, -4, "block is -4: at least 1 is needed"),
+        (8, 4, 3, "block is 3: it must divide length, which is 8"),
+        (8, 4, 16, "block is 16: it must divide length, which is 8"),
+        (8, 3, 4, "steps is 3: it must be a multiple of 2, the blocks (length 8 // block 4)"),
+        (8, 16, 4, "steps is 16: at most length, 8, so that each step commits a token"),
+        (8, 10, 4, "steps is 10: at most length, 8, so that each step commits a token"),
+        (8.0, 4, 4, "length is 8.0: a whole number is needed"),
+        (8, "4", 4, "steps is '4': a whole number is needed"),
+        (8, 8, True, "block is True: a whole number is needed"),
     ],
 )
-def test_what_does_not_divide_is_named(length: int, steps: int, block: int, named: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{named}"):
+def test_what_does_not_divide_is_named(length: int, steps: int, block: int, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
         block_plan(length, steps, block)
 
 
 @pytest.mark.parametrize(
-    ("masks", "steps", "named"), [(0, 1, "masks is 0"), (3, 4, "steps is 4"), (3, 0, "steps is 0")]
+    ("masks", "steps", "message"),
+    [
+        (0, 1, "masks is 0: at least 1 is needed"),
+        (3, 4, "steps is 4: it must be 1 to 3, the masks, so that each step commits a token"),
+        (3, 0, "steps is 0: it must be 1 to 3, the masks, so that each step commits a token"),
+    ],
 )
-def test_counts_refuse_steps_that_commit_nothing(masks: int, steps: int, named: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{named}"):
+def test_counts_refuse_steps_that_commit_nothing(masks: int, steps: int, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
         commit_counts(masks, steps)
