@@ -176,7 +176,7 @@ def _places(traces: Sequence[Trace]) -> list[tuple[int, int, list[int]]]:
     """Return some masked positions of some steps of the first answers, spread over the run."""
     found = []
     for prompt, trace in enumerate(traces[:_PROMPTS]):
-        for step in sorted({part * trace.steps_run // _STEPS for part in range(_STEPS)}):
+        for step in sorted({part * (trace.steps_run - 1) // (_STEPS - 1) for part in range(_STEPS)}):
             found.append((prompt, step, trace.masked[step].nonzero()[0][:_POSITIONS].tolist()))
     return found
 
@@ -194,14 +194,14 @@ def _logits(predictor: Any, traces: Sequence[Trace], places: Sequence[Any], batc
         group = list(enumerate(places))[turn : turn + batch]
         canvas = lay_out(predictor, [traces[prompt].prompt.tolist() for _, (prompt, _, _) in group], traces[0].length)
         wanted = torch.zeros(canvas.answer.shape, dtype=torch.bool)
-        for row, (_, (prompt, step, positions)) in enumerate(group):
+        for row, (_, (prompt, step, _)) in enumerate(group):
             ids = torch.tensor(traces[prompt].canvas[step], device=canvas.ids.device)
             canvas.ids[row, canvas.answer[row]] = ids
-            wanted[row, positions] = True
+            wanted[row] = torch.from_numpy(traces[prompt].masked[step].copy())  # as decode asks
         with torch.inference_mode():
             made = masked_logits(predictor, canvas, wanted.to(canvas.ids.device))
-        for row, (number, _) in enumerate(group):
-            found[number] = made.logits[made.row == row].double().cpu().numpy()
+        for row, (number, (_, _, positions)) in enumerate(group):
+            found[number] = made.logits[made.row == row][: len(positions)].double().cpu().numpy()
     return np.concatenate([found[number] for number in range(len(places))])
 
 

@@ -30,9 +30,10 @@ _MADE: Kinds = {
     "changed": "flag?",
 }
 _SETTINGS: Kinds = {"device": "text"}
-_KNOWN_SETTINGS: Kinds = dict.fromkeys(("shape", "dtype"), "text") | dict.fromkeys(
-    ("prompt", "length", "steps", "block"), "number"
-)
+_KNOWN_SETTINGS: Kinds = {
+    **dict.fromkeys(("shape", "dtype"), "text"),
+    **dict.fromkeys(("prompt", "length", "steps", "block"), "number"),
+}
 _CHECKS: Kinds = {"name": "text", "passed": "flag"}
 _AGREEMENT: Kinds = dict.fromkeys(("answers", "equal", "explained", "unexplained"), "number")
 _TABLES: Mapping[str, Kinds] = {
