@@ -16,7 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to a parser."""
     parser.add_argument("ids", nargs="*", metavar="ID", help="claims to check (default: all)")
     parser.add_argument("--json", action="store_true", help="print one JSON list of records")
-    parser.epilog = "IDs: " + " ".join(CHECKS)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter  # argparse would break IDs at their hyphens
+    parser.epilog = textwrap.fill("IDs: " + " ".join(CHECKS), 80, break_on_hyphens=False)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
             print(_as_text(claim), flush=True)
     if args.json:
         print(file=sys.stderr)
-        print(json.dumps(records, indent=1, ensure_ascii=False))
+        print(json.dumps(records, indent=1))
     return 0
 
 

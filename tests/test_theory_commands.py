@@ -1,0 +1,521 @@
+"""What `python -m rws_theory` prints: help, texts, JSON, and how it ends where something stops it."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rws_theory
+from rws_theory import __main__ as command_line
+from rws_theory.__main__ import Command, main
+from rws_theory.claims import CHECKS, Claim
+from rws_theory.commands import bench as bench_command
+from rws_theory.commands import claims as claims_command
+from rws_theory.commands import path as path_command
+from rws_theory.selection import Bracket, Piece, SelectionPath
+
+LEDGER = Path(__file__).with_name("ledger.json")
+
+HELP = {
+    "": """\
+usage: python -m rws_theory [-h] [--version] COMMAND ...
+
+Mathematics of logit scaling in masked diffusion decoding.
+
+positional arguments:
+  COMMAND
+    claims    every statement of the paper that can be checked, with a verdict
+    crossings
+              scales at which two positions exchange the order of their confidences
+    path      the k most confident positions at every scale of a range, with proof
+    bench     speed of certified crossings, and miscounts of other root finders
+
+options:
+  -h, --help  show this help message and exit
+  --version   show program's version number and exit
+""",
+    "claims": """\
+usage: python -m rws_theory claims [-h] [--json] [ID ...]
+
+every statement of the paper that can be checked, with a verdict
+
+positional arguments:
+  ID          claims to check (default: all)
+
+options:
+  -h, --help  show this help message and exit
+  --json      print one JSON list of records
+
+IDs: AB-selective S3-gaps S3-argmax S3-factor-range S3-more-reversals
+""",
+    "crossings": """\
+usage: python -m rws_theory crossings [-h] [--json] A B
+
+scales at which two positions exchange the order of their confidences
+
+positional arguments:
+  A           JSON list of logits (-Infinity: a forbidden token) or path of a .npy file
+  B           JSON list of logits (-Infinity: a forbidden token) or path of a .npy file
+
+options:
+  -h, --help  show this help message and exit
+  --json      print one JSON object; delta is null where there is no second token
+""",
+    "path": """\
+usage: python -m rws_theory path [-h] --k K --scale-min X --scale-max Y [--json] LOGITS
+
+the k most confident positions at every scale of a range, with proof
+
+positional arguments:
+  LOGITS         .npy file of shape (positions, vocabulary); -inf: forbidden
+
+options:
+  -h, --help     show this help message and exit
+  --k K          number of positions selected at each scale
+  --scale-min X  least scale, positive
+  --scale-max Y  greatest scale, at least X
+  --json         print one JSON object
+""",
+    "bench": """\
+usage: python -m rws_theory bench [-h] [--pairs PAIRS] [--vocabulary VOCABULARY]
+                                  [--per-kind PER_KIND] [--seed SEED] [--json]
+
+speed of certified crossings, and miscounts of other root finders
+
+options:
+  -h, --help            show this help message and exit
+  --pairs PAIRS         random pairs to classify (default: 100000)
+  --vocabulary VOCABULARY
+                        size of the large pairs (default: 126464)
+  --per-kind PER_KIND   hard pairs of each kind (default: 12)
+  --seed SEED           seed of all random numbers (default: 0)
+  --json                print one JSON object
+""",
+}
+
+
+def printed_by(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, str]:
+    assert main(words) == 0
+    return tuple(capsys.readouterr())  # type: ignore[return-value]
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    printed = capsys.readouterr()
+    assert stop.value.code == 2 and printed.out == ""
+    return printed.err
+
+
+def overview(capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    return capsys.readouterr().out
+
+
+# --- help -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", HELP)
+def test_help_says_what_can_be_given(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
+    with pytest.raises(SystemExit) as stop:
+        main([*command.split(), "--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    if command == "claims":
+        text, _, ids = text.partition("IDs: ")
+        assert ids.split() == list(CHECKS) and all(line == line.strip() for line in ids.splitlines())
+        text += "IDs: " + ids.splitlines()[0] + "\n"
+    assert text == HELP[command]
+
+
+def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0 and capsys.readouterr().out == f"{rws_theory.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], ": error: the following arguments are required: COMMAND\n"),
+        (["path"], " path: error: the following arguments are required: LOGITS, --k, --scale-min, --scale-max\n"),
+        (["crossings", "[1]"], " crossings: error: the following arguments are required: B\n"),
+        (["crossings", "[1]", "x\ny.npz"], ": error: B must be a JSON list of logits or the path of a .npy file, got"
+         " 'x\\ny.npz'\n"),
+        (["crossings", "[1", "[1]"], ": error: A must be a JSON list of logits, got '[1': Expecting ',' delimiter:"
+         " line 1 column 3 (char 2)\n"),
+        (["crossings", "[1]", "[true]"], ": error: B must be a JSON list of numbers, got '[true]'\n"),
+        (["crossings", "[1]", f"[1{'0' * 400}]"],
+         f": error: B must hold numbers within float64, got '[1{'0' * 55}...'\n"),
+        (["crossings", "[1]", "0" * 61], f": error: B must be a JSON list of logits or the path of a .npy file, got"
+         f" '{'0' * 57}...'\n"),
+        (["crossings", "[1]", "0" * 60], f": error: B must be a JSON list of logits or the path of a .npy file, got"
+         f" '{'0' * 60}'\n"),
+        (["path", "logits.txt", "--k", "1", "--scale-min", "1", "--scale-max", "2"],
+         ": error: LOGITS must be the path of a .npy file, got 'logits.txt'\n"),
+        (["path", "no.npy", "--k", "1", "--scale-min", "1", "--scale-max", "2"],
+         ": error: LOGITS must be a readable .npy file of numbers, got 'no.npy': [Errno 2] No such file or directory:"
+         " 'no.npy'\n"),
+        (["path", "no.npy", "--k", "1", "--scale-min", "2", "--scale-max", "1"],
+         ": error: --scale-min and --scale-max must satisfy 0 < X <= Y < inf, got 2.0 and 1.0\n"),
+        (["path", "no.npy", "--k", "1", "--scale-min", "1", "--scale-max", "inf"],
+         ": error: --scale-min and --scale-max must satisfy 0 < X <= Y < inf, got 1.0 and inf\n"),
+        (["path", "no.npy", "--k", "1", "--scale-min", "0", "--scale-max", "1"],
+         ": error: --scale-min and --scale-max must satisfy 0 < X <= Y < inf, got 0.0 and 1.0\n"),
+        (["bench", "--pairs", "0"], ": error: pairs must be an integer of at least 1, got 0\n"),
+        (["claims", "T9", "D-r1", "T8"], f": error: ids has T8, T9: the ledger holds {', '.join(CHECKS)}\n"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named_in_one_line(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert refused(capsys, *words) == f"python -m rws_theory{message}"
+
+
+def test_a_message_of_many_lines_becomes_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*arguments: Any, **options: Any) -> None:
+        raise ValueError("one\n  two\tthree")
+
+    monkeypatch.setattr(bench_command, "bench", refuse)
+    assert refused(capsys, "bench") == "python -m rws_theory: error: one two three\n"
+    monkeypatch.setattr(np.lib.format, "read_array", refuse)
+    (tmp_path / "a.npy").touch()
+    monkeypatch.chdir(tmp_path)
+    message = "A must be a readable .npy file of numbers, got 'a.npy': one two three"
+    assert refused(capsys, "crossings", "a.npy", "[1]") == f"python -m rws_theory: error: {message}\n"
+
+
+# --- crossings --------------------------------------------------------------------------------------------------------
+
+def test_crossings_are_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed_by(capsys, "crossings", "[1.1, 0.6, 0.3]", " [1.0, 0.4, 0.4]") == (
+        "3 logits; P_a(1) > P_b(1)\n"
+        "a: total gap 1.3, smallest gap 0.5\n"
+        "b: total gap 1.2, smallest gap 0.6\n"
+        "crossing at r = 4.8121182506, in [4.812118250593723, 4.812118250598343], multiplicity 1\n"
+        "1 found, at most 1 in (0, inf): these are all (proved by an integer polynomial and ball arithmetic)\n",
+        "",
+    )
+    out, _ = printed_by(capsys, "crossings", "[1, 0]", "[2, 0]")
+    assert out.startswith("2 logits; P_a(1) < P_b(1)\na: total gap 1, smallest gap 1\nb: total gap 2, smallest gap 2\n")
+    out, _ = printed_by(capsys, "crossings", "[1, 0]", "[0, 1]")
+    assert out.startswith("2 logits; P_a = P_b at every scale\n")
+    assert "0 found, at most 0 in (0, inf): these are all (proved by float64 sums with an error bound)\n" in out
+
+
+def test_decimals_of_a_list_are_exact_and_its_ends_those_of_float64(capsys: pytest.CaptureFixture[str]) -> None:
+    # In float64 0.1 + 0.2 is not 0.3; in decimals the two pairs of gaps are the same.
+    out, _ = printed_by(capsys, "crossings", "[0.3, 0.2, 0.0]", "[0.6, 0.5, 0.3]", "--json")
+    found = json.loads(out)
+    assert found["identical"] is True and found["sigma"] == [0.4, 0.4] and found["delta"] == [0.1, 0.1]
+    out, _ = printed_by(capsys, "crossings", "[1.0, 0.0]", "[1.0, 1e-999]", "--json")
+    assert json.loads(out)["identical"] is True
+
+
+def test_ends_that_float64_cannot_hold_and_clusters_are_told_as_such(capsys: pytest.CaptureFixture[str]) -> None:
+    pair = ("[0, -5e-312, -8e-312]", "[0, -6e-312, -6e-312]")  # ten logarithms of the golden ratio, times 1e311
+    assert json.loads(printed_by(capsys, "crossings", *pair, "--json")[0]) == {
+        "dimension": 3,
+        "sigma": [1.3e-311, 1.2e-311],
+        "delta": [5e-312, 6e-312],
+        "sign_at_one": 1,
+        "crossings": [{"lower": sys.float_info.max, "upper": None, "multiplicity": 1}],
+        "count": 1,
+        "bound": 1,
+        "complete": True,
+        "identical": False,
+    }
+    pair = ("[0, -2e-312, -7e-312, -7e-312]", "[0, -3e-312, -3e-312, -13e-312]")
+    assert printed_by(capsys, "crossings", *pair)[0].splitlines()[3:] == [
+        "near-tangency at r = inf, in [1.7976931348623157e+308, inf], not resolved",
+        "1 found, at most 2 in (0, inf): not all are resolved (proved by an integer polynomial and"
+        " ball arithmetic)",
+    ]
+
+
+# --- path -------------------------------------------------------------------------------------------------------------
+
+PATH = SelectionPath(
+    k=2,
+    pieces=(Piece(0.5, 1 / 3, (0, 2)), Piece(1 / 3, 2.0, (1, 2)), Piece(2.0, 3.0, ())),
+    brackets=(Bracket(0.25, 0.375, True), Bracket(2.0, 3.0, False)),
+    certified=False,
+    certificate="float64 error bound",
+    evaluations=17,
+)
+
+
+def test_a_path_that_is_not_proved_everywhere_is_not_told_as_proved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given: list[Any] = []
+
+    def path(*arguments: Any) -> SelectionPath:
+        given.extend(arguments)
+        return PATH
+
+    monkeypatch.setattr(path_command, "selection_path", path)
+    np.save(tmp_path / "logits.npy", [[1.0, 2.0]])
+    words = ("path", str(tmp_path / "logits.npy"), "--k", "2", "--scale-min", "0.5", "--scale-max", "3")
+    assert printed_by(capsys, *words) == (
+        "scales 0.5 to 0.333333333333: positions 0, 2\n"
+        "scales 0.333333333333 to 2: positions 1, 2\n"
+        "scales 2 to 3: positions none\n"
+        "set changes in [0.25, 0.375]\n"
+        "not proved in [2.0, 3.0]\n"
+        "not certified everywhere (float64 error bound; 17 values of log F)\n",
+        "",
+    )
+    assert given[0].tolist() == [[1.0, 2.0]] and given[1:] == [2, 0.5, 3.0]
+    assert json.loads(printed_by(capsys, *words, "--json")[0]) == {
+        "k": 2,
+        "pieces": [
+            {"lower": 0.5, "upper": 1 / 3, "selected": [0, 2]},
+            {"lower": 1 / 3, "upper": 2.0, "selected": [1, 2]},
+            {"lower": 2.0, "upper": 3.0, "selected": []},
+        ],
+        "certified": False,
+    }
+
+
+def test_one_scale_is_a_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "logits.npy", [[1.0, 2.0], [0.0, 3.0]])
+    words = ("path", str(tmp_path / "logits.npy"), "--k", "1", "--scale-min", "2", "--scale-max", "2")
+    out, _ = printed_by(capsys, *words)
+    assert out.splitlines()[0] == "scales 2 to 2: positions 1" and out.splitlines()[-1].startswith("certified (")
+
+
+# --- bench ------------------------------------------------------------------------------------------------------------
+
+
+def solver(name: str, wrong: int | None, kinds: dict[str, int], seconds: float | None) -> dict[str, Any]:
+    return {"solver": name, "pairs": 72, "wrong": wrong, "wrong_by_kind": kinds, "seconds": seconds}
+
+
+def test_the_benchmark_is_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    large = {"seconds": 0.25, "count": 1, "bound": 3, "complete": True, "certificate": "ball"}
+    result = {
+        "pairs": {
+            "pairs": 1000,
+            "dimension": 17,
+            "seconds": 1.25,
+            "one_by_one": 15.0,
+            "proved": 999,
+            "decided_by": {"bound": 700, "parity": 300},
+        },
+        "vocabulary": {
+            "dimension": 300,
+            "unrelated": large,
+            "equal totals": {**large, "seconds": 2.5, "count": 2, "complete": False},
+        },
+        "corpus": [
+            solver("rws_theory", 0, {}, 0.5),
+            solver("scipy", 13, {"tangent": 12, "touching": 1}, 4.0),
+            solver("chebpy", None, {}, None),
+            solver("mpmath", 1, {"several": 1}, 100.25),
+        ],
+    }
+    given: list[Any] = []
+
+    def bench(*arguments: Any, **options: Any) -> dict[str, Any]:
+        given.append((arguments, options))
+        return result
+
+    monkeypatch.setattr(bench_command, "bench", bench)
+    words = ("bench", "--pairs", "1000", "--vocabulary", "300", "--per-kind", "2", "--seed", "5")
+    assert printed_by(capsys, *words) == (
+        "CPU seconds of one process\n"
+        "1000 pairs of d = 17: 1.25 s = 0.25 of the 5 s aimed at for 100000; one by one 12 x that; proved: 999\n"
+        "  decided by bound 700, parity 300\n"
+        "one pair of d = 300, unrelated: 0.25 s = 0.25 of the 1 s aimed at; 1 crossings, bound 3, proved (ball)\n"
+        "one pair of d = 300, equal totals: 2.50 s = 2.50 of the 1 s aimed at; 2 crossings, bound 3, not proved"
+        " (ball)\n"
+        "hard corpus    wrong    of   seconds   ratio  wrong by kind\n"
+        "rws_theory         0    72      0.50     1.0\n"
+        "scipy             13    72      4.00     8.0  tangent 12, touching 1\n"
+        'chebpy        not installed; run pip install "rws-toolkit[certify]"\n'
+        "mpmath             1    72    100.25   200.5  several 1\n",
+        "",
+    )
+    assert json.loads(printed_by(capsys, "bench", "--json")[0]) == result
+    assert given == [
+        ((1000,), {"vocabulary": 300, "per_kind": 2, "seed": 5}),
+        ((100_000,), {"vocabulary": 126_464, "per_kind": 12, "seed": 0}),
+    ]
+    result["corpus"][0]["seconds"] = math.nan
+    assert "JSON" in refused(capsys, "bench", "--json")
+
+
+# --- claims -----------------------------------------------------------------------------------------------------------
+
+
+def test_claims_are_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed_by(capsys, "claims", "TAB-memory", "D-gaps", "TAB-quintile-mean") == (
+        """\
+D-gaps: TRUE   (Appendix D.1)
+  says: Sigma_a = 1.3, delta_a = 0.5, Sigma_b = 1.2, delta_b = 0.6.
+  found: Exact gaps of a and b: (1/2, 4/5); (3/5, 3/5).
+
+TAB-quintile-mean: FALSE   (Table 5 against Table 1)
+  says: Table 5 splits the win rates of Table 1 by quintile of GOD, so that its columns average to them.
+  found: Table 1 minus the mean of the five quintiles, in percentage points: Skywork 1.32, LlamaOB 1.34,
+    Intern 4.42, Eurus 5.12, GRM -0.24, QRM 1.30. Even fifths of at least 250 prompts and rounding allow 1.10.
+  counterexample: Columns further off than that: Skywork, LlamaOB, Intern, Eurus, QRM.
+  instead: For these models the tables do not describe the same comparisons, or the fifths are far from even.
+
+TAB-memory: FALSE   (Appendix N, text on Table 11)
+  says: The additional GPU memory is approximately 6.5 GiB to 14.8 GiB.
+  found: The table's MiB divided by 1,024, in exact arithmetic.
+  counterexample: 6542 MiB = 3271/512 GiB and 14812 MiB = 3703/256 GiB
+  instead: 6.39 GiB to 14.46 GiB: the text divided by 1,000.
+
+""",
+        "",
+    )
+
+
+def test_claims_as_json_are_the_ledger_and_progress_goes_to_standard_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded = json.loads(LEDGER.read_text(encoding="utf-8"))
+    out, err = printed_by(capsys, "claims", "--json", "TAB-memory", "D-gaps")
+    assert out == json.dumps([row for row in recorded if row["id"] in ("TAB-memory", "D-gaps")], indent=1) + "\n"
+    assert err == "\r1 of 2 checked\r2 of 2 checked\n"
+    monkeypatch.setattr(claims_command, "claims", lambda ids: [Claim(**row) for row in recorded if ids is None])
+    out, err = printed_by(capsys, "claims", "--json")
+    assert out == LEDGER.read_text(encoding="utf-8")
+    assert err.split("\r")[-1] == f"{len(CHECKS)} of {len(CHECKS)} checked\n"
+
+
+class Buffered(io.StringIO):
+    """A stream of which a reader sees what was flushed."""
+
+    seen = ""
+
+    def flush(self) -> None:
+        self.seen = self.getvalue()
+
+
+@pytest.mark.parametrize(("option", "stream"), [([], "stdout"), (["--json"], "stderr")])
+def test_each_claim_is_told_before_the_next_is_checked(
+    option: list[str], stream: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = Buffered()
+    monkeypatch.setattr(sys, stream, reader)
+    seen = []
+
+    def checked(ids: Sequence[str] | None) -> Iterator[Claim]:
+        for name in ids or ():
+            seen.append(reader.seen)
+            yield Claim(name, "here", "this", "true", "that")
+
+    monkeypatch.setattr(claims_command, "claims", checked)
+    claims_command.run(argparse.Namespace(ids=["one", "two"], json=bool(option)))
+    told = "one: TRUE   (here)\n  says: this\n  found: that\n\n" if stream == "stdout" else "\r1 of 2 checked"
+    assert seen == ["", told]
+
+
+# --- how it ends ------------------------------------------------------------------------------------------------------
+
+
+def stopped_by(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def run(args: argparse.Namespace) -> int:
+        raise error
+
+    monkeypatch.setattr(bench_command, "run", run)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "python -m rws_theory: interrupted\n"),
+        (BrokenPipeError(), 141, ""),
+        (OSError(28, "No space left"), 2, "python -m rws_theory: error: [Errno 28] No space left\n"),
+        (ValueError("that"), 2, "python -m rws_theory: error: that\n"),
+    ],
+)
+def test_what_stops_a_command_is_told_by_its_code(
+    error: BaseException, code: int, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped_by(monkeypatch, error)
+    try:
+        got: object = main(["bench"])
+    except SystemExit as stop:
+        got = stop.code
+    assert got == code and tuple(capsys.readouterr()) == ("", message)
+
+
+def test_a_code_that_a_command_returns_is_that_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_command, "run", lambda args: 7)
+    assert main(["bench"]) == 7
+    monkeypatch.setattr(sys, "argv", ["rws_theory", "bench", "--seed", "3"])
+    monkeypatch.setattr(bench_command, "run", lambda args: args.seed)
+    assert main() == 3
+    monkeypatch.setattr(sys, "stdout", None)  # as under pythonw
+    assert main() == 3
+    stopped_by(monkeypatch, BrokenPipeError())
+    assert main() == 141
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (BrokenPipeError(), 141, ""),
+        (OSError(28, "No space left"), 2, "python -m rws_theory: error: [Errno 28] No space left\n"),
+    ],
+)
+def test_output_that_cannot_be_written_is_given_up(
+    error: OSError,
+    code: int,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise error
+
+        def fileno(self) -> int:
+            return file.fileno()
+
+    monkeypatch.setattr(bench_command, "run", lambda args: print("lost") or 0)
+    with (tmp_path / "out").open("wb", buffering=0) as file, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Full())
+        try:
+            got: object = main(["bench"])
+        except SystemExit as stop:
+            got = stop.code
+        file.write(b"what Python flushes at exit")
+    assert got == code and capsys.readouterr().err == message
+    assert (tmp_path / "out").read_bytes() == b""
+
+
+def test_only_the_command_that_is_named_is_imported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded = []
+    load = command_line.import_module
+    monkeypatch.setattr(command_line, "import_module", lambda name: loaded.append(name) or load(name))
+    with pytest.raises(SystemExit):
+        main(["path", "--help"])
+    assert loaded == [command_line.COMMANDS["path"].module]
+    monkeypatch.setitem(command_line.COMMANDS, "path", Command("rws_theory.commands.nothing", "gone"))
+    assert "path      gone" in overview(capsys)
