@@ -163,42 +163,152 @@ def test_pair_counts_equal_brute_force() -> None:
         assert (low, high) == (_changes(a, b, 1e-3, 1.0, 60), _changes(a, b, 1.0, 32.0, 60)), str(pair)
 
 
-# Claim, table, what is changed in it: a path and the new number; the verdict before. It must turn to the other one.
-CHANGES: list[tuple[str, str, dict[tuple[str | int, ...], str], str]] = [
-    (
-        "TAB-memory",
-        "table11_overhead",
-        {("text", "memory_low_gib"): "6.4", ("text", "memory_high_gib"): "14.5"},
-        "false",
-    ),
-    ("TAB-temperature-text", "keyword_task", {("ranges", 3, "low"): "0.80"}, "false"),
-    ("TAB-quintile-monotone", "table5_god_quintiles", {("rows", 4, "GRM"): "61.2"}, "true"),
-    ("TAB-overhead", "table11_overhead", {("rows", 0, "seconds"): "30"}, "true"),
-    ("TAB-overhead-prompts", "table11_overhead", {("prompts_measured",): "100"}, "false"),
-    ("TAB-winrate-mean", "table1_win_rate", {("rows", 0, "win"): "72.2"}, "true"),
-    ("TAB-winrate-range", "table1_win_rate", {("rows", 1, "win"): "61.0"}, "true"),
-    ("TAB-humaneval-gain", "table4_humaneval", {("rows", 1, "pass_at_1"): "24.40"}, "true"),
-    ("TAB-diversity", "table6_diversity", {("rows", 1, "distinct_1"): "0.1"}, "true"),
-    ("TAB-judge-mean", "table10_llm_judge_orders", {("rows", 3, "first"): "66.25"}, "true"),
-    ("TAB-frequency", "table12_frequency", {("rows", 1, "seconds"): "24.66"}, "true"),
-    ("TAB-god-double", "table12_frequency", {("default", "god"): "1.2"}, "true"),
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+Place = tuple[str | int, ...]
+Changes = dict[str, dict[Place, str]]
+SLIGHTLY = Fraction(1, 10**9)
+
+
+def print_otherwise(patch: pytest.MonkeyPatch, module: Any, changes: Changes) -> None:
+    """Let the printed tables that a module reads have other numbers at some places."""
+    altered: dict[str, Any] = {}
+    for table, numbers in changes.items():
+        altered[table] = printed(table)
+        for path, number in numbers.items():
+            place = altered[table]
+            for key in path[:-1]:
+                place = place[key]
+            assert place[path[-1]] is not None
+            place[path[-1]] = Fraction(number)
+    patch.setattr(module, "printed", lambda wanted: altered.get(wanted) or printed(wanted))
+
+
+# A claim that is true, a place in a table, and the least and the largest number there at which it still is.
+LIMITS: list[tuple[str, str, Place, str | None, str | None]] = [
+    ("TAB-winrate-mean", "table1_win_rate", ("text", "win_mean"), "878/15", "1789/30"),  # 709 / 12 +- 0.55
+    ("TAB-winrate-mean", "table1_win_rate", ("text", "default_mean"), "37.05", "37.25"),  # 37.15 +- 0.1
+    ("TAB-winrate-range", "table1_win_rate", ("text", "win_low"), "55.8", "55.8"),
+    ("TAB-winrate-range", "table1_win_rate", ("text", "win_high"), "60.9", "60.9"),
+    ("TAB-overhead", "table11_overhead", ("text", "increase_low"), None, "440000/20197"),  # that of GRM
+    ("TAB-overhead", "table12_frequency", ("rows", 0, "increase"), "5911303/201970", "5951697/201970"),  # +- 0.1
+    ("TAB-frequency", "table12_frequency", ("rows", 1, "increase"), "34299/2020", "34901/2020"),  # +- 0.05 + 2 / 20.2
+    ("TAB-frequency", "table12_frequency", ("rows", 2, "increase"), "17499/2020", "18101/2020"),
+    ("TAB-frequency", "table12_frequency", ("rows", 0, "seconds"), "26.123", "26.134"),  # 26.1285 +- 0.0055
+    ("TAB-judge-mean", "table2_llm_judge", ("rows", 2, "win"), "60.575", "60.675"),  # 60.625 +- 0.05
+    ("TAB-judge-mean", "table2_llm_judge", ("text", "win_low"), "60", "60"),
+    ("TAB-judge-mean", "table2_llm_judge", ("text", "win_high"), "65", "65"),
+    ("TAB-humaneval-gain", "table4_humaneval", ("rows", 1, "pass_at_1"), "199959/8200", "200041/8200"),  # 40 of 164
+    ("TAB-humaneval-gain", "table4_humaneval", ("text", "gain"), "54959/8200", "55041/8200"),  # 11 of 164
+    ("TAB-quintile-monotone", "table5_god_quintiles", ("text", "monotone"), "5", "5"),
+    ("TAB-rows-sum", "table1_win_rate", ("rows", 2, "draw"), "3.5", "3.5"),
+    ("TAB-overhead-prompts", "table11_overhead", ("prompts_measured",), None, "100"),
+    ("TAB-memory", "table11_overhead", ("text", "memory_low_gib"), "16227/2560", "16483/2560"),  # 6542 / 1024 +- 0.05
+    ("TAB-memory", "table11_overhead", ("text", "memory_high_gib"), "18451/1280", "18579/1280"),  # 14812 / 1024 +- 0.05
+    ("TAB-temperature-text", "keyword_task", ("ranges", 3, "low"), "0.8", "0.8"),
+    ("TAB-temperature-text", "keyword_task", ("ranges", 3, "high"), "2.31", "2.31"),
+    ("TAB-temperature-one", "table8_temperature", ("rows", 2, "perplexity"), "249/22", "292/21"),  # 10.84 / 0.88 - 1
+    ("TAB-temperature-one", "table8_temperature", ("rows", 2, "god"), "0.95", "0.95"),
+    ("TAB-quintile-mean", "table1_win_rate", ("rows", 0, "win"), "57.78", "59.98"),  # 58.88 +- 1.1
+    ("TAB-quintile-mean", "table1_win_rate", ("rows", 4, "win"), "54.94", "57.14"),  # 56.04 +- 1.1
 ]
 
+# What makes the claims true that are false of the printed tables.
+MADE_TRUE: dict[str, Changes] = {
+    "TAB-rows-sum": {
+        "table1_win_rate": {("rows", 2, "draw"): "3.5", ("rows", 3, "draw"): "3.5", ("rows", 5, "draw"): "3.4"}
+    },
+    "TAB-rows-distinct": {"table1_win_rate": {("rows", 3, "draw"): "3.7"}},
+    "TAB-quintile-mean": {
+        "table1_win_rate": {
+            ("rows", row, "win"): win for row, win in enumerate(("58.88", "59.56", "54.28", "53.58", "56.04", "58.9"))
+        }
+    },
+    "TAB-overhead-prompts": {"table11_overhead": {("prompts_measured",): "99"}},
+    "TAB-memory": {"table11_overhead": {("text", "memory_low_gib"): "6.4", ("text", "memory_high_gib"): "14.5"}},
+    "TAB-temperature-text": {"keyword_task": {("ranges", 3, "low"): "0.80"}},
+    "TAB-temperature-one": {"table8_temperature": {("rows", 2, "perplexity"): "13", ("rows", 2, "god"): "0.95"}},
+}
 
-@pytest.mark.parametrize(("claim", "table", "changes", "before"), CHANGES)
-def test_verdicts_on_tables_follow_the_printed_numbers(
-    monkeypatch: pytest.MonkeyPatch, claim: str, table: str, changes: dict[tuple[str | int, ...], str], before: str
+
+@pytest.mark.parametrize(("claim", "table", "place", "least", "most"), LIMITS)
+def test_claims_on_tables_end_where_rounding_does(
+    monkeypatch: pytest.MonkeyPatch, claim: str, table: str, place: Place, least: str | None, most: str | None
 ) -> None:
-    assert tables.CHECKS[claim]().verdict == before
-    altered: Any = printed(table)
-    for path, number in changes.items():
-        place = altered
-        for key in path[:-1]:
-            place = place[key]
-        assert path[-1] in place
-        place[path[-1]] = Fraction(number)
-    monkeypatch.setattr(tables, "printed", lambda wanted: altered if wanted == table else printed(wanted))
-    assert tables.CHECKS[claim]().verdict == ("false" if before == "true" else "true")
+    ends = [(Fraction(number), sign) for number, sign in ((least, -1), (most, 1)) if number is not None]
+    for number, verdict in [
+        *((end, "true") for end, _ in ends),
+        *((end + sign * SLIGHTLY, "false") for end, sign in ends),
+    ]:
+        changes = {name: dict(numbers) for name, numbers in MADE_TRUE.get(claim, {}).items()}
+        changes.setdefault(table, {})[place] = str(number)
+        print_otherwise(monkeypatch, tables, changes)
+        found = tables.CHECKS[claim]()
+        assert found.verdict == verdict, number
+        assert verdict == "false" or (found.counterexample, found.correction) == (None, None)
+
+
+# A claim, what is printed otherwise, and what is then said of it.
+OTHERWISE: list[tuple[str, Changes, dict[str, str | None]]] = [
+    ("TAB-rows-sum", MADE_TRUE["TAB-rows-sum"], {
+        "verdict": "true", "evidence": "6 of 6 rows sum to exactly 100.0; rounding explains the others."}),
+    ("TAB-rows-sum", {"table1_win_rate": {("rows", 2, "draw"): "3.65"}}, {
+        "counterexample": "Printed rows: Intern 100.2, Eurus 100.1, QRM 99.9.",
+        "correction": "They sum to 100 within the rounding of three numbers to one decimal (0.15)."}),
+    ("TAB-rows-sum", {"table1_win_rate": {("rows", 2, "draw"): "3.6501"}}, {
+        "evidence": "3 of 6 rows sum to exactly 100.0; rounding does not explain the others.", "correction": None}),
+    ("TAB-rows-distinct", MADE_TRUE["TAB-rows-distinct"], {
+        "verdict": "true", "counterexample": None, "correction": None,
+        "evidence": "Of 15 pairs of rows, 0 are equal in win, draw and loss, 0 of them with different quintiles in"
+        " Table 5."}),
+    ("TAB-rows-distinct", {"table1_win_rate": {("rows", 5, "draw"): "3.8", ("rows", 5, "default_win"): "36"}}, {
+        "counterexample": "Eurus and Intern have the same win, draw and loss; QRM and Skywork have the same win, draw"
+        " and loss"}),
+    ("TAB-quintile-mean", {"table1_win_rate": {
+        **MADE_TRUE["TAB-quintile-mean"]["table1_win_rate"], ("rows", 1, "win"): "60.7", ("rows", 4, "win"): "54.9"}}, {
+        "counterexample": "Columns further off than that: LlamaOB, GRM.",
+        "evidence": "Table 1 minus the mean of the five quintiles, in percentage points: Skywork 0.00, LlamaOB 1.14,"
+        " Intern 0.00, Eurus 0.00, GRM -1.14, QRM 0.00. Even fifths of at least 250 prompts and rounding allow 1.10."}),
+    ("TAB-quintile-monotone", {"table5_god_quintiles": {("rows", 1, "Skywork"): "46.7"}}, {
+        "verdict": "false", "evidence": "Rising throughout: Eurus, Intern, LlamaOB, QRM. Not: GRM, Skywork."}),
+    ("TAB-winrate-range", {"table1_win_rate": {("rows", 4, "default_win"): "55.7"}}, {"verdict": "true"}),
+    ("TAB-winrate-range", {"table1_win_rate": {("rows", 4, "default_win"): "55.8"}}, {"verdict": "false"}),
+    # The printed 33 stands for everything below 34: 675300 / 20197 is the largest increase.
+    ("TAB-overhead", {"table11_overhead": {("text", "increase_high"): "655103/20197"}}, {"verdict": "false"}),
+    ("TAB-overhead", {"table11_overhead": {("text", "increase_high"): "655104/20197"}}, {"verdict": "true"}),
+    ("TAB-overhead-prompts", {"table11_overhead": {("prompts_measured",): "101"}}, {
+        "counterexample": "101 prompts from 100.", "correction": "Prompts were repeated, or another set was used."}),
+    ("TAB-temperature-caption", {"table8_temperature": {
+        ("rows", row, "god"): god for row, god in enumerate(("0.7", "0.8", "0.8", "1.5", "2", "2.2", "2.3", "2.4"))}}, {
+        "verdict": "true", "counterexample": None, "correction": None,
+        "evidence": "Of 28 pairs of rows, GOD falls with the scale in 0; where GOD is higher, perplexity is lower in 22"
+        " pairs and higher in 4. Perplexity at every scale is above the worst of RWS, 10.84: True."}),
+    ("TAB-temperature-caption", {"table8_temperature": {
+        ("rows", row, "god"): str(row) for row in range(8)} | {("rows", 6, "perplexity"): "10.84"}}, {
+        "verdict": "false", "counterexample": None,
+        "evidence": "Of 28 pairs of rows, GOD falls with the scale in 0; where GOD is higher, perplexity is lower in 22"
+        " pairs and higher in 5. Perplexity at every scale is above the worst of RWS, 10.84: False."}),
+    ("TAB-judge-mean", {"table10_llm_judge_orders": {("rows", 2, "first"): "61.3"}}, {
+        "verdict": "false",
+        "evidence": "Six means agree to one decimal; not every rate is a whole number of 80 prompts."}),
+    ("TAB-humaneval-gain", {"table4_humaneval": {("default",): "73.78", ("rows", 1, "pass_at_1"): "80.49"}}, {
+        "verdict": "true", "evidence": "Problems solved of 164: default 121, best 132; gain 6.71."}),
+    ("TAB-humaneval-gain", {"table4_humaneval": {("rows", 1, "pass_at_1"): "24.40"}}, {"verdict": "false"}),
+    ("TAB-humaneval-gain", {"table4_humaneval": {("rows", 4, "pass_at_1"): "19.6"}}, {"verdict": "false"}),
+    ("TAB-diversity", {"table6_diversity": {("rows", 1, "distinct_1"): "0.1885"}}, {"verdict": "false"}),
+    ("TAB-diversity", {"table6_diversity": {("rows", 5, "distinct_2"): "0.571"}}, {"verdict": "false"}),
+    ("TAB-god-double", {"table12_frequency": {("rows", 0, "god"): "1.915"}}, {"verdict": "false"}),
+    ("TAB-god-double", {"table12_frequency": {("rows", 0, "god"): "1.9151"}}, {"verdict": "true"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("claim", "changes", "said"), OTHERWISE)
+def test_claims_on_tables_follow_the_printed_numbers(
+    monkeypatch: pytest.MonkeyPatch, claim: str, changes: Changes, said: dict[str, str | None]
+) -> None:
+    print_otherwise(monkeypatch, tables, changes)
+    found = tables.CHECKS[claim]().as_dict()
+    assert {field: found[field] for field in said} == said
 
 
 def test_a_statement_that_fails_on_the_grid_is_not_called_true(monkeypatch: pytest.MonkeyPatch) -> None:
