@@ -21,7 +21,7 @@ from tiny_models import MASK, bert_predictor
 from rws_decode.decode import decode
 from rws_decode.guidance import RWS, Confidence, constant_of, recorded, shuffled
 from rws_decode.predictors import CallablePredictor, load_predictor
-from rws_decode.record import PASSED_OVER, Record
+from rws_decode.record import CHANGED_CANDIDATES, PASSED_OVER, Record
 from rws_decode.replay import replay
 from rws_decode.rewards import CallableReward
 from rws_decode.schedule import block_plan
@@ -275,80 +275,216 @@ def test_a_file_that_another_program_wrote_is_read(tmp_path: Path) -> None:
 
 LAST = len(TRACE.to_frame()) - 1
 CHOSEN = int(np.flatnonzero(TRACE.to_frame()["committed"])[0])
+OF_ROWS = ("step", "position", "committed", "candidate", "value")
+WHOLE = "candidates are missing: whole_candidates says that all are kept"
+
+
+ORDER = "rows must go by step and position, each once, within steps_run and length"
+MISSING = "positions are not committed, and uncommitted_token does not say what stands there"
+NONE_THERE = "must be NaN just at the steps where reward_use says that there is none"
+
+
+def with_row(step: int, position: int) -> Any:
+    """Add a row that commits nothing, in its place."""
+
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        row = frame[frame["step"] == step].iloc[[0]].assign(position=np.int32(position), committed=False)
+        return pd.concat([frame, row]).sort_values(["step", "position"], kind="stable")
+
+    return change
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda f: f.assign(extra=1.0), "the columns are not those of a trace"),
+        (lambda f: f.drop(columns="inexact"), "the columns are not those of a trace"),
+        (lambda f: f.assign(near_ties=f["near_ties"].astype("int64")), "the columns are not those of a trace"),
         (lambda f: f.assign(ties=pd.array([None] * len(f), dtype="Int32")), "ties must not be null"),
-        (lambda f: f.iloc[::-1], "rows must go by step and position"),
-        (lambda f: pd.concat([f, f.tail(1)]), "rows must go by step and position"),
-        (lambda f: f.iloc[:0], "0 rows do not fit"),
-        (lambda f: f[f["step"] != 2], "positions are not committed"),
-        (lambda f: f[~f["committed"]], "positions are not committed"),
-        (lambda f: f.drop(index=f.index[(f["step"] == 0) & ~f["committed"]][0]), "candidates are missing"),
-        (changed("position", LAST, 12), "rows must go by step and position"),
-        (changed("step", LAST, 5), "rows must go by step and position"),
-        (changed("committed", CHOSEN, False), "positions are not committed"),
+        (lambda f: f.iloc[::-1], ORDER),
+        (lambda f: pd.concat([f, f.tail(1)]), ORDER),
+        (lambda f: f.iloc[:0], "0 rows do not fit steps_run 5 and length 12"),
+        (lambda f: pd.concat([f, f]), "66 rows do not fit steps_run 5 and length 12"),
+        (lambda f: f[f["step"] != 2], MISSING),
+        (lambda f: f[~f["committed"]], MISSING),
+        (lambda f: f.drop(index=f.index[(f["step"] == 0) & ~f["committed"]][0]), WHOLE),
+        (changed("position", LAST, 12), ORDER),
+        (changed("position", 0, -1), ORDER),
+        (changed("step", LAST, 5), ORDER),
+        (changed("step", 0, -1), ORDER),
+        (changed("committed", CHOSEN, False), MISSING),
+        (changed("committed", 0, True), "a position is committed twice"),
+        (with_row(1, 2), "a row stands at a position that was committed before"),
+        (with_row(2, 0), "a row stands at a position that was committed before"),
         (changed("ties", LAST, 99), "ties differs among the rows of a step"),
         (changed("factor", 0, 99.0), "factor differs among the rows of a step"),
-        (lambda f: f.assign(factor=np.nan), "factor must be NaN just at the steps where reward_use"),
-        (lambda f: f.assign(reward_use=np.int8(9)), "reward_use holds 9"),
+        (lambda f: f.assign(factor=np.nan), f"factor {NONE_THERE}"),
+        (lambda f: f.assign(reward_raw=f["reward_raw"].where(f["step"] != 0)), f"reward_raw {NONE_THERE}"),
+        (
+            lambda f: f.assign(reward_normalised=f["reward_normalised"].where(f["step"] != 4)),
+            f"reward_normalised {NONE_THERE}",
+        ),
+        (lambda f: f.assign(reward_use=np.int8(9)), "reward_use holds 9: 0 to 3 are known"),
         (changed("value", CHOSEN, None), "value holds NaN at a committed position"),
     ],
 )
 def test_tables_that_contradict_themselves_are_refused(tmp_path: Path, change: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message) as caught:
-        load(rewritten(tmp_path / "p.parquet", change))
-    assert "p.parquet: " in str(caught.value) and "\n" not in str(caught.value)
+    path = rewritten(tmp_path / "p.parquet", lambda frame: change(frame.astype({"step": "int32"})))
+    with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {message}')}$"):
+        load(path)
 
 
-def test_a_step_without_rows_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="every step from 0 to 4 must have rows"):
-        load(rewritten(tmp_path / "p.parquet", lambda f: f[f["step"] != 2], uncommitted_token=1))
+@pytest.mark.parametrize("step", [0, 2])
+def test_a_step_without_rows_is_refused(tmp_path: Path, step: int) -> None:
+    path = rewritten(tmp_path / "p.parquet", lambda f: f[f["step"] != step], uncommitted_token=1)
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(path))}: every step from 0 to 4 must have rows$"):
+        load(path)
+
+
+UNKNOWN_PARTS = "lacks parts of a trace, or holds others"
+KINDS = "uncommitted_token must be a whole number and whole_candidates true or false"
 
 
 @pytest.mark.parametrize(
     ("header", "message"),
     [
         ({"version": 2}, "trace version 2: this reads version 3"),
-        ({"schema": "other"}, "not a trace"),
-        ({"trace": {}}, "lacks parts of a trace"),
-        ({"trace": TRACE.metadata() | {"more": 1}}, "lacks parts of a trace"),
-        ({"prompt": None}, "lacks parts of a trace"),
-        ({"prompt": ["a"]}, "p.parquet"),
-        ({"uncommitted_token": None}, "uncommitted_token must be a whole number"),
-        ({"trace": TRACE.metadata() | {"length": 24}}, "positions are not committed"),
-        ({"trace": TRACE.metadata() | {"length": 10**12}}, "is more than 67108864"),
-        ({"trace": TRACE.metadata() | {"length": "12"}}, "length '12'"),
-        ({"trace": TRACE.metadata() | {"steps_run": 4}}, "within steps_run and length"),
-        ({"trace": TRACE.metadata() | {"steps": 4}}, "steps_run is 5"),
-        ({"trace": TRACE.metadata() | {"block": 5}}, "block is 5"),
-        ({"trace": TRACE.metadata() | {"cfg": "much"}}, "cfg is 'much'"),
+        ({"version": None}, "trace version None: this reads version 3"),
+        ({"schema": "other"}, "not a trace: the metadata lacks rws_decode.trace"),
+        ({"trace": {}}, UNKNOWN_PARTS),
+        ({"trace": None}, UNKNOWN_PARTS),
+        ({"trace": TRACE.metadata() | {"more": 1}}, UNKNOWN_PARTS),
+        ({"prompt": None}, UNKNOWN_PARTS),
+        ({"prompt": ["a"]}, "invalid literal for int() with base 10: 'a'"),
+        ({"uncommitted_token": None}, KINDS),
+        ({"uncommitted_token": 1.0}, KINDS),
+        ({"whole_candidates": 1}, KINDS),
+        ({"trace": TRACE.metadata() | {"length": 24}}, MISSING),
+        ({"trace": TRACE.metadata() | {"length": 10**12}}, f"steps_run 5 times length {10**12} is more than 67108864"),
+        ({"trace": TRACE.metadata() | {"length": "12"}}, "33 rows do not fit steps_run 5 and length '12'"),
+        ({"trace": TRACE.metadata() | {"steps_run": True}}, "33 rows do not fit steps_run True and length 12"),
+        ({"trace": TRACE.metadata() | {"steps_run": 2}}, "33 rows do not fit steps_run 2 and length 12"),
+        ({"trace": TRACE.metadata() | {"steps_run": 4}}, ORDER),
+        ({"trace": TRACE.metadata() | {"steps": 4}}, "steps_run is 5: 1 to steps, 4, is needed"),
+        ({"trace": TRACE.metadata() | {"block": 5}}, "block is 5: it must divide length, which is 12"),
+        ({"trace": TRACE.metadata() | {"cfg": "much"}}, "cfg is 'much': a trace needs float or int"),
+        ({"trace": TRACE.metadata() | {"seed": False}}, "seed is False: a trace needs int"),
+        ({"trace": TRACE.metadata() | {"text": 3}}, "text is 3: a trace needs str or NoneType"),
+        ({"trace": TRACE.metadata() | {"end_ids": {}}}, "end_ids is {}: a trace needs list"),
     ],
 )
 def test_metadata_that_do_not_fit_are_refused(tmp_path: Path, header: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        load(rewritten(tmp_path / "p.parquet", **header))
+    path = rewritten(tmp_path / "p.parquet", **header)
+    with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {message}')}$"):
+        load(path)
+
+
+@pytest.mark.parametrize("odd", ["Infinity", "NaN", '"\\ud800"', "[" * 9999])
+def test_metadata_that_no_trace_could_save_are_refused(tmp_path: Path, odd: str) -> None:
+    path = TRACE.save(tmp_path / "p.parquet")
+    table, text = pq.read_table(path), pq.read_metadata(path).metadata[SCHEMA.encode()].decode()
+    text = text.replace('"prompt_text":"the cat sat"', f'"prompt_text":{odd}')
+    pq.write_table(table.replace_schema_metadata({SCHEMA: text}), path)
+    with pytest.raises(ValueError, match=r"p\.parquet: not a whole Parquet file: \S"):
+        load(path)
+
+
+def test_a_trace_with_numbers_that_json_has_not_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="Out of range float"):
+        replace(TRACE, cfg=float("nan")).save(tmp_path / "t.parquet")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_byte_that_changed_in_a_column_is_noticed(tmp_path: Path) -> None:
+    path = TRACE.save(tmp_path / "p.parquet")
+    data, columns = path.read_bytes(), pq.read_metadata(path).row_group(0)
+    for number in range(columns.num_columns):
+        column = columns.column(number)
+        start = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
+        for place in (start + column.total_compressed_size - 1, start + column.total_compressed_size - 2):
+            path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+            with pytest.raises(ValueError, match=rf"^{re.escape(str(path))}: not a whole Parquet file: "):
+                load(path)
+
+
+def test_the_file_is_one_compressed_group_with_short_metadata_in_the_words_of_the_text(tmp_path: Path) -> None:
+    path = replace(TRACE, text="Zürich → 🐈").save(tmp_path / "t.parquet")
+    found = pq.read_metadata(path)
+    assert found.num_row_groups == 1 and found.num_rows == len(TRACE.to_frame())
+    columns = {found.schema.column(i).name: found.row_group(0).column(i) for i in range(found.num_columns)}
+    assert {column.compression for column in columns.values()} == {"ZSTD"}
+    assert [name for name in columns if not columns[name].has_dictionary_page] == [*OF_ROWS, "inexact"]
+    assert "BYTE_STREAM_SPLIT" in columns["value"].encodings
+    assert not any(column.is_stats_set for column in columns.values())
+    text = found.metadata[SCHEMA.encode()].decode("utf-8")
+    assert list(found.metadata) == [SCHEMA.encode()]
+    assert text.startswith('{"prompt":[2,6,8,11,3],"schema":"rws_decode.trace","trace":{"block":12,"cfg":0.0,')
+    assert text.endswith('"text":"Zürich → 🐈","width":17},"uncommitted_token":-1,"version":3,"whole_candidates":true}')
+    assert json.loads(text)["trace"] == TRACE.metadata() | {"text": "Zürich → 🐈"}
+
+
+EARLY = made(8, 8, 8, fewer=5)
+NEVER = int(np.flatnonzero(EARLY.commit_step < 0)[0])
+NOT_COMMITTED = "commit_step must be -1 where a position was not committed, and the tokens there the same"
+
+
+def at(array: Any, place: Any, value: object) -> Any:
+    array = array.copy()
+    array[place] = value
+    return array
 
 
 @pytest.mark.parametrize(
-    ("fields", "message"),
+    ("trace", "fields", "message"),
     [
-        ({"tokens": TRACE.tokens[:-1]}, r"tokens is int64 \(11,\)"),
-        ({"factor": TRACE.factor.astype(np.float32)}, "factor is float32"),
-        ({"tokens": TRACE.tokens + 1}, "tokens are not the candidates"),
-        ({"commit_step": np.zeros(12, np.int64)}, "every step from 0 to 4"),
-        ({"commit_step": TRACE.commit_step - 2}, "every step from 0 to 4"),
-        ({"steps_run": 4}, r"candidate is int64 \(5, 12\)"),
-        ({"reward_use": np.zeros(5, np.int8)}, "reward_raw must be NaN"),
-        ({"reward_use": np.full(5, NOT_NEEDED, np.int8)}, "factor must be NaN"),
+        (TRACE, {"tokens": TRACE.tokens[:-1]}, "tokens is int64 (11,): a trace needs int64 (12,)"),
+        (TRACE, {"factor": TRACE.factor.astype(np.float32)}, "factor is float32 (5,): a trace needs float64 (5,)"),
+        (TRACE, {"prompt": np.zeros((1, 3), np.int64)}, "prompt is int64 (1, 3): a trace needs int64 (3,)"),
+        (TRACE, {"tokens": TRACE.tokens + 1}, "tokens are not the candidates of the steps that committed them"),
+        (TRACE, {"commit_step": np.zeros(12, np.int64)}, "commit_step must hold every step from 0 to 4, the steps run"),
+        (TRACE, {"commit_step": TRACE.commit_step - 2}, "commit_step must hold every step from 0 to 4, the steps run"),
+        (TRACE, {"steps_run": 4}, "candidate is int64 (5, 12): a trace needs int64 (4, 12)"),
+        (TRACE, {"steps_run": 0}, "steps_run is 0: 1 to steps, 5, is needed"),
+        (TRACE, {"steps_run": 6}, "steps_run is 6: 1 to steps, 5, is needed"),
+        (TRACE, {"steps": 13}, "steps is 13: at most length, 12, so that each step commits a token"),
+        (TRACE, {"reward_use": np.zeros(5, np.int8)}, f"reward_raw {NONE_THERE}"),
+        (TRACE, {"reward_use": np.full(5, NOT_NEEDED, np.int8)}, f"factor {NONE_THERE}"),
+        (TRACE, {"reward_use": np.array([1, 2, 4, 1, 2], np.int8)}, "reward_use holds 4: 0 to 3 are known"),
+        (EARLY, {"commit_step": at(EARLY.commit_step, NEVER, -2)}, NOT_COMMITTED),
+        (EARLY, {"tokens": at(EARLY.tokens, NEVER, 5)}, NOT_COMMITTED),
     ],
 )
-def test_arrays_that_contradict_each_other_are_refused(fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        replace(TRACE, **fields)
+def test_arrays_that_contradict_each_other_are_refused(trace: Trace, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+        replace(trace, **fields)
+
+
+def test_a_trace_keeps_its_own_copy_of_what_it_was_given_and_one_nan() -> None:
+    value, ties = TRACE.value.copy(), TRACE.ties.copy()
+    value[np.isnan(value)] = -np.float64("nan")  # another bit pattern
+    copy = replace(TRACE, value=value, ties=ties)
+    ties[:], value[:] = 7, 7.0
+    assert copy == TRACE and ties.flags.writeable
+    shared = np.asfortranarray(TRACE.candidate)
+    assert replace(TRACE, candidate=shared) == TRACE
+    assert TRACE != "a trace" and TRACE.__eq__("a trace") is NotImplemented
+
+
+@pytest.mark.parametrize(("masks", "whole"), [(145, True), (146, False)])
+def test_candidates_that_change_are_kept_up_to_the_limit(masks: int, whole: bool) -> None:
+    """One token is committed, 17 values are kept, and 128 further candidates per committed token may be new."""
+    trace = made(masks, masks, masks, fewer=masks - 1)
+    assert (1 + PASSED_OVER, CHANGED_CANDIDATES) == (17, 128)
+    assert trace.whole_candidates == whole
+    assert (trace.candidate >= 0).sum() == (masks if whole else 17)
+
+
+@pytest.mark.parametrize("token", [0, 1])
+def test_whatever_token_stands_where_nothing_was_committed_comes_back(tmp_path: Path, token: int) -> None:
+    trace = replace(EARLY, tokens=np.where(EARLY.commit_step < 0, token, EARLY.tokens))
+    path = trace.save(tmp_path / "t.parquet")
+    assert load(path) == trace and load(path).tokens[NEVER] == token
+    assert json.loads(pq.read_metadata(path).metadata[SCHEMA.encode()])["uncommitted_token"] == token
 
 
 def test_arrays_cannot_be_written_to() -> None:
