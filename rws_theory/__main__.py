@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m rws_theory", description="Mathematics of logit scaling in masked diffusion decoding."
     )
     parser.add_argument("--version", action="version", version=__version__)
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     try:
         for name, command in COMMANDS.items():
             subparser = subparsers.add_parser(name, help=command.summary, description=command.summary)

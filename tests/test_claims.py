@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -15,9 +16,10 @@ import mpmath
 import pytest
 
 from rws_theory.__main__ import main
-from rws_theory.claims import CHECKS, Claim, claims, reversal, search, tables
+from rws_theory.claims import CHECKS, Claim, claims, example, reversal, search, tables
 from rws_theory.claims.record import printed
 from rws_theory.claims.search import Pair
+from rws_theory.crossings import Crossing, crossings
 
 REQUIRED = """
 T1-exclusive T1a-existence T1a-unique T1b-printed T1b-mended T1c-otherwise T1-step2 T1-step3 T1-step4 T1-dimension
@@ -309,6 +311,74 @@ def test_claims_on_tables_follow_the_printed_numbers(
     print_otherwise(monkeypatch, tables, changes)
     found = tables.CHECKS[claim]().as_dict()
     assert {field: found[field] for field in said} == said
+
+
+# --- the example ------------------------------------------------------------------------------------------------------
+
+PRINTED_AT_TWO = {("probability", 1, "a"): "0.637", ("probability", 1, "b"): "0.624"}
+FLIPPED = {("a", 0): "1", ("a", 1): "0.4", ("a", 2): "0.4", ("b", 0): "1.1", ("b", 1): "0.6", ("b", 2): "0.3"}
+GOLDEN = "4.8121182505960344749775891342436842313518433438566"  # 10 log((1 + sqrt 5) / 2)
+
+EXAMPLE: list[tuple[str, dict[Place, str], dict[str, str | None]]] = [
+    *(("D-gaps", {(name,): "1"}, {"verdict": "false"}) for name in ("sigma_a", "sigma_b", "delta_a", "delta_b")),
+    # P^a(1) = 0.4864145336 and P^b(1) = 0.4767300274
+    *(("D-r1", {("probability", 0, name): said}, {"verdict": verdict}) for name, said, verdict in (
+        ("a", "0.4859146", "true"), ("a", "0.4859145", "false"),
+        ("a", "0.4869145", "true"), ("a", "0.4869146", "false"),
+        ("b", "0.4762301", "true"), ("b", "0.4762300", "false"),
+        ("b", "0.4772300", "true"), ("b", "0.4772301", "false"),
+    )),
+    ("D-r2", PRINTED_AT_TWO, {
+        "verdict": "false", "counterexample": "a = (11/10, 3/5, 3/10), b = (1, 2/5, 2/5) at r = 2",
+        "correction": "P^a(2) = 0.6370, P^b(2) = 0.6241: no flip yet."}),
+    ("D-r2", {**FLIPPED, ("probability", 1, "a"): "0.624", ("probability", 1, "b"): "0.637"}, {
+        "verdict": "true", "counterexample": None, "correction": None,
+        "evidence": "In ball arithmetic: P^a(2) = 0.6241, P^b(2) = 0.6370; flipped at r = 2."}),
+    ("D-r2", FLIPPED, {
+        "verdict": "false", "counterexample": "a = (11/10, 3/5, 3/10), b = (1, 2/5, 2/5) at r = 2",
+        "correction": "P^a(2) = 0.6241, P^b(2) = 0.6370."}),
+    # Equal vectors: no flip is proved.
+    ("D-r2", {("b", 0): "1.1", ("b", 1): "0.6", ("b", 2): "0.3"}, {
+        "evidence": "In ball arithmetic: P^a(2) = 0.6370, P^b(2) = 0.6370; no flip at r = 2."}),
+    *(("D-crossing", {("crossing",): str(Fraction(GOLDEN) + Fraction(1, 200) * sign + SLIGHTLY * more)}, {
+        "verdict": "true" if sign * more < 0 else "false"}) for sign in (-1, 1) for more in (-1, 1)),
+    ("D-crossing", {("crossing",): "4.81"}, {"verdict": "true", "counterexample": None, "correction": None}),
+    # The third gap of b: 0.7 instead of 0.6, x^3 - x^2 - x + 1 = (x - 1)^2 (x + 1), no crossing.
+    ("D-crossing", {("b", 2): "0.3"}, {
+        "verdict": "not confirmed", "counterexample": None, "correction": None,
+        "evidence": "x = exp(r / 10) turns g = 0 into (x - 1)**2*(x + 1) = 0; the one certified crossing does not"
+        " enclose its root above 1."}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("claim", "numbers", "said"), EXAMPLE)
+def test_claims_on_the_example_follow_its_numbers(
+    monkeypatch: pytest.MonkeyPatch, claim: str, numbers: dict[Place, str], said: dict[str, str | None]
+) -> None:
+    print_otherwise(monkeypatch, example, {"appendix_d": numbers})
+    found = example.CHECKS[claim]().as_dict()
+    assert {field: found[field] for field in said} == said
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"complete": False},
+        {"crossings": ()},
+        {"crossings": (Crossing(4.0, 4.8, 1, 4.5),)},
+        {"crossings": (Crossing(4.9, 5.0, 1, 4.95),)},
+        {"crossings": (Crossing(4.8, 4.9, 1, 4.81), Crossing(5.0, 6.0, 1, 5.5))},
+    ],
+)
+def test_a_crossing_that_is_not_certified_where_it_should_be_confirms_nothing(
+    monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(example, "crossings", lambda a, b: replace(crossings(a, b), **change))
+    found = example.CHECKS["D-crossing"]()
+    assert found.verdict == "not confirmed" and "does not enclose" in found.evidence
+
+
+# --- what is not found or confirmed -----------------------------------------------------------------------------------
 
 
 def test_a_statement_that_fails_on_the_grid_is_not_called_true(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from flint import arb, fmpq
+
 from rws_theory.crossings import crossings
 
 from .record import Check, Claim, printed
@@ -22,35 +24,25 @@ def _gaps(logits: list[Fraction]) -> list[Fraction]:
     return sorted(top - x for i, x in enumerate(logits) if i != logits.index(top))
 
 
-def _probability(logits: list[Fraction], r: int) -> tuple[Fraction, Fraction]:
-    """Enclose P(r) = 1 / (1 + sum exp(-r u)) by rationals.
-
-    exp(-z) is enclosed by exp(-z / 2^k) in [1 - y, 1 - y + y^2 / 2] for y = z / 2^k in [0, 1], squared k times and
-    rounded outward to 40 digits after each squaring.
-    """
-    halvings, grid = 60, 10**40
-    low = high = Fraction(0)
-    for gap in _gaps(logits):
-        y = r * gap / 2**halvings
-        least, most = 1 - y, 1 - y + y * y / 2
-        for _ in range(halvings):
-            least = Fraction(int(least * least * grid), grid)
-            most = Fraction(int(most * most * grid) + 1, grid)
-        low, high = low + least, high + most
-    return 1 / (1 + high), 1 / (1 + low)
+def _ball(number: Fraction) -> arb:
+    return arb(fmpq(number.numerator, number.denominator))
 
 
-def _values(r: int) -> list[tuple[str, tuple[Fraction, Fraction], Fraction]]:
+def _probability(logits: list[Fraction], r: int) -> arb:
+    """P(r) = 1 / (1 + sum exp(-r u)) in ball arithmetic."""
+    return 1 / (1 + sum(_ball(-r * gap).exp() for gap in _gaps(logits)))
+
+
+def _values(r: int) -> dict[str, tuple[arb, Fraction]]:
+    """Both probabilities at r, enclosed and as printed."""
+    a, b = _logits()
     row = next(row for row in printed("appendix_d")["probability"] if row["r"] == r)
-    return [(name, _probability(x, r), row[name]) for name, x in zip("ab", _logits(), strict=True)]
+    return {f"P^a({r})": (_probability(a, r), row["a"]), f"P^b({r})": (_probability(b, r), row["b"])}
 
 
-def _width(values: list[tuple[str, tuple[Fraction, Fraction], Fraction]]) -> str:
-    return f"{float(max(high - low for _, (low, high), _ in values)):.0e}"
-
-
-def _rounds_to(interval: tuple[Fraction, Fraction], said: Fraction) -> bool:
-    return all(abs(end - said) <= Fraction(1, 2000) for end in interval)
+def _right(values: dict[str, tuple[arb, Fraction]]) -> bool:
+    """Whether every number rounds to the printed three decimals, proved."""
+    return all(abs(ball - _ball(said)) <= _ball(Fraction(1, 2000)) for ball, said in values.values())
 
 
 def gap_values() -> Claim:
@@ -72,32 +64,32 @@ def gap_values() -> Claim:
 
 
 def at_one() -> Claim:
-    """Probabilities enclosed in rational intervals (`_probability`) and compared with three printed decimals."""
+    """Probabilities in ball arithmetic, compared with three printed decimals."""
     values = _values(1)
-    shown = ", ".join(f"P^{name}(1) = {float(low):.6f}" for name, (low, _), _ in values)
+    shown = ", ".join(f"{name} = {float(ball):.6f}" for name, (ball, _) in values.items())
     return Claim(
         "D-r1",
         "Appendix D.1",
         "P^a(1) = 0.486 and P^b(1) = 0.477, to three decimals.",
-        "true" if all(_rounds_to(interval, said) for _, interval, said in values) else "false",
-        f"Enclosed to within {_width(values)}: {shown}.",
+        "true" if _right(values) else "false",
+        f"In ball arithmetic: {shown}.",
     )
 
 
 def at_two() -> Claim:
-    """Probabilities enclosed in rational intervals (`_probability`); no interval holds the printed number."""
+    """Probabilities in ball arithmetic; neither ball is near the printed number."""
     values = _values(2)
-    wrong = [name for name, interval, said in values if not _rounds_to(interval, said)]
-    flip = values[0][1][1] < values[1][1][0]
-    shown = ", ".join(f"P^{name}(2) = {float(low):.4f}" for name, (low, _), _ in values)
+    flip = values["P^a(2)"][0] < values["P^b(2)"][0]
+    holds = _right(values) and flip
+    shown = ", ".join(f"{name} = {float(ball):.4f}" for name, (ball, _) in values.items())
     return Claim(
         "D-r2",
         "Appendix D.1",
         "P^a(2) = 0.835 and P^b(2) = 0.847, which confirms a flip for r > 1.",
-        "false" if wrong or not flip else "true",
-        f"Enclosed to within {_width(values)}: {shown}; {'flipped' if flip else 'no flip'} at r = 2.",
-        "a = (11/10, 3/5, 3/10), b = (1, 2/5, 2/5) at r = 2" if wrong or not flip else None,
-        f"{shown}: no flip yet." if not flip else None,
+        "true" if holds else "false",
+        f"In ball arithmetic: {shown}; {'flipped' if flip else 'no flip'} at r = 2.",
+        None if holds else "a = (11/10, 3/5, 3/10), b = (1, 2/5, 2/5) at r = 2",
+        None if holds else f"{shown}{'' if flip else ': no flip yet'}.",
     )
 
 
@@ -109,28 +101,28 @@ def crossing() -> Claim:
     """
     import sympy  # heavy, and needed by two checks only
 
-    x = sympy.Symbol("x", positive=True)
-    f_a, f_b = (sum(x ** int(-10 * gap) for gap in _gaps(logits)) for logits in _logits())
+    x = sympy.Symbol("x")
+    f_a, f_b = (sum(x ** (-10 * gap) for gap in _gaps(logits)) for logits in _logits())
     polynomial = sympy.factor(sympy.expand((f_a - f_b) * x**8))
-    roots = [root for root in sympy.solve(polynomial, x) if root > 1]
-    golden = roots == [sympy.Rational(1, 2) + sympy.sqrt(5) / 2]
+    golden = sympy.Rational(1, 2) + sympy.sqrt(5) / 2
+    exact = 10 * sympy.log(golden)
     found = crossings(*_logits())
-    enclosed = golden and len(found.crossings) == 1 and found.complete
-    if enclosed:
-        exact = 10 * sympy.log(roots[0])
-        low, high = (sympy.Rational(end) for end in (found.crossings[0].lower, found.crossings[0].upper))
-        enclosed = bool(low <= exact) and bool(exact <= high)
-    said = printed("appendix_d")["crossing"]
-    value = sympy.N(10 * sympy.log(roots[0]), 11) if golden else None
+    enclosed = [sympy.Rational(c.lower) <= exact <= sympy.Rational(c.upper) for c in found.crossings]
+    roots = [root for root in sympy.solve(polynomial) if root > 1]
+    confirmed = roots == [golden] and found.complete and enclosed == [True]
+    wrong = bool(abs(exact - printed("appendix_d")["crossing"]) > Fraction(1, 200))
+    refuted = confirmed and wrong
     return Claim(
         "D-crossing",
         "Appendix D.1",
         "The curves cross at r = 1.73.",
-        "false" if enclosed and value is not None and abs(value - float(said)) > 0.01 else "not confirmed",
+        "false" if refuted else "true" if confirmed else "not confirmed",
         f"x = exp(r / 10) turns g = 0 into {polynomial} = 0; the one certified crossing "
-        f"{'encloses' if enclosed else 'does not enclose'} its root above 1.",
-        "a = (11/10, 3/5, 3/10), b = (1, 2/5, 2/5)",
-        f"r = 10 log((1 + sqrt 5) / 2) = {value}, ten times the logarithm of the golden ratio.",
+        f"{'encloses' if confirmed else 'does not enclose'} its root above 1.",
+        "a = (11/10, 3/5, 3/10), b = (1, 2/5, 2/5)" if refuted else None,
+        f"r = 10 log((1 + sqrt 5) / 2) = {sympy.N(exact, 11)}, ten times the logarithm of the golden ratio."
+        if refuted
+        else None,
     )
 
 
