@@ -92,8 +92,8 @@ def local_arness(commit_step: ArrayLike, k: int = 1, reading: Reading = "tokens"
     n = steps.shape[-1]
     if check_count("k", k) >= n:
         raise ValueError(f"k must be below the number of positions, {n}, got {k}")
-    order = np.argsort(steps, axis=-1, kind="stable")
-    follows = np.diff(order, axis=-1) == 1
+    order = np.argsort(steps, kind="stable")
+    follows = np.diff(order) == 1
     scores = np.lib.stride_tricks.sliding_window_view(follows, k, axis=-1).all(axis=-1)
     # Token k (from 0) is the first with k predecessors.
     return _average(scores, np.take_along_axis(steps, order, axis=-1), k, reading)
@@ -118,8 +118,8 @@ def global_arness(commit_step: ArrayLike, k: int = 1, reading: Reading = "tokens
     steps = check_commit_step(commit_step)
     check_reading(reading)
     check_count("k", k)
-    order = np.argsort(steps, axis=-1, kind="stable")
-    rank = np.argsort(order, axis=-1, kind="stable")  # when each position is committed, as a token
+    order = np.argsort(steps, kind="stable")
+    rank = np.argsort(order)  # when each position is committed, as a token
     # Masked positions to the left of a token as it is committed: those further left that are committed later.
     n = steps.shape[-1]
     left = np.tril(np.ones((n, n), dtype=bool), -1)

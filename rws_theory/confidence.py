@@ -119,7 +119,7 @@ def log_odds(logits: ArrayLike, r: ArrayLike) -> Any:
     ([40.0, 41.0], [1.0, 1.0])
     """
     # Sorted, equal multisets add up in the same order and give equal bits, and small terms are added first.
-    x = np.sort(check_logits(logits), axis=-1)
+    x = np.sort(check_logits(logits))
     scale = check_scale(r, x.shape[:-1])
     shape = np.broadcast_shapes(scale.shape, x.shape[:-1])
     if x.shape[-1] == 1:
@@ -153,7 +153,7 @@ def gaps(logits: ArrayLike) -> NDArray[np.float64]:
     >>> gaps([0.5, 3.0, 2.0, 3.0])
     array([0. , 1. , 2.5])
     """
-    x = np.sort(check_logits(logits), axis=-1)[..., ::-1]
+    x = np.sort(check_logits(logits))[..., ::-1]
     return x[..., :1] - x[..., 1:]
 
 
@@ -173,7 +173,7 @@ def gap_statistics(logits: ArrayLike) -> GapStatistics:
     if u.shape[-1] == 0:
         empty = np.zeros(u.shape[:-1])
         return GapStatistics(empty[()], (empty + np.inf)[()], empty.astype(np.int64)[()])
-    x = np.sort(check_logits(logits), axis=-1)
+    x = np.sort(check_logits(logits))
     second = x[..., -2]
     # Equal logits, not equal rounded gaps, make equal gaps.
     copies = (x[..., :-1] == second[..., None]).sum(axis=-1) * np.isfinite(second)

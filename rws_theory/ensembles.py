@@ -83,8 +83,7 @@ class Comparison:
         >>> [round(x, 3) for x in Comparison("confidence", more=30, equal=50, less=20).more_if_different()]
         [0.452, 0.736]
         """
-        different = self.more + self.less
-        return _clopper_pearson(self.more, different, confidence) if different else (0.0, 1.0)
+        return _clopper_pearson(self.more, self.more + self.less, confidence)
 
 
 @dataclass(frozen=True)

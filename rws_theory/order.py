@@ -57,11 +57,11 @@ def generation_order_deviation(commit_step: ArrayLike, reading: Reading = "token
     steps = check_commit_step(commit_step)
     check_reading(reading)
     if reading == "tokens":
-        order = np.argsort(steps, axis=-1, kind="stable")  # stable: the tokens of one step from left to right
+        order = np.argsort(steps, kind="stable")  # stable: the tokens of one step from left to right
         # order[o] is the o-th position to be committed: the sum of |o - order[o]| over o is that of |i - o_i| over i.
         moved = np.abs(np.arange(steps.shape[-1]) - order)
     else:
-        ranked = np.sort(steps, axis=-1)
+        ranked = np.sort(steps)
         moved = np.maximum(steps, ranked) - np.minimum(steps, ranked)  # unsigned steps cannot wrap around
     return moved.mean(axis=-1)
 

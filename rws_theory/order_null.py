@@ -187,10 +187,8 @@ def order_test(
 
 def _affordable(blocks: list[NDArray[np.int64]], reading: str) -> bool:
     for steps in blocks:
-        most = int(_counts(steps)[1].max())
-        if steps.size > _EXACT_LENGTH or (
-            reading == "tokens" and most > 1 and steps.size**3 * (1 + most) > _EXACT_TOKENS
-        ):
+        most = int(_counts(steps)[1].max())  # one token a step stays below the second limit where it meets the first
+        if steps.size > _EXACT_LENGTH or (reading == "tokens" and steps.size**3 * (1 + most) > _EXACT_TOKENS):
             return False
     return sum(_largest(steps, reading) for steps in blocks) < 2 * _EXACT_VALUES
 
@@ -311,16 +309,16 @@ def _by_tokens(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     for c in counts.tolist():
         entered = np.zeros((n + 1, c + 1, size))
         for v in range(rows.shape[1]):
-            for a in range(min(start, n) + 1 - v):
+            for a in range(start + 1 - v):
                 left = start - a - v
                 for new in range(min(c, left) + 1):
                     entered[a + v, new] += math.comb(left, new) * math.perm(c, new) * rows[a, v]
         rows = entered / entered.max()
         for u in range(c):
             after = rows.copy()
-            after[1:] += np.maximum(start - np.arange(n), 0)[:, None, None] * rows[:-1]
+            after[1:] += (start - np.arange(n))[:, None, None] * rows[:-1]
             after[:, 1:] += (c - np.arange(c))[:, None] * rows[:, :-1]
-            for a in range(min(start, n) + 1):
+            for a in range(start + 1):
                 for v in range(c + 1):
                     after[a, v] = _shifted(after[a, v], start - a + max(0, u + 1 - v))
             rows = after / after.max()

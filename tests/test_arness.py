@@ -121,19 +121,37 @@ def test_a_batch_is_its_rows(steps: np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: kendall_tau([1, 1, 1]), "two different steps"),
-        (lambda: kendall_tau([0]), "two different steps"),
-        (lambda: kendall_tau([0.0, 1.0]), "commit_step must be integers"),
+        (
+            lambda: kendall_tau([1, 1, 1]),
+            "commit_step must have two different steps in every row, got a row with one only",
+        ),
+        (
+            lambda: kendall_tau([[0, 0], [0, 1]]),
+            "commit_step must have two different steps in every row, got a row with one only",
+        ),
+        (
+            lambda: kendall_tau([[0, 1], [1, 1]]),
+            "commit_step must have two different steps in every row, got a row with one only",
+        ),
+        (lambda: local_arness_mean(0), "n must be an integer of at least 1, got 0"),
+        (lambda: local_arness_mean(3, 0), "k must be an integer of at least 1, got 0"),
+        (lambda: global_arness_mean(3, 0), "k must be an integer of at least 1, got 0"),
+        (lambda: kendall_tau([0]), "commit_step must have two different steps in every row, got a row with one only"),
+        (lambda: kendall_tau([0.0, 1.0]), "commit_step must be integers, got dtype float64"),
         (lambda: local_arness([0, 1], 2), "k must be below the number of positions, 2, got 2"),
-        (lambda: local_arness([0, 1], 0), "k must be an integer"),
-        (lambda: local_arness([0, 1], 1, "words"), "reading must be"),
-        (lambda: local_arness([0, 0, 0], 1, "steps"), "k must leave a step"),
-        (lambda: global_arness([0, 1], 1.5), "k must be an integer"),
-        (lambda: global_arness([-1, 1]), "commit_step must be 0 or more"),
-        (lambda: local_arness_mean(3, 3), "k must be below"),
-        (lambda: global_arness_mean(0), "n must be an integer"),
+        (lambda: local_arness([0, 1], 0), "k must be an integer of at least 1, got 0"),
+        (lambda: local_arness([0, 1], 1, "words"), "reading must be 'tokens' or 'steps', got 'words'"),
+        (
+            lambda: local_arness([0, 0, 0], 1, "steps"),
+            "k must leave a step after the first k tokens in the steps reading, got 1",
+        ),
+        (lambda: global_arness([0, 1], 1.5), "k must be an integer of at least 1, got 1.5"),
+        (lambda: global_arness([-1, 1]), "commit_step must be 0 or more for every position, got -1"),
+        (lambda: local_arness_mean(3, 3), "k must be below the number of positions, 3, got 3"),
+        (lambda: global_arness_mean(0), "n must be an integer of at least 1, got 0"),
     ],
 )
 def test_misuse_names_the_argument(call: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError) as caught:
         call()  # type: ignore[operator]
+    assert str(caught.value) == message

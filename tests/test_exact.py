@@ -195,32 +195,104 @@ def test_decoding_continues_a_prompt_that_excludes_tokens() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: JointTable(np.zeros((2, 3))), "shape"),
-        (lambda: JointTable(np.zeros(())), "shape"),
-        (lambda: JointTable(np.full((2, 2), -np.inf)), "at least one sequence possible"),
-        (lambda: JointTable(np.array([np.nan, 0.0])), "finite or -inf"),
-        (lambda: JointTable(np.array(["a"])), "real numbers"),
+        (lambda: JointTable(np.zeros((2, 3))), "log_p must have shape (vocabulary,) * length, got (2, 3)"),
+        (lambda: JointTable(np.zeros(())), "log_p must have shape (vocabulary,) * length, got ()"),
+        (
+            lambda: JointTable(np.full((2, 2), -np.inf)),
+            "log_p must leave at least one sequence possible, got only -inf",
+        ),
+        (
+            lambda: JointTable(np.array([np.nan, 0.0])),
+            "log_p must be finite or -inf (an impossible sequence), got nan or inf",
+        ),
+        (lambda: JointTable(np.zeros((0, 0))), "log_p must have shape (vocabulary,) * length, got (0, 0)"),
+        (
+            lambda: JointTable(np.array([0.0, np.inf])),
+            "log_p must be finite or -inf (an impossible sequence), got nan or inf",
+        ),
+        (
+            lambda: JointTable(np.array([0.0, -np.inf])).conditionals([1]),
+            "canvas [1] has probability 0: its conditionals do not exist",
+        ),
+        (
+            lambda: MarkovChain(np.array([0.0, -np.inf]), np.zeros((2, 2))).conditionals([1, MASK]),
+            "canvas [1, -1] has probability 0: its conditionals do not exist",
+        ),
+        (
+            lambda: MarkovChain(np.zeros((2, 2)), np.zeros((2, 2))),
+            "log_initial and log_transitions must have shapes (v,) and (v, v), got (2, 2) and (2, 2)",
+        ),
+        (
+            lambda: MarkovChain(np.zeros(0), np.zeros((0, 0))),
+            "log_initial and log_transitions must have shapes (v,) and (v, v), got (0,) and (0, 0)",
+        ),
+        (
+            lambda: MarkovChain(np.array(["a"]), np.zeros((1, 1))),
+            "log_initial must be finite or -inf, got <U1 with nan, inf or no numbers",
+        ),
+        (
+            lambda: MarkovChain(np.zeros(1), np.array([[np.nan]])),
+            "log_transitions must be finite or -inf, got float64 with nan, inf or no numbers",
+        ),
+        (
+            lambda: MarkovChain(np.array([-np.inf]), np.zeros((1, 1))),
+            "log_initial must leave a possible token in every distribution, got only -inf",
+        ),
+        (lambda: random_chain(0, 2).table(-1), "length is -1: at least 1 is needed"),
+        (
+            lambda: random_table(0, 2, 2).conditionals([[0, 0]]),  # type: ignore[list-item]
+            "canvas must be one row of token ids, got shape (1, 2) and dtype int64",
+        ),
+        (
+            lambda: decode_masked(random_chain(0, 2), constant_rule(1.0), length=0),
+            "length is 0: the model has any length of at least 1",
+        ),
+        (lambda: JointTable(np.array(["a"])), "log_p must be real numbers, got dtype <U1"),
         (lambda: random_table(0, 2, 2).conditionals([0]), "canvas has 1 positions: the model has 2"),
-        (lambda: random_table(0, 2, 2).conditionals([0, 2]), "canvas holds 2"),
-        (lambda: random_table(0, 2, 2).conditionals([0, -2]), "canvas holds -2"),
-        (lambda: random_table(0, 2, 2).conditionals([0.5, 0.0]), "one row of token ids"),  # type: ignore[list-item]
-        (lambda: random_table(0, 2, 2).log_probability([0, MASK]), "canvas holds -1"),
-        (lambda: random_chain(0, 2).log_probability([0, 2]), "canvas holds 2"),
-        (lambda: random_chain(0, 2).conditionals([]), "one row of token ids"),
-        (lambda: random_chain(0, 2).table(0), "length is 0"),
-        (lambda: random_chain(0, 2).log_probability_statistics(0), "length is 0"),
-        (lambda: MarkovChain(np.zeros(2), np.zeros((2, 3))), "must have shapes"),
-        (lambda: MarkovChain(np.zeros(2), np.array([[0.0, 0.0], [-np.inf, -np.inf]])), "log_transitions must leave"),
-        (lambda: MarkovChain(np.array([0.0, np.inf]), np.zeros((2, 2))), "log_initial must be finite or -inf"),
-        (lambda: reward_statistics(random_table(0, 2, 2), [0.0]), "rewards must have the shape"),
-        (lambda: table_reward(random_table(0, 2, 2), np.ones((2, 2))), "std must be positive"),
-        (lambda: decode_masked(random_chain(0, 2), constant_rule(1.0)), "length is None"),
-        (lambda: decode_masked(random_table(0, 2, 2), constant_rule(1.0), length=3), "length is 3"),
-        (lambda: decode_masked(random_table(0, 2, 2), constant_rule(1.0), per_step=0), "per_step is 0"),
-        (lambda: decode_masked(random_table(0, 2, 2), constant_rule(0.0)), "r must be positive"),
+        (lambda: random_table(0, 2, 2).conditionals([0, 2]), "canvas holds 2: tokens are -1 to 1, -1 a mask"),
+        (lambda: random_table(0, 2, 2).conditionals([0, -2]), "canvas holds -2: tokens are -1 to 1, -1 a mask"),
+        (
+            lambda: random_table(0, 2, 2).conditionals([0.5, 0.0]),  # type: ignore[list-item]
+            "canvas must be one row of token ids, got shape (2,) and dtype float64",
+        ),
+        (lambda: random_table(0, 2, 2).log_probability([0, MASK]), "canvas holds -1: tokens are 0 to 1, -1 a mask"),
+        (lambda: random_chain(0, 2).log_probability([0, 2]), "canvas holds 2: tokens are 0 to 1, -1 a mask"),
+        (
+            lambda: random_chain(0, 2).conditionals([]),
+            "canvas must be one row of token ids, got shape (0,) and dtype float64",
+        ),
+        (lambda: random_chain(0, 2).table(0), "length is 0: at least 1 is needed"),
+        (lambda: random_chain(0, 2).log_probability_statistics(0), "length is 0: at least 1 is needed"),
+        (
+            lambda: MarkovChain(np.zeros(2), np.zeros((2, 3))),
+            "log_initial and log_transitions must have shapes (v,) and (v, v), got (2,) and (2, 3)",
+        ),
+        (
+            lambda: MarkovChain(np.zeros(2), np.array([[0.0, 0.0], [-np.inf, -np.inf]])),
+            "log_transitions must leave a possible token in every distribution, got only -inf",
+        ),
+        (
+            lambda: MarkovChain(np.array([0.0, np.inf]), np.zeros((2, 2))),
+            "log_initial must be finite or -inf, got float64 with nan, inf or no numbers",
+        ),
+        (
+            lambda: reward_statistics(random_table(0, 2, 2), [0.0]),
+            "rewards must have the shape (2, 2) of the table, got (1,)",
+        ),
+        (lambda: table_reward(random_table(0, 2, 2), np.ones((2, 2))), "std must be positive and finite, got 0.0"),
+        (
+            lambda: decode_masked(random_chain(0, 2), constant_rule(1.0)),
+            "length is None: the model has any length of at least 1",
+        ),
+        (lambda: decode_masked(random_table(0, 2, 2), constant_rule(1.0), length=3), "length is 3: the model has 2"),
+        (
+            lambda: decode_masked(random_table(0, 2, 2), constant_rule(1.0), per_step=0),
+            "per_step is 0: at least 1 is needed",
+        ),
+        (lambda: decode_masked(random_table(0, 2, 2), constant_rule(0.0)), "r must be positive and finite, got 0.0"),
     ],
 )
 def test_misuse_is_refused_with_one_line(call: Callable[[], object], message: str) -> None:
-    with pytest.raises(ValueError, match=message) as caught:
+    with pytest.raises(ValueError) as caught:
         call()
-    assert "\n" not in str(caught.value)
+    assert str(caught.value) == message

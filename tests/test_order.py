@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
 import strategies
 from hypothesis import given, settings
 
-from rws_theory import footrule_max, footrule_mean, generation_order_deviation
+from rws_theory import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -113,30 +114,43 @@ def test_unsigned_steps_do_not_wrap_around() -> None:
 @pytest.mark.parametrize(
     ("steps", "reading", "message"),
     [
-        ([0.0, 1.0], "tokens", "commit_step must be integers"),
-        ([True, False], "tokens", "commit_step must be integers"),
+        ([0.0, 1.0], "tokens", "commit_step must be integers, got dtype float64"),
+        ([True, False], "tokens", "commit_step must be integers, got dtype bool"),
         ([0, -1], "tokens", "commit_step must be 0 or more for every position, got -1"),
-        (np.zeros(0, dtype=int), "tokens", "commit_step must have shape"),
-        (np.zeros((1, 1, 1), dtype=int), "tokens", "commit_step must have shape"),
-        (3, "tokens", "commit_step must have shape"),
+        (
+            np.zeros(0, dtype=int), "tokens",
+            "commit_step must have shape (n,) or (batch, n) with n >= 1, got shape (0,)",
+        ),
+        (
+            np.zeros((1, 1, 1), dtype=int), "tokens",
+            "commit_step must have shape (n,) or (batch, n) with n >= 1, got shape (1, 1, 1)",
+        ),
+        (3, "tokens", "commit_step must have shape (n,) or (batch, n) with n >= 1, got shape ()"),
         ([0, 1], "words", "reading must be 'tokens' or 'steps', got 'words'"),
     ],
 )
 def test_misuse_names_the_argument(steps: object, reading: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError) as caught:
         generation_order_deviation(steps, reading)  # type: ignore[arg-type]
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
-    ("n", "block", "message"),
+    ("n", "shape", "message"),
     [
-        (0, None, "n must be"),
-        (2.5, None, "n must be"),
-        (6, 4, "block must divide n = 6, got 4"),
-        (6, 0, "block must be"),
+        (0, {}, "n must be an integer of at least 1, got 0"),
+        (2.5, {}, "n must be an integer of at least 1, got 2.5"),
+        (True, {}, "n must be an integer of at least 1, got True"),
+        (6, {"reading": "words"}, "reading must be 'tokens' or 'steps', got 'words'"),
+        (6, {"per_step": 0}, "per_step must be an integer of at least 1, got 0"),
+        (6, {"per_step": 4}, "per_step must divide n = 6, got 4"),
+        (6, {"block": 3, "per_step": 2}, "per_step must divide block = 3, got 2"),
+        (6, {"block": 4}, "block must divide n = 6, got 4"),
+        (6, {"block": 0}, "block must be an integer of at least 1, got 0"),
     ],
 )
-def test_null_values_refuse_impossible_lengths(n: int, block: int | None, message: str) -> None:
-    for function in (footrule_mean, footrule_max):
-        with pytest.raises(ValueError, match=message):
-            function(n, block)
+def test_null_values_refuse_impossible_lengths(n: int, shape: dict[str, Any], message: str) -> None:
+    for function in (footrule_mean, footrule_variance, footrule_max):
+        with pytest.raises(ValueError) as caught:
+            function(n, **shape)
+        assert str(caught.value) == message

@@ -187,28 +187,56 @@ def test_leading_axes_broadcast() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: tilt([np.nan], [0.0], 1.0), "log_p must be finite or -inf"),
-        (lambda: tilt([np.inf], [0.0], 1.0), "log_p must be finite or -inf"),
-        (lambda: tilt([-np.inf], [0.0], 1.0), "log_p must leave at least one state possible"),
-        (lambda: tilt([], [], 1.0), r"log_p must have shape \(..., states\)"),
-        (lambda: tilt(0.0, 0.0, 1.0), r"log_p must have shape \(..., states\)"),
-        (lambda: tilt(["a"], [0.0], 1.0), "log_p must be real numbers"),
+        (lambda: tilt([np.nan], [0.0], 1.0), "log_p must be finite or -inf (an impossible state), got nan or inf"),
+        (lambda: tilt([np.inf], [0.0], 1.0), "log_p must be finite or -inf (an impossible state), got nan or inf"),
+        (lambda: tilt([-np.inf], [0.0], 1.0), "log_p must leave at least one state possible, got only -inf"),
+        (lambda: tilt([], [], 1.0), "log_p must have shape (..., states) with states >= 1, got shape (0,)"),
+        (lambda: tilt(0.0, 0.0, 1.0), "log_p must have shape (..., states) with states >= 1, got shape ()"),
+        (lambda: tilt(["a"], [0.0], 1.0), "log_p must be real numbers, got dtype <U1"),
+        (lambda: tilt([[0.0], [-np.inf]], [0.0], 1.0), "log_p must leave at least one state possible, got only -inf"),
+        (lambda: tilt([0.0], ["a"], 1.0), "reward must be real numbers, got dtype <U1"),
+        (lambda: tilt([0.0], [0.0], ["a"]), "r must be real numbers, got dtype <U1"),
+        (lambda: tilt([0.0], [0.0], [1.0, -np.inf]), "r must be finite, got -inf"),
         (lambda: tilt([0.0], [np.inf], 1.0), "reward must be finite, got inf"),
         (lambda: tilt([0.0], [0.0], np.nan), "r must be finite, got nan"),
-        (lambda: tilt([0.0, 0.0], [0.0, 1.0, 2.0], 1.0), "must broadcast"),
-        (lambda: tilt([0.0, 0.0], [0.0, 1e200], 1e200), "reward times r must stay within float64"),
-        (lambda: tilt([0.0, 0.0], [-1e308, 1e308], 0.1), "reward times r must stay within float64"),
-        (lambda: tilted_gain([0.0, 0.0], [0.0, 1e200], 1e200), "reward times r must stay within float64"),
-        (lambda: tilted_cumulants([0.0, 0.0], [0.0, 1e100], 0.0, 4), "reward spans"),
-        (lambda: tilted_cumulants([0.0], [0.0], 0.0, 0), "order is 0"),
-        (lambda: tilted_cumulants([0.0], [0.0], 0.0, 9), "order is 9"),
-        (lambda: tilted_cumulants([0.0], [0.0], 0.0, True), "order is True"),
-        (lambda: variance_identity([0.0], [0.0], 0.0), "r be finite and not 0"),
-        (lambda: variance_identity([[0.0]], [0.0], 1.0), r"shape \(states,\)"),
-        (lambda: rises_with_log_p([[0.0]], [0.0]), r"shape \(states,\)"),
+        (
+            lambda: tilt([0.0, 0.0], [0.0, 1.0, 2.0], 1.0),
+            "log_p, reward and r (one axis less) must broadcast, got shapes (2,), (3,) and ()",
+        ),
+        (lambda: tilt([0.0, 0.0], [0.0, 1e200], 1e200), "reward times r must stay within float64, got a span of inf"),
+        (lambda: tilt([0.0, 0.0], [-1e308, 1e308], 0.1), "reward times r must stay within float64, got a span of inf"),
+        (
+            lambda: tilted_gain([0.0, 0.0], [0.0, 1e200], 1e200),
+            "reward times r must stay within float64, got a span of inf",
+        ),
+        (
+            lambda: tilted_cumulants([0.0, 0.0], [0.0, 1e100], 0.0, 4),
+            "reward spans 5e+99: its cumulants of order 4 are beyond float64",
+        ),
+        (lambda: tilted_cumulants([0.0], [0.0], 0.0, 2.0), "order is 2.0: a whole number from 1 to 8 is needed"),  # type: ignore[arg-type]
+        (lambda: tilted_cumulants([0.0], [0.0], 0.0, 0), "order is 0: a whole number from 1 to 8 is needed"),
+        (lambda: tilted_cumulants([0.0], [0.0], 0.0, 9), "order is 9: a whole number from 1 to 8 is needed"),
+        (lambda: tilted_cumulants([0.0], [0.0], 0.0, True), "order is True: a whole number from 1 to 8 is needed"),
+        (
+            lambda: variance_identity([0.0], [0.0], 0.0),
+            "log_p must have shape (states,) and r be finite and not 0, got (1,) and 0.0",
+        ),
+        (
+            lambda: variance_identity([[0.0]], [0.0], 1.0),
+            "log_p must have shape (states,) and r be finite and not 0, got (1, 1) and 1.0",
+        ),
+        (
+            lambda: variance_identity([0.0], [0.0], [1.0]),  # type: ignore[arg-type]
+            "log_p must have shape (states,) and r be finite and not 0, got (1,) and [1.0]",
+        ),
+        (
+            lambda: variance_identity([0.0], [0.0], np.inf),
+            "log_p must have shape (states,) and r be finite and not 0, got (1,) and inf",
+        ),
+        (lambda: rises_with_log_p([[0.0]], [0.0]), "log_p must have shape (states,), got (1, 1)"),
     ],
 )
 def test_misuse_is_refused_with_one_line(call: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message) as caught:
+    with pytest.raises(ValueError) as caught:
         call()  # type: ignore[operator]
-    assert "\n" not in str(caught.value)
+    assert str(caught.value) == message
