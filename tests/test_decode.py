@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +32,7 @@ from rws_decode.guidance import RWS, Confidence, Schedule, Strategy, Temperature
 from rws_decode.orders import MaskedPositions
 from rws_decode.predictors import CallablePredictor, MaskPredictor
 from rws_decode.rewards import CallableReward
+from rws_decode.savings import Savings
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 STRATEGIES = {"default": Confidence(), "temperature": Temperature(0.3), "rws": RWS(8.0)}
@@ -301,29 +305,111 @@ def test_a_predictor_without_padding_takes_uneven_batches() -> None:
     assert batch.tokens.tolist() == [[9, 9], [9, 9]]
 
 
+STRATEGY = "name, needs_reward and a method factor or order are needed"
+
+
 @pytest.mark.parametrize(
-    ("options", "named"),
+    ("options", "message"),
     [
-        ({"prompts": []}, "prompts is"),
-        ({"prompts": "text"}, "prompts is"),
-        ({"prompts": [[6, MASK, 7]]}, r"prompts\[0\] holds the mask id"),
-        ({"prompts": [[6], [VOCABULARY]]}, rf"prompts\[1\] holds the id {VOCABULARY}"),
-        ({"prompts": [[-1]]}, r"prompts\[0\] holds the id -1"),
-        ({"prompts": [[6] * 60]}, "length is 8: after the 60 tokens"),
-        ({"length": 7}, "block is 4"),
-        ({"steps": 16}, "steps is 16"),
-        ({"ranking": "margin"}, "ranking is 'margin'"),
-        ({"precision": "float16"}, "precision is 'float16'"),
-        ({"strategy": RWS(1.0)}, "reward is None"),
-        ({"strategy": Temperature((1.0, 2.0))}, "scale has 2 rows"),
-        ({"strategy": Schedule((1.0, 2.0))}, "factors has 2 steps"),
+        ({"predictor": "mini"}, "predictor is 'mini': a mask predictor is needed, load_predictor(name) gives one"),
+        ({"prompts": []}, "prompts is []: a list of at least one prompt is needed"),
+        ({"prompts": "text"}, "prompts is 'text': a list of at least one prompt is needed"),
+        ({"prompts": [[6, MASK, 7]]}, "prompts[0] holds the mask id 4: only answer positions are masked"),
+        ({"prompts": [[6], [VOCABULARY]]}, f"prompts[1] holds the id {VOCABULARY}: tiny-bert has ids 0 to 27"),
+        ({"prompts": [[-1]]}, "prompts[0] holds the id -1: tiny-bert has ids 0 to 27"),
+        (
+            {"prompts": [[6] * 60]},
+            "length is 8: after the 60 tokens of prompts[0] at most 4 fit what tiny-bert reads",
+        ),
+        ({"length": 7}, "block is 4: it must divide length, which is 7"),
+        ({"steps": 16}, "steps is 16: at most length, 8, so that each step commits a token"),
+        ({"ranking": "margin"}, "ranking is 'margin': it must be one of log-odds, probability, topk"),
+        ({"precision": "float16"}, "precision is 'float16': it must be one of model, bfloat16, float32, float64"),
+        ({"padding": "middle"}, "padding is 'middle': it must be one of right, left"),
+        ({"end_of_text": "stop"}, "end_of_text is 'stop': it must be one of none, suppress, defer"),
+        ({"sampling_temperature": -1.0}, "sampling_temperature is -1.0: it must be finite and at least 0"),
+        ({"seed": (1, 2)}, "seed has 2 rows: the batch has 1"),
+        ({"cfg": -1.0}, "cfg is -1.0: it must be finite and at least 0"),
+        ({"savings": "everything"}, "savings is 'everything': a Savings is needed"),
+        ({"reward": "mini"}, "reward is 'mini': a reward model is needed, load_reward(name) gives one"),
+        ({"strategy": "rws"}, f"strategy is 'rws': {STRATEGY}"),
+        ({"strategy": Confidence}, f"strategy is {Confidence}: {STRATEGY}"),
+        ({"strategy": RWS(1.0)}, "reward is None: strategy rws needs a reward model"),
+        ({"strategy": Temperature((1.0, 2.0))}, "scale has 2 rows: the batch has 1"),
+        ({"strategy": Schedule((1.0, 2.0))}, "factors has 2 steps: step 2 (from 0) was asked for"),
     ],
     ids=str,
 )
-def test_misuse_is_named(options: dict[str, object], named: str) -> None:
-    call = {"prompts": [[6, 7]], "strategy": Confidence(), "length": 8, "steps": 4, "block": 4} | options
-    with pytest.raises(ValueError, match=rf"^{named}"):
-        decode(PREDICTORS["bert"], call.pop("prompts"), call.pop("strategy"), **call)  # type: ignore[arg-type]
+def test_misuse_is_named(options: dict[str, object], message: str) -> None:
+    call = {"predictor": PREDICTORS["bert"], "prompts": [[6, 7]], "strategy": Confidence(), "length": 8} | options
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+        decode(**({"steps": 4, "block": 4} | call))  # type: ignore[arg-type]
+
+
+def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() -> None:
+    (plain,) = decode(table_predictor(torch.zeros(65, VOCABULARY)), [[7]], Confidence())
+    usual = {"reuse": True, "cache": True, "certain": False, "block_only": False, "settled": False, "ahead": False}
+    assert plain.metadata() == {
+        **{"length": 64, "steps": 32, "steps_run": 32, "block": 32, "ranking": "log-odds", "precision": "float64"},
+        **{"logits_dtype": "float32", "strategy": {"name": "default"}, "predictor": "callable", "reward_model": None},
+        **{"reward_settings": {}, "savings": usual | {"spread": None, "memory": 2**30}, "mask_id": MASK, "offset": 1},
+        **{"width": 65, "padding": "right", "sampling_temperature": 0.0, "seed": 0, "cfg": 0.0, "end_of_text": "none"},
+        **{"end_ids": [], "prompt_text": None, "text": None, "forwards": 32, "reward_calls": 0},
+        **{"reward_calls_saved": 0, "reward_tokens": 0, "reward_tokens_saved": 0},
+    }
+    bounded = CallableReward(many_words, mean=4.0, std=1.5, name="many-words", bounds=(0.0, math.inf))
+    savings = Savings(reuse=False, certain=True, spread=9.0, memory=10**6)
+    batch = decode(
+        PREDICTORS["llada"], [[6, 7], "the cat sat"], RWS(2.0, 0.25), length=8, steps=4, block=4, reward=bounded,
+        ranking="probability", precision="float32", padding="left", sampling_temperature=1, seed=(3, 4), cfg=1,
+        end_of_text="defer", end_ids=[9, 8], savings=savings,
+    )  # fmt: skip
+    for trace, seed, prompt in zip(batch, (3, 4), ("the a", "the cat sat"), strict=True):
+        assert trace.metadata() == {
+            **{"length": 8, "steps": 4, "steps_run": 4, "block": 4, "ranking": "probability", "precision": "float32"},
+            **{"logits_dtype": "float32", "strategy": {"name": "rws", "reward_scale": 2.0, "eps": 0.25}},
+            **{"predictor": "tiny-llada", "reward_model": "many-words", "mask_id": MASK, "offset": 5, "width": 13},
+            "reward_settings": {"mean": 4.0, "std": 1.5, "bounds": [0.0, None]},
+            "savings": usual | {"reuse": False, "certain": True, "spread": 9.0, "memory": 10**6},
+            **{"padding": "left", "sampling_temperature": 1.0, "seed": seed, "cfg": 1.0, "end_of_text": "defer"},
+            **{"end_ids": [8, 9], "prompt_text": prompt, "text": PREDICTORS["llada"].decode_answer(trace.tokens)},
+            **{"forwards": 4, "reward_calls": 4, "reward_calls_saved": 0},
+            **{"reward_tokens": 0, "reward_tokens_saved": 0},
+        }
+        assert type(trace.cfg) is type(trace.sampling_temperature) is float
+    assert [trace.prompt.tolist() for trace in batch] == [[6, 7], PREDICTORS["llada"].encode_prompt("the cat sat")]
+    assert batch.texts == [trace.text for trace in batch] and batch.reward_calls == 8
+
+
+@pytest.mark.parametrize(
+    ("places", "options", "numbers"),
+    [
+        (False, {}, 2 * 8 + 13),
+        (True, {}, 2 * 8),
+        (True, {"cfg": 0.5}, 4 * 8),
+        (False, {"cfg": 0.5}, 4 * 8 + 2 * 13),
+        (True, {"ranking": "topk"}, 4 * 8),
+        (True, {"savings": Savings(ahead=True)}, 4 * 8),
+    ],
+    ids=str,
+)
+def test_a_batch_takes_as_many_rows_as_their_logits_fit_the_memory(
+    places: bool, options: dict[str, Any], numbers: int
+) -> None:
+    """A row's logits are `numbers` times the vocabulary, of 4 bytes; 13 columns: the longest prompt and the answer."""
+    table = torch.randn(13, VOCABULARY, generator=torch.Generator().manual_seed(0))
+    predictor = table_predictor(table)
+    if places:
+        predictor.logits_at = lambda canvas, mask, row, column: table[column].clone()  # type: ignore[attr-defined]
+    row = 4 * VOCABULARY * numbers
+    forwards = [
+        decode(
+            predictor, [[7] * n for n in (5, 0, 3, 1)], Confidence(), length=8, steps=2, block=8,
+            **options | {"savings": replace(options.get("savings", Savings()), memory=memory)},
+        ).forwards
+        for memory in (4 * row, 4 * row - 1, 2 * row, 2 * row - 1)
+    ]  # fmt: skip
+    assert forwards == [2, 4, 4, 8]
 
 
 def test_a_reward_needs_text() -> None:
@@ -334,11 +420,11 @@ def test_a_reward_needs_text() -> None:
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_outputs_that_are_not_numbers_are_named(value: float) -> None:
     broken = CallableReward(lambda prompt, answer: value, name="broken")
-    with pytest.raises(ValueError, match=r"reward model broken scored (nan|inf) for prompt 'a dog'"):
+    with pytest.raises(ValueError, match=rf"^reward model broken scored {value} for prompt 'a dog'"):
         decode(PREDICTORS["bert"], ["a dog"], RWS(1.0), length=2, steps=1, block=2, reward=broken)
     table = torch.zeros(9, VOCABULARY)
     table[3, 9] = value
-    with pytest.raises(ValueError, match=r"predictor odd gives no finite largest logit at step 0"):
+    with pytest.raises(ValueError, match=r"^predictor odd gives no finite largest logit at step 0$"):
         decode(table_predictor(table, name="odd"), [[7]], Confidence(), length=4, steps=1, block=4)
 
 
