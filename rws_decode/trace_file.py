@@ -76,7 +76,7 @@ def trace_table(trace: Trace) -> pa.Table:
     arrays = []
     for field in _COLUMNS:
         values = columns[field.name]
-        arrays.append(pa.array(values, mask=np.isnan(values) if field.nullable else None).cast(field.type))
+        arrays.append(pa.array(values, mask=np.isnan(values)).cast(field.type))
     return pa.table(arrays, schema=_COLUMNS)
 
 
@@ -94,7 +94,7 @@ def trace_bytes(trace: Trace) -> bytes:
     text = json.dumps(header, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     sink, table = pa.BufferOutputStream(), trace_table(trace)
     with pq.ParquetWriter(sink, table.schema, **_FORMAT) as writer:
-        writer.write_table(table, row_group_size=len(table))
+        writer.write_table(table)
         writer.add_key_value_metadata({SCHEMA: text})
     return sink.getvalue().to_pybytes()
 

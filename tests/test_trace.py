@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -362,7 +363,12 @@ KINDS = "uncommitted_token must be a whole number and whole_candidates true or f
         ({"trace": TRACE.metadata() | {"length": 24}}, MISSING),
         ({"trace": TRACE.metadata() | {"length": 10**12}}, f"steps_run 5 times length {10**12} is more than 67108864"),
         ({"trace": TRACE.metadata() | {"length": "12"}}, "33 rows do not fit steps_run 5 and length '12'"),
-        ({"trace": TRACE.metadata() | {"steps_run": True}}, "33 rows do not fit steps_run True and length 12"),
+        (
+            {"trace": TRACE.metadata() | {"steps_run": 4, "length": 2**24 + 1}},
+            "steps_run 4 times length 16777217 is more than 67108864",
+        ),
+        ({"trace": TRACE.metadata() | {"steps_run": 4, "length": 2**24}}, ORDER),
+        ({"trace": TRACE.metadata() | {"steps_run": 5.0}}, "33 rows do not fit steps_run 5.0 and length 12"),
         ({"trace": TRACE.metadata() | {"steps_run": 2}}, "33 rows do not fit steps_run 2 and length 12"),
         ({"trace": TRACE.metadata() | {"steps_run": 4}}, ORDER),
         ({"trace": TRACE.metadata() | {"steps": 4}}, "steps_run is 5: 1 to steps, 4, is needed"),
@@ -386,6 +392,16 @@ def test_metadata_that_no_trace_could_save_are_refused(tmp_path: Path, odd: str)
     text = text.replace('"prompt_text":"the cat sat"', f'"prompt_text":{odd}')
     pq.write_table(table.replace_schema_metadata({SCHEMA: text}), path)
     with pytest.raises(ValueError, match=r"p\.parquet: not a whole Parquet file: \S"):
+        load(path)
+
+
+@pytest.mark.parametrize("text", ["null", "[1]", '"rws_decode.trace"', None])
+def test_a_file_with_other_metadata_is_no_trace(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "p.parquet"
+    table = TRACE.to_frame() if text is None else pq.read_table(TRACE.save(path)).to_pandas()
+    found = pa.Table.from_pandas(table, preserve_index=False)
+    pq.write_table(found.replace_schema_metadata(None if text is None else {SCHEMA: text}), path, store_schema=False)
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(path))}: not a trace: the metadata lacks {SCHEMA}$"):
         load(path)
 
 
@@ -487,6 +503,11 @@ def test_whatever_token_stands_where_nothing_was_committed_comes_back(tmp_path: 
     assert json.loads(pq.read_metadata(path).metadata[SCHEMA.encode()])["uncommitted_token"] == token
 
 
+def test_one_position_and_a_vocabulary_of_two_come_back(tmp_path: Path) -> None:
+    for trace in (made(1, 1, 1), made(24, 24, 24, changing=0.5, vocabulary=2)):
+        assert load(trace.save(tmp_path / "t.parquet")) == trace and trace.whole_candidates
+
+
 def test_arrays_cannot_be_written_to() -> None:
     for name in (*TRACE.arrays(), "canvas", "eligible", "chosen", "masked", "reward_asked"):
         with pytest.raises(ValueError, match=r"read-only"):
@@ -541,6 +562,9 @@ def test_steps_that_needed_no_reward_are_kept_replayed_and_not_taken_for_known(t
     trace = unneeded(TRACE, 2)
     assert load(trace.save(tmp_path / "t.parquet")) == trace
     assert trace.to_frame().query("step == 2")[["factor", "value", "reward_raw"]].isna().all(axis=None)
+    table, rows = pq.read_table(tmp_path / "t.parquet"), trace.to_frame()
+    for name in ("factor", "value", "reward_raw", "reward_normalised"):  # null in the file, not a number that is none
+        assert table[name].null_count == (rows["step"] == 2).sum() > 0 and not pc.any(pc.is_nan(table[name])).as_py()
     assert replay(trace).parted_at is None
     (again,) = decode(PREDICTOR, ["the cat sat"], recorded(trace), length=12, steps=5, block=12)
     assert again.commit_step.tolist() == trace.commit_step.tolist() and np.array_equal(again.tokens, trace.tokens)
