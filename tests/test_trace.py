@@ -476,13 +476,15 @@ def test_arrays_that_contradict_each_other_are_refused(trace: Trace, fields: dic
 
 
 def test_a_trace_keeps_its_own_copy_of_what_it_was_given_and_one_nan() -> None:
-    value, ties = TRACE.value.copy(), TRACE.ties.copy()
-    value[np.isnan(value)] = -np.float64("nan")  # another bit pattern
-    copy = replace(TRACE, value=value, ties=ties)
-    ties[:], value[:] = 7, 7.0
-    assert copy == TRACE and ties.flags.writeable
-    shared = np.asfortranarray(TRACE.candidate)
-    assert replace(TRACE, candidate=shared) == TRACE
+    one = unneeded(TRACE, 2)
+    given = {name: array.copy() for name, array in one.arrays().items()}
+    for name in ("value", "factor", "reward_raw"):
+        given[name][np.isnan(given[name])] = -np.float64("nan")  # other bits
+        assert given[name].tobytes() != getattr(one, name).tobytes()
+    copy = replace(one, **given)
+    for array in given.values():
+        array[...] = 0
+    assert copy == one and replace(TRACE, candidate=np.asfortranarray(TRACE.candidate)) == TRACE
     assert TRACE != "a trace" and TRACE.__eq__("a trace") is NotImplemented
 
 
@@ -493,6 +495,15 @@ def test_candidates_that_change_are_kept_up_to_the_limit(masks: int, whole: bool
     assert (1 + PASSED_OVER, CHANGED_CANDIDATES) == (17, 128)
     assert trace.whole_candidates == whole
     assert (trace.candidate >= 0).sum() == (masks if whole else 17)
+    assert (trace.candidate == -1).sum() == (0 if whole else masks - 17)
+
+
+def test_where_one_candidate_was_not_computed_those_of_kept_positions_are_kept(tmp_path: Path) -> None:
+    one = made(100, 100, 100, fewer=99)
+    left_out = int(np.flatnonzero(np.isnan(one.value[0]))[0])
+    trace = replace(one, candidate=at(one.candidate, (0, left_out), -1))
+    assert np.array_equal(trace.candidate >= 0, ~np.isnan(trace.value)) and not trace.whole_candidates
+    assert load(trace.save(tmp_path / "t.parquet")) == trace
 
 
 @pytest.mark.parametrize("token", [0, 1])
