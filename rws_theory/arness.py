@@ -122,7 +122,7 @@ def global_arness(commit_step: ArrayLike, k: int = 1, reading: Reading = "tokens
     rank = np.argsort(order)  # when each position is committed, as a token
     # Masked positions to the left of a token as it is committed: those further left that are committed later.
     n = steps.shape[-1]
-    left = np.tril(np.ones((n, n), dtype=bool), -1)
+    left = np.tril(np.ones((n, n), dtype=bool))
     open_left = ((rank[..., None, :] > rank[..., :, None]) & left).sum(axis=-1)
     scores = np.take_along_axis(open_left, order, axis=-1) < k
     return _average(scores, np.take_along_axis(steps, order, axis=-1), 0, reading)

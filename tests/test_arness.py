@@ -91,6 +91,12 @@ def test_means_over_every_order(n: int) -> None:
             assert local_arness(orders, k).mean() == pytest.approx(local_arness_mean(n, k), abs=1e-12)
 
 
+def test_one_token_is_the_run_and_the_window_unless_told() -> None:
+    steps = [0, 1, 2, 4, 3, 5]
+    assert (local_arness(steps), global_arness(steps)) == (2 / 5, 5 / 6)
+    assert (local_arness_mean(5), global_arness_mean(2)) == (1 / 5, 3 / 4)
+
+
 @settings(deadline=None, max_examples=100)
 @given(strategies.commit_steps())
 def test_kendall_tau_counts_pairs(steps: np.ndarray) -> None:

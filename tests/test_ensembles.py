@@ -8,6 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import get_args
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import beta
@@ -24,10 +25,12 @@ from rws_theory.ensembles import (
     random_rewards,
     random_tables,
 )
-from rws_theory.exact import JointTable, reward_statistics
+from rws_theory.exact import Floats, JointTable, reward_statistics
 from rws_theory.gain import reward_factor
 from rws_theory.less_reward import check_less_reward, rws_less_reward_example
+from rws_theory.markov import MarkovChain
 from rws_theory.masked_decoding import (
+    MaskedDecode,
     constant_rule,
     decode_masked,
     flipped_rule,
@@ -92,6 +95,104 @@ def test_the_ensembles_are_what_they_say() -> None:
     assert entries.var() == pytest.approx(3 / 80, abs=0.003)
 
 
+def test_tables_and_rewards_are_drawn_from_the_generator_as_described() -> None:
+    drawn = np.random.default_rng(3)
+    normal, weights, initial, steps, scores = (
+        drawn.standard_normal((2, 3, 3)),
+        drawn.standard_exponential((2, 3, 3)),
+        drawn.standard_normal((2, 3)),
+        drawn.standard_normal((2, 3, 3)),
+        drawn.standard_normal((2, 3, 3)),
+    )
+    rng = np.random.default_rng(3)
+    for m, found in enumerate(random_tables("softmax-normal", 2, 2, 3, rng)):
+        assert found == pytest.approx(JointTable(2 * normal[m]).log_p)
+    for m, found in enumerate(random_tables("dirichlet", 2, 2, 3, rng)):
+        assert found == pytest.approx(JointTable(np.log(weights[m])).log_p)
+    for m, found in enumerate(tables := random_tables("markov", 2, 2, 3, rng)):
+        assert found == pytest.approx(MarkovChain(1.5 * initial[m], 1.5 * steps[m]).table(2).log_p)
+    assert random_rewards("independent", tables, rng).tolist() == scores.tolist()
+    assert random_rewards("log-probability", tables, rng) is tables
+    long = random_tables("markov", 2, 4, 2, np.random.default_rng(4))
+    drawn = np.random.default_rng(4)
+    initial, steps = drawn.standard_normal((2, 2)), drawn.standard_normal((2, 2, 2))
+    for m in range(2):
+        assert long[m] == pytest.approx(MarkovChain(1.5 * initial[m], 1.5 * steps[m]).table(4).log_p)
+
+
+def test_study_is_its_models_decoded_one_at_a_time() -> None:
+    """Five decodes of every model by the reference decoder, and the counts of who got more."""
+    models, shape = 12, {"length": 3, "words": 3, "reward_scale": 4.0, "eps": 0.25}
+    study = corollary_study(models, 9, **shape)  # type: ignore[arg-type]
+    cells = iter(study.cells)
+    for row, ensemble in enumerate(get_args(Ensemble)):
+        for column, kind in enumerate(get_args(Reward)):
+            rng = np.random.default_rng([9, row, column])
+            tables = random_tables(ensemble, models, 3, 3, rng)
+            rewards = random_rewards(kind, tables, rng)
+            runs, final, first = [], [], []
+            for table, reward in zip(map(JointTable, tables), rewards, strict=True):
+                runs.append(decode_masked(table, rws_rule(4.0, 0.25), reward=table_reward(table, reward)))
+            shuffled = rng.permuted(np.array([run.rewards for run in runs]), axis=1)
+            for table, reward, run, given in zip(map(JointTable, tables), rewards, runs, shuffled, strict=True):
+                scored = table_reward(table, reward)
+                rules = (
+                    constant_rule(1.0),
+                    constant_rule(run.factors.mean()),
+                    replay_rule(given, 4.0, 0.25),
+                    flipped_rule(4.0, 0.25),
+                )
+                others = [decode_masked(table, rule, reward=scored) for rule in rules]
+                final.append([np.sign(reward[tuple(run.tokens)] - reward[tuple(other.tokens)]) for other in others])
+                before, ours, theirs = (
+                    expected_after(table, reward, one, count) for one, count in ((run, 0), (run, 1), (others[0], 1))
+                )
+                first.append([np.sign(ours - theirs) * (abs(ours - theirs) > 1e-12), np.sign(ours - before)])
+            cell = next(cells)
+            assert (cell.ensemble, cell.reward) == (ensemble, kind)
+            for found, signs in ((cell.final, final), (cell.first_step, first)):
+                counted = [[column.count(sign) for sign in (1, 0, -1)] for column in zip(*signs, strict=True)]
+                assert [[c.more, c.equal, c.less] for c in found] == counted
+    assert (study.models, study.seed) == (models, 9)
+    assert {name: getattr(study, name) for name in shape} == shape
+
+
+def expected_after(table: JointTable, reward: Floats, found: MaskedDecode, commits: int) -> float:
+    """E_p[R | the first so many commits of a decode]."""
+    p = np.exp(table.log_p)
+    for place in np.flatnonzero(found.commit_step < commits):
+        others = np.arange(p.shape[place]) != found.tokens[place]
+        p[(slice(None),) * int(place) + (others,)] = 0.0
+    return float((p * reward).sum() / p.sum())
+
+
+def test_what_a_study_does_unless_told() -> None:
+    short = corollary_study(length=2, words=2)
+    assert (short.models, short.seed, short.reward_scale, short.eps) == (200, 0, 8.0, 1e-5)
+    one = corollary_study(1)
+    assert one == corollary_study(1, 0, length=5, words=4, reward_scale=8.0, eps=1e-5)
+    assert (one.length, one.words) == (5, 4)
+
+
+def test_tables_of_any_kind_of_number_are_decoded_in_float64() -> None:
+    """After e^-150 and e^-200, which are 0 in float32, the second position is the surer one."""
+    log_p, rewards = [[[0, -200], [-150, -400]]], [[[0, 1], [2, 3]]]
+    for kind in (np.float32, np.float64, np.int64):
+        found = decode_tables(np.array(log_p, dtype=kind), np.array(rewards, dtype=kind), constant_rule(1.0))
+        assert found.commit_step.tolist() == [[1, 0]] and found.tokens.tolist() == [[0, 0]]
+        assert found.final.dtype == found.initial.dtype == np.float64
+
+
+def test_sequences_too_rare_for_a_float_are_decoded_as_impossible() -> None:
+    tables, rewards = [[[0.0, -np.inf], [-1.0, -800.0]]], [[[0.0, 9.0], [1.0, 2.0]]]
+    with np.errstate(all="raise"):
+        found = decode_tables(tables, rewards, constant_rule(1.0))
+    assert found.commit_step.tolist() == [[1, 0]] and found.tokens.tolist() == [[0, 0]]
+    p = 1 / (1 + math.e)
+    assert found.initial[0] == found.after_first[0] == pytest.approx(p)
+    assert found.rewards[0] == pytest.approx([-p / math.sqrt(p * (1 - p))] * 2)
+
+
 def test_study_repeats_itself_and_counts_every_model() -> None:
     study = corollary_study(models=30, seed=5, length=3, words=3)
     assert study == corollary_study(models=30, seed=5, length=3, words=3)
@@ -127,6 +228,7 @@ def test_intervals_are_clopper_pearson() -> None:
         assert low == pytest.approx(beta.ppf(0.025, count, 101 - count))
         assert high == pytest.approx(beta.ppf(0.975, count + 1, 100 - count))
     assert found.more_if_different() == Comparison("x", 3, 0, 7).interval("more")
+    assert found.more_if_different(0.5) == Comparison("x", 3, 0, 7).interval("more", 0.5)
     assert Comparison("x", 0, 5, 0).more_if_different() == (0.0, 1.0)
     assert Comparison("x", 0, 5, 0).interval("more", 0.99)[1] > Comparison("x", 0, 5, 0).interval("more")[1]
 
@@ -146,6 +248,49 @@ def test_rws_provably_earns_less_on_the_smallest_model() -> None:
     factor = float(reward_factor(math.sqrt(0.75), 8.0))
     assert found.factor_above == 6 < factor
     assert 2 * (2 / 3) ** factor / (3 / 4) ** factor < float(found.advantage) < 1
+
+
+def test_every_field_of_the_proof_is_its_definition() -> None:
+    """Tables of 2 to 4 words with any rewards: what is rational by enumeration, the bounds at 50 digits."""
+    rng, checked = np.random.default_rng(0), []
+    while len(checked) < 60:
+        size, scale = int(rng.integers(2, 5)), int(rng.integers(1, 9))
+        weights, rewards = (tuple(map(tuple, rng.integers(low, 9, (size, size)).tolist())) for low in (0, -5))
+        eps = Fraction(1, int(rng.integers(1, 1000)))
+        cells = list(itertools.product(range(size), repeat=2))
+        p = {(i, j): weights[i][j] for i, j in cells}
+        marginals = [[sum(w for x, w in p.items() if x[axis] == word) for word in range(size)] for axis in (0, 1)]
+        try:
+            found = check_less_reward(weights, rewards, scale, eps)
+        except ValueError:
+            continue
+        tops = [max(range(size), key=m.__getitem__) for m in marginals]
+        odds = [Fraction(sum(m) - max(m), max(m)) for m in marginals]
+        surer = odds.index(min(odds))
+        assert (found.weights, found.rewards, found.reward_scale, found.eps) == (weights, rewards, scale, eps)
+        mean, square = (Fraction(sum(p[i, j] * rewards[i][j] ** n for i, j in cells), sum(p.values())) for n in (1, 2))
+        assert (found.mean, found.variance) == (mean, square - mean**2)
+        assert found.candidate == tuple(tops) and found.odds_at_one == tuple(odds)
+        assert found.normalised_squared == (rewards[tops[0]][tops[1]] - mean) ** 2 / (square - mean**2)
+        for first, output, worth, expected in (
+            (surer, found.confidence, found.confidence_reward, found.confidence_expected),
+            (1 - surer, found.rws, found.rws_reward, found.rws_expected),
+        ):
+            kept = {x: w for x, w in p.items() if x[first] == tops[first]}
+            assert output == max(kept, key=kept.__getitem__) and worth == rewards[output[0]][output[1]]
+            assert expected == Fraction(sum(w * rewards[i][j] for (i, j), w in kept.items()), sum(kept.values()))
+        with mpmath.workdps(50):
+            r = mpmath.sqrt(mpmath.mpf(found.normalised_squared.numerator) / found.normalised_squared.denominator)
+            rho = mpmath.floor(r * 10**6) / 10**6
+            least = scale * mpmath.sqrt((1 + rho) / (2 + rho) + mpmath.mpf(eps.numerator) / eps.denominator)
+            assert found.factor_above == int(mpmath.floor(least))
+        (_, x, *_), (_, *ratios) = (
+            sorted((Fraction(w, max(marginals[i])) for w in marginals[i]), reverse=True) for i in (surer, 1 - surer)
+        )
+        bounded = x > 0 and max(ratios) <= x
+        assert found.advantage == (sum((y / x) ** found.factor_above for y in ratios) if bounded else 1)
+        checked.append(bounded)
+    assert {True, False} == set(checked)
 
 
 def test_both_decoders_do_on_it_what_is_proved() -> None:

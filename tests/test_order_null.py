@@ -106,6 +106,65 @@ def test_exact_p_value_within_blocks_counts_orders_within_blocks() -> None:
         assert found.mean == pytest.approx(values.mean()) and found.deviation == pytest.approx(values.std())
 
 
+@pytest.mark.parametrize("alternative", ["less", "greater", "two-sided"])
+@pytest.mark.parametrize("reading", READINGS)
+def test_blocks_of_different_schedules_are_counted_each_by_its_own(alternative: str, reading: str) -> None:
+    steps = [1, 0, 1, 3, 2, 2, 4, 4, 4, 7, 5, 9, 11, 10, 10]
+    values = every_god(steps, reading, block=3)
+    found = order_test(steps, reading, block=3, alternative=alternative)  # type: ignore[arg-type]
+    god, mean = generation_order_deviation(steps, reading), values.mean()
+    extreme = {
+        "less": values <= god + 1e-9,
+        "greater": values >= god - 1e-9,
+        "two-sided": abs(values - mean) >= abs(god - mean) - 1e-9,
+    }[alternative]
+    assert (found.method, found.alternative, found.reading) == ("exact", alternative, reading)
+    assert found.p_value == pytest.approx(extreme.mean(), rel=1e-12)
+    assert (found.god, found.mean, found.deviation) == pytest.approx((god, mean, values.std()), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("steps", "reading", "method"),
+    [
+        (np.arange(128), "tokens", "exact"),
+        (np.arange(129), "tokens", "normal"),
+        (np.minimum(np.arange(100), 93), "tokens", "exact"),  # seven tokens in the last step: 100^3 (1 + 7) = 8 million
+        (np.minimum(np.arange(101), 94), "tokens", "normal"),
+        (np.minimum(np.arange(101), 94), "steps", "exact"),
+        ([0, 2**20 - 1], "steps", "exact"),
+        ([0, 2**20], "steps", "normal"),  # n GOD reaches 2^21
+        ([0, 2**20], "tokens", "exact"),
+    ],
+)
+def test_exact_up_to_its_limits_and_normal_beyond(steps: list[int], reading: str, method: str) -> None:
+    found = order_test(steps, reading)  # type: ignore[arg-type]
+    assert (found.method, found.god, found.p_value <= 1) == (method, 0.0, True)
+    if method == "normal":
+        with pytest.raises(ValueError, match=r"^method must be 'normal' or 'monte-carlo' for an order of this size"):
+            order_test(steps, reading, method="exact")  # type: ignore[arg-type]
+
+
+def test_limits_hold_for_every_block_and_for_all_together() -> None:
+    # Two blocks whose n GOD reach 2^20 each.
+    assert order_test([0, 2**19, 2**20, 2**20 + 2**19], "steps", block=2).method == "normal"
+    assert order_test(np.arange(256), block=128).method == "exact"
+    assert order_test(np.r_[np.zeros(128, dtype=int), np.arange(1, 129)], block=128).method == "normal"
+    with pytest.raises(ValueError, match=r"^block and per_step must be smaller .* got 64 and 32$"):
+        footrule_distribution(128, 64, per_step=32)
+
+
+def test_what_a_test_does_unless_told() -> None:
+    steps = [1, 0, 2, 3, 5, 4, 6, 7]
+    assert order_test(steps) == order_test(steps, "tokens", block=8, alternative="two-sided", method="exact")
+    drawn = order_test(steps, method="monte-carlo", rng=np.random.default_rng(0))
+    assert (drawn.samples, drawn.alternative, drawn.reading) == (9999, "two-sided", "tokens")
+    assert drawn.p_value * 10_000 == pytest.approx(round(drawn.p_value * 10_000), abs=1e-9)
+    # One sample: the observed order is always counted, and the drawn one where it is as extreme.
+    for alternative, p in (("greater", 1.0), ("less", 0.5)):
+        rng = np.random.default_rng(0)
+        assert order_test(range(8), alternative=alternative, method="monte-carlo", samples=1, rng=rng).p_value == p  # type: ignore[arg-type]
+
+
 def test_monte_carlo_is_seeded_labelled_and_near_the_exact_value() -> None:
     steps = [1, 0, 0, 1, 2, 3, 2, 3]
     kinds = {"alternative": "less", "block": 4}
