@@ -150,16 +150,22 @@ def _undecided(better: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
     return zip(p.tolist(), q.tolist(), strict=True)
 
 
+def _monotone(left: _Column, right: _Column) -> bool:
+    """Whether log F of the first of two classes less that of the second is proved to rise, or to fall, throughout."""
+    (_, _, sa, fa), (_, _, sb, fb) = left.data, right.data
+    # Slopes rise from left to right, so these bound the slope of the difference.
+    slack = 8 * _ROUNDOFF * float(np.abs(sa).sum() + np.abs(sb).sum())
+    least = (sa[0] - fa[0]) - (sb[1] + fb[1]) - slack
+    most = (sb[0] + fb[0]) - (sa[1] - fa[1]) + slack
+    return bool(least > 0 or most < 0)
+
+
 def _duel(state: _Contest, pairs: Pairs, sizes: list[int]) -> list[Cell]:
     """Cells for two classes whose difference is proved to be monotone with proved end signs; else none."""
     (a, b), (i, j) = state.scales, state.classes.tolist()
-    (va, ea, sa, fa), (vb, eb, sb, fb) = state.left.data, state.right.data
-    # Slopes rise from a to b, so these bound the slope of log F_i - log F_j on the cell.
-    slack = 8 * _ROUNDOFF * float(np.abs(sa).sum() + np.abs(sb).sum())
-    steepest_fall = (sa[0] - fa[0]) - (sb[1] + fb[1]) - slack
-    steepest_rise = (sb[0] + fb[0]) - (sa[1] - fa[1]) + slack
-    if not (steepest_fall > 0 or steepest_rise < 0):
+    if not _monotone(state.left, state.right):
         return []
+    (va, ea, _, _), (vb, eb, _, _) = state.left.data, state.right.data
 
     def sign(c: float, value: _Array, error: _Array) -> int:
         apart = float(value[0] - value[1])
@@ -219,12 +225,15 @@ def _hidden(state: _Contest, p: int, q: int, pairs: Pairs) -> bool:
     Chord and tangent part by up to width / 4 times the change of slope; where the difference is h times less, the
     cells that would tell it are sqrt(h) times shorter.
     """
-    (va, ea, sa, _), (vb, eb, sb, _) = (column.data[:, [p, q]] for column in (state.left, state.right))
+    left, right = (_Column(column.scale, column.data[:, [p, q]]) for column in (state.left, state.right))
+    (va, ea, sa, _), (vb, eb, sb, _) = left.data, right.data
     apart_a, apart_b = abs(va[0] - va[1]), abs(vb[0] - vb[1])
     if apart_a <= ea.sum() and apart_b <= eb.sum():
         i, j = int(state.classes[p]), int(state.classes[q])
-        # Of two classes left, one sharp sign is enough to go on; it costs too much where there are many.
-        if len(state.classes) > 2 or not any(pairs.sign(i, j, c) for c in state.scales):
+        # Of two classes left, one sharp sign and one proved slope are enough to go on: a shorter cell beside it is a
+        # duel. Sharp signs cost too much where there are many.
+        sloped = _monotone(left, left) or _monotone(right, right)
+        if len(state.classes) > 2 or not sloped or not any(pairs.sign(i, j, c) for c in state.scales):
             return True
     sag = (state.right.scale - state.left.scale) / 4 * float(np.max(sb - sa))
     return max(apart_a, apart_b) * _HOPELESS < sag

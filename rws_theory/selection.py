@@ -54,8 +54,9 @@ class SelectionPath:
     ----------
     k : number of positions selected at each scale.
     pieces : in rising order; each begins where the one before ends, and together they cover [c_min, c_max].
-    brackets : the open intervals in which the set is not proved, rising and disjoint. The end that two pieces share is
-        an estimate inside the bracket of that breakpoint; outside the brackets every piece's set is proved.
+    brackets : the open intervals in which the set is not proved, rising and disjoint; where one reaches an end of the
+        range, it is not proved there either. The end that two pieces share is an estimate inside the bracket of that
+        breakpoint; outside the brackets every piece's set is proved.
     certified : every bracket is a breakpoint enclosed to a relative width of 1e-12 or less.
     certificate : what the proof used: "ranks" where no comparison was needed, "float64 error bound", or "float64
         error bound and exact gaps".
