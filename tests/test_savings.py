@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -282,3 +283,87 @@ def test_any_token_that_ends_the_text_settles_and_is_deferred() -> None:
     assert late.end_ids == sorted([EOS, 9])
     (never,) = decode(predictor, [[]], Confidence(), end_of_text="suppress", **options)
     assert not np.isin(never.tokens, [EOS, 9]).any()
+
+
+# Two positions that change places at the factor 4.81: below it the first is committed first, above it the second.
+CROSSING = torch.tensor([[-9.0, 1.1, 0.6, 0.3], [-9.0, 1.0, 0.4, 0.4]] * 2)
+
+
+def crossing(flags: list[bool] | None = None) -> CallablePredictor:
+    """A predictor of two such pairs; flags: whether each forward ran in the main thread."""
+
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        if flags is not None:
+            flags.append(threading.current_thread() is threading.main_thread())
+        return CROSSING.expand(len(canvas), -1, -1)
+
+    return CallablePredictor(logits, mask_id=0, vocab_size=4, encode=lambda text: [], decode=str)
+
+
+@pytest.mark.parametrize(
+    ("reward", "order", "main"),
+    [
+        (0.0, [1, 0, 3, 2], [True, False, False, False]),  # as guessed at first
+        (-5.0, [0, 1, 2, 3], [True, False, True, False, False]),  # the last reward is the guess from then on
+    ],
+)
+def test_the_next_forward_runs_ahead_as_if_the_last_reward_still_held(
+    reward: float, order: list[int], main: list[bool]
+) -> None:
+    flags: list[bool] = []
+    options = {"length": 4, "steps": 4, "block": 2, "reward": CallableReward(lambda prompt, answer: reward)}
+    batch = decode(crossing(flags), [""], RWS(8.0), savings=Savings(ahead=True), **options)
+    assert batch[0].commit_step.tolist() == order and flags == main
+    assert batch.forwards == batch[0].forwards == len(main)
+    usual = decode(crossing(), [""], RWS(8.0), **options)
+    assert usual[0].commit_step.tolist() == order and usual.forwards == usual[0].forwards == 4
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize(
+    ("bounds", "use"), [((-12.0, -10.0), [3, 3, 3, 3]), ((10.0, 14.0), [3, 3, 3, 3]), ((-12.0, 14.0), [1, 3, 1, 3])]
+)
+def test_a_choice_is_taken_for_certain_within_the_bounds_of_the_reward_alone(
+    bounds: tuple[float, float], use: list[int], ahead: bool
+) -> None:
+    """A normalised reward of 0, outside of the first bounds, would choose otherwise than any within them."""
+    asked: list[str] = []
+    score = CallableReward(lambda prompt, answer: asked.append(answer) or bounds[0], std=2.0, bounds=bounds)
+    options = {"length": 4, "steps": 4, "block": 2, "reward": score}
+    (full,) = decode(crossing(), [""], RWS(8.0), savings=Savings.nothing(), **options)
+    assert len(asked) == 4
+    asked.clear()
+    savings = replace(Savings.nothing(), certain=True, ahead=ahead)
+    less, other = decode(crossing(), ["", ""], RWS(8.0), savings=savings, **options)
+    assert less.reward_use.tolist() == other.reward_use.tolist() == use
+    assert len(asked) == 2 * use.count(1) and less.reward_calls_saved == use.count(3)
+    assert less.commit_step.tolist() == full.commit_step.tolist() and less.candidate.tolist() == full.candidate.tolist()
+    known = less.reward_use != 3
+    for name, missing in (("factor", np.nan), ("saturated", -1)):
+        expected = np.where(known, getattr(full, name), missing)
+        np.testing.assert_array_equal(getattr(less, name), expected, name)
+    assert np.isnan(less.value[~known]).all() and np.array_equal(less.value[known], full.value[known], equal_nan=True)
+
+
+def test_tokens_that_rounding_could_change_are_counted_where_they_count() -> None:
+    """Two tokens are level everywhere: of what a step commits, of its block, or of all that is masked."""
+    table = torch.zeros(6, VOCABULARY, dtype=torch.bfloat16)
+    table[:, [8, 9]] = 500.0
+    predictor = CallablePredictor(
+        lambda canvas: table.expand(len(canvas), -1, -1), mask_id=MASK, encode=lambda text: [], decode=str
+    )
+    for strategy, options, expected in (
+        (Confidence(), {}, [1, 1, 1, 1, 1, 1]),
+        (Confidence(), {"end_of_text": "suppress", "end_ids": [7]}, [1, 1, 1, 1, 1, 1]),
+        (Confidence(), {"end_of_text": "defer", "end_ids": [7]}, [3, 2, 1, 3, 2, 1]),
+        (Confidence(), {"sampling_temperature": 0.5}, [3, 2, 1, 3, 2, 1]),
+        (RWS(8.0), {"reward": REWARDS["words"]}, [6, 5, 4, 3, 2, 1]),
+    ):
+        (trace,) = decode(predictor, [""], strategy, length=6, steps=6, block=3, **options)
+        assert trace.near_tokens.tolist() == expected, options
+    # In float32 logits of 16 are off by 2**-13 at most: a lead of twice as much can be lost, a larger one cannot.
+    for lead, counted in ((2.0**-12, 1), (2.0**-12 + 2.0**-19, 0)):
+        exact = torch.zeros(1, VOCABULARY)
+        exact[:, 8], exact[:, 9] = 16.0, 16.0 - lead
+        one = CallablePredictor(lambda canvas, exact=exact: exact[None], mask_id=MASK)
+        assert decode(one, [[]], Confidence(), length=1, steps=1, block=1)[0].near_tokens.tolist() == [counted]
