@@ -35,7 +35,7 @@ GOAL = 0.9
 # What is changed, and the test files that are run against it.
 THEORY_TESTS = """
 arness claims cli_path confidence crossings ensembles exact exact_ranking gain numerics order order_null pairs
-reward_bounds theorem1 theory_commands tilting
+reward_bounds selection_path theorem1 theory_commands tilting
 """.split()
 DECODER_TESTS = """
 decode ranking schedule guidance trace certainty exact_ranking recording replay public_loop savings batches orders

@@ -176,6 +176,60 @@ def test_without_its_hypothesis_theorem_1_says_nothing() -> None:
     assert same.parity.power is None and same.printed_holds and same.no_flip and same.below_one == 0
 
 
+EXCLUSIVE = "(a) and (b) do not both apply, and no crossings lie on both sides of 1"
+ONE_BELOW, ONE_ABOVE = "one crossing in (0, 1), P^a < P^b below it", "one crossing in (1, inf), P^a < P^b above it"
+NEVER, PARITY = "P^a > P^b at every r > 0", "an {} number of crossings in {}, with multiplicity"
+NONE = "no crossing: one position's gaps weakly supermajorise the other's"
+
+
+@pytest.mark.parametrize(
+    ("u", "v", "printed", "mended", "corrected"),
+    [
+        # For each sentence: whether its premise is met, and whether it holds.
+        (("3/2", 3), (1, 4), "10 11 10 01", "11 11 01 01", "odd even 0"),
+        ((1, "7/2", "7/2"), ("3/2", "3/2", "13/2"), "10 11 01 01", "10 11 11 01", "odd odd 0"),
+        ((1, 5), (1, 3), "11 01 01 11", "11 01 01 11", "even even 1"),  # equal deltas: (c) speaks
+        ((1, 3), (1, 3), "01 01 01 01", "01 01 01 01", "even even 1"),
+        ((1, 3), (1, 5), "01 01 01 01", "01 01 01 01", "even even 1"),
+        # Unequal numbers of tokens: they meet once, at log(3) / 3, and P^a > P^b on both sides.
+        ((3,) * 6, (0, *(6,) * 9), "10 10 10 01", "11 10 01 01", "even even 0"),
+    ],
+)
+def test_every_sentence_is_judged(
+    u: tuple[object, ...], v: tuple[object, ...], printed: str, mended: str, corrected: str
+) -> None:
+    verdict = of_gaps(u, v)
+    for claims, judged in ((verdict.printed, printed), (verdict.mended, mended)):
+        texts = (("exclusive", EXCLUSIVE), ("a", ONE_BELOW), ("b", ONE_ABOVE), ("c", NEVER))
+        wanted = [
+            Clause(name, premise == "1", text, holds == "1")
+            for (name, text), (premise, holds) in zip(texts, judged.split(), strict=True)
+        ]
+        assert list(claims) == wanted and all(type(c.premise) is type(c.holds) is bool for c in claims)
+    low, high, none = corrected.split()
+    assert verdict.corrected == (
+        Clause("low", True, PARITY.format(low, "(0, 1)"), True),
+        Clause("high", True, PARITY.format(high, "(1, inf)"), True),
+        Clause("none", none == "1", NONE, True),
+    )
+    assert verdict.no_flip is (none == "1")
+
+
+@pytest.mark.parametrize(
+    ("u", "v", "power", "gap"),
+    [
+        (("1/2", 3), ("1/2", 3, 4), 0, 4),
+        (("1/2", "7/4"), ("3/4", 2), 1, "1/2"),
+        (("1/3", "5/3"), ("2/3", "4/3"), 2, "1/3"),
+        ((1, 5, 6), (2, 3, 7), 3, 1),
+        ((1, 5, 9, 17, 18), (2, 3, 11, 15, 19), 5, 1),
+    ],
+)
+def test_power_and_gap_are_the_first_that_differ(u: tuple[object, ...], v: object, power: int, gap: object) -> None:
+    found = parity(exact(u), exact(v))  # type: ignore[arg-type]
+    assert (found.power, found.gap) == (power, Fraction(gap))  # type: ignore[arg-type]
+
+
 # --- crossings at 1, and crossings that are not proved ----------------------------------------------------------------
 
 
@@ -210,6 +264,27 @@ def test_an_enclosure_around_one_is_put_where_parity_lacks_it(monkeypatch: pytes
     for found in ((one, around), (around, other)):
         verdict = with_crossings(monkeypatch, *found, complete=True)
         assert (verdict.below_one, verdict.above_one) == (1, 1)
+
+
+def test_crossings_that_contradict_the_parities_are_counted_and_refute_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each side should hold an odd number. What is reported need not: the verdict says what it came to."""
+    low, high = (Crossing(0.2, 0.3, 1, 0.25), Crossing(0.4, 0.5, 1, 0.45)), Crossing(1.2, 1.3, 1, 1.25)
+    around, twice = Crossing(0.9, 1.1, 1, 1.0), Crossing(0.6, 0.7, 2, 0.65)
+    for found, below, above, holds in (
+        ((*low, high), 2, 1, [False, True]),
+        ((*low, around), 3, 0, [True, False]),  # put where the parity lacks it
+        ((low[0], twice, around), 2, 1, [True, True]),
+        ((low[0], around, high), 1, 2, [True, False]),
+        ((low[0], high, Crossing(2.0, 2.1, 1, 2.0), Crossing(3.0, 3.1, 3, 3.0)), 1, 3, [True, True]),
+        ((low[0], Crossing(0.9, 1.0, 1, 0.95)), 2, 0, [False, False]),
+        ((Crossing(1.0, 1.1, 1, 1.05),), 0, 1, [False, True]),
+    ):
+        verdict = with_crossings(monkeypatch, *found, complete=True)
+        assert (verdict.below_one, verdict.above_one) == (below, above)
+        assert [c.holds for c in verdict.corrected[:2]] == holds
+        monkeypatch.undo()
+    touching = with_crossings(monkeypatch, Crossing(0.9, 1.1, 2, 1.0), complete=True)  # on which side is not known
+    assert (touching.below_one, touching.above_one) == (None, None)
 
 
 def test_what_is_not_proved_is_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
