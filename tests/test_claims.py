@@ -10,16 +10,22 @@ from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
+from flint import arb
+from scipy.special import expit
 
 from rws_theory.__main__ import main
-from rws_theory.claims import CHECKS, Claim, claims, example, reversal, search, tables
+from rws_theory.claims import CHECKS, Claim, claims, example, method, reversal, reward, search, tables
 from rws_theory.claims.record import printed
 from rws_theory.claims.search import Pair
 from rws_theory.crossings import Crossing, crossings
+from rws_theory.ensembles import corollary_study
+from rws_theory.less_reward import rws_less_reward_example
 
 REQUIRED = """
 T1-exclusive T1a-existence T1a-unique T1b-printed T1b-mended T1c-otherwise T1-step2 T1-step3 T1-step4 T1-dimension
@@ -146,7 +152,7 @@ def test_the_golden_ratio(ledger: dict[str, Claim]) -> None:
 
 def test_smallest_means_that_nothing_smaller_fits() -> None:
     # All unordered gaps up to the found size, by brute force, in another order of search.
-    found = search.smallest(lambda p: sum(p.counts) >= 1, range(2, 4), 6)
+    found = search.smallest(lambda p: sum(p.counts) >= 1)
     assert found is not None and found.dimension == 3
     top = max(*found.a, *found.b)
     for a in range(1, top):
@@ -386,18 +392,190 @@ def test_a_statement_that_fails_on_the_grid_is_not_called_true(monkeypatch: pyte
     assert reversal.CHECKS["T1-step2"]().verdict == "not confirmed"
 
 
-def test_nothing_found_is_not_called_false(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reversal, "smallest", lambda *args, **kwargs: None)
-    for name in (
-        "T1-exclusive",
-        "T1a-unique",
-        "T1b-printed",
-        "T1b-mended",
-        "T1c-otherwise",
-        "T1-step4",
-        "T1-dimension",
-    ):
-        assert reversal.CHECKS[name]().verdict == "not confirmed"
+SEARCHES = {  # how many searches a claim rests on
+    (reversal, "T1-exclusive"): 2,
+    (reversal, "T1a-unique"): 1,
+    (reversal, "T1b-printed"): 1,
+    (reversal, "T1b-mended"): 1,
+    (reversal, "T1c-otherwise"): 2,
+    (reversal, "T1-step2"): 1,
+    (reversal, "T1-step3"): 1,
+    (reversal, "T1-step4"): 1,
+    (reversal, "T1-dimension"): 1,
+    (reversal, "S52-low"): 1,
+    (method, "S3-more-reversals"): 2,
+    (method, "S3-adaptive"): 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "missing"),
+    [(*claim, missing) for claim, searches in SEARCHES.items() for missing in range(searches)],
+    ids=[f"{name}-{missing}" for (_, name), searches in SEARCHES.items() for missing in range(searches)],
+)
+def test_nothing_found_is_not_called_false(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, missing: int
+) -> None:
+    calls = iter(range(9))
+    found = Pair((2, 7, 7), (3, 3, 13), 4)
+    monkeypatch.setattr(module, "smallest", lambda *args, **kwargs: None if next(calls) == missing else found)
+    monkeypatch.setattr(reversal, "GRID", ((3, 2),))
+    claim = module.CHECKS[name]()
+    assert claim.verdict == "not confirmed" and "None" not in claim.evidence
+    if missing == 0:
+        assert claim.counterexample is None
+    if (name, missing) in (("T1-exclusive", 1), ("T1c-otherwise", 1), ("S3-more-reversals", 1)):
+        assert "none found" in claim.evidence
+
+
+def factor_of(low: float, high: float) -> Any:
+    return lambda reward, scale: low if reward < 0 else high
+
+
+# What a check of the method computes with, and what it says where that is otherwise.
+METHOD: list[tuple[str, dict[str, Any], str]] = [
+    ("S3-argmax", {"FACTORS": (Fraction(-1),)}, "false"),
+    ("S3-argmax", {"FACTORS": (Fraction(1), Fraction(0))}, "false"),
+    ("S3-gaps", {"arb": lambda x: arb(x) / 10}, "not confirmed"),
+    ("S3-gaps", {"arb": lambda x: arb(x) * 0}, "not confirmed"),
+    ("AB-selective", {"RISING": ((1,), (-1,))}, "not confirmed"),
+    ("AB-selective", {"RISING": ((0, 1),)}, "false"),
+    # The pair crosses once below 1.
+    ("S3-adaptive", {"reward_factor": factor_of(0.999, 0.01)}, "not confirmed"),
+    ("S3-adaptive", {"reward_factor": factor_of(0.01, 0.01)}, "not confirmed"),
+    ("S3-adaptive", {"reward_factor": factor_of(0.999, 0.999)}, "not confirmed"),
+    ("S3-adaptive", {"reward_factor": factor_of(0.01, 0.999)}, "false"),
+    ("S3-factor-range", {"reward_factor": lambda r, scale: max(expit(r), 10**-2.5)}, "false"),
+    ("S3-factor-range", {"reward_factor": lambda r, scale: 2.0}, "false"),
+    ("S3-factor-range", {"reward_factor": lambda r, scale: 1.0 if r > -9 else 0.001}, "false"),
+    ("GOD-footrule", {"generation_order_deviation": lambda steps: np.zeros(len(steps))}, "not confirmed"),
+    ("GOD-footrule", {"footrule_mean": lambda n: (n * n - 1) / 3 / n + 1e-6}, "not confirmed"),
+    ("GOD-footrule", {"footrule_max": lambda n: n / 2}, "not confirmed"),
+    ("A-forward", {"SIZES": range(1, 2)}, "not confirmed"),
+    ("A-forward", {"Fraction": lambda *numbers: Fraction(*numbers) / 2}, "not confirmed"),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "verdict"), METHOD, ids=[f"{row[0]}-{i}" for i, row in enumerate(METHOD)])
+def test_claims_on_the_method_follow_what_is_computed(
+    monkeypatch: pytest.MonkeyPatch, name: str, changes: dict[str, Any], verdict: str
+) -> None:
+    for attribute, value in changes.items():
+        monkeypatch.setattr(method, attribute, value)
+    claim = method.CHECKS[name]()
+    assert claim.verdict == verdict
+    if name == "A-forward":
+        assert (claim.counterexample is None) == ("SIZES" in changes)
+
+
+def test_an_argmax_that_a_factor_moves_would_be_a_token_that_scaling_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(method, "FACTORS", (Fraction(-1),))
+    assert reversal.CHECKS["S4-most-likely"]().verdict == "not confirmed"
+
+
+class Told(SimpleNamespace):
+    """A pair of which only this is known: what a check over all pairs of a grid asks."""
+
+    def order(self, r: float) -> int:
+        return self.small if r < 0.01 else self.large if r > 10 else 1
+
+
+def told(**known: Any) -> Told:
+    same = {"sigma": (1, 1), "delta": (1, 1), "counts": (0, 0), "small": 1, "large": 1}
+    return Told(**{**same, "order_near_zero": 1, "order_at_infinity": 1, **known})
+
+
+LOW, HIGH = {"sigma": (1, 2)}, {"delta": (1, 2)}
+# Pairs that agree with a statement, and pairs each of which breaks it.
+GRIDS: dict[str, tuple[list[Told], list[Told]]] = {
+    "T1a-existence": (
+        [told(), told(sigma=(2, 1)), told(**LOW, counts=(1, 0), small=-1), told(**LOW, counts=(3, 2), small=-1)],
+        [told(**LOW, counts=(2, 0), small=-1), told(**LOW, counts=(1, 0)), told(**LOW, counts=(0, 1), small=-1)],
+    ),
+    "T1b-mended": (
+        [told(), told(delta=(2, 1)), told(**HIGH, counts=(0, 1), large=-1), told(**HIGH, counts=(2, 3), large=-1)],
+        [told(**HIGH, counts=(0, 2), large=-1), told(**HIGH, counts=(0, 1)), told(**HIGH, counts=(1, 0), large=-1)],
+    ),
+    "S52-high": (
+        [told(), told(delta=(2, 1)), told(**HIGH, counts=(0, 1)), told(**HIGH, counts=(2, 3))],
+        [told(**HIGH, counts=(0, 2)), told(**HIGH, counts=(1, 0))],
+    ),
+    "T1-step2": (
+        [told(), told(sigma=(2, 1)), told(**LOW, small=-1, order_near_zero=-1), told(small=-1, order_near_zero=-1)],
+        [told(small=-1), told(sigma=(2, 1), small=-1, order_near_zero=-1), told(**LOW)],
+    ),
+    "T1-step3": (
+        [
+            told(),
+            told(delta=(2, 1)),
+            told(**HIGH, large=-1, order_at_infinity=-1),
+            told(large=-1, order_at_infinity=-1),
+        ],
+        [told(large=-1), told(delta=(2, 1), large=-1, order_at_infinity=-1), told(**HIGH)],
+    ),
+    "T1-dimension": (
+        [told(), told(**LOW, counts=(1, 0)), told(**HIGH, counts=(0, 1)), told(sigma=(2, 1), delta=(2, 1))],
+        [
+            told(counts=(1, 0)),
+            told(counts=(0, 1)),
+            told(**LOW),
+            told(**HIGH),
+            told(**LOW, counts=(1, 1)),
+            told(**LOW, **HIGH, counts=(1, 1)),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_one_exception_on_the_grid_is_enough(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(reversal, "smallest", lambda *args, **kwargs: checked_pair())
+    agreeing, breaking = GRIDS[name]
+    grids = 2 if name == "T1-dimension" else len(reversal.GRID)
+    monkeypatch.setattr(reversal, "ordered_pairs", lambda n, largest: iter(agreeing))
+    confirmed = reversal.CHECKS[name]()
+    assert confirmed.verdict == checked_verdict(name)
+    assert f" {grids * len(agreeing)} ordered pairs" in confirmed.evidence
+    for pair in breaking:
+        monkeypatch.setattr(reversal, "ordered_pairs", lambda n, largest, pair=pair: iter([*agreeing, pair]))
+        assert reversal.CHECKS[name]().verdict == "not confirmed", pair
+
+
+def checked_pair() -> Pair:
+    return Pair((2, 7, 7), (3, 3, 13), 4)  # two crossings above 1, neither premise
+
+
+def checked_verdict(name: str) -> str:
+    return "true with correction" if name in MENDED else "true"
+
+
+# What a check of Theorem 2 and its corollary computes with, and what it says where that is otherwise.
+REWARD: list[tuple[str, dict[str, Any], str]] = [
+    ("T2-inequality", {"BASES": (Fraction(1, 2),)}, "not confirmed"),
+    ("T2-inequality", {"BASES": (Fraction(1),)}, "true"),
+    ("T2-strict", {"BASES": (Fraction(1),)}, "not confirmed"),
+    ("T2-strict", {"BASES": (Fraction(1, 2),)}, "not confirmed"),
+    ("T2-strict", {"_mean": lambda w, rewards, y: y}, "not confirmed"),
+    ("C1-tilted", {"BASES": (Fraction(1, 2),)}, "not confirmed"),
+    ("C1-tilted", {"BASES": (Fraction(1),)}, "not confirmed"),
+    ("C1-printed", {"BASES": (Fraction(1, 2),)}, "not confirmed"),
+    (
+        "C1-rws",
+        {"rws_less_reward_example": lambda: replace(rws_less_reward_example(), rws_expected=Fraction(2))},
+        "not confirmed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "verdict"), REWARD, ids=[f"{row[0]}-{i}" for i, row in enumerate(REWARD)])
+def test_claims_on_rewards_follow_what_is_computed(
+    monkeypatch: pytest.MonkeyPatch, name: str, changes: dict[str, Any], verdict: str
+) -> None:
+    if name == "C1-rws":
+        monkeypatch.setattr(reward, "corollary_study", cache(lambda: corollary_study(models=1)))
+    for attribute, value in changes.items():
+        monkeypatch.setattr(reward, attribute, value)
+    assert reward.CHECKS[name]().verdict == verdict
 
 
 def test_unknown_ids_are_named() -> None:

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import permutations, product
+
+import numpy as np
+from flint import arb
+from scipy.special import expit
 
 from rws_theory.gain import factor_range, reward_factor
 from rws_theory.order import footrule_max, footrule_mean, generation_order_deviation
 
 from .record import Check, Claim, printed
-from .search import SMALLEST, Pair, smallest
+from .search import SMALLEST, UNITS, Pair, smallest
 
 __all__ = ["CHECKS"]
+
+FACTORS = (Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(32))
+RISING = ((1,), (2,), (1, 1), (1, 4), (2, 3, 9))  # gaps
+REWARDS = (-1e6, -4.0, 0.0, 4.0, 1e6)  # normalised
+SIZES = range(1, 8)
+
+
+def _largest(values: tuple[Fraction | int, ...]) -> list[int]:
+    return [i for i, x in enumerate(values) if x == max(values)]
 
 
 def argmax_unchanged() -> Claim:
@@ -20,21 +34,16 @@ def argmax_unchanged() -> Claim:
 
     RWS's factor s_R sqrt(sigmoid(r) + eps) is positive for s_R > 0.
     """
-    scales = [Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(32)]
-    kept = all(
-        [i for i, x in enumerate(logits) if c * x == max(c * y for y in logits)]
-        == [i for i, x in enumerate(logits) if x == max(logits)]
-        for d in (1, 2, 3)
-        for logits in product(range(-2, 3), repeat=d)
-        for c in scales
-    )
+    tried = [logits for d in (1, 2, 3) for logits in product(range(-2, 3), repeat=d)]
+    kept = all(_largest(tuple(c * x for x in logits)) == _largest(logits) for logits in tried for c in FACTORS)
     return Claim(
         "S3-argmax",
         "Section 3.2, Step 4",
         "The argmax at each position is the same whatever the factor.",
         "true" if kept else "false",
-        "Proof in the docstring of the check; all logits in {-2, ..., 2}^d, d <= 3, at four rational factors, exactly."
-        " So within a step RWS changes where a token is committed, never which.",
+        f"Proof in the docstring of the check; all {len(tried)} logits in {{-2, ..., 2}}^d, d <= 3, at factors"
+        f" {', '.join(map(str, FACTORS))}, exactly. So within a step RWS changes where a token is committed, never"
+        " which.",
     )
 
 
@@ -44,33 +53,36 @@ def probability_gaps() -> Claim:
     log(p_i / p_j) = r (x_i - x_j), so every log-odds is multiplied by r. Between tokens that are not the top,
     p_i - p_j <= p_i -> 0 as r grows.
     """
-    # exp(-1) in [1/3, 2/5]: logits (0, -1, -2) at r = 1 and r = 3, enclosed.
-    low, high = Fraction(1, 3), Fraction(2, 5)
-    at_one = (low - low**2) / (1 + high + high**2)
-    at_three = (high**3) / (1 + low**3)
+
+    def lead(r: int) -> arb:
+        """p_2 - p_3 of logits (0, -1, -2), enclosed."""
+        first, second, third = (arb(-r * gap).exp() for gap in range(3))
+        return (second - third) / (first + second + third)
+
+    at_one, at_three = lead(1), lead(3)
     return Claim(
         "S3-gaps",
         "Section 3.1",
         "Increasing the logits amplifies the probability gaps.",
         "true with correction" if at_three < at_one else "not confirmed",
         "True of the lead of the most likely token, and of log-odds between any two: proof in the docstring.",
-        "d = 3, logits (0, -1, -2): the second token leads the third by more at r = 1 than at r = 3"
-        " (smallest: with d = 2 there is only the top's lead)",
+        f"d = 3, logits (0, -1, -2): the second token leads the third by {float(at_one):.4f} at r = 1 and by"
+        f" {float(at_three):.4f} at r = 3 (smallest: with d = 2 there is only the top's lead)",
         "The lead of the most likely token over every other does not decrease with r; other gaps may.",
     )
 
 
 def selective() -> Claim:
     """Every P^x(r) = 1 / (1 + F_x(r)) increases with r unless all its logits tie: one factor moves all one way."""
-    moved = all(
-        Pair(gaps, tuple(2 * u for u in gaps)).order_at_one < 0 for gaps in ((1,), (2,), (1, 1), (1, 4), (2, 3, 9))
-    )
+    factor = 2
+    moved = all(Pair(gaps, tuple(factor * u for u in gaps)).order_at_one < 0 for gaps in RISING)
     return Claim(
         "AB-selective",
         "Abstract",
         "RWS selectively increases the confidence of tokens that initially have lower scores.",
         "false" if moved else "not confirmed",
-        "One factor for all positions: proof in the docstring of the check; proved for five vectors at r = 1 and 2.",
+        f"One factor for all positions: proof in the docstring of the check; proved for {len(RISING)} vectors at r = 1"
+        f" and {factor}.",
         "Two positions, d = 2, gaps (1) and (2): a factor of 2 raises both, the more confident one too, and keeps"
         " their order (smallest: fewest tokens)",
         "A factor above 1 raises the confidence of every position whose logits are not all equal, one below 1 lowers"
@@ -84,8 +96,8 @@ def more_reversals() -> Claim:
     Below 1 a pair with one crossing r* is reversed for c < r* and no longer for c in (r*, 1): fewer at the larger
     factor. Above 1 a pair with two crossings is reversed between them and restored beyond.
     """
-    below = smallest(lambda p: p.counts[0] == 1, range(2, 4), 8)
-    above = smallest(lambda p: p.counts == (0, 2), range(2, 5), 15, bound=2, units=tuple(range(1, 13)))
+    below = smallest(lambda p: p.counts[0] == 1)
+    above = smallest(lambda p: p.counts == (0, 2), bound=2, units=UNITS)
     checked = False
     shown = "none found"
     if below and above:
@@ -117,9 +129,9 @@ def adaptive() -> Claim:
     reversed at a low reward and not at a high one.
     """
     grid = [row["scale"] for row in printed("table8_temperature")["rows"]]
-    pair = smallest(lambda p: p.counts[0] == 1, range(2, 4), 8)
+    pair = smallest(lambda p: p.counts[0] == 1)
     low, high = (float(reward_factor(reward, 1.0)) for reward in (-4.0, 4.0))
-    checked = pair is not None and low < high < 1 and pair.order(low) < 0 < pair.order(high)
+    checked = pair is not None and pair.order(low) < 0 < pair.order(high)
     return Claim(
         "S3-adaptive",
         "Section 3.2, Step 3",
@@ -138,18 +150,17 @@ def adaptive() -> Claim:
 
 def factor_bounds() -> Claim:
     """sqrt is increasing and sqrt(x) >= x on [0, 1], so the factor lies in [s_R sqrt(eps), s_R sqrt(1 + eps)]."""
-    low, high = factor_range(1.0, eps=1e-5)
-    rewards = (-1e6, -4.0, 0.0, 4.0, 1e6)
-    inside = all(low <= float(reward_factor(r, 1.0, eps=1e-5)) <= high for r in rewards)
-    factor, sigmoid = float(reward_factor(-4.0, 1.0, eps=1e-5)), 1 / (1 + math.exp(4.0))
-    raised = all(float(reward_factor(r, 1.0, eps=1e-5)) > 1 / (1 + math.exp(-r)) for r in (-4.0, 0.0, 4.0))
+    low, high = factor_range(1.0)
+    factors = {r: float(reward_factor(r, 1.0)) for r in REWARDS}
+    inside = all(low <= factor <= high for factor in factors.values())
+    raised = all(factor > float(expit(r)) for r, factor in factors.items())
     return Claim(
         "S3-factor-range",
         "Section 3.2, Step 3",
         "The sigmoid keeps the factor in a stable range, and the square root keeps it from being too small.",
         "true" if inside and raised else "false",
         f"For s_R = 1 and eps = 1e-5 the factor lies in [{float(low):.5f}, {float(high):.6f}], approached in the"
-        f" limits; at normalised reward -4 it is {factor:.3f}, where the sigmoid alone is {sigmoid:.3f}.",
+        f" limits; at normalised reward -4 it is {factors[-4.0]:.3f}, where the sigmoid alone is {expit(-4.0):.3f}.",
     )
 
 
@@ -159,52 +170,55 @@ def footrule() -> Claim:
     Its mean over all orders is (n^2 - 1) / 3 and its maximum floor(n^2 / 2) (Diaconis and Graham 1977). |i - o_i| over
     positions and over steps has the same sum, as o and its inverse do.
     """
-    ok = True
-    for n in range(1, 8):
-        values = []
-        for order in permutations(range(n)):
-            total = sum(abs(i - o) for i, o in enumerate(order))
-            values.append(total)
-        mean, most = Fraction(sum(values), len(values)), max(values)
-        ok &= mean == Fraction(n * n - 1, 3) and most == n * n // 2
-        ok &= abs(footrule_mean(n) * n - mean) < 1e-12 and footrule_max(n) * n == most
-        step = list(range(n))[::-1]
-        ok &= float(generation_order_deviation(step)) * n == sum(abs(i - o) for i, o in enumerate(step))
+    ok = []
+    for n in SIZES:
+        orders = np.array(list(permutations(range(n))))
+        totals = np.abs(orders - np.arange(n)).sum(axis=1)
+        ok += [
+            (generation_order_deviation(orders) == totals / n).all(),
+            math.isclose(footrule_mean(n), totals.mean() / n),
+            footrule_max(n) == totals.max() / n,
+        ]
     rows = [*printed("table1_win_rate")["rows"], printed("table12_frequency")["rows"][0]]
     gods = [row["god"] for row in rows]
     return Claim(
         "GOD-footrule",
         "Section 5.1",
         "GOD is the mean distance between a token's place in the decoding order and from left to right.",
-        "true" if ok else "not confirmed",
-        "It is Spearman's footrule over n; mean and maximum confirmed over all orders of up to 7 positions. Inside"
-        f" blocks of 32 a random order has mean {footrule_mean(256, 32):.2f} tokens: the paper's {float(min(gods)):.2f}"
-        f" to {float(max(gods)):.2f} are far closer to left-to-right. The paper does not say whether o counts tokens or"
-        " steps.",
+        "true" if all(ok) else "not confirmed",
+        "It is Spearman's footrule over n; confirmed, with mean and maximum, for all orders of up to"
+        f" {max(SIZES)} positions. Inside blocks of 32 a random order has mean {footrule_mean(32):.2f} tokens: the"
+        f" paper's {float(min(gods)):.2f} to {float(max(gods)):.2f} are far closer to left-to-right. The paper does not"
+        " say whether o counts tokens or steps.",
     )
+
+
+def _masked(rates: Iterable[Fraction]) -> Fraction:
+    """Share masked after steps that mask what is left with these probabilities."""
+    return 1 - math.prod(1 - rate for rate in rates)
 
 
 def forward_process() -> Claim:
     """If every step s masked an unmasked token with probability s / T, after t steps 1 - prod_{s <= t} (1 - s / T)
     would be masked, which is not t / T. The process with marginal t / T masks with probability 1 / (T - t + 1).
     """
-    first = None
-    right = True
-    for total in range(1, 8):
-        kept, mended = Fraction(1), Fraction(1)
-        for t in range(1, total + 1):
-            kept *= 1 - Fraction(t, total)
-            mended *= 1 - Fraction(1, total - t + 1)
-            right &= 1 - mended == Fraction(t, total)
-            if first is None and 1 - kept != Fraction(t, total):
-                first = f"T = {total}, t = {t}: {1 - kept} masked instead of {Fraction(t, total)}"
+    cases = [(total, t) for total in SIZES for t in range(1, total + 1)]
+    right = all(
+        _masked(Fraction(1, total - s + 1) for s in range(1, t + 1)) == Fraction(t, total) for total, t in cases
+    )
+    shares = [(total, t, _masked(Fraction(s, total) for s in range(1, t + 1))) for total, t in cases]
+    wrong = [
+        f"T = {total}, t = {t}: {share} masked instead of {Fraction(t, total)}"
+        for total, t, share in shares
+        if share != Fraction(t, total)
+    ]
     return Claim(
         "A-forward",
         "Appendix A",
         "q(x_t | x_{t-1}) masks each token of x_0 with probability t / T, and q(x_t | x_0) is that transition.",
-        "false" if first and right else "not confirmed",
-        "Composed exactly for T up to 7.",
-        f"{first} (smallest T, then t)" if first else None,
+        "false" if wrong and right else "not confirmed",
+        f"Composed exactly for T up to {max(SIZES)}.",
+        f"{wrong[0]} (smallest T, then t)" if wrong else None,
         "q(x_t | x_0) masks with probability t / T; the step q(x_t | x_{t-1}) masks with probability 1 / (T - t + 1).",
     )
 

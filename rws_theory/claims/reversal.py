@@ -11,13 +11,12 @@ from collections.abc import Callable
 
 from .method import argmax_unchanged
 from .record import Check, Claim, Verdict
-from .search import SMALLEST, Pair, ordered_pairs, smallest
+from .search import SMALLEST, UNITS, Pair, ordered_pairs, smallest
 
 __all__ = ["CHECKS"]
 
 # Every ordered pair with up to this many tokens and this largest gap is tried where a statement is confirmed.
 GRID = ((2, 8), (3, 8), (4, 6), (5, 5))
-UNITS = tuple(range(1, 13))
 
 
 def _everywhere(holds: Callable[[Pair], bool], grid: tuple[tuple[int, int], ...] = GRID) -> tuple[int, Pair | None]:
@@ -59,10 +58,8 @@ def exclusive() -> Claim:
     printed premise holds. From d = 3 on the search finds pairs. With the sign of (b) mended two flips need two
     crossings, hence d - 2 >= 2 by Laguerre's bound.
     """
-    as_printed = smallest(
-        lambda p: p.sigma[0] < p.sigma[1] and p.delta[0] > p.delta[1], dimensions=range(2, 5), largest=6
-    )
-    mended = smallest(lambda p: min(p.counts) >= 1, dimensions=range(2, 5), largest=13, bound=2, units=UNITS)
+    as_printed = smallest(lambda p: p.sigma[0] < p.sigma[1] and p.delta[0] > p.delta[1])
+    mended = smallest(lambda p: min(p.counts) >= 1, bound=2, units=UNITS)
     found = f"d = {mended.dimension}, {mended}, crossings {mended.values}" if mended else "none found"
     return Claim(
         "T1-exclusive",
@@ -102,15 +99,13 @@ def low_unique() -> Claim:
 
     For d <= 4 at most two crossings exist in all, and an odd number in (0, 1): exactly one.
     """
-    found = smallest(
-        lambda p: p.sigma[0] < p.sigma[1] and p.counts[0] >= 3, dimensions=range(5, 6), largest=17, bound=3
-    )
+    found = smallest(lambda p: p.sigma[0] < p.sigma[1] and p.counts[0] >= 3, bound=3)
     return Claim(
         "T1a-unique",
         "Theorem 1 (a)",
         "If Sigma_a < Sigma_b the crossing in (0, 1) is unique.",
         _refuted(found),
-        "For d <= 4 it is unique, by parity and Laguerre's bound d - 2; searched from d = 5.",
+        "For d <= 4 it is unique, by parity and Laguerre's bound d - 2.",
         _shown(found, f"three crossings in (0, 1), {found.values}" if found else ""),
         "The number of crossings in (0, 1) is odd, counted with multiplicity, and at most the number of sign changes"
         " of H, itself at most d - 2.",
@@ -119,7 +114,7 @@ def low_unique() -> Claim:
 
 def high_printed() -> Claim:
     """With d = 2 the one gap decides at every scale, delta_a > delta_b is P^a(1) > P^b(1), and nothing crosses."""
-    found = smallest(lambda p: p.delta[0] > p.delta[1] and sum(p.counts) == 0, range(2, 4), 4)
+    found = smallest(lambda p: p.delta[0] > p.delta[1] and sum(p.counts) == 0)
     return Claim(
         "T1b-printed",
         "Theorem 1 (b)",
@@ -143,9 +138,7 @@ def high_mended() -> Claim:
         return p.delta[0] >= p.delta[1] or (p.counts[1] % 2 == 1 and p.order(64.0) < 0)
 
     tried, broken = _everywhere(holds)
-    thrice = smallest(
-        lambda p: p.delta[0] < p.delta[1] and p.counts[1] >= 3, range(5, 6), 17, bound=3, units=(1, 2, 5, 10)
-    )
+    thrice = smallest(lambda p: p.delta[0] < p.delta[1] and p.counts[1] >= 3, bound=3, units=(1, 2, 5, 10))
     return Claim(
         "T1b-mended",
         "Theorem 1 (b) with the premise of Step 3, Appendix D",
@@ -167,14 +160,10 @@ def otherwise() -> Claim:
     """
     as_printed = smallest(
         lambda p: p.sigma[0] >= p.sigma[1] and p.delta[0] <= p.delta[1] and sum(p.counts) > 0,
-        range(2, 4),
-        6,
         units=UNITS,
     )
     mended = smallest(
         lambda p: p.sigma[0] > p.sigma[1] and p.delta[0] > p.delta[1] and sum(p.counts) > 0,
-        range(2, 5),
-        15,
         bound=2,
         units=UNITS,
     )
@@ -212,7 +201,7 @@ def step_two() -> Claim:
         )
 
     tried, broken = _everywhere(holds)
-    silent = smallest(lambda p: p.sigma[0] == p.sigma[1] and p.order_near_zero > 0, range(2, 4), 6)
+    silent = smallest(lambda p: p.sigma[0] == p.sigma[1] and p.order_near_zero > 0)
     return Claim(
         "T1-step2",
         "Appendix D, Step 2",
@@ -239,9 +228,7 @@ def step_three() -> Claim:
 
     tried, broken = _everywhere(holds)
     silent = smallest(
-        lambda p: p.delta[0] == p.delta[1] and p.a.count(p.a[0]) == p.b.count(p.b[0]) and p.order_at_infinity > 0,
-        range(2, 4),
-        6,
+        lambda p: p.delta[0] == p.delta[1] and p.a.count(p.a[0]) == p.b.count(p.b[0]) and p.order_at_infinity > 0
     )
     return Claim(
         "T1-step3",
@@ -259,7 +246,7 @@ def step_four() -> Claim:
 
     P^a and P^b increase, and g may have up to d - 2 zeros; two are found at the smallest d that allows them.
     """
-    found = smallest(lambda p: sum(p.counts) >= 2, range(2, 5), 13, bound=2, units=UNITS)
+    found = smallest(lambda p: sum(p.counts) >= 2, bound=2, units=UNITS)
     return Claim(
         "T1-step4",
         "Appendix D, Step 4",
@@ -299,24 +286,28 @@ def dimension() -> Claim:
     and, if large, of delta_a - delta_b.
     """
     tried, broken = _everywhere(_mended, ((2, 12), (3, 12)))
-    found = smallest(lambda p: not _mended(p), range(2, 5), 13, bound=2, units=UNITS)
+    found = smallest(lambda p: not _mended(p), bound=2, units=UNITS)
     padded = found is not None and all(
         not _mended(Pair((*found.a, *(100,) * extra), (*found.b, *(100,) * extra), found.unit)) for extra in range(1, 5)
+    )
+    shown = (
+        f"{found} fails, with crossings {found.values}; padded with gaps of 100 of its units it fails for d = 5 to 8"
+        " too."
+        if found and padded
+        else "none found that fails there and padded."
     )
     return Claim(
         "T1-dimension",
         "Ours, on Theorem 1",
         "With the sign of (b) mended Theorem 1 holds for d <= 3 and fails for every d >= 4.",
         _proved(broken) if padded else "not confirmed",
-        f"Proof in the docstring of the check. d <= 3: no exception among {tried:,} ordered pairs. d = 4: {found}"
-        f" fails, with crossings {found.values if found else ''}; padded with gaps of 100 of"
-        " its units it fails for d = 5 to 8 too.",
+        f"Proof in the docstring of the check. d <= 3: no exception among {tried:,} ordered pairs. d = 4: {shown}",
     )
 
 
 def intuition_low() -> Claim:
     """With d = 2 the position of the larger gap is the more confident at every scale."""
-    found = smallest(lambda p: p.sigma[0] > p.sigma[1] and sum(p.counts) == 0, range(2, 4), 4)
+    found = smallest(lambda p: p.sigma[0] > p.sigma[1] and sum(p.counts) == 0)
     return Claim(
         "S52-low",
         "Section 4.2 (its summary, first half)",

@@ -18,9 +18,12 @@ from numpy.typing import NDArray
 from rws_theory._exponential_sum import ExponentialSum, gap_difference
 from rws_theory.crossings import Crossings, crossings
 
-__all__ = ["SMALLEST", "Pair", "all_pairs", "ordered_pairs", "smallest"]
+__all__ = ["SMALLEST", "UNITS", "Pair", "all_pairs", "ordered_pairs", "smallest"]
 
 SMALLEST = "smallest: fewest tokens, then smallest largest gap (gaps: positive integers over a common unit)"
+UNITS = tuple(range(1, 13))
+# For a property that needs so large a Laguerre bound: the most tokens and the largest integer that are tried.
+_TRIED = {0: (3, 8), 2: (4, 15), 3: (5, 17)}
 
 
 @dataclass(frozen=True)
@@ -156,30 +159,20 @@ def ordered_pairs(n: int, largest: int) -> Iterator[Pair]:
         yield from (pair for pair in all_pairs(n, top) if pair.order_at_one > 0)
 
 
-def smallest(
-    holds: Callable[[Pair], bool],
-    dimensions: range,
-    largest: int,
-    *,
-    bound: int = 0,
-    units: tuple[int, ...] = (1,),
-    assumed: bool = True,
-) -> Pair | None:
-    """Return the smallest pair with a property, or None if there is none up to `largest`.
+def smallest(holds: Callable[[Pair], bool], *, bound: int = 0, units: tuple[int, ...] = (1,)) -> Pair | None:
+    """Return the smallest pair with P^a(1) > P^b(1) and a property, or None if none is found.
 
     Args:
         holds: the property.
-        dimensions: numbers of tokens d to try, ascending.
-        largest: the largest integer tried.
-        bound: pairs whose Laguerre bound is lower are passed over, because they cannot have the property.
+        bound: pairs whose Laguerre bound is lower are passed over, because they cannot have the property; 0, 2 or 3.
         units: what the integers are divided by, ascending; the first that fits is taken.
-        assumed: only pairs with P^a(1) > P^b(1).
     """
-    for d in dimensions:
+    dimension, largest = _TRIED[bound]
+    for d in range(2, dimension + 1):
         for top in range(1, largest + 1):
             for pair in all_pairs(d - 1, top, bound):
                 for unit in units:
                     candidate = Pair(pair.a, pair.b, unit)
-                    if (not assumed or candidate.order_at_one > 0) and holds(candidate):
+                    if candidate.order_at_one > 0 and holds(candidate):
                         return candidate
     return None
