@@ -99,14 +99,15 @@ def rank_rows(logits: Tensor, token: Tensor, factor: Tensor, ranking: Ranking, d
     >>> rank_rows(torch.tensor([[0.0, 2.0]]), torch.tensor([1]), torch.ones(1), "log-odds", torch.float32).tolist()
     [2.0]
     """
-    picked, compute = token[:, None], factor.dtype
+    picked = token[:, None]
+    # The product is in the wider of the two dtypes, that of scaling.
     if ranking != "log-odds":
-        scaled = (logits.to(dtype).to(compute) * factor[:, None]).to(dtype)
+        scaled = (logits.to(dtype) * factor[:, None]).to(dtype)
         return torch.softmax(scaled, dim=-1).gather(1, picked)[:, 0].double()
     wide = logits.to(dtype)
     gaps = wide - wide.gather(1, picked)
     gaps.scatter_(1, picked, float("-inf"))
-    return -torch.logsumexp((gaps.to(compute) * factor[:, None]).to(dtype), dim=-1).double()
+    return -torch.logsumexp((gaps * factor[:, None]).to(dtype), dim=-1).double()
 
 
 def select_top(values: Tensor, candidates: Tensor, k: int | Tensor) -> Selection:
@@ -125,7 +126,7 @@ def select_top(values: Tensor, candidates: Tensor, k: int | Tensor) -> Selection
     if values.ndim != 2 or values.shape != candidates.shape:
         shapes = f"{tuple(values.shape)} and {tuple(candidates.shape)}"
         raise ValueError(f"values and candidates have shapes {shapes}: one shape [B, n] is needed")
-    wanted = torch.as_tensor(k, dtype=torch.int64, device=values.device).expand(values.shape[0])
+    wanted = torch.as_tensor(k, device=values.device).expand(values.shape[0])
     available = candidates.sum(dim=1)
     if bool(((wanted < 0) | (wanted > available)).any()):
         raise ValueError(
@@ -199,7 +200,7 @@ def select_deferring(
     >>> select_deferring(select_top, values, everywhere, torch.tensor([[True, False, False]]), 2).chosen.tolist()
     [[False, True, True]]
     """
-    wanted = torch.as_tensor(k, dtype=torch.int64, device=values.device).expand(values.shape[0])
+    wanted = torch.as_tensor(k, device=values.device).expand(values.shape[0])
     if not bool(deferred.any()):
         return select(values, candidates, wanted)
     early, late = candidates & ~deferred, candidates & deferred
