@@ -45,11 +45,11 @@ class Weights:
         factor = self.r if kind != "base" else np.zeros_like(self.r)
         with np.errstate(over="ignore", invalid="ignore"):
             rough = base + factor[..., None] * driver
-            best = np.where(np.isnan(rough), np.inf, rough).argmax(axis=-1)[..., None]
+            best = rough.argmax(axis=-1)[..., None]
             for _ in range(2):  # measured from a state, constants of log p and R no longer hide which is the likeliest
                 start, driver_at = (np.take_along_axis(part, best, axis=-1) for part in (base, driver))
                 relative = (base - start) + factor[..., None] * (driver - driver_at)
-                best = np.where(np.isnan(relative), -np.inf, relative).argmax(axis=-1)[..., None]
+                best = relative.argmax(axis=-1)[..., None]  # NaN only where r R overflows, which is refused below
             driver_at = np.take_along_axis(driver, best, axis=-1)
             shift = (np.take_along_axis(base, best, axis=-1) + factor[..., None] * driver_at)[..., 0]
             self.origin = np.take_along_axis(self.reward, best, axis=-1)[..., 0]
@@ -60,7 +60,7 @@ class Weights:
         self.offsets = np.where(impossible, 0.0, offsets)
         start = np.take_along_axis(base, best, axis=-1)
         self.start = start[..., 0]
-        with np.errstate(over="ignore", under="ignore"):  # a difference beyond float64 is a weight of 0
+        with np.errstate(over="ignore"):  # a difference beyond float64 is a weight of 0
             self.log_weights = (base - start) + factor[..., None] * (driver - driver_at)
             top = self.log_weights.max(axis=-1)  # 0 up to rounding, which is large where log p and r R cancel
             weights = np.exp(self.log_weights - top[..., None])

@@ -248,8 +248,11 @@ def _convolved(blocks: list[NDArray[np.int64]], reading: str) -> NDArray[np.floa
                 known[key] = _by_tokens(counts)
             else:  # with one token in every step the readings are one, and steps count from 0 without gaps
                 known[key] = _by_steps(labels if reading == "steps" else np.arange(labels.size), counts)
-        total = np.convolve(total, known[key])
-    return total / total.sum()
+        few, many = sorted((total, known[key]), key=np.count_nonzero)
+        total = np.zeros(few.size + many.size - 1)
+        for at in np.flatnonzero(few):  # where steps have wide gaps nearly all values are impossible
+            total[at : at + many.size] += few[at] * many
+    return total
 
 
 def _shifted(rows: NDArray[np.float64], by: int) -> NDArray[np.float64]:
@@ -304,12 +307,12 @@ def _by_tokens(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Distribution of n GOD / 2 for the tokens reading, by the scan of :func:`rws_theory.order.token_moments`."""
     n, start = int(counts.sum()), 0
     size = (n * n // 2) // 2 + 1
-    rows = np.zeros((n + 1, 1, size))  # filled ranks of earlier steps, of this step, n GOD / 2
+    rows = np.zeros((1, 1, size))  # filled ranks of earlier steps, of this step, n GOD / 2
     rows[0, 0, 0] = 1.0
     for c in counts.tolist():
         entered = np.zeros((n + 1, c + 1, size))
         for v in range(rows.shape[1]):
-            for a in range(start + 1 - v):
+            for a in range(start + 1):
                 left = start - a - v
                 for new in range(min(c, left) + 1):
                     entered[a + v, new] += math.comb(left, new) * math.perm(c, new) * rows[a, v]

@@ -68,7 +68,7 @@ def log_partition(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Any:
     state, base = Weights(log_p, reward, r), Weights(log_p, reward, r, "base")
     mean, deviation = base.centred()
     rest = (state.start - base.start) + (state.log_total - base.log_total)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # where this is so, `near` is False
+    with np.errstate(over="ignore", invalid="ignore"):  # where this is so, `near` is False
         small = base.r[..., None] * deviation
         # E_p[e^{r (R - E R)}] - 1 >= 0 by Jensen's inequality: the logarithm of a small tilt loses nothing either.
         grown = np.log1p((base.probabilities * np.expm1(small)).sum(axis=-1))
@@ -143,13 +143,12 @@ def tilted_gain(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Any:
     _, x = base.centred()
     scale = base.r[..., None]
     log_q = base.log_weights - base.log_total[..., None]
-    with np.errstate(over="ignore", under="ignore"):
+    with np.errstate(over="ignore"):
         rx = scale * x
     top = (log_q + rx).max(axis=-1, keepdims=True)  # sum p e^{rx} >= 1, so e^{log_q - top} <= number of states
-    with np.errstate(under="ignore"):
-        grown = np.exp(log_q + np.maximum(rx, 0.0) - top) * -np.expm1(-np.abs(rx))
-        terms = x * np.where(rx >= 0, grown, -grown)
-        total = np.exp(log_q + rx - top).sum(axis=-1)
+    grown = np.exp(log_q + np.maximum(rx, 0.0) - top) * -np.expm1(-np.abs(rx))
+    terms = x * np.where(rx >= 0, grown, -grown)
+    total = np.exp(log_q + rx - top).sum(axis=-1)
     return (terms.sum(axis=-1) / total)[()]
 
 

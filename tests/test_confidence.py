@@ -143,6 +143,7 @@ def test_a_single_token_is_certain_at_every_scale() -> None:
     assert log_odds([4.0], 1e-3) == np.inf and max_probability([4.0], 1e-3) == 1.0
     assert gaps([[4.0], [5.0]]).shape == (2, 0)
     statistics = gap_statistics([[4.0], [5.0]])
+    assert statistics.multiplicity.dtype == gap_statistics([[4.0, 1.0]]).multiplicity.dtype == np.int64
     assert (
         statistics.total.tolist() == [0, 0]
         and statistics.smallest.tolist() == [np.inf] * 2
@@ -156,12 +157,20 @@ def test_a_tie_at_the_maximum_counts_its_other_copies() -> None:
     assert float(log_odds([0.0, 0.0, -50.0], 1.0)) == pytest.approx(-float(np.exp(-50.0)), rel=1e-13, abs=0)
 
 
+def test_no_position_and_huge_equal_logits_are_no_misuse() -> None:
+    assert log_odds(np.zeros((0, 3)), 1.0).shape == (0,) and gaps(np.zeros((0, 3))).shape == (0, 2)
+    assert log_odds([8e307, 8e307], 1.0) == 0.0
+    assert gap_statistics([8e307, 8e307]).total == 0.0
+
+
 @pytest.mark.parametrize(("r", "expected"), [(5e-324, -float(np.log(2))), (1e-300, 1e6), (1.0, 1e306), (1e300, np.inf)])
 def test_nothing_overflows_before_the_result_does(r: float, expected: float) -> None:
     x = np.array([[1e306, -1e306, 0.0], [1e-306, 0.0, -1e-306], [2.0, 2.0, -1e307]])
     values = log_odds(x, r)
     assert not np.isnan(values).any() and not np.isnan(max_probability(x, r)).any()
     assert float(values[0]) == pytest.approx(expected, rel=1e-12, abs=0)
+    with np.errstate(all="raise"):
+        assert log_odds(x, r).tolist() == values.tolist()
 
 
 @pytest.mark.parametrize(
@@ -178,6 +187,10 @@ def test_nothing_overflows_before_the_result_does(r: float, expected: float) -> 
         (3.0, 1.0, "logits must have shape (..., d) with d >= 1, got shape ()"),
         (
             [1e308, -1e308], 1.0,
+            "logits must span less than 1.8e308 / d so that their gaps can be summed, got a wider span",
+        ),
+        (
+            [1e308, 0.0], 1.0,
             "logits must span less than 1.8e308 / d so that their gaps can be summed, got a wider span",
         ),
         (

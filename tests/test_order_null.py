@@ -147,6 +147,8 @@ def test_exact_up_to_its_limits_and_normal_beyond(steps: list[int], reading: str
 def test_limits_hold_for_every_block_and_for_all_together() -> None:
     # Two blocks whose n GOD reach 2^20 each.
     assert order_test([0, 2**19, 2**20, 2**20 + 2**19], "steps", block=2).method == "normal"
+    found = order_test([0, 2**19, 2**20, 2**20 + 2**19 - 1], "steps", block=2, alternative="less")
+    assert (found.method, found.p_value) == ("exact", 0.25)
     assert order_test(np.arange(256), block=128).method == "exact"
     assert order_test(np.r_[np.zeros(128, dtype=int), np.arange(1, 129)], block=128).method == "normal"
     with pytest.raises(ValueError, match=r"^block and per_step must be smaller .* got 64 and 32$"):
