@@ -204,7 +204,10 @@ def test_leading_axes_broadcast() -> None:
             "log_p, reward and r (one axis less) must broadcast, got shapes (2,), (3,) and ()",
         ),
         (lambda: tilt([0.0, 0.0], [0.0, 1e200], 1e200), "reward times r must stay within float64, got a span of inf"),
-        (lambda: tilt([0.0, -np.inf], [-1e200, 0.0], 1e200), "reward times r must stay within float64, got a span of inf"),
+        (
+            lambda: tilt([0.0, -np.inf], [-1e200, 0.0], 1e200),
+            "reward times r must stay within float64, got a span of inf",
+        ),
         (lambda: tilt([0.0, 0.0], [-1e308, 1e308], 0.1), "reward times r must stay within float64, got a span of inf"),
         (
             lambda: tilted_gain([0.0, 0.0], [0.0, 1e200], 1e200),
