@@ -282,8 +282,8 @@ def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder:
         found = [trace.strategy for trace in batch]
         raise ValueError(f"traces come from {found}: factors or orders, not both, are needed")
     if own == {True}:
-        values = [np.where(np.isnan(trace.value), -np.inf, trace.value) for trace in batch]
-        return RecordedOrder(np.stack([_every_step(trace, value) for trace, value in zip(batch, values, strict=True)]))
+        values = [_every_step(trace, np.where(np.isnan(trace.value), -np.inf, trace.value)) for trace in batch]
+        return RecordedOrder(np.stack(values))
     if any(_unneeded(trace) for trace in batch):
         orders = [np.where(trace.commit_step < 0, -np.inf, 0.0 - trace.commit_step) for trace in batch]
         return RecordedOrder(np.stack([np.tile(order, (batch[0].steps, 1)) for order in orders]))

@@ -21,6 +21,7 @@ from tiny_models import MASK, bert_predictor
 
 from rws_decode.decode import decode
 from rws_decode.guidance import RWS, Confidence, constant_of, recorded, shuffled
+from rws_decode.orders import RecordedOrder
 from rws_decode.predictors import CallablePredictor, load_predictor
 from rws_decode.record import CHANGED_CANDIDATES, PASSED_OVER, Record
 from rws_decode.replay import replay
@@ -580,7 +581,12 @@ def test_steps_that_needed_no_reward_are_kept_replayed_and_not_taken_for_known(t
     (again,) = decode(PREDICTOR, ["the cat sat"], recorded(trace), length=12, steps=5, block=12)
     assert again.commit_step.tolist() == trace.commit_step.tolist() and np.array_equal(again.tokens, trace.tokens)
     for control in (constant_of, lambda run: shuffled(run, np.random.default_rng(0))):
-        with pytest.raises(ValueError, match=r"lacks 1 factors.*decode again with every reward asked"):
+        message = (
+            "traces[1] lacks 1 factors, of steps where no reward was needed: decode again with every reward asked"
+        )
+        with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+            control([TRACE, trace])
+        with pytest.raises(ValueError, match=rf"^{re.escape(message.replace('[1]', '[0]'))}$"):
             control(trace)
 
 
@@ -589,5 +595,16 @@ def test_a_run_that_was_settled_early_repeats_and_is_not_shuffled() -> None:
     schedule = recorded(early)
     assert schedule.factors == (*early.factor.tolist(), *early.factor[[-1]].repeat(5).tolist())  # type: ignore[union-attr]
     assert constant_of(early).scale == early.factor.mean()
-    with pytest.raises(ValueError, match="settled after 3 of 8 steps"):
+    message = "traces[0] was settled after 3 of 8 steps: decode again with every step run"
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
         shuffled(early, np.random.default_rng(0))
+    # Of steps without a factor the order alone is known: earlier steps first, what was never committed last.
+    known = recorded([early, unneeded(early, 1)])
+    assert isinstance(known, RecordedOrder) and known.values.shape == (2, 8, 8)
+    assert set(np.unique(known.values)) == {-np.inf, -2.0, -1.0, 0.0}
+    assert ((known.values == -np.inf) == (early.commit_step < 0)).all()
+    # An order of the strategy's own is known as far as its values are kept, and the last one stands for the rest.
+    ranked = recorded(replace(early, ranking="order"))
+    assert isinstance(ranked, RecordedOrder)
+    kept = np.where(np.isnan(early.value), -np.inf, early.value)[[0, 1, 2, 2, 2, 2, 2, 2]]
+    assert np.array_equal(ranked.values, kept[None])
