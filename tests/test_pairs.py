@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,10 +12,12 @@ import strategies
 from hypothesis import given, settings
 from strategies import from_gaps
 
+import rws_theory.bench as bench_module
 from rws_theory import crossings
 from rws_theory.__main__ import main
-from rws_theory._corpus import KINDS, corpus
-from rws_theory.bench import SOLVERS, bench, bench_corpus
+from rws_theory._corpus import KINDS, HardPair, corpus
+from rws_theory.bench import SOLVERS, bench, bench_corpus, bench_pairs, bench_vocabulary
+from rws_theory.confidence import gaps
 from rws_theory.pairs import DECIDED_BY, classify_pairs
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -98,11 +102,31 @@ def test_hard_corpus_is_counted_without_a_mistake() -> None:
 
 
 def test_benchmark_counts_the_misses_of_other_solvers() -> None:
-    rows = {row["solver"]: row for row in bench_corpus(1, 0)}
-    assert list(rows) == list(SOLVERS) and rows["rws_theory"]["wrong"] == 0
-    assert all(row["pairs"] == len(KINDS) for row in rows.values())
-    for name in ("scipy", "mpmath", "chebpy"):  # a tangency changes no sign
-        assert rows[name]["wrong_by_kind"]["tangent"] == 1 and rows[name]["seconds"] > 0
+    rows = {row["solver"]: row for row in bench_corpus(2, 0)}
+    assert list(rows) == list(SOLVERS)
+    assert all(row["pairs"] == 2 * len(KINDS) and row["seconds"] > 0 for row in rows.values())
+    assert rows["rws_theory"]["wrong_by_kind"] == {}
+    # A tangency changes no sign, and two crossings between neighbours of a grid leave none to see.
+    missed = {"touching": 2, "tangent": 2, "nearly tangent": 2}
+    assert rows["scipy"]["wrong_by_kind"] == {"several": 1, **missed}
+    assert rows["mpmath"]["wrong_by_kind"] == {"shared": 1, **missed}
+    assert rows["chebpy"]["wrong_by_kind"]["tangent"] == 2
+    assert all(row["wrong"] == sum(row["wrong_by_kind"].values()) for row in rows.values())
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("scale", [2.0**-30, 1.0, 2.0**30])
+def test_every_solver_counts_crossings_that_are_well_apart(name: str, scale: float) -> None:
+    count = SOLVERS[name]()
+    for u, v, crosses in (
+        ((5, 8), (6, 6), 1),
+        ((6, 6), (5, 8), 1),
+        ((1, 2), (2, 3), 0),
+        ((2, 7, 7), (3, 3, 13), 2),
+        ((2, 7, 5000), (3, 3, 10000), 2),
+    ):
+        pair = HardPair("well apart", scale * from_gaps(u), scale * from_gaps(v), crosses, scale)
+        assert count(pair) == crosses, (u, v)
 
 
 def test_solver_that_is_not_installed_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +135,7 @@ def test_solver_that_is_not_installed_is_said_to_be_missing(monkeypatch: pytest.
 
     monkeypatch.setitem(SOLVERS, "chebpy", missing)  # type: ignore[arg-type]
     (row,) = bench_corpus(1, 0, solvers=("chebpy",))
-    assert row["wrong"] is None and row["seconds"] is None
+    assert row == {"solver": "chebpy", "pairs": len(KINDS), "wrong": None, "wrong_by_kind": {}, "seconds": None}
 
 
 def test_benchmark_command_prints_json_or_a_table(
@@ -132,7 +156,93 @@ def test_benchmark_command_prints_json_or_a_table(
     assert "50 pairs of d = 17" in text and "rws_theory" in text and "not installed" in text
 
 
-@pytest.mark.parametrize("name", ["pairs", "dimension", "vocabulary", "per_kind", "seed"])
-def test_benchmark_refuses_sizes_that_mean_nothing(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be an integer of at least"):
-        bench(**{name: -1})
+@pytest.mark.parametrize(
+    ("name", "least"), [("pairs", 1), ("dimension", 2), ("vocabulary", 2), ("per_kind", 1), ("seed", 0)]
+)
+def test_benchmark_refuses_sizes_that_mean_nothing(name: str, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in ("pairs", "vocabulary", "corpus"):
+        monkeypatch.setattr(bench_module, f"bench_{part}", lambda *sizes: sizes)
+    for value in (least - 1, -1, True, 3.0, "3"):
+        with pytest.raises(ValueError) as caught:
+            bench(**{name: value})  # type: ignore[arg-type]
+        assert str(caught.value) == f"{name} must be an integer of at least {least}, got {value}"
+    assert bench(**{name: least})
+
+
+def test_benchmark_gives_each_part_its_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in ("pairs", "vocabulary", "corpus"):
+        monkeypatch.setattr(bench_module, f"bench_{part}", lambda *sizes: sizes)
+    assert bench() == {"pairs": (100_000, 17, 0), "vocabulary": (126_464, 0), "corpus": (12, 0)}
+    assert bench(3, 4, 5, 6, 7) == {"pairs": (3, 4, 7), "vocabulary": (5, 7), "corpus": (6, 7)}
+
+
+def test_benchmark_times_random_pairs_and_extrapolates_single_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = iter([2.0, 5.0, 2.0, 5.0])
+    single: list[np.ndarray] = []
+    monkeypatch.setattr(bench_module, "crossings", lambda a, b: single.append(a - b))
+    monkeypatch.setattr(bench_module, "_timed", lambda call: (call(), next(seconds)))
+    a, b = np.random.default_rng(6).normal(scale=3.0, size=(2, 500, 7))
+    found = classify_pairs(a, b)
+    assert bench_pairs(500, 7, 6) == {
+        "pairs": 500,
+        "dimension": 7,
+        "seconds": 2.0,
+        "one_by_one": 12.5,  # 5 s for 200 of 500
+        "proved": 500,
+        "decided_by": {name: decided(found).count(name) for name in DECIDED_BY},
+    }
+    assert np.array_equal(single, (a - b)[:200])
+    assert bench_pairs(20, 7, 6)["one_by_one"] == 5.0 and len(single) == 220
+
+
+def test_benchmark_certifies_a_vocabulary_with_totals_apart_and_all_but_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def certify(a: np.ndarray, b: np.ndarray) -> SimpleNamespace:
+        given.append((a, b))
+        return SimpleNamespace(count=1, bound=3, complete=True, certificate="ball")
+
+    monkeypatch.setattr(bench_module, "crossings", certify)
+    monkeypatch.setattr(bench_module, "_timed", lambda call: (call(), 0.5))
+    one = {"seconds": 0.5, "count": 1, "bound": 3, "complete": True, "certificate": "ball"}
+    size = 120_001
+    assert bench_vocabulary(size, 4) == {"dimension": size, "unrelated": one, "equal totals": one}
+    rng = np.random.default_rng(4)
+    for pair in given:
+        for logits, raised in zip(pair, (4, 5), strict=True):
+            drawn = np.sort(rng.normal(scale=3.0, size=size))[::-1]
+            drawn[:raised] += 9.0
+            assert np.array_equal(logits[: size // 2], drawn[: size // 2])
+            moved = (logits - drawn)[size // 2 :]
+            assert np.ptp(moved) < 1e-9 and (abs(moved[0]) > 1e-6) == (raised == 5 and pair is given[1])
+    totals = [gaps(b).sum() - gaps(a).sum() for a, b in given]
+    assert abs(totals[0]) > 100 and totals[1] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_hard_corpus_is_the_same_everywhere() -> None:
+    found = list(corpus(7, np.random.default_rng(0)))
+    assert [pair.kind for pair in found] == [kind for kind in KINDS for _ in range(7)]
+    several, shared = [3, 4, 5, 6, 7, 8, 3], [3, 4, 5, 3, 4, 5, 3]
+    assert [pair.count for pair in found] == several + shared + [2] * 7 + [1] * 7 + [2] * 7 + [0] * 7
+    digest = hashlib.sha256()
+    for pair in found:
+        for logits in (pair.a, pair.b):
+            in_units = logits / pair.scale
+            assert (in_units == np.round(in_units)).all()
+            digest.update(in_units.astype("<i8").tobytes())
+        digest.update(str(pair.scale).encode())
+    assert digest.hexdigest() == "12945dae544fa132829adb796eabe67dce6c0a19f5cf05cfcb7aeb0302b27c93"
+
+
+def test_an_incomplete_certificate_is_a_miscount(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_module, "crossings", lambda a, b: SimpleNamespace(count=1, complete=False))
+    monkeypatch.setattr(bench_module, "_timed", lambda call: (call(), 0.5))
+    assert bench_corpus(1, 0, solvers=("rws_theory",)) == [
+        {
+            "solver": "rws_theory",
+            "pairs": len(KINDS),
+            "wrong": len(KINDS),
+            "wrong_by_kind": dict.fromkeys(KINDS, 1),
+            "seconds": 0.5,
+        }
+    ]
