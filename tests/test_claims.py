@@ -559,6 +559,9 @@ REWARD: list[tuple[str, dict[str, Any], str]] = [
     ("C1-tilted", {"BASES": (Fraction(1, 2),)}, "not confirmed"),
     ("C1-tilted", {"BASES": (Fraction(1),)}, "not confirmed"),
     ("C1-printed", {"BASES": (Fraction(1, 2),)}, "not confirmed"),
+    ("C1-printed", {"TWO_WORDS": (Fraction(1, 2), Fraction(1, 2))}, "not confirmed"),
+    ("C1-scaling", {"TWO_WORDS": (Fraction(1, 2), Fraction(1, 2))}, "not confirmed"),
+    ("C1-scaling", {"TWO_WORDS": (Fraction(1, 3), Fraction(2, 3))}, "not confirmed"),
     (
         "C1-rws",
         {"rws_less_reward_example": lambda: replace(rws_less_reward_example(), rws_expected=Fraction(2))},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 
@@ -14,12 +15,16 @@ __all__ = ["CHECKS"]
 
 # exp(r) for three r > 0, so that expectations are rational.
 BASES = (Fraction(3, 2), Fraction(2), Fraction(10))
+TWO_WORDS = (Fraction(2, 3), Fraction(1, 3))
+
+
+def _expected(weights: Sequence[Fraction | int], rewards: tuple[int, ...]) -> Fraction:
+    return Fraction(sum(w * reward for w, reward in zip(weights, rewards, strict=True))) / sum(weights)
 
 
 def _mean(weights: tuple[int, ...], rewards: tuple[int, ...], y: Fraction) -> Fraction:
     """E_{p_r}[R] for p proportional to the weights and exp(r) = y."""
-    tilted = [w * y**reward for w, reward in zip(weights, rewards, strict=True)]
-    return sum((t * reward for t, reward in zip(tilted, rewards, strict=True)), Fraction(0)) / sum(tilted)
+    return _expected([w * y**reward for w, reward in zip(weights, rewards, strict=True)], rewards)
 
 
 def _grid() -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -116,13 +121,12 @@ def as_printed() -> Claim:
     The two agree only if c log p and log p + rR differ by a constant, that is, if R = ((c - 1) / r) log p + constant.
     For p = (2/3, 1/3) and R = (1, 1) tilting changes nothing and c = 2 does, in exact arithmetic.
     """
-    p, c = (Fraction(2, 3), Fraction(1, 3)), 2
-    scaled = tuple(x**c / sum(y**c for y in p) for x in p)
+    scaled = tuple(x**2 / sum(y**2 for y in TWO_WORDS) for x in TWO_WORDS)
     return Claim(
         "C1-printed",
         "Corollary 1 (Per-step Improvement in RWS)",
         "The token update of RWS is sampled from p_r of Theorem 2, so every step improves the expected reward.",
-        "not about RWS" if tilted().verdict == "true" and scaled != p else "not confirmed",
+        "not about RWS" if tilted().verdict == "true" and scaled != TWO_WORDS else "not confirmed",
         f"RWS scales: p^c / Z, for p = (2/3, 1/3), a constant reward and c = 2: ({', '.join(map(str, scaled))}),"
         " where tilting leaves p. Its update is not sampled either: it is the argmax, which no factor changes.",
         correction="The corollary holds for sampling from p exp(rR) (C1-tilted), not for the algorithm (C1-rws).",
@@ -131,20 +135,16 @@ def as_printed() -> Claim:
 
 def scaling() -> Claim:
     """d/dc E_{p^c}[R] = Cov_{p^c}(log p, R), of either sign; p = (2/3, 1/3), in exact arithmetic at c = 1 and 2."""
-    p = (Fraction(2, 3), Fraction(1, 3))
-    moves = []
-    for rewards in ((0, 1), (1, 0)):
-        before, after = (
-            sum(x**c * reward for x, reward in zip(p, rewards, strict=True)) / sum(x**c for x in p) for c in (1, 2)
-        )
-        moves.append((before, after))
+    (falls_from, falls_to), (rises_from, rises_to) = (
+        [_expected([x**c for x in TWO_WORDS], rewards) for c in (1, 2)] for rewards in ((0, 1), (1, 0))
+    )
     return Claim(
         "C1-scaling",
         "Section 4.3, Interpretation",
         "Scaling logits based on a reward consistently increases the expected reward of the generated tokens.",
-        "false" if moves[0][1] < moves[0][0] and moves[1][1] > moves[1][0] else "not confirmed",
-        f"For R = (1, 0) instead it rises, from {moves[1][0]} to {moves[1][1]}.",
-        f"p = (2/3, 1/3), R = (0, 1), factor 2: E[R] falls from {moves[0][0]} to {moves[0][1]} (smallest: two words)",
+        "false" if falls_to < falls_from else "not confirmed",
+        f"For R = (1, 0) instead it rises, from {rises_from} to {rises_to}.",
+        f"p = (2/3, 1/3), R = (0, 1), factor 2: E[R] falls from {falls_from} to {falls_to} (smallest: two words)",
         "d/dc E_{p^c}[R] = Cov_{p^c}(log p, R): scaling up helps where likely outcomes are the rewarded ones.",
     )
 
