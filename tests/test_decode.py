@@ -412,6 +412,14 @@ def test_a_batch_takes_as_many_rows_as_their_logits_fit_the_memory(
     assert forwards == [2, 4, 4, 8]
 
 
+@pytest.mark.parametrize(("spread", "forwards"), [(None, 2), (0.25, 2), (0.2, 4)])
+def test_rows_of_a_batch_are_wider_by_the_spread_at_most(spread: float | None, forwards: int) -> None:
+    """Prompt and answer are of 9 and 11 columns."""
+    predictor, savings = table_predictor(torch.randn(11, VOCABULARY)), Savings(spread=spread)
+    batch = decode(predictor, [[7] * 3, [7]], Confidence(), length=8, steps=2, block=8, savings=savings)
+    assert batch.forwards == forwards and [trace.offset for trace in batch] == [3, 1]
+
+
 def test_a_reward_needs_text() -> None:
     with pytest.raises(ValueError, match=r"no tokenizer"):
         decode(table_predictor(torch.zeros(9, VOCABULARY)), [[7]], RWS(1.0), length=2, steps=1, block=2, reward=REWARD)

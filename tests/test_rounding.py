@@ -166,6 +166,11 @@ def test_a_trace_says_what_rounding_did() -> None:
             ("topk", "model"),
         )
     }
+    logits = torch.cat([torch.zeros(8, 11), torch.arange(21.0, 29.0)[:, None]], dim=1)
+    logits[:, 0] = -math.inf  # the mask
+    for (ranking, precision), trace in runs.items():
+        expected = rank_values(logits, torch.full((8,), 11), 1.0, ranking, precision)  # type: ignore[arg-type]
+        np.testing.assert_allclose(trace.value[0], expected, rtol=1e-14)
     exact = runs["log-odds", "float64"]
     assert exact.commit_step.tolist() == [3, 3, 2, 2, 1, 1, 0, 0]
     assert not exact.inexact.any() and not exact.saturated.any() and not exact.near_ties.any()
