@@ -69,7 +69,7 @@ def taylor_model(g: ExponentialSum, lower: Fraction, upper: Fraction, bits: int)
             coefficients = build(g, Fraction(0), upper, terms, math.inf if bits == FLOAT64 else bits)[0]
             tail = arb(g.total_weight) * arb(fmpq(4**terms, math.factorial(terms)))
             rest = tail / arb(fmpq(terms - 3, terms + 1))
-            slope = 4 * rest + 4 * tail * terms  # sum_{k >= K} k 4^k/k! = 4 (4^(K-1)/(K-1)! + sum_{k >= K} 4^k/k!)
+            slope = 4 * rest + tail * terms  # sum_{k >= K} k 4^k/k! = K 4^K/K! + 4 sum_{k >= K} 4^k/k!
             return TaylorModel(Fraction(0), upper, 0, arb_poly(coefficients[order:]), rest, slope, bits)
     centre, half = (lower + upper) / 2, (upper - lower) / 2
     theta = half / centre

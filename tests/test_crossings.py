@@ -24,10 +24,13 @@ from strategies import from_gaps
 
 from rws_theory import Crossings, crossings, max_probability
 from rws_theory.__main__ import main
-from rws_theory._exponential_sum import ExponentialSum, exact_gaps, gap_difference
+from rws_theory._condensed import bucket_bits, condense
+from rws_theory._exact_polynomial import square_free
+from rws_theory._exponential_sum import ExponentialSum, exact_gaps, gap_difference, precision
 from rws_theory._taylor import FLOAT64, taylor_model
 
 crossings_module = import_module("rws_theory.crossings")  # the name is also the function's
+isolation_module = import_module("rws_theory._isolation")
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -430,6 +433,234 @@ def test_signs_see_through_cancellation_among_many_terms() -> None:
     v = [k for k in numbers if (k - 1).bit_count() % 2 == 1]
     used: set[str] = set()
     assert g_of(u, v).sign(2.0**-9, used) == 1 and used == {"ball"}
+
+
+# --- sums, models and parts hold what they state ---------------------------------------------------------------------
+
+
+def exactly_summed(g: ExponentialSum, r: Fraction, power: int = 0, absolute: bool = False) -> mpmath.mpf:
+    """The sum of c_j w_j^power exp(-r w_j) over the shifted exponents at the working precision."""
+    scale = mpmath.mpf(r.numerator) / r.denominator
+    terms = [(c, mpmath.mpf(w) / g.denominator) for c, w in zip(g.coefficients, g.shifted, strict=True)]
+    return mpmath.fsum((abs(c) if absolute else c) * w**power * mpmath.exp(-scale * w) for c, w in terms)
+
+
+def many_terms(size: int) -> ExponentialSum:
+    rng = np.random.default_rng(size)
+    return g_of(*(np.sort(rng.exponential(3.0, size=size)) for _ in range(2)))
+
+
+@pytest.mark.parametrize(
+    ("size", "r"), [(3, 1e-9), (3, 0.3), (3, 2.0), (3, 40.0), (3, 600.0), (2000, 0.3), (2100, 0.3)]
+)
+def test_float64_sums_are_within_the_error_that_they_state(size: int, r: float) -> None:
+    g = many_terms(size) if size > 3 else g_of((1, 3, 3, 40), (2, 2, 4, 39))
+    total, error = g._evaluate(r)
+    with mpmath.workdps(40):
+        assert abs(total - exactly_summed(g, Fraction(r))) <= error and g.value(r) == total
+        moduli, moments = (exactly_summed(g, Fraction(r), power, absolute=True) for power in (0, 1))
+        n = len(g.exponents)
+        adding = math.log2(n) + 20 if n > 4096 else 0.0
+        stated = 2.0**-52 * (2 * r * moments + (16 + adding) * moduli) + mpmath.mpf("1e-300") * g.total_weight
+    assert error == pytest.approx(float(stated), rel=1e-4)
+
+
+@pytest.mark.parametrize("bits", [64, 200])
+@pytest.mark.parametrize("r", [Fraction(1, 7), Fraction(3), Fraction(90)])
+def test_balls_hold_the_sum_and_are_as_small_as_their_bits(r: Fraction, bits: int) -> None:
+    g = g_of((1, 3, 3, 40), (2, 2, 4, 39))
+    with mpmath.workdps(120):
+        decimals = mpmath.nstr(exactly_summed(g, r), 100)
+    found = g.ball(r, bits)
+    with precision(400):
+        assert (found + arb(0, 1) * arb(10) ** -90).contains(arb(decimals))
+    assert found.rad() <= 2.0 ** (6 - bits)
+    one = g_of((1, 200), (2, 201))  # its last terms are left out: exp(-199 r) is below 2^-64
+    with precision(64):
+        truth = arb(1) - (-arb(3)).exp()
+    assert one.ball(Fraction(3), 64).overlaps(truth) and 2.0**-63 <= one.ball(Fraction(3), 64).rad() < 2.0**-61
+
+
+def test_signs_say_whether_float64_was_enough() -> None:
+    g = g_of((1, 3, 3, 40), (2, 2, 4, 39))
+    for r, name in ((1.0, set()), (1e-280, {"ball"}), (1e-295, {"ball"}), (1e295, {"ball"})):
+        used: set[str] = set()
+        assert g.sign(r, used) in (-1, 1) and used == name
+        assert g.sign(r) == g.sign(Fraction(r)) == g.sign_right_of(Fraction(r))
+    used = set()
+    assert g.sign_right_of(Fraction(0), used) == g.order_at_zero[1] and not used
+    assert g_of((1, 2), (1, 2)).sign(1.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("u", "v", "limit", "bound", "order"),
+    [
+        (*BOTH_FLIPS, 2, 2, 1),
+        (*THREE_BELOW_ONE, 3, 3, 1),
+        ((2, 2), (1, 4), 1, 1, 1),
+        ((1, 2), (3, 4), 0, 0, 1),
+        ((1, 6, 7), (2, 4, 8), 0, 1, 2),
+        ((1, 5, 6), (2, 3, 7), 0, 1, 3),
+        ((0, 4, 7, 11), (1, 2, 9, 10), 0, 2, 4),
+    ],
+)
+def test_most_zeros_there_can_be(u: object, v: object, limit: int, bound: int, order: int) -> None:
+    g = g_of(u, v)
+    assert (g.zero_limit(), g.laguerre_bound(), g.order_at_zero[0]) == (limit, bound, order)
+
+
+def test_gaps_of_floats_are_those_of_fractions() -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        rng.normal(size=6), np.array([0.0, 0.0, -0.0, -3.5, -np.inf, -0.25]), np.array([1e300, -1e300, 5e-324, 0.0]),
+        np.array([5e-324, 1e-323, 2.0**-1030]), np.array([-8.0, -16.0, -8.0]), np.array([7.0]), rng.normal(size=300),
+    ]  # fmt: skip
+    for a, b in pairwise([*rows, rows[0]]):
+        exact = [sorted(strategies.exact(x), reverse=True) for x in (a, b)]
+        truth = [[x[0] - v for v in x] for x in exact]
+        for pair in ((a, b), (strategies.exact(a), strategies.exact(b))):
+            gaps, denominator = exact_gaps(*pair)
+            assert [[Fraction(u, denominator) for u in row] for row in gaps] == [row[1:] for row in truth]
+    assert exact_gaps(np.array([0.0, -1.5, -16.0]), np.array([4.0, 0.0])) == ([[3, 32], [8]], 2)
+    assert exact_gaps([Fraction(1, 2), Fraction(1, 3)], [0.0, Fraction(-1, 4)]) == ([[2], [3]], 12)
+
+
+def test_common_gaps_are_cancelled_with_their_multiplicity() -> None:
+    assert gap_difference([1, 2, 2, 5], [2, 3, 5, 5], 4) == ExponentialSum((1, 2, 3, 5), (1, 1, -1, -1), 4)
+    assert gap_difference([1, 2], [1, 2], 1).exponents == ()
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(Fraction(0), Fraction(1, 16)), (Fraction(1, 16), Fraction(1, 8)), (Fraction(5), Fraction(9))]
+)
+@pytest.mark.parametrize("bits", [FLOAT64, 128, 300])
+def test_taylor_coefficients_and_remainders_are_those_of_the_formula(low: Fraction, high: Fraction, bits: int) -> None:
+    """A_k at 200 digits; radii and remainders are those stated, so that they are neither too small nor wasteful."""
+    g = g_of((1, 3, 3, 40), (2, 2, 4, 39))
+    model = taylor_model(g, low, high, bits)
+    centre, half = ((low + high) / 2, (high - low) / 2) if low else (Fraction(0), high)
+    assert (model.centre, model.half, model.least, model.bits) == (centre, half, -1 if low else 0, bits)
+    order = 0 if low else g.order_at_zero[0]
+    found = model.polynomial.coeffs()
+    theta = half / centre if low else Fraction(0)
+    cut = 60 if bits == FLOAT64 else bits
+    kept = [j for j, w in enumerate(g.shifted) if low * w <= cut * g.denominator]
+    part = ExponentialSum(*(tuple(side[j] for j in kept) for side in (g.exponents, g.coefficients)), g.denominator)
+    weight, lost = part.total_weight, g.total_weight - part.total_weight
+    with mpmath.workdps(200):
+        rho, q, m = (mpmath.mpf(x.numerator) / x.denominator for x in (half, theta, Fraction(cut)))
+
+        def modulus(k: int, absolute: bool = True) -> mpmath.mpf:
+            return exactly_summed(part, centre, k, absolute) * rho**k / mpmath.factorial(k)
+
+        for k, ball in enumerate(found, order):
+            with precision(600):
+                truth = arb(mpmath.nstr((-1) ** k * modulus(k, absolute=False), 150))
+                assert (ball + arb(0, 1) * arb(10) ** -140).contains(truth)
+            if bits == FLOAT64:
+                chunks = len({c > 0 for c in part.coefficients})
+                error = (2 * k + 24 + chunks) * modulus(k) + (2 * (k + 1) / q * modulus(k + 1) if low else 0)
+                assert float(ball.rad()) == pytest.approx(float(error * 2.0**-51 + mpmath.mpf("1e-290")), rel=1e-3)
+            else:
+                assert float(ball.rad()) <= 2.0 ** (8 - bits)
+        if low:
+            terms = 32 if bits == FLOAT64 else math.ceil(bits / math.log2(1 / theta)) + 4
+            near = weight * q**terms / mpmath.sqrt(2 * mpmath.pi * terms)
+            far = lost * mpmath.exp(-m)
+            rest, slope = near / (1 - q) + far, near * (terms / (1 - q) + q / (1 - q) ** 2) + far * m
+        else:
+            terms = order + (32 if bits == FLOAT64 else 96 + bits // 4)
+            tail = [g.total_weight * mpmath.mpf(4) ** k / mpmath.factorial(k) for k in (terms, terms - 1)]
+            rest = tail[0] / (1 - mpmath.mpf(4) / (terms + 1))
+            slope = 4 * (tail[1] + rest)
+        assert len(found) <= terms - order and len(found) >= min(terms - order, 20)
+    assert float(model.remainder) == pytest.approx(float(rest), rel=1e-6, abs=0)
+    assert float(model.slope_remainder) == pytest.approx(float(slope), rel=1e-6, abs=0)
+
+
+@pytest.mark.parametrize("scale", [1, 7, Fraction(1, 1000)])
+def test_parts_reach_from_zero_to_where_the_leading_term_rules(scale: Fraction) -> None:
+    for u, v in (BOTH_FLIPS, THREE_BELOW_ONE, ((1, 1, 9), (1, 2, 7)), ((2, 2), (1, 4))):
+        (x, y), d = exact_gaps(*([0, *(-Fraction(k) * scale for k in side)] for side in (u, v)))
+        g = gap_difference(x, y, d)
+        parts = isolation_module._parts(g)
+        assert parts[0][0] == 0 and all(s[1] == t[0] and t[1] == 2 * t[0] for s, t in pairwise(parts))
+        assert 2 < parts[0][1] * g.shifted[-1] / d <= 4 or len(parts) == 1
+        opposing = next(w for w, c in zip(g.shifted, g.coefficients, strict=True) if c * g.coefficients[0] < 0)
+        reach = Fraction(7 * (g.total_weight.bit_length() + 1) * d, 10 * opposing)
+        assert parts[-1][1] / 2 <= reach < parts[-1][1] or len(parts) == 1
+        assert g.total_weight * math.exp(-float(parts[-1][1] * opposing / d)) < 1
+    assert isolation_module._parts(g_of((1, 2), ())) == []
+
+
+def test_neighbouring_parts_are_joined_but_not_across_powers_of_two() -> None:
+    halves = [(Fraction(1), Fraction(3, 2)), (Fraction(3, 2), Fraction(2)), (Fraction(2), Fraction(3))]
+    assert isolation_module._joined(halves[::-1]) == [(Fraction(1), Fraction(2)), (Fraction(2), Fraction(3))]
+    small = [(Fraction(1, 8), Fraction(3, 16)), (Fraction(3, 16), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 8))]
+    assert isolation_module._joined(small) == [(Fraction(1, 8), Fraction(1, 4)), small[2]]
+    apart = [(Fraction(5, 4), Fraction(3, 2)), (Fraction(7, 4), Fraction(2)), (Fraction(9), Fraction(10))]
+    assert isolation_module._joined(apart) == apart
+    thirds = [(Fraction(1, 3), Fraction(3, 8)), (Fraction(3, 8), Fraction(1, 2)), (Fraction(1, 2), Fraction(2, 3))]
+    assert isolation_module._joined(thirds) == [(Fraction(1, 3), Fraction(1, 2)), thirds[2]]
+
+
+@pytest.mark.parametrize("bits", [FLOAT64, 128])
+def test_every_zero_is_isolated_alone(bits: int) -> None:
+    """Four simple zeros, one precision, no room for fewer models: signs differ at the ends and models leave no rest."""
+    u, v = polynomial_pair([[-1, 2], [-1, 3], [-1, 4], [-1, 5]])
+    used: set[str] = set()
+    found = isolation_module.isolate(g_of(u, v), 99, used, (bits,))
+    assert found.clusters == () and used == ({"ball"} if bits != FLOAT64 else set())
+    assert len(found.simple) == 4 and list(found.simple) == sorted(found.simple)
+    for (low, high), root in zip(found.simple, map(math.log, (2, 3, 4, 5)), strict=True):
+        assert low < root < high
+    touching = isolation_module.isolate(g_of(*polynomial_pair([[-1, 2], [-1, 2]])), 99, set(), (bits,))
+    assert touching.simple == () and touching.clusters
+    assert all(low <= math.log(2) + 1e-6 and math.log(2) - 1e-6 <= high for low, high in touching.clusters)
+
+
+def test_buckets_are_the_widest_that_a_scale_allows() -> None:
+    for r in (Fraction(1, 3), Fraction(1), Fraction(5, 4), Fraction(10**6, 7), Fraction(1, 8), Fraction(1, 2**20)):
+        for d in (1, 3, 2**20, 10**9):
+            bits = bucket_bits(r, d)
+            assert r * Fraction(2) ** bits / d <= Fraction(1, 8) < r * Fraction(2) ** (bits + 1) / d
+
+
+def test_condensed_sums_leave_out_what_is_far() -> None:
+    """Terms beyond r w = 128 and many to a bucket, some empty; all terms one by one are the slow reference."""
+    rng = np.random.default_rng(1)
+    g = g_of(*(np.sort(np.append(rng.exponential(2.0, size=300), rng.uniform(300, 900, size=40))) for _ in range(2)))
+    for r in (Fraction(1, 7), Fraction(1), Fraction(9, 8), Fraction(2)):
+        bits = bucket_bits(r, g.denominator)
+        with precision(192):
+            short = condense(g.shifted, g.coefficients, g.denominator, bits)
+            ball = short.ball(r)
+        assert (short.bits, short.denominator) == (bits, g.denominator)
+        limit = 2048 << bits
+        assert short.left_out == sum(abs(c) for w, c in zip(g.shifted, g.coefficients, strict=True) if w > limit)
+        inside = [w for w in g.shifted if w <= limit]
+        assert [k for k, _ in short.buckets] == sorted({w >> bits for w in inside})
+        assert all(len(p.coeffs()) <= 16 for _, p in short.buckets)
+        plain = g.ball(r, 256)
+        assert ball.overlaps(plain) and abs(ball.mid() - plain.mid()) <= ball.rad() + plain.rad()
+        stated = g.total_weight * 2.0**-92 + short.left_out * 2.0**-184
+        assert stated / 4 <= float(ball.rad()) <= 1e-20 * g.total_weight
+        total = sum(float(p.coeffs()[0].mid()) for _, p in short.buckets)
+        near = [c for w, c in zip(g.shifted, g.coefficients, strict=True) if w <= limit]
+        assert total == pytest.approx(sum(near), abs=1e-9)
+
+
+def test_factors_carry_the_multiplicity_of_their_zeros() -> None:
+    u, v = polynomial_pair([[-1, 2], [-1, 2], [-1, 3]])
+    factors = square_free(g_of([3 * k for k in u], [3 * k for k in v]))
+    assert factors is not None and sorted(m for _, m in factors) == [1, 2]
+    for factor, multiplicity in factors:
+        roots = {1: math.log(3) / 3, 2: math.log(2) / 3}
+        low, high = (Fraction(roots[multiplicity] * x) for x in (0.99, 1.01))
+        assert factor.sign(low) * factor.sign(high) == -1
+    for degree, known in ((2000, True), (2001, False)):
+        assert (square_free(g_of((1, 1 + degree), (2, 3))) is not None) == known
+    assert square_free(g_of((5,), ())) is None  # one term, no zero
 
 
 def test_forbidden_tokens_may_differ_between_the_two() -> None:
