@@ -139,10 +139,11 @@ def test_a_reward_that_cannot_matter_is_not_asked_and_the_trace_says_so() -> Non
     assert asked == [] and less.reward_calls == 0 and less.reward_calls_saved == 6
     assert (less.reward_use == 3).all() and np.isnan(less.factor).all()
     assert np.array_equal(full.commit_step, less.commit_step)
-    # In bfloat16 what the path proves of exact numbers need not hold: the reward is asked.
-    rounded = {"ranking": "probability", "precision": "bfloat16"}
-    (asks,) = decode(predictor, [""], RWS(8.0), savings=Savings(certain=True), **options, **rounded)
-    assert (asks.reward_use > 0).all() and not (asks.reward_use == 3).any()
+    # In other numbers what the path proves of exact ones need not hold: the reward is asked.
+    for ranking, precision in (("probability", "bfloat16"), ("probability", "float64"), ("log-odds", "float32")):
+        rounded = options | {"ranking": ranking, "precision": precision}
+        (asks,) = decode(predictor, [""], RWS(8.0), savings=Savings(certain=True), **rounded)
+        assert (asks.reward_use > 0).all() and not (asks.reward_use == 3).any()
 
 
 def test_savings_save_on_a_tiny_model() -> None:
