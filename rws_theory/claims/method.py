@@ -217,7 +217,7 @@ def forward_process() -> Claim:
         "Appendix A",
         "q(x_t | x_{t-1}) masks each token of x_0 with probability t / T, and q(x_t | x_0) is that transition.",
         "false" if wrong and right else "not confirmed",
-        f"Composed exactly for T up to {max(SIZES)}.",
+        f"Composed exactly for all {len(cases)} pairs t <= T up to T = {max(SIZES)}.",
         f"{wrong[0]} (smallest T, then t)" if wrong else None,
         "q(x_t | x_0) masks with probability t / T; the step q(x_t | x_{t-1}) masks with probability 1 / (T - t + 1).",
     )
