@@ -175,6 +175,14 @@ def test_mask_padding_and_declared_ids_are_never_committed() -> None:
     assert trace.value[0, 0] == pytest.approx(10 - math.log(VOCABULARY - 5))
 
 
+def test_for_topk_forbidden_tokens_take_probability_as_in_public_decoders() -> None:
+    table = torch.zeros(3, VOCABULARY)
+    table[:, MASK], table[:, 9] = 10.0, 9.0
+    (trace,) = decode(table_predictor(table), [[7]], Confidence(), length=2, steps=2, block=2, ranking="topk")
+    expected = math.exp(9) / (math.exp(10) + math.exp(9) + VOCABULARY - 2)
+    assert trace.tokens.tolist() == [9, 9] and trace.value[0].tolist() == pytest.approx([expected] * 2)
+
+
 def test_padding_that_also_ends_the_text_can_be_committed() -> None:
     table = torch.zeros(8, VOCABULARY)
     table[:, EOS] = 5.0
