@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -154,23 +155,87 @@ class Odd:
         self.order = value
 
 
+class OddFactor:
+    name = "odd"
+    needs_reward = False
+
+    def __init__(self, value: Callable[[MaskedPositions], object]) -> None:
+        self.factor = value
+
+
 @pytest.mark.parametrize(
-    ("strategy", "options", "named"),
+    ("strategy", "options", "message"),
     [
-        (Odd(lambda view: torch.full(view.candidate.shape, math.nan)), {}, "strategy odd gives NaN at step 0"),
-        (Odd(lambda view: view.logits), {}, r"strategy odd gives an order of shape \(6, 28\): one number for each"),
-        (object(), {}, "strategy is <object"),
-        (Margin(), {"ranking": "topk"}, "ranking is 'topk': strategy margin ranks by its own values"),
+        (
+            Odd(lambda view: torch.full(view.candidate.shape, math.nan)),
+            {},
+            "strategy odd gives NaN at step 0: NaN has no rank",
+        ),
+        (
+            Odd(lambda view: view.logits),
+            {},
+            "strategy odd gives an order of shape (6, 28): one number for each of the 6 positions is needed",
+        ),
+        (
+            OddFactor(lambda view: np.ones(3)),
+            {},
+            "strategy odd gives factors of shape (3,): one for each of 1 rows is needed",
+        ),
+        (
+            OddFactor(lambda view: np.ones((1, 1))),
+            {},
+            "strategy odd gives factors of shape (1, 1): one for each of 1 rows is needed",
+        ),
+        (
+            Margin(),
+            {"ranking": "topk"},
+            "ranking is 'topk': strategy margin ranks by its own values, leave it out",
+        ),
         (RandomOrder((1, 2)), {}, "seed has 2 rows: the batch has 1"),
         (RandomReward(1.0, (1, 2)), {}, "seed has 2 rows: the batch has 1"),
-        (RecordedOrder(np.zeros((1, 2, 12))), {}, "values has 1 rows of 2 steps of 12 positions: step 2"),
-        (RWSEvery(1.0, 2), {}, "reward is None"),
+        (
+            RecordedOrder(np.zeros((1, 2, 12))),
+            {},
+            "values has 1 rows of 2 steps of 12 positions: step 2 of 1 rows of 12 was asked for",
+        ),
+        (RWSEvery(1.0, 2), {}, "reward is None: strategy rws-every needs a reward model"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_misuse_is_named(strategy: object, options: dict[str, object], named: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{named}"):
+def test_misuse_is_named(strategy: object, options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
         decode(PREDICTOR, PROMPTS[:1], strategy, **SIZE, **options)  # type: ignore[arg-type]
+
+
+def test_a_factor_may_be_one_number_or_a_list_and_an_order_any_array() -> None:
+    exact = decode(PREDICTOR, PROMPTS, Temperature((2.0, 2.0)), **SIZE)
+    for value in (2, [2, 2], np.float32(2)):
+        found = decode(PREDICTOR, PROMPTS, OddFactor(lambda view, value=value: value), **SIZE)  # type: ignore[arg-type]
+        for one, other in zip(exact, found, strict=True):
+            assert one.arrays().keys() == other.arrays().keys()
+            for name, array in one.arrays().items():
+                np.testing.assert_array_equal(array, other.arrays()[name], name)
+    (left,) = decode(PREDICTOR, PROMPTS[:1], LeftToRight(), **SIZE)
+    (own,) = decode(PREDICTOR, PROMPTS[:1], Odd(lambda view: -view.position.numpy().astype(np.float32)), **SIZE)
+    assert own.commit_step.tolist() == left.commit_step.tolist() and own.value.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("sensitivity", "distance", "near"), [(None, 4, 2), (None, 5, 0), (1.0, 2, 2), (1.0, 3, 0), (0.0, 0, 2)]
+)
+def test_an_order_is_as_uncertain_as_it_is_sensitive_to_the_logits(
+    sensitivity: float | None, distance: int, near: int
+) -> None:
+    """The logits are off by 64 2**-23 16 = 2**-13 at most, so that values this times the sensitivity reach apart."""
+    table = torch.zeros(2, 9)
+    table[:, 5] = 16.0
+    strategy = Odd(lambda view: torch.tensor([0.0, distance * 2.0**-13], dtype=torch.float64)[view.position])
+    if sensitivity is not None:
+        strategy.sensitivity = sensitivity  # type: ignore[attr-defined]
+    (trace,) = decode(
+        CallablePredictor(lambda canvas: table[None], mask_id=0), [[]], strategy, length=2, steps=2, block=2
+    )
+    assert trace.near_ties.tolist() == [near, 0] and trace.ties.tolist() == [int(distance == 0), 0]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +263,9 @@ def test_a_batch_of_orders_and_factors_cannot_be_repeated_as_one() -> None:
     factor = decode(PREDICTOR, PROMPTS[:1], Confidence(), **SIZE)[0]
     assert isinstance(recorded([order, order]), RecordedOrder) and isinstance(recorded([factor]), Schedule)
     for traces in ([order, factor], []):
-        with pytest.raises(ValueError, match=r"^traces come from"):
+        found = [trace.strategy for trace in traces]
+        message = f"traces come from {found}: factors or orders, not both, are needed"
+        with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
             recorded(traces)
 
 
