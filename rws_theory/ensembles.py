@@ -250,8 +250,7 @@ def decode_tables(log_p: ArrayLike, rewards: ArrayLike, rule: FactorRule) -> Tab
 
 def _marginals(flat: Floats, words: int, length: int) -> Floats:
     """Probabilities of each token at each position, up to one constant per model: shape (M, n, words)."""
-    with np.errstate(under="ignore"):
-        weight = np.exp(flat - flat.max(axis=1, keepdims=True))
+    weight = np.exp(flat - flat.max(axis=1, keepdims=True))
     cubes = (weight.reshape(len(flat), words**i, words, -1) for i in range(length))
     return np.stack([cube.sum(axis=(1, 3)) for cube in cubes], axis=1)
 

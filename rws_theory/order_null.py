@@ -148,7 +148,9 @@ def order_test(
     length = check_count("block", n if block is None else block)
     if n % length:
         raise ValueError(f"block must divide n = {n}, got {block}")
-    blocks = np.split(np.array([int(x) for x in steps], dtype=np.int64), n // length)
+    if int(steps.max()) >= 2**63:
+        raise ValueError(f"commit_step must be below 2^63 for a test, got {steps.max()}")
+    blocks = np.split(steps.astype(np.int64), n // length)
     if any(left.max() > right.min() for left, right in pairwise(blocks)):
         raise ValueError(f"block must split commit_step into blocks committed from left to right, got {length}")
 

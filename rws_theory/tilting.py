@@ -105,9 +105,9 @@ def tilted_cumulants(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, order: i
     unit = np.where(spread > 0, spread, 1.0)
     scaled = deviation / unit[..., None]
     moments = [(state.probabilities * scaled**n).sum(axis=-1) for n in range(order + 1)]
-    kappa = [np.zeros_like(spread), np.zeros_like(spread)]
+    kappa: dict[int, Floats] = {}
     for n in range(2, order + 1):
-        kappa.append(moments[n] - sum(comb(n - 1, j - 1) * kappa[j] * moments[n - j] for j in range(2, n - 1)))
+        kappa[n] = moments[n] - sum(comb(n - 1, j - 1) * kappa[j] * moments[n - j] for j in range(2, n - 1))
     with np.errstate(over="ignore"):  # an overflow here is exactly what is being asked about
         result = np.stack([state.origin + mean, *(kappa[n] * unit**n for n in range(2, order + 1))], axis=-1)
     if not np.isfinite(result).all():

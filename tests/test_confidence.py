@@ -160,6 +160,7 @@ def test_a_tie_at_the_maximum_counts_its_other_copies() -> None:
 def test_no_position_and_huge_equal_logits_are_no_misuse() -> None:
     assert log_odds(np.zeros((0, 3)), 1.0).shape == (0,) and gaps(np.zeros((0, 3))).shape == (0, 2)
     assert log_odds([8e307, 8e307], 1.0) == 0.0
+    assert log_odds([5.0, 2.0], [1.0, 2.0, 3.0]).tolist() == [3.0, 6.0, 9.0]  # one position, any number of scales
     assert gap_statistics([8e307, 8e307]).total == 0.0
 
 

@@ -89,6 +89,15 @@ def test_a_long_chain_does_not_underflow() -> None:
     assert deviation == pytest.approx(math.sqrt(1499 * 0.09) * math.log(9), rel=1e-9)
 
 
+def test_what_is_beyond_a_float_below_the_likeliest_is_impossible() -> None:
+    far = np.array([-1e308, 1e308])
+    assert JointTable(far).log_p.tolist() == [-np.inf, 0.0]
+    chain = MarkovChain(far, np.stack([far, far[::-1]]))
+    assert chain.log_initial.tolist() == [-np.inf, 0.0]
+    assert chain.log_transitions.tolist() == [[-np.inf, 0.0], [0.0, -np.inf]]
+    assert chain.log_probability([1, 0, 1]) == 0.0 and chain.log_probability_statistics(5) == (0.0, 0.0)
+
+
 def test_constants_of_the_input_do_not_matter() -> None:
     log_p = random_table(0, 3, 2).log_p
     assert JointTable(log_p + 1e4).log_p == pytest.approx(log_p, abs=1e-11)
@@ -172,6 +181,19 @@ def test_ties_go_to_the_leftmost_position_and_the_lowest_token() -> None:
     (trace,) = decode(exact_predictor(model), [[]], Temperature(2.0), length=4, steps=2, block=4)
     assert reference.tokens.tolist() == trace.tokens.tolist() == [0, 0, 0, 0]
     assert reference.commit_step.tolist() == [0, 0, 0, 1] and trace.commit_step.tolist() == [0, 0, 1, 1]
+
+
+def test_equal_positions_are_committed_from_left_to_right_however_many() -> None:
+    chain = MarkovChain(np.zeros(2), np.zeros((2, 2)))
+    found = decode_masked(chain, constant_rule(1.0), length=50)
+    assert found.commit_step.tolist() == list(range(50)) and found.tokens.tolist() == [0] * 50
+    assert found.commit_step.dtype == found.tokens.dtype == np.int64
+    assert found.factors.tolist() == [1.0] * 50 and np.isnan(found.rewards).all()
+
+
+def test_one_position_is_decoded_to_its_likeliest_token() -> None:
+    found = decode_masked(JointTable(np.log([0.2, 0.8])), rws_rule(8.0), reward=lambda x: 10.0 * x[0])
+    assert (found.tokens.tolist(), found.commit_step.tolist(), found.rewards.tolist()) == ([1], [0], [10.0])
 
 
 def test_flipping_twice_is_rws() -> None:

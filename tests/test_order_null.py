@@ -155,6 +155,18 @@ def test_limits_hold_for_every_block_and_for_all_together() -> None:
         footrule_distribution(128, 64, per_step=32)
 
 
+def test_blocks_may_meet_in_one_step() -> None:
+    values = every_god([1, 0, 1, 2], "tokens", block=2)
+    for steps in ([0, 1, 1, 2], [1, 0, 1, 2], [1, 0, 2, 1]):
+        found = order_test(steps, block=2, alternative="less")
+        assert found.p_value == (values <= found.god).mean()
+
+
+def test_no_p_value_exceeds_one_by_rounding() -> None:
+    assert footrule_distribution(10).probabilities.sum() > 1  # by one unit in the last place
+    assert order_test(range(10), alternative="greater").p_value == 1.0
+
+
 def test_what_a_test_does_unless_told() -> None:
     steps = [1, 0, 2, 3, 5, 4, 6, 7]
     assert order_test(steps) == order_test(steps, "tokens", block=8, alternative="two-sided", method="exact")
@@ -217,6 +229,10 @@ def test_one_step_has_one_order() -> None:
     ("arguments", "message"),
     [
         (([[0, 1]],), "commit_step must have shape (n,) for a test, got shape (1, 2)"),
+        (
+            (np.array([0, 2**63], dtype=np.uint64),),
+            "commit_step must be below 2^63 for a test, got 9223372036854775808",
+        ),
         (([0.5],), "commit_step must be integers, got dtype float64"),
         (([0, 1], "words"), "reading must be 'tokens' or 'steps', got 'words'"),
         (

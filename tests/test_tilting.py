@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import mpmath
@@ -174,6 +175,25 @@ def test_scaling_can_raise_and_lower_the_same_reward() -> None:
 )
 def test_equal_probabilities_need_equal_rewards_to_rise(reward: list[float], rises: bool) -> None:
     assert rises_with_log_p([-1.0, -1.0, 0.0], reward) is rises
+
+
+@pytest.mark.parametrize(
+    "function", [tilt, log_partition, tilted_cumulants, tilted_gain, scaled_reward_mean, scaled_reward_slope]
+)
+def test_a_batch_is_its_rows(function: Callable[..., Floats]) -> None:
+    log_p = np.array([[0.0, -1.0, -np.inf, 3.0], [-700.0, 5.0, 5.0, -2.0], [-np.inf, -np.inf, 1e3, -np.inf]])
+    reward = np.array([[1.0, -2.0, np.inf, 0.5], [300.0, 4.0, -1.0, 1e-3], [7.0, 8.0, -3.0, 9.0]])
+    r = np.array([1e-9, -2.0, 40.0])
+    found = function(log_p, reward, r)
+    for row, one in enumerate(found):
+        alone = function(log_p[row], reward[row], float(r[row]))
+        assert np.shape(alone) == np.shape(one) and np.array_equal(alone, one)
+        assert np.array_equal(function(log_p[row], reward[row], r[[row]]), found[[row]])
+
+
+def test_a_constant_reward_may_be_as_large_as_a_float() -> None:
+    assert tilt([0.0, 0.0], [1e308, 1e308], 0.5) == pytest.approx(np.log([0.5, 0.5]))
+    assert tilted_gain([0.0, 0.0], [1e308, 1e308], 0.5) == 0.0
 
 
 def test_leading_axes_broadcast() -> None:
