@@ -39,7 +39,7 @@ reward_bounds selection_path theorem1 theory_commands tilting
 """.split()
 DECODER_TESTS = """
 decode ranking schedule guidance trace certainty exact_ranking recording replay public_loop savings batches orders
-rounding
+rounding streaming
 """.split()
 DECODER = "decode guidance loop ranker ranking schedule trace trace_file".split()
 PARTS: dict[str, tuple[str, list[str], list[str]]] = {
