@@ -238,6 +238,8 @@ def test_intervals_are_clopper_pearson() -> None:
 def test_rws_provably_earns_less_on_the_smallest_model() -> None:
     found = rws_less_reward_example()
     assert found.proved and found.step_proved
+    assert found.weights == ((1, 2, 1), (2, 0, 1), (0, 0, 0)) and found.rewards == ((1, 1, 1), (0, 0, 0), (0, 0, 0))
+    assert (found.reward_scale, found.eps) == (8, EPS)
     assert (found.candidate, found.confidence, found.rws) == ((0, 0), (0, 1), (1, 0))
     assert (found.confidence_reward, found.rws_reward) == (1, 0)
     assert (found.mean, found.variance, found.normalised_squared) == (Fraction(4, 7), Fraction(12, 49), Fraction(3, 4))

@@ -183,6 +183,20 @@ def test_ties_go_to_the_leftmost_position_and_the_lowest_token() -> None:
     assert reference.commit_step.tolist() == [0, 0, 0, 1] and trace.commit_step.tolist() == [0, 0, 1, 1]
 
 
+def test_every_canvas_of_a_chain_is_that_of_its_table() -> None:
+    chain = random_chain(5, 2)
+    table = chain.table(3)
+    for canvas in itertools.product((MASK, 0, 1), repeat=3):
+        assert np.exp(chain.conditionals(canvas)) == pytest.approx(np.exp(table.conditionals(canvas)), abs=1e-14)
+
+
+def test_rules_take_the_eps_they_are_told() -> None:
+    told = [rule(0, np.inf) for rule in (rws_rule(8.0, 3.0), flipped_rule(8.0, 3.0), replay_rule([np.inf], 8.0, 3.0))]
+    assert [float(factor) for factor in told] == [16.0, 8.0 * math.sqrt(3.0), 16.0]
+    least = 8.0 * math.sqrt(1e-5)
+    assert [rws_rule(8.0)(0, -np.inf), flipped_rule(8.0)(0, np.inf), replay_rule([-np.inf], 8.0)(0, 1.0)] == [least] * 3
+
+
 def test_equal_positions_are_committed_from_left_to_right_however_many() -> None:
     chain = MarkovChain(np.zeros(2), np.zeros((2, 2)))
     found = decode_masked(chain, constant_rule(1.0), length=50)

@@ -155,6 +155,14 @@ def test_limits_hold_for_every_block_and_for_all_together() -> None:
         footrule_distribution(128, 64, per_step=32)
 
 
+def test_monte_carlo_takes_the_reading_it_is_told() -> None:
+    steps, kinds = [1, 0, 0, 1, 2, 3, 2, 3], {"alternative": "less", "block": 4}
+    exact = order_test(steps, "steps", **kinds).p_value  # type: ignore[arg-type]
+    rng = np.random.default_rng(7)
+    drawn = order_test(steps, "steps", method="monte-carlo", samples=4000, rng=rng, **kinds)  # type: ignore[arg-type]
+    assert drawn.p_value == pytest.approx(exact, abs=5 * math.sqrt(exact / 4000))
+
+
 def test_blocks_may_meet_in_one_step() -> None:
     values = every_god([1, 0, 1, 2], "tokens", block=2)
     for steps in ([0, 1, 1, 2], [1, 0, 1, 2], [1, 0, 2, 1]):
