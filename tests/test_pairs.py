@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections import Counter
+from fractions import Fraction
 from types import SimpleNamespace
 
+import exact_ranks
 import numpy as np
 import pytest
 import strategies
@@ -14,6 +18,7 @@ from strategies import from_gaps
 
 import rws_theory.bench as bench_module
 from rws_theory import crossings
+from rws_theory import pairs as pairs_module
 from rws_theory.__main__ import main
 from rws_theory._corpus import KINDS, HardPair, corpus
 from rws_theory.bench import SOLVERS, bench, bench_corpus, bench_pairs, bench_vocabulary
@@ -63,6 +68,104 @@ def test_gaps_that_differ_below_rounding_are_certified() -> None:
     assert decided(found) == ["certification"] and (found.count[0], found.bound[0]) == (one.count, one.bound)
 
 
+BOTH_FLIPS = (1, 7 / 2, 7 / 2), (3 / 2, 3 / 2, 13 / 2)
+FLIP_AGAINST_BOTH_CONDITIONS = (1, 3 / 2, 7), (1 / 2, 3, 5)
+THREE_BELOW_ONE = (7 / 4, 7 / 4, 21 / 4, 11 / 2, 7), (5 / 4, 13 / 4, 7 / 2, 5, 9)
+UNEQUAL = (1, 3), (2, 4, 9)
+
+
+@pytest.mark.parametrize(
+    ("size", "top", "wanted"),
+    [
+        (3, 30, {"bound": 203, "parity": 72, "signs": 1, "isolation": 9, "certification": 15}),
+        (12, 60, {"bound": 143, "parity": 72, "signs": 13, "isolation": 19, "certification": 53}),
+    ],
+)
+def test_cheapest_proof_decides(size: int, top: int, wanted: dict[str, int]) -> None:
+    """Gaps in quarters, their totals often a quarter apart: sums are exact, so that what proves each pair is fixed."""
+    rng = np.random.default_rng(1)
+    if size == 12:  # the draws of the sizes before
+        for d, most in ((3, 30), (3, 30), (5, 30), (5, 30), (8, 40), (8, 40)):
+            rng.integers(1, most, size=(300, d))
+    a, b = (np.column_stack([np.zeros(300), -rng.integers(1, top, size=(300, size)) / 4]) for _ in range(2))
+    b[:, -1] -= np.maximum(0.0, b.sum(1) - a.sum(1)) - 0.25
+    found = classify_pairs(a, b)
+    assert Counter(decided(found)) == wanted and found.complete.all()
+    for i in range(0, 300, 5):
+        one = crossings(a[i], b[i])
+        assert (found.count[i], found.bound[i]) == (one.count, one.bound)
+
+
+def test_many_pairs_are_those_of_each_alone() -> None:
+    """More pairs than are taken at a time, every kind of proof among them."""
+    each = [BOTH_FLIPS, ((2, 2, 2), (1, 1, 1)), ((2, 2, 2), (1, 4, 4)), FLIP_AGAINST_BOTH_CONDITIONS]
+    a, b = (np.tile([from_gaps(pair[side]) for pair in each], (1030, 1)) for side in (0, 1))
+    found = classify_pairs(a, b)
+    assert found.count.tolist() == [2, 0, 1, 2] * 1030 and found.bound.tolist() == [2, 0, 1, 2] * 1030
+    assert decided(found) == ["signs", "bound", "parity", "signs"] * 1030 and found.complete.all()
+
+
+def sums_of(*pairs: tuple[tuple[float, ...], tuple[float, ...]]) -> pairs_module._Sums:
+    """The sums of some pairs, shorter rows with forbidden tokens."""
+    size = max(len(side) for pair in pairs for side in pair)
+    sides = [
+        np.array([[*from_gaps(pair[k]), *[-np.inf] * (size - len(pair[k]))] for pair in pairs], dtype=np.float64)
+        for k in (0, 1)
+    ]
+    times, signs, _ = pairs_module._merged(*sides)
+    _, known, _, first = pairs_module._bound(times, signs)
+    assert known.all()
+    return pairs_module._Sums.of(times, signs, first)
+
+
+def test_ends_of_the_half_line_are_free_as_far_as_the_series_say() -> None:
+    sums = sums_of(BOTH_FLIPS, THREE_BELOW_ONE, UNEQUAL)
+    # 1.8 |sum of u less that of v| over the larger sum of squares; 0.9 |difference in number| over the larger sum.
+    assert sums.free_below().tolist() == pytest.approx([1.8 * 1.5 / 46.75, 1.8 * 0.75 / 130.375, 0.9 / 15], rel=1e-12)
+    edge = 2 * math.log(2 / 0.9)  # 2 exp(-r/2) = 0.9, for the first pair; exp(-r) + exp(-3 r) + exp(-8 r) for the last
+    for scale, leads in ((edge - 1e-3, False), (edge + 1e-3, True), (1e11, True), (1.6e11, False)):
+        assert sums.leads_beyond(np.full(3, scale))[0] == leads
+    assert sums.leads_beyond(np.full(3, 0.46)).tolist() == [False, False, False]
+    assert sums.leads_beyond(np.full(3, 0.47)).tolist() == [False, False, True]
+
+
+def test_signs_of_sums_are_proved_or_not_given() -> None:
+    pairs = (BOTH_FLIPS, FLIP_AGAINST_BOTH_CONDITIONS, THREE_BELOW_ONE)
+    sums = sums_of(*pairs)
+    for i, pair in enumerate(pairs):
+        a, b = map(from_gaps, pair)
+        for crossing in crossings(a, b).crossings:
+            shares = np.array([1 - 1e-2, 1 - 1e-9, 1.0, 1 + 1e-9, 1 + 1e-2])
+            signs = sums.signs(np.tile(crossing.root * shares, (3, 1)))[i]
+            before = exact_ranks.compared(*map(exact_ranks.exact_gaps, (a, b)), Fraction(crossing.lower))
+            assert signs.tolist() == [-before, -before, 0, before, before]
+    far = sums.signs(np.full((3, 2), [1e-12, 500.0]))
+    assert far[:, 1].tolist() == [1, -1, -1] and set(np.abs(far[:, 0])) <= {0.0, 1.0}
+
+
+def test_pieces_hold_none_or_one_where_models_prove_it() -> None:
+    pairs = (BOTH_FLIPS, FLIP_AGAINST_BOTH_CONDITIONS, THREE_BELOW_ONE)
+    sums = sums_of(*pairs)
+    for i, pair in enumerate(pairs):
+        roots = np.array(crossings(*map(from_gaps, pair)).roots)
+        row = np.full(len(roots), i)
+        for low, high, wanted in ((0.97, 1.03, "one"), (1.03, 1.06, "none"), (0.94, 0.97, "none")):
+            none, one = sums._pieces(row, roots * low, roots * high)
+            assert none.tolist() == [wanted == "none"] * len(roots) and one.tolist() == [wanted == "one"] * len(roots)
+        none, one = sums._pieces(row[:1], roots[:1] * 0.9, roots[-1:] * 1.1)  # all of them: neither
+        assert not none[0] and not one[0]
+    octaves = np.tile(np.ldexp(1.0, np.arange(-8, 6)), (3, 1))
+    assert sums.isolated(octaves).tolist() == [2, 2, 3]
+    touching = sums_of((tuple([0.0] + [4.0] * 9), (2.0,) * 6))  # (1 - 3 x)^2 with x = exp(-2 r)
+    assert touching.isolated(octaves[:1]).tolist() == [-1] and touching.isolated(octaves[:1, 7:]).tolist() == [-1]
+    assert touching.isolated(octaves[:1, 8:]).tolist() == [0]
+
+
+def test_sign_changes_leave_out_zeros() -> None:
+    rows = np.array([[1, 0, -1, 0, 0, 1], [0, 0, 0, 0, 0, 0], [0, -1, 0, -1, 1, 1], [1, -1, 1, -1, 1, -1.0]])
+    assert pairs_module._changes(rows).tolist() == [2, 0, 1, 5]
+
+
 @pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e300])
 def test_extreme_gaps_are_right_or_certified(scale: float) -> None:
     a, b = scale * from_gaps((1, 7, 7, 9)), scale * from_gaps((3, 3, 13, 9))
@@ -79,8 +182,8 @@ def test_no_pairs_or_one_token_are_no_crossings(n: int, d: int) -> None:
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
-        (np.zeros(3), np.zeros(3), "equal shapes"),
-        (np.zeros((2, 3)), np.zeros((2, 4)), "equal shapes"),
+        (np.zeros(3), np.zeros(3), r"^a and b must have equal shapes \(N, d\), got \(3,\) and \(3,\)$"),
+        (np.zeros((2, 3)), np.zeros((2, 4)), r"^a and b must have equal shapes \(N, d\), got \(2, 3\) and \(2, 4\)$"),
         (np.zeros((2, 0)), np.zeros((2, 0)), "a must have shape"),
         (np.full((1, 2), np.nan), np.zeros((1, 2)), "a must be finite or -inf"),
         (np.zeros((1, 2)), np.full((1, 2), -np.inf), "b must allow at least one token"),
