@@ -161,7 +161,7 @@ def _advantage(a: list[int], b: list[int], c: int) -> Fraction:
     """Return sum_k (y_k / x)^c, the bound on F_b / F_a; 1, which proves nothing, where its premise fails."""
     x, *_ = sorted((Fraction(weight, max(a)) for weight in a), reverse=True)[1:]
     ratios = sorted((Fraction(weight, max(b)) for weight in b), reverse=True)[1:]
-    if x == 0 or ratios[0] > x:
+    if ratios[0] > x:
         return Fraction(1)
     return sum(((y / x) ** c for y in ratios), Fraction(0))
 

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import get_args
+from typing import Any, get_args
 
 import mpmath
 import numpy as np
@@ -16,10 +16,12 @@ from scipy.stats import beta
 from rws_decode.decode import decode
 from rws_decode.guidance import RWS, Confidence
 from rws_decode.predictors import exact_predictor, token_reward
+from rws_theory import ensembles
 from rws_theory.ensembles import (
     Comparison,
     Ensemble,
     Reward,
+    TableDecodes,
     corollary_study,
     decode_tables,
     random_rewards,
@@ -120,17 +122,24 @@ def test_tables_and_rewards_are_drawn_from_the_generator_as_described() -> None:
         assert long[m] == pytest.approx(MarkovChain(1.5 * initial[m], 1.5 * steps[m]).table(4).log_p)
 
 
-def test_study_is_its_models_decoded_one_at_a_time() -> None:
+def test_study_is_its_models_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five decodes of every model by the reference decoder, and the counts of who got more."""
     models, shape = 12, {"length": 3, "words": 3, "reward_scale": 4.0, "eps": 0.25}
+    batches: list[TableDecodes] = []
+
+    def kept(*arguments: Any) -> TableDecodes:
+        batches.append(decode_tables(*arguments))
+        return batches[-1]
+
+    monkeypatch.setattr(ensembles, "decode_tables", kept)
     study = corollary_study(models, 9, **shape)  # type: ignore[arg-type]
-    cells = iter(study.cells)
+    cells, batched = iter(study.cells), iter(batches)
     for row, ensemble in enumerate(get_args(Ensemble)):
         for column, kind in enumerate(get_args(Reward)):
             rng = np.random.default_rng([9, row, column])
             tables = random_tables(ensemble, models, 3, 3, rng)
             rewards = random_rewards(kind, tables, rng)
-            runs, final, first = [], [], []
+            runs, final, first, factors = [], [], [], []
             for table, reward in zip(map(JointTable, tables), rewards, strict=True):
                 runs.append(decode_masked(table, rws_rule(4.0, 0.25), reward=table_reward(table, reward)))
             shuffled = rng.permuted(np.array([run.rewards for run in runs]), axis=1)
@@ -143,11 +152,14 @@ def test_study_is_its_models_decoded_one_at_a_time() -> None:
                     flipped_rule(4.0, 0.25),
                 )
                 others = [decode_masked(table, rule, reward=scored) for rule in rules]
+                factors.append([one.factors for one in (run, *others)])
                 final.append([np.sign(reward[tuple(run.tokens)] - reward[tuple(other.tokens)]) for other in others])
                 before, ours, theirs = (
                     expected_after(table, reward, one, count) for one, count in ((run, 0), (run, 1), (others[0], 1))
                 )
                 first.append([np.sign(ours - theirs) * (abs(ours - theirs) > 1e-12), np.sign(ours - before)])
+            for one in range(5):
+                assert next(batched).factors == pytest.approx(np.array(factors)[:, one], rel=1e-9)
             cell = next(cells)
             assert (cell.ensemble, cell.reward) == (ensemble, kind)
             for found, signs in ((cell.final, final), (cell.first_step, first)):
@@ -187,6 +199,8 @@ def test_sequences_too_rare_for_a_float_are_decoded_as_impossible() -> None:
     tables, rewards = [[[0.0, -np.inf], [-1.0, -800.0]]], [[[0.0, 9.0], [1.0, 2.0]]]
     found = decode_tables(tables, rewards, constant_rule(1.0))
     assert found.commit_step.tolist() == [[1, 0]] and found.tokens.tolist() == [[0, 0]]
+    shifted = decode_tables([tables[0], np.add(tables[0], 1e4)], rewards * 2, constant_rule(1.0))
+    assert shifted.tokens.tolist() == [[0, 0]] * 2 and shifted.commit_step.tolist() == [[1, 0]] * 2
     p = 1 / (1 + math.e)
     assert found.initial[0] == found.after_first[0] == pytest.approx(p)
     assert found.rewards[0] == pytest.approx([-p / math.sqrt(p * (1 - p))] * 2)
@@ -248,6 +262,7 @@ def test_rws_provably_earns_less_on_the_smallest_model() -> None:
     # The bounds, beside float64: the factor is above the integer, and positions compare as the bound says.
     factor = float(reward_factor(math.sqrt(0.75), 8.0))
     assert found.factor_above == 6 < factor
+    assert check_less_reward(found.weights, found.rewards, 1, EPS).factor_above == 0
     assert 2 * (2 / 3) ** factor / (3 / 4) ** factor < float(found.advantage) < 1
 
 
