@@ -216,6 +216,7 @@ def test_evaluations_count_positions_and_scales() -> None:
     assert selection_path(pair, 1, 0.6, 8.0).evaluations == 4
     assert selection_path(rows_of((2, 2), (1, 4), (20, 20), (30, 30)), 3, 0.6, 8.0).evaluations <= 12
     assert selection_path(pair, 1, 0.1, 8.0).evaluations <= 60
+    assert selection_path(rows_of((1, 3), (1.1, 1.5)), 1, 0.55, 4.0).evaluations <= 36  # monotone: one root and probes
     assert selection_path(rows_of(*BOTH_FLIPS), 1, 0.01, 32.0).evaluations <= 120
     assert selection_path(rows_of(*map(hidden, BOTH_FLIPS)), 1, 0.01, 32.0).evaluations <= 120
     assert selection_path(TANGENT, 1, 0.1, 8.0).evaluations <= 60
@@ -243,6 +244,8 @@ def test_pairs_of_too_many_gaps_leave_brackets(monkeypatch: pytest.MonkeyPatch) 
     assert path.evaluations < 10_000  # it ends, where float64 tells neither the values nor the slopes apart
     single = selection_path(z, 1, 2.0, 2.0)
     assert single.brackets == (Bracket(2.0, 2.0, False),) and not single.certified and len(single.pieces) == 1
+    three = rows_of(*map(hidden, (*BOTH_FLIPS, (1, 3 / 2, 7))))
+    assert [len(selection_path(three, k, 2.0, 2.0).pieces[0].selected) for k in range(4)] == [0, 1, 2, 3]
     tangent = selection_path(TANGENT, 1, 0.1, 8.0)
     assert not tangent.certified and not any(b.breakpoint for b in tangent.brackets)
     assert any(b.lower < math.log(3) < b.upper for b in tangent.brackets)
@@ -295,6 +298,21 @@ def test_cells_are_put_together(
     found = path_module._assemble(given, SETS.__getitem__)
     assert found[0] == tuple(Piece(float(a), float(b), (n,)) for a, b, n in pieces)
     assert found[1] == tuple(Bracket(float(a), float(b), change) for a, b, change in brackets)
+
+
+@pytest.mark.parametrize("high", [0.3, 0.7, 1.0, 8.0, 32.0])
+@pytest.mark.parametrize("gaps", [BOTH_FLIPS, THREE_BELOW_ONE, tuple(map(hidden, BOTH_FLIPS)), ((2, 2), (1, 4))])
+def test_cells_cover_the_range_and_fill_the_seats(gaps: tuple[Iterable[float], ...], high: float) -> None:
+    """Two classes of three and two rows for three seats: one class has them all, or two and one are left."""
+    pairs = Pairs([Row.of(z[np.isfinite(z)]) for z in rows_of(*gaps)])
+    cells = cells_module.contest(pairs, [3, 2], 3, 0.2, high)
+    ends = [0.2, *(cell.upper for cell in cells)]
+    assert [cell.lower for cell in cells] == ends[:-1] == sorted(ends[:-1]) and ends[-1] == high
+    assert {cell.counts for cell in cells} <= {(3, 0), (1, 2)}
+    for cell in cells:
+        if cell.proved:
+            middle = math.sqrt(cell.lower * cell.upper)
+            assert cell.counts == ((3, 0) if tops_at(rows_of(*gaps), 1, middle) == (0,) else (1, 2))
 
 
 def test_width_of_a_bracket_is_relative_to_its_upper_end() -> None:
@@ -370,6 +388,7 @@ def exact_sum(row: Row, c: float, moment: int = 0) -> mpmath.mpf:
 ROWS = [
     rows_of((0.5,))[0],
     rows_of((0.5, 0.75))[0],
+    rows_of((0.0, 5.0, 6.0, 1e3))[0],  # at large scales nothing but what is left out is in the bounds
     rows_of((1 / 3, 1 / 3, 0.7, 5.1, 1e3))[0],
     np.random.default_rng(3).normal(size=40) * 4,
     np.append(np.random.default_rng(4).normal(size=300), 9.0),
