@@ -193,6 +193,7 @@ def test_tables_of_any_kind_of_number_are_decoded_in_float64() -> None:
         found = decode_tables(np.array(log_p, dtype=kind), np.array(rewards, dtype=kind), constant_rule(1.0))
         assert found.commit_step.tolist() == [[1, 0]] and found.tokens.tolist() == [[0, 0]]
         assert found.final.dtype == found.initial.dtype == np.float64
+        assert found.commit_step.dtype == found.tokens.dtype == np.int64
 
 
 def test_sequences_too_rare_for_a_float_are_decoded_as_impossible() -> None:

@@ -195,6 +195,7 @@ def test_a_constant_reward_may_be_as_large_as_a_float() -> None:
     assert tilt([0.0, 0.0], [1e308, 1e308], 0.5) == pytest.approx(np.log([0.5, 0.5]))
     assert tilted_gain([0.0, 0.0], [1e308, 1e308], 0.5) == 0.0
     assert rises_with_log_p([1e308, 0.0], [1e308, 0.0])
+    assert not rises_with_log_p([-2.0, -1.0, -1.0], [0.0, 1.0, 2.0])
     assert tilted_cumulants([0.0, 0.0], [0.0, 1.0], 0.0, 1).tolist() == [0.5]
 
 
