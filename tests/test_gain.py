@@ -75,6 +75,7 @@ def test_normalising_by_its_own_statistics_standardises(raw: list[float]) -> Non
 def test_shapes_are_kept_and_an_overflow_is_its_limit() -> None:
     assert reward_factor(np.zeros((2, 3)), 8.0).shape == inverse_reward(np.full((2, 3), 4.0), 8.0).shape == (2, 3)
     assert normalise([1e308, -1e308], 0.0, 1e-5).tolist() == [np.inf, -np.inf]
+    assert normalise(5e-324, mean=0.0, std=5e-324) == 1.0
     assert normalise([1.5e308, -1.5e308], mean=-1.5e308, std=1e308).tolist() == [3.0, 0.0]
     assert factor_range(8.0) == factor_range(8.0, 1e-5)
     assert factor_range(2.0**-1021, 0.25)[0] == 2.0**-1022  # the least factor that is no subnormal
