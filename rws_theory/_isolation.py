@@ -70,10 +70,10 @@ def _parts(g: ExponentialSum) -> list[Interval]:
     From R = 0.7 b / w on, with w the first offset whose coefficient has the other sign and C < 2^(b-1) the weight of
     all, the terms of that sign sum to less than C exp(-R w) < C 2^-b < 1 <= |c_1|.
     """
-    first = _log2_floor(Fraction(4 * g.denominator, g.shifted[-1])) if g.shifted[-1] else 0
     opposing = [w for w, c in zip(g.shifted, g.coefficients, strict=True) if (c > 0) != (g.coefficients[0] > 0)]
     if not opposing:
         return []
+    first = _log2_floor(Fraction(4 * g.denominator, g.shifted[-1]))
     reach = Fraction(7 * (g.total_weight.bit_length() + 1) * g.denominator, 10 * opposing[0])
     last = _log2_floor(reach) + 1
     edges = [Fraction(0), *(Fraction(2) ** k for k in range(first, max(last, first) + 1))]

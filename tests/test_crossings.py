@@ -295,6 +295,11 @@ def test_odd_cluster_is_one_crossing_where_the_bound_leaves_room_for_no_more() -
         (Fraction(2), Fraction(3)),
     ]
     assert crossings_module._narrowed(g, halves, 2, set()) == [(part, 1) for part in odd]
+    assert crossings_module._narrowed(g, halves, 3, set()) == [(part, 1) for part in odd]  # others come in pairs
+    assert crossings_module._narrowed(g, [odd[0], odd[1], *halves[:2], halves[3]][2:], 1, set()) == [(odd[0], 1)]
+    far: set[str] = set()
+    crossings_module._narrowed(g, [(Fraction(10**295), Fraction(10**296))], 0, far)
+    assert far == {"ball"}
     unresolved = crossings_module._narrowed(g, halves, 4, set())
     assert [m for _, m in unresolved] == [None] * 3 and [part for part, _ in unresolved][:2] == odd
 
@@ -305,7 +310,10 @@ def test_crossings_closer_than_floats_can_tell_are_one_cluster() -> None:
     clusters = crossings_module._disjoint(
         [crossings_module.Crossing(1.0, 1.5, 1, 1.2), crossings_module.Crossing(1.4, 2.0, 1, 1.7)]
     )
-    assert [(c.lower, c.upper, c.multiplicity) for c in clusters] == [(1.0, 2.0, None)]
+    assert clusters == [crossings_module.Crossing(1.0, 2.0, None, pytest.approx(1.45))]
+    inside, beyond = (Fraction(1), Fraction(3)), (Fraction(2), Fraction(10**400))
+    assert crossings_module._cluster(inside) == crossings_module.Crossing(1.0, 3.0, None, 2.0)
+    assert crossings_module._cluster(beyond) == crossings_module.Crossing(2.0, math.inf, None, 2.0)
     part = (Fraction(1) + Fraction(1, ten**2), Fraction(1) + Fraction(2, ten**2))  # between neighbouring floats
     assert crossings_module._refine(g_of(u, v), part, 1, 1e-12, set()).multiplicity is None
     with mpmath.workdps(40):

@@ -436,6 +436,16 @@ def test_equal_rows_differ_by_nothing_and_unequal_ones_by_their_sign() -> None:
     assert [pairs.sign(1, 0, c) for c in (0.5, 2.0, 30.0)] == [-1, -1, -1] and pairs.evaluations == 12
 
 
+def test_large_margins_cost_no_digits() -> None:
+    """Shifts of 5e15 whose difference is near 1: their digits beyond float64 count."""
+    top, unit, c = 2.0**100, 2.0**48, 1.1 * 2.0**-48
+    a, b = (Row.of(z) for z in rows_of((top, top + unit), (top + unit, top + 3 * unit)))
+    difference, error = sharp_difference(a, b, c)
+    with mpmath.workdps(80):
+        exactly = mpmath.log1p(exact_sum(a, c)) - mpmath.log1p(exact_sum(b, c)) + mpmath.mpf(c) * mpmath.mpf(unit)
+        assert abs(difference - exactly) <= error <= 1e-15
+
+
 def test_equal_hashes_do_not_make_equal_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rws_theory._selection_sums.hash", lambda _: 0, raising=False)
     rows = [np.sort(z)[::-1] for z in rows_of((1, 2), (1, 3), (1, 2), (1, 3), (2, 2))]
