@@ -446,6 +446,12 @@ def test_large_margins_cost_no_digits() -> None:
         assert abs(difference - exactly) <= error <= 1e-15
 
 
+def test_subnormal_scales_keep_every_term() -> None:
+    """60 / c is beyond float64: no warning, and all terms are summed."""
+    row, c = Row.of(rows_of((1, 2, 3))[0]), 1e-310
+    assert sample(row, c).value == pytest.approx(math.log(3)) and sharp_sum(row, c)[0] == pytest.approx(3.0)
+
+
 def test_equal_hashes_do_not_make_equal_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rws_theory._selection_sums.hash", lambda _: 0, raising=False)
     rows = [np.sort(z)[::-1] for z in rows_of((1, 2), (1, 3), (1, 2), (1, 3), (2, 2))]
