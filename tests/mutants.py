@@ -4,9 +4,9 @@
 
 mutmut changes one thing at a time in a copy of the code below DIR and runs the tests that reach it. Results are kept
 there as they come: an interrupted run goes on where it was, and only functions that changed are done again. `--again`
-gives those that survived to the tests once more, after tests were added. The last line is the score. A mutant that
-survives must be in `tests/surviving_mutants.json` with a reason. Exit code 1 where one is not, or where fewer than
-nine in ten are killed.
+gives those that survived, or took too long, to the tests once more, after tests were added. The last line is the
+score. A mutant that survives must be in `tests/surviving_mutants.json` with a reason. Exit code 1 where one is not, or
+where fewer than nine in ten are killed.
 
 mutmut leaves out what is under a decorator (properties, caches), defaults that are not plain, and what is not in a
 function; the report counts the functions.
@@ -47,9 +47,10 @@ PARTS: dict[str, tuple[str, list[str], list[str]]] = {
     "decoder": ("rws_decode", [f"rws_decode/{name}.py" for name in DECODER], DECODER_TESTS),
 }
 
-# Exit codes of pytest and of signals, as mutmut keeps them: a test failed, pytest broke off, time or memory ran out.
-KILLED = frozenset({1, 3, 24, -24, 36, 152, 255, -9, -11, -6, -1, 35})
-SURVIVED, NO_TESTS = 0, frozenset({5, 33})
+# Exit codes of pytest and of signals, as mutmut keeps them: a test failed, pytest broke off; time or memory ran out.
+FAILED = frozenset({1, 3})
+ENDED = frozenset({24, -24, 36, 152, 255, -9, -11, -6, -1})
+KILLED = FAILED | ENDED
 
 
 @dataclass(frozen=True, order=True)
@@ -162,8 +163,9 @@ def report(work: Path, parts: list[str]) -> int:
     }
     total: Counter[str] = Counter()
     unexplained: list[Mutant] = []
+    explained: set[Mutant] = set()
     waiting = 0
-    print(f"{'file':<36} {'mutants':>8} {'killed':>8} {'survived':>9} {'share':>7}")
+    print(f"{'file':<36} {'mutants':>8} {'killed':>8} {'in time':>8} {'survived':>9} {'share':>7}")
     for part in parts:
         for file, codes in results(work / part).items():
             done = {key: code for key, code in codes.items() if code is not None}
@@ -171,8 +173,11 @@ def report(work: Path, parts: list[str]) -> int:
             left = [key for key, code in done.items() if code not in KILLED]
             total.update(mutants=len(done), killed=len(done) - len(left))
             share = f"{1 - len(left) / len(done):7.1%}" if done else "      -"
-            print(f"{file:<36} {len(done):>8} {len(done) - len(left):>8} {len(left):>9} {share}")
-            unexplained += [mutant for mutant in describe(work / part, file, left).values() if mutant not in reasons]
+            failed = sum(code in FAILED for code in done.values())
+            print(f"{file:<36} {len(done):>8} {len(done) - len(left):>8} {failed:>8} {len(left):>9} {share}")
+            found = describe(work / part, file, left).values()
+            unexplained += [mutant for mutant in found if mutant not in reasons]
+            explained.update(mutant for mutant in found if mutant in reasons)
         out = not_mutated(*PARTS[part][:2])
         print(f"not mutated in {part}, being decorated: {len(out)} functions")
     (work / "unexplained.json").write_text(
@@ -180,6 +185,7 @@ def report(work: Path, parts: list[str]) -> int:
         encoding="utf-8",
     )
     share = total["killed"] / total["mutants"] if total["mutants"] else 0.0
+    print(f"reasons for mutants that do not survive, or did not run: {len(reasons) - len(explained)} of {len(reasons)}")
     print(f"survivors without a reason: {len(unexplained)}, in {work / 'unexplained.json'}; not run: {waiting}")
     print(f"killed: {total['killed']} of {total['mutants']}, {share:.1%}")
     return int(share < GOAL or bool(unexplained) or waiting > 0)
@@ -190,7 +196,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--work", type=Path, default=ROOT / "out-mutants", metavar="DIR", help="copies and results")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="mutants at a time (default: 2)")
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS), help="default: both")
-    parser.add_argument("--again", action="store_true", help="run the survivors once more")
+    parser.add_argument("--again", action="store_true", help="run once more what survived or ended")
     parser.add_argument("--report", action="store_true", help="run nothing, report what there is")
     args = parser.parse_args(argv)
     work = args.work.resolve()
@@ -200,7 +206,7 @@ def main(argv: list[str] | None = None) -> int:
             key
             for codes in (results(folder).values() if args.again else ())
             for key, code in codes.items()
-            if code is not None and code not in KILLED
+            if code is not None and code not in FAILED
         ]
         if (code := mutmut(folder, args.workers, names)) != 0:
             return code
