@@ -39,7 +39,7 @@ def durations() -> dict[str, float]:
 
 
 # A test that takes longer is left out where there are enough others; it would run for every mutant that survives them.
-LONG, ENOUGH = 4.0, 20
+LONG, ENOUGH = 2.0, 20
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
