@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shlex
 import subprocess
@@ -108,7 +109,9 @@ def documented() -> dict[str, tuple[str, ...]]:
 def targets(target: str) -> tuple[str, ...]:
     """Return the commands that a target of the Makefile would run in an environment that is there."""
     words = ["make", "--no-print-directory", "-n", "-o", ".venv/.ready", target]
-    told = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    # The tests may themselves run below make, whose options are not meant here.
+    plainly = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    told = subprocess.run(words, cwd=ROOT, env=plainly, capture_output=True, text=True, check=True).stdout
     lines = re.sub(r" *\\\n\s*", " ", told).splitlines()
     plain = (re.sub(r"^(?:\w+=\S+ +)*", "", line).replace(".venv/bin/", "") for line in lines)
     return tuple(line for line in plain if not line.startswith(("make:", "rm ")))
