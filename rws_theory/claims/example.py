@@ -30,7 +30,7 @@ def _ball(number: Fraction) -> arb:
 
 def _probability(logits: list[Fraction], r: int) -> arb:
     """P(r) = 1 / (1 + sum exp(-r u)) in ball arithmetic."""
-    return 1 / (1 + sum(_ball(-r * gap).exp() for gap in _gaps(logits)))
+    return 1 / sum((_ball(-r * gap).exp() for gap in _gaps(logits)), arb(1))
 
 
 def _values(r: int) -> dict[str, tuple[arb, Fraction]]:

@@ -195,7 +195,7 @@ def footrule() -> Claim:
 
 def _masked(rates: Iterable[Fraction]) -> Fraction:
     """Share masked after steps that mask what is left with these probabilities."""
-    return 1 - math.prod(1 - rate for rate in rates)
+    return 1 - math.prod((1 - rate for rate in rates), start=Fraction(1))
 
 
 def forward_process() -> Claim:
