@@ -78,6 +78,15 @@ def test_taking_a_steps_tokens_from_left_to_right_removes_disorder() -> None:
         assert footrule_mean(32, per_step=k) < footrule_mean(32)
 
 
+def as_extreme(values: np.ndarray, god: float, alternative: str) -> np.ndarray:
+    mean = values.mean()
+    return {
+        "less": values <= god + 1e-9,
+        "greater": values >= god - 1e-9,
+        "two-sided": abs(values - mean) >= abs(god - mean) - 1e-9,
+    }[alternative]
+
+
 @settings(deadline=None, max_examples=60)
 @given(strategies.commit_steps(6), st.sampled_from(READINGS), st.sampled_from(["less", "greater", "two-sided"]))
 def test_exact_p_value_counts_orders(steps: np.ndarray, reading: str, alternative: str) -> None:
@@ -86,11 +95,7 @@ def test_exact_p_value_counts_orders(steps: np.ndarray, reading: str, alternativ
     found = order_test(steps, reading, alternative=alternative)  # type: ignore[arg-type]
     values = every_god(steps.tolist(), reading)
     god, mean = generation_order_deviation(steps, reading), values.mean()
-    extreme = {
-        "less": values <= god + 1e-9,
-        "greater": values >= god - 1e-9,
-        "two-sided": abs(values - mean) >= abs(god - mean) - 1e-9,
-    }[alternative]
+    extreme = as_extreme(values, god, alternative)
     assert (found.method, found.samples) == ("exact", 0) and found.god == pytest.approx(god, abs=1e-12)
     assert found.p_value == pytest.approx(extreme.mean(), rel=1e-9)
     assert found.mean == pytest.approx(mean, abs=1e-9) and found.deviation == pytest.approx(values.std(), abs=1e-9)
@@ -113,11 +118,7 @@ def test_blocks_of_different_schedules_are_counted_each_by_its_own(alternative: 
     values = every_god(steps, reading, block=3)
     found = order_test(steps, reading, block=3, alternative=alternative)  # type: ignore[arg-type]
     god, mean = generation_order_deviation(steps, reading), values.mean()
-    extreme = {
-        "less": values <= god + 1e-9,
-        "greater": values >= god - 1e-9,
-        "two-sided": abs(values - mean) >= abs(god - mean) - 1e-9,
-    }[alternative]
+    extreme = as_extreme(values, god, alternative)
     assert (found.method, found.alternative, found.reading) == ("exact", alternative, reading)
     assert found.p_value == pytest.approx(extreme.mean(), rel=1e-12)
     assert (found.god, found.mean, found.deviation) == pytest.approx((god, mean, values.std()), rel=1e-12)
