@@ -156,7 +156,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "pickle alone": (pickled, r"holds only pickled weights \(pytorch_model.bin\), which are never opened"),
     "no weights": (weightless, r"it holds no weights"),
     "more layers": (with_config(n_layers=3), r"has weights of 2 layers, config.json says 3"),
-    "a billion layers": (with_config(n_layers=10**9), r"n_layers in its config.json is 1000000000, at most \d+ is read"),
+    "a billion layers": (with_config(n_layers=10**9), r"n_layers in its config.json is 1000000000, at most \d+ is"),
     "fewer layers": (with_config(n_layers=1), r"has weights of 2 layers, config.json says 1"),
     "heads": (with_config(n_heads=5), r"n_heads in its config.json is 5, which must divide d_model 32"),
     "odd heads": (with_config(n_heads=32), r"n_heads in its config.json is 32, which must divide d_model 32"),
