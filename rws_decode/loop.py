@@ -244,12 +244,12 @@ class Loop:
         ordered = isinstance(self.strategy, OrderStrategy)
         factors = None if ordered else getattr(self.strategy, "factor_range", None)
         exact = self.ranking == "log-odds" and self.precision == "float64"
-        if self.scorer is None or factors is None or not (self.savings.certain and exact):
-            return torch.zeros(len(step.here), dtype=torch.bool, device=step.here.device)
+        if factors is None or not (self.savings.certain and exact):
+            return step.here.new_zeros(len(step.here))
+        assert self.scorer is not None
         deferred = deferred_positions(step.candidate, self.policy, self.ending)
         contested, k = at_the_cut(step.here, deferred, step.commits)
-        contested, k = contested & rows[:, None], k * rows
-        view, (low, high) = step.view, factors(*self.scorer.rewards)
+        view, (low, high), contested = step.view, factors(*self.scorer.rewards), contested & rows[:, None]
         same = certain(view.logits, view.candidate, step.row, view.position, contested, k, low, high, step.error)
         return same & rows
 
@@ -297,7 +297,7 @@ class Loop:
         """Return the rows whose text is final: an end of text is committed, and all before it; bool [b]."""
         known = ends_of(self.predictor)
         if not known:
-            return torch.zeros(len(masked), dtype=torch.bool, device=masked.device)
+            return masked.new_zeros(len(masked))
         ids = canvas.ids.gather(1, canvas.answer)
         ends = torch.isin(ids, torch.tensor(known, device=ids.device)) & ~masked
         open_before = masked.cumsum(dim=1).gather(1, ends.to(torch.uint8).argmax(dim=1, keepdim=True))[:, 0]

@@ -4,9 +4,9 @@
 
 mutmut changes one thing at a time in a copy of the code below DIR and runs the tests that reach it. Results are kept
 there as they come: an interrupted run goes on where it was, and only functions that changed are done again. `--again`
-gives those that survived, or took too long, to the tests once more, after tests were added. The last line is the
-score. A mutant that survives must be in `tests/surviving_mutants.json` with a reason. Exit code 1 where one is not, or
-where fewer than nine in ten are killed.
+gives those that survived without a reason, or ended by the clock, to the tests once more, after tests were added. The
+last line is the score. A mutant that survives must be in `tests/surviving_mutants.json` with a reason. Exit code 1
+where one is not, or where fewer than nine in ten are killed.
 
 mutmut leaves out what is under a decorator (properties, caches), defaults that are not plain, and what is not in a
 function; the report counts the functions.
@@ -155,15 +155,28 @@ def not_mutated(package: str, changed: list[str]) -> list[str]:
     return found
 
 
+def explained() -> set[Mutant]:
+    """Return the mutants that have a reason to survive."""
+    rows = json.loads(REASONS.read_text(encoding="utf-8"))
+    return {Mutant(row["function"], row["before"], row["after"]) for row in rows}
+
+
+def once_more(folder: Path) -> list[str]:
+    """Return the mutants that survived without a reason, and those that no test failed but the clock ended."""
+    known, names = explained(), []
+    for file, codes in results(folder).items():
+        ended = [key for key, code in codes.items() if code is not None and code not in FAILED]
+        found = describe(folder, file, ended)
+        names += [key for key in ended if codes[key] in ENDED or found[key] not in known]
+    return names
+
+
 def report(work: Path, parts: list[str]) -> int:
     """Print the scores by file and the survivors that have no reason; return the exit code."""
-    reasons = {
-        Mutant(row["function"], row["before"], row["after"]): row["reason"]
-        for row in json.loads(REASONS.read_text(encoding="utf-8"))
-    }
+    reasons = explained()
     total: Counter[str] = Counter()
     unexplained: list[Mutant] = []
-    explained: set[Mutant] = set()
+    used: set[Mutant] = set()
     waiting = 0
     print(f"{'file':<36} {'mutants':>8} {'killed':>8} {'in time':>8} {'survived':>9} {'share':>7}")
     for part in parts:
@@ -177,7 +190,7 @@ def report(work: Path, parts: list[str]) -> int:
             print(f"{file:<36} {len(done):>8} {len(done) - len(left):>8} {failed:>8} {len(left):>9} {share}")
             found = describe(work / part, file, left).values()
             unexplained += [mutant for mutant in found if mutant not in reasons]
-            explained.update(mutant for mutant in found if mutant in reasons)
+            used.update(mutant for mutant in found if mutant in reasons)
         out = not_mutated(*PARTS[part][:2])
         print(f"not mutated in {part}, being decorated: {len(out)} functions")
     (work / "unexplained.json").write_text(
@@ -185,7 +198,7 @@ def report(work: Path, parts: list[str]) -> int:
         encoding="utf-8",
     )
     share = total["killed"] / total["mutants"] if total["mutants"] else 0.0
-    print(f"reasons for mutants that do not survive, or did not run: {len(reasons) - len(explained)} of {len(reasons)}")
+    print(f"reasons for mutants that do not survive, or did not run: {len(reasons) - len(used)} of {len(reasons)}")
     print(f"survivors without a reason: {len(unexplained)}, in {work / 'unexplained.json'}; not run: {waiting}")
     print(f"killed: {total['killed']} of {total['mutants']}, {share:.1%}")
     return int(share < GOAL or bool(unexplained) or waiting > 0)
@@ -196,19 +209,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--work", type=Path, default=ROOT / "out-mutants", metavar="DIR", help="copies and results")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="mutants at a time (default: 2)")
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS), help="default: both")
-    parser.add_argument("--again", action="store_true", help="run once more what survived or ended")
+    parser.add_argument("--again", action="store_true", help="once more what has no reason, or ended")
     parser.add_argument("--report", action="store_true", help="run nothing, report what there is")
     args = parser.parse_args(argv)
     work = args.work.resolve()
     for part in [] if args.report else args.parts:
         folder = prepare(part, work)
-        names = [
-            key
-            for codes in (results(folder).values() if args.again else ())
-            for key, code in codes.items()
-            if code is not None and code not in FAILED
-        ]
-        if (code := mutmut(folder, args.workers, names)) != 0:
+        if (code := mutmut(folder, args.workers, once_more(folder) if args.again else [])) != 0:
             return code
     return report(work, args.parts)
 

@@ -389,6 +389,21 @@ def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() ->
     assert batch.texts == [trace.text for trace in batch] and batch.reward_calls == 8
 
 
+class Least:
+    """A reward model that has what it must have, and no `bounds`."""
+
+    name, mean, std = "least", 1.0, 2.0
+
+    def score(self, prompts: list[object], answers: list[str]) -> list[float]:
+        return [float(len(answer)) for answer in answers]
+
+
+def test_a_reward_need_not_say_what_its_bounds_are() -> None:
+    shape = {"length": 4, "steps": 2, "block": 4}
+    (trace,) = decode(PREDICTORS["bert"], ["a dog"], RWS(2.0), reward=Least(), **shape)
+    assert trace.reward_settings == {"mean": 1.0, "std": 2.0, "bounds": None} and trace.reward_calls == 2
+
+
 @pytest.mark.parametrize(
     ("places", "options", "numbers"),
     [

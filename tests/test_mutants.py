@@ -107,3 +107,23 @@ def test_the_score_counts_and_each_survivor_asks_for_a_reason(
     finished(tmp_path, {"x_double__mutmut_1": 1, "x_double__mutmut_2": None, "xǁBoxǁopen__mutmut_1": 1})
     assert mutants.main(["--work", str(tmp_path), "--report", "--parts", "theory"]) == 1
     assert "not run: 1" in capsys.readouterr().out
+
+
+def test_once_more_are_those_without_a_reason_and_those_that_no_test_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reasons = tmp_path / "reasons.json"
+    halved = {"function": "toy.box.double", "before": "return 2 * x", "after": "return 2 / x", "reason": "wording: it"}
+    reasons.write_text(json.dumps([halved]))
+    monkeypatch.setattr(mutants, "REASONS", reasons)
+    monkeypatch.setattr(mutants, "prepare", lambda part, work: work / part)
+    ran: list[list[str]] = []
+    monkeypatch.setattr(mutants, "mutmut", lambda folder, workers, names: ran.append(names) or 1)
+    call = ["--work", str(tmp_path), "--parts", "theory"]
+    for codes, names in (
+        ({"x_double__mutmut_1": 0, "x_double__mutmut_2": 0, "xǁBoxǁopen__mutmut_1": None}, ["x_double__mutmut_1"]),
+        ({"x_double__mutmut_1": 1, "x_double__mutmut_2": -24, "xǁBoxǁopen__mutmut_1": 3}, ["x_double__mutmut_2"]),
+    ):
+        finished(tmp_path, codes)
+        assert mutants.main([*call, "--again"]) == mutants.main(call) == 1
+        assert ran[-2:] == [[f"toy.box.{name}" for name in names], []]

@@ -22,6 +22,7 @@ from rws_decode.bench import bench
 from rws_decode.controls import FlippedReward, RWSEvery
 from rws_decode.decode import decode
 from rws_decode.guidance import RWS, Confidence, Strategy, Temperature
+from rws_decode.orders import MaskedPositions
 from rws_decode.plain_loop import plain_loop, plain_rws
 from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward, SequenceClassifierReward
@@ -344,6 +345,64 @@ def test_a_choice_is_taken_for_certain_within_the_bounds_of_the_reward_alone(
         expected = np.where(known, getattr(full, name), missing)
         np.testing.assert_array_equal(getattr(less, name), expected, name)
     assert np.isnan(less.value[~known]).all() and np.array_equal(less.value[known], full.value[known], equal_nan=True)
+
+
+class Rightmost(RWS):
+    """A strategy with an order of its own that still has the factors it was made from."""
+
+    name = "rightmost"
+
+    def order(self, view: MaskedPositions) -> torch.Tensor:
+        return view.position.double() * (1 if view.reward[0] < 11 else -1)
+
+
+class Bare:
+    """The least a strategy that asks the reward has to be: what its factors can be it does not say."""
+
+    name, needs_reward = "bare", True
+
+    def factor(self, view: MaskedPositions) -> np.ndarray:
+        return np.full(view.rows, 8.0)
+
+
+@pytest.mark.parametrize(("rule", "order"), [(Rightmost(8.0), [1, 0, 3, 2]), (Bare(), [1, 0, 3, 2])])
+def test_a_choice_is_not_taken_for_certain_where_factors_are_not_what_decides(rule: Any, order: list[int]) -> None:
+    score = CallableReward(lambda prompt, answer: 10.0, bounds=(10.0, 14.0))
+    options = {"length": 4, "steps": 4, "block": 2, "reward": score, "savings": Savings(reuse=False, certain=True)}
+    (trace,) = decode(crossing(), [""], rule, **options)
+    assert trace.reward_use.tolist() == [1, 1, 1, 1] and trace.commit_step.tolist() == order
+
+
+def test_a_choice_is_taken_for_certain_among_those_that_are_not_deferred() -> None:
+    """The end of the text is surest at every factor; the two words, of which one goes first, are not."""
+    table = torch.cat([torch.tensor([[-9.0, 0.0, 0.0, 30.0]]), CROSSING[:2]])
+    predictor = CallablePredictor(
+        lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0, end_id=3, encode=lambda text: [], decode=str
+    )
+    score = CallableReward(lambda prompt, answer: -10.0, bounds=(-12.0, 14.0))
+    options = {"length": 3, "steps": 3, "block": 3, "reward": score, "savings": Savings(reuse=False, certain=True)}
+    for policy, use, order in (("none", [3, 1, 3], [0, 1, 2]), ("defer", [1, 3, 3], [2, 0, 1])):
+        (trace,) = decode(predictor, [""], RWS(8.0), end_of_text=policy, **options)
+        assert (trace.reward_use.tolist(), trace.commit_step.tolist()) == (use, order), policy
+
+
+@pytest.mark.parametrize("block", [2, 3])
+def test_the_forward_that_runs_ahead_is_of_the_block_that_comes_next(block: int) -> None:
+    options = {"length": 6, "steps": 6, "block": block, "reward": REWARDS["words"]}
+    rule = RWSEvery(8.0, every=2)
+    (full,) = decode(PREDICTORS["bert"], PROMPTS[:1], rule, savings=Savings.nothing(), **options)
+    savings = Savings(ahead=True, block_only=True)
+    (less,) = decode(PREDICTORS["bert"], PROMPTS[:1], rule, savings=savings, **options)
+    assert less.commit_step.tolist() == full.commit_step.tolist() and less.tokens.tolist() == full.tokens.tolist()
+    inside = np.arange(6) // block == (np.arange(6) // block)[:, None]
+    assert (less.reward_use > 0).tolist() == [True, False] * 3
+    np.testing.assert_array_equal(less.candidate[inside], full.candidate[inside])
+
+
+def test_no_text_is_settled_where_the_predictor_has_no_end() -> None:
+    (usual,) = decode(crossing(), [""], Confidence(), length=4, steps=4, block=2)
+    (less,) = decode(crossing(), [""], Confidence(), length=4, steps=4, block=2, savings=Savings(settled=True))
+    assert less.steps_run == 4 and less.commit_step.tolist() == usual.commit_step.tolist()
 
 
 def test_tokens_that_rounding_could_change_are_counted_where_they_count() -> None:
