@@ -23,7 +23,7 @@ import numpy as np
 from flint import arb, fmpq
 from numpy.typing import NDArray
 
-from ._condensed import BITS, Condensed, bucket_bits, condense
+from ._condensed import BITS, Condensed, bucket_bits, condense, within
 
 __all__ = ["EPS", "ExponentialSum", "exact_gaps", "gap_difference", "precision", "sign_changes"]
 
@@ -137,10 +137,10 @@ class ExponentialSum:
         return {}
 
     def _condensed_ball(self, r: Fraction) -> arb:
-        """A ball that holds exp(r u_1) g(r), good to about 65 bits; one for scales of the same octave is kept."""
+        """A ball that holds exp(r u_1) g(r), good to about 65 bits; the moments serve all scales of the same octave."""
         width = bucket_bits(r, self.denominator)
         if width < 1:
-            return arb(0, 1)
+            return self.ball(r, 64)
         with precision(BITS):
             if width not in self._condensed:
                 self._condensed[width] = condense(self.shifted, self.coefficients, self.denominator, width)
@@ -157,7 +157,7 @@ class ExponentialSum:
                     total += (step * w).exp() * c
                 else:
                     left_out += abs(c)
-            return total + _within(left_out, bits)
+            return total + within(left_out, bits)
 
     def laguerre_bound(self) -> int:
         """Sign changes of H(t), the integral over (0, t) of D, where D(t) sums the coefficients with exponent <= t.
@@ -198,11 +198,6 @@ class ExponentialSum:
         parity = int((near_zero > 0) != (self.coefficients[0] > 0))
         limit = self.laguerre_bound() - max(order - 2, 0)
         return limit - (limit - parity) % 2
-
-
-def _within(weight: int, bits: int) -> arb:
-    """The ball around 0 of radius at least weight 2^-bits."""
-    return arb(0, 1) * arb(fmpq(weight, 1 << bits))
 
 
 def sign_changes(values: Iterable[int]) -> int:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import mul
 
 import numpy as np
 from flint import arb, arb_poly, arb_series, fmpq, fmpz
@@ -65,7 +66,7 @@ def taylor_model(g: ExponentialSum, lower: Fraction, upper: Fraction, bits: int)
     if lower == 0:
         order = g.order_at_zero[0]
         terms = order + (_TERMS if bits == FLOAT64 else 3 * _TERMS + bits // 4)
-        with precision(working, terms + 1):
+        with precision(working, terms):
             coefficients = build(g, Fraction(0), upper, terms, math.inf if bits == FLOAT64 else bits)[0]
             tail = arb(g.total_weight) * arb(fmpq(4**terms, math.factorial(terms)))
             rest = tail / arb(fmpq(terms - 3, terms + 1))
@@ -75,7 +76,7 @@ def taylor_model(g: ExponentialSum, lower: Fraction, upper: Fraction, bits: int)
     theta = half / centre
     terms = _TERMS if bits == FLOAT64 else math.ceil(bits / math.log2(float(1 / theta))) + 4
     cut = _CUT if bits == FLOAT64 else float(bits)
-    with precision(working, terms + 1):
+    with precision(working, terms):
         coefficients, left_out = build(g, centre, half, terms, cut)
         near = arb(g.total_weight - left_out) * arb(fmpq(theta.numerator, theta.denominator)) ** terms
         near /= (2 * arb.pi() * terms).sqrt()
@@ -127,7 +128,7 @@ def _float_coefficients(
 def _ball_coefficients(
     g: ExponentialSum, centre: Fraction, half: Fraction, terms: int, cut: float
 ) -> tuple[list[arb], int]:
-    """A_0 .. A_{terms-1} in ball arithmetic of the precision set, and the weight left out."""
+    """A_0 .. A_{terms-1} in ball arithmetic of the precision set, series of `terms` terms, and the weight left out."""
     c = arb(fmpq(centre.numerator, centre.denominator) / g.denominator)
     rho = arb(fmpq(half.numerator, half.denominator) / g.denominator)
     if centre == 0:  # the power sums are integers: exact, so that those below order m vanish
@@ -136,15 +137,14 @@ def _ball_coefficients(
         scale = arb(1)
         for k in range(terms):
             coefficients.append(scale * sum(powers, fmpz(0)))
-            powers = [p * w for p, w in zip(powers, shifted, strict=True)]
+            powers = list(map(mul, powers, shifted))
             scale = -scale * rho / (k + 1)
         return coefficients, 0
     limit = Fraction(math.ceil(cut)) * g.denominator / (centre - half)
-    total, left_out = arb_series([0], prec=terms), 0
+    total, left_out = arb_series(), 0
     for w, weight in zip(g.shifted, g.coefficients, strict=True):
         if w > limit:
             left_out += abs(weight)
         else:
-            total += arb_series([-c * w, -rho * w], prec=terms).exp() * weight
-    found = list(total)
-    return [*found, *[arb(0)] * (terms - len(found))], left_out
+            total += arb_series([-c * w, -rho * w]).exp() * weight
+    return list(total), left_out

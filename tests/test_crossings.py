@@ -17,17 +17,17 @@ import mpmath
 import numpy as np
 import pytest
 import strategies
-from flint import arb
+from flint import arb, fmpq
 from hypothesis import example, given, settings
 from references import polynomial_crossings
 from strategies import from_gaps
 
 from rws_theory import Crossings, crossings, max_probability
 from rws_theory.__main__ import main
-from rws_theory._condensed import bucket_bits, condense
+from rws_theory._condensed import BITS, _polynomial, bucket_bits, condense
 from rws_theory._exact_polynomial import square_free
 from rws_theory._exponential_sum import ExponentialSum, exact_gaps, gap_difference, precision
-from rws_theory._taylor import FLOAT64, taylor_model
+from rws_theory._taylor import FLOAT64, TaylorModel, taylor_model
 
 crossings_module = import_module("rws_theory.crossings")  # the name is also the function's
 isolation_module = import_module("rws_theory._isolation")
@@ -429,9 +429,11 @@ def test_condensed_sums_hold_the_sum(r: float) -> None:
     """The ball of all terms, one by one, is the slow reference."""
     rng = np.random.default_rng(8)
     g = g_of(np.sort(rng.exponential(3.0, size=900)), np.sort(rng.exponential(3.0, size=900)))
-    condensed, plain = g._condensed_ball(Fraction(r)), g.ball(Fraction(r), 256)
-    assert condensed.overlaps(plain) and condensed.rad() < 1e-21 * g.total_weight
-    assert g._condensed_ball(Fraction(10**40)).contains(0)  # buckets narrower than the unit of the exponents
+    condensed = g._condensed_ball(Fraction(r))
+    assert condensed.contains(g.ball(Fraction(r), 256)) and condensed.rad() < 1e-21 * g.total_weight
+    for narrow in (Fraction(10**40), Fraction(g.denominator)):  # buckets narrower than the unit of the exponents
+        ball = g._condensed_ball(narrow)
+        assert ball.contains(g.ball(narrow, 256)) and ball.rad() < 1e-16 * g.total_weight
 
 
 def test_signs_see_through_cancellation_among_many_terms() -> None:
@@ -649,13 +651,81 @@ def test_condensed_sums_leave_out_what_is_far() -> None:
         inside = [w for w in g.shifted if w <= limit]
         assert [k for k, _ in short.buckets] == sorted({w >> bits for w in inside})
         assert all(len(p.coeffs()) <= 16 for _, p in short.buckets)
-        plain = g.ball(r, 256)
-        assert ball.overlaps(plain) and abs(ball.mid() - plain.mid()) <= ball.rad() + plain.rad()
-        stated = g.total_weight * 2.0**-92 + short.left_out * 2.0**-184
-        assert stated / 4 <= float(ball.rad()) <= 1e-20 * g.total_weight
+        assert ball.contains(g.ball(r, 256)) and float(ball.rad()) <= 1e-20 * g.total_weight
         total = sum(float(p.coeffs()[0].mid()) for _, p in short.buckets)
         near = [c for w, c in zip(g.shifted, g.coefficients, strict=True) if w <= limit]
         assert total == pytest.approx(sum(near), abs=1e-9)
+
+
+def test_what_condensed_sums_leave_out_is_within_their_balls() -> None:
+    """One term just beyond r w = 128 outweighs all others, and exp(-128) is more than half of 2^-184."""
+    r, edge, denominator = Fraction(1001, 16000), 2048 << 10, 1 << 10
+    g = ExponentialSum((0, edge, edge + 1), (1, 1, -(1 << 200)), denominator)
+    with precision(BITS):
+        short = condense(g.shifted, g.coefficients, denominator, bucket_bits(r, denominator))
+        ball = short.ball(r)
+    assert short.bits == 10 and short.left_out == 1 << 200 and [k for k, _ in short.buckets] == [0, 2048]
+    assert all(polynomial.coeffs()[0] == 1 for _, polynomial in short.buckets)
+    assert ball.contains(g.ball(r, 400)) and ball.rad() < 1.001 * 2**16
+
+
+@pytest.mark.parametrize("where", ["spread", "top", "tiny"])
+def test_moments_of_a_bucket_are_within_their_balls(where: str) -> None:
+    """Exact sums are the reference. Tiny: x^5 is where the two parts of the error are equal, x^6 underflows."""
+    rng = np.random.default_rng(5)
+    inside, coefficients, bits = {
+        "spread": (sorted(rng.integers(1 << 50, size=300).tolist()), rng.integers(-9, 9, size=300).tolist(), 50),
+        "top": ([2**60 - 5, 2**60 - 3], [2**62 + 1, -(2**61) - 1], 60),
+        "tiny": ([round((1e-290 / 2.0**-46) ** 0.2 * 2.0**300)], [1], 300),
+    }[where]
+    with precision(BITS):
+        found = _polynomial(inside, coefficients, bits).coeffs()
+    assert len(found) == 16
+    for m, ball in enumerate(found):
+        terms = [Fraction(c * t**m, math.factorial(m) << (bits * m)) for c, t in zip(coefficients, inside, strict=True)]
+        truth, modulus = (-1) ** m * sum(terms), sum(map(abs, terms))
+        with precision(4000):
+            assert ball.contains(arb(fmpq(truth.numerator, truth.denominator)))
+        stated = 2.0**-46 * float(modulus) + 1e-290 / math.factorial(m) if m >= 5 else 0.0
+        assert float(ball.rad()) == pytest.approx(stated, rel=1e-6, abs=2.0**-190 * float(modulus))
+
+
+@pytest.mark.parametrize("bits", [2, 3, 64])
+def test_what_balls_leave_out_is_within_them(bits: int) -> None:
+    """Two bits: one heavy term just beyond r w = 2, where exp(-2) is more than half of 2^-2."""
+    g = ExponentialSum((0, 1000 * bits, 1000 * bits + 1), (1, 1, -(1 << 100)), 1000)
+    ball = g.ball(Fraction(1), bits)
+    assert ball.contains(g.ball(Fraction(1), 400)) and ball.rad() <= 1.01 * 2.0 ** (100 - bits)
+
+
+@pytest.mark.parametrize("bits", [FLOAT64, 64, 128])
+@pytest.mark.parametrize(("low", "high"), [(0, Fraction(1, 16)), (1, 2), (9, 10)])
+def test_remainders_hold_what_follows_where_it_is_largest(low: int, high: Fraction, bits: int) -> None:
+    """One term that outweighs all others: with r w = 4 from 0, with c w = K away from 0, and just beyond the cut."""
+    unit, weight = 10**6, 1 << 50
+
+    def model(offset: Fraction) -> TaylorModel:
+        g = ExponentialSum((0, math.floor(offset * unit)), (1, -weight), unit)
+        return taylor_model(g, Fraction(low), Fraction(high), bits)
+
+    terms = len(model(Fraction(1)).polynomial.coeffs())
+    centre, half = (Fraction(low + high) / 2, Fraction(high - low) / 2) if low else (Fraction(0), high)
+    w = Fraction(4) / high if not low else Fraction(math.floor(terms / centre * unit), unit)
+    with mpmath.workdps(60):
+        z, step = (mpmath.mpf(x.numerator) / x.denominator for x in (centre * w, half * w))
+        follows = [weight * mpmath.exp(-z) * step**k / mpmath.factorial(k) for k in range(terms, 3 * terms)]
+        for stated, truth in (
+            (model(w).remainder, mpmath.fsum(follows)),
+            (model(w).slope_remainder, mpmath.fsum(k * x for k, x in enumerate(follows, terms))),
+        ):
+            assert truth <= mpmath.mpf(stated.lower().str(40, radius=False)) and float(stated) < 1.1 * truth
+        if low:
+            cut = Fraction(60 if bits == FLOAT64 else bits, low)
+            edge, beyond = model(cut), model(cut + Fraction(1, unit))
+            assert len(edge.polynomial.coeffs()) == terms and len(beyond.polynomial.coeffs()) <= terms
+            assert beyond.polynomial.coeffs()[0].contains(1)
+            lost = weight * mpmath.exp(-cut * low) * (1 - mpmath.mpf(low) / unit)
+            assert lost <= float(beyond.remainder)
 
 
 def test_factors_carry_the_multiplicity_of_their_zeros() -> None:
