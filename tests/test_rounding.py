@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rws_decode.decode import decode
 from rws_decode.guidance import Temperature
-from rws_decode.orders import Margin
+from rws_decode.orders import Margin, MaskedPositions
 from rws_decode.predictors import CallablePredictor
 from rws_decode.ranking import rank_values, select_deferring, select_top, select_topk
 from rws_decode.rounding import ROUNDING_UNITS, logit_error, near_ties, saturated, value_range
@@ -152,6 +152,15 @@ def staircase(dtype: torch.dtype = torch.float32) -> CallablePredictor:
     return CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=4)
 
 
+class Leftmost:
+    """An order that has nothing to do with confidence."""
+
+    name, needs_reward = "leftmost", False
+
+    def order(self, view: MaskedPositions) -> torch.Tensor:
+        return -view.position.double()
+
+
 def test_a_trace_says_what_rounding_did() -> None:
     options = {"length": 8, "steps": 4, "block": 8}
     runs = {
@@ -192,6 +201,20 @@ def test_an_order_of_its_own_is_not_inexact() -> None:
     assert trace.ranking == "order" and trace.commit_step.tolist() == [3, 3, 2, 2, 1, 1, 0, 0]
     assert not trace.inexact.any() and trace.saturated.tolist() == [8, 6, 4, 2]
     assert np.array_equal(trace.factor, np.ones(4))
+    # Nor where it is not the order of confidence at all.
+    (trace,) = decode(staircase(), [[]], Leftmost(), length=8, steps=4, block=8)
+    assert trace.commit_step.tolist() == [0, 0, 1, 1, 2, 2, 3, 3] and not trace.inexact.any()
+
+
+def test_positions_that_are_all_but_certain_are_near_in_probability_alone() -> None:
+    """From a lead of 37 nats on a probability is 1.0 in float64; the log-odds still tell 42 from 44."""
+    options = {"length": 8, "steps": 4, "block": 8}
+    odds, probability = (
+        decode(staircase(), [[]], Temperature(2.0), ranking=ranking, **options)[0]
+        for ranking in ("log-odds", "probability")
+    )
+    assert odds.saturated.tolist() == probability.saturated.tolist() == [8, 6, 4, 2]
+    assert odds.near_ties.tolist() == [0, 0, 0, 0] and probability.near_ties.tolist() == [8, 6, 4, 0]
 
 
 def test_bfloat16_models_have_wide_near_ties() -> None:

@@ -114,6 +114,13 @@ def test_a_row_leaves_once_its_text_is_settled() -> None:
     assert short.commit_step.tolist() == [0, 1, 2, 3] + [-1] * 8
     assert (short.text, long.text) == (full[0].text, full[1].text)
 
+    # The row that stays keeps the rewards that are its own.
+    score = CallableReward(lambda prompt, answer: float(answer.count("7")), std=4.0)
+    options |= {"reward": score, "savings": Savings(settled=True, reuse=False)}
+    short, long = decode(predictor, [[6], [7]], RWS(2.0), **options)
+    assert (short.reward_raw.tolist(), long.reward_raw.tolist()) == ([3.0] * 4, [9.0] * 10)
+    assert short.reward_use.tolist() == [1] * 4 and long.reward_use.tolist() == [1] * 10
+
 
 def test_without_a_reward_only_the_block_is_completed_if_asked() -> None:
     predictor = PREDICTORS["bert"]
@@ -419,8 +426,8 @@ def test_tokens_that_rounding_could_change_are_counted_where_they_count() -> Non
         (Confidence(), {"sampling_temperature": 0.5}, [3, 2, 1, 3, 2, 1]),
         (RWS(8.0), {"reward": REWARDS["words"]}, [6, 5, 4, 3, 2, 1]),
     ):
-        (trace,) = decode(predictor, [""], strategy, length=6, steps=6, block=3, **options)
-        assert trace.near_tokens.tolist() == expected, options
+        for trace in decode(predictor, ["", ""], strategy, length=6, steps=6, block=3, **options):
+            assert trace.near_tokens.tolist() == expected, options
     # In float32 logits of 16 are off by 2**-13 at most: a lead of twice as much can be lost, a larger one cannot.
     for lead, counted in ((2.0**-12, 1), (2.0**-12 + 2.0**-19, 0)):
         exact = torch.zeros(1, VOCABULARY)
