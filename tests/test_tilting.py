@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rws_theory.tilting import (
+    _mean_value,
     log_partition,
     rises_with_log_p,
     scaled_reward_mean,
@@ -126,6 +127,35 @@ def test_what_replaces_the_identity_is_true(inputs: tuple[Floats, Floats], size:
     assert found.gain == pytest.approx(found.integral, abs=1e-8 + 10 * found.integral_error)
     assert found.gain == pytest.approx(found.corrected, rel=1e-9, abs=1e-12)
     assert 0 < found.scale / r < 1
+
+
+@pytest.mark.parametrize(
+    ("log_p", "reward", "r"),
+    [
+        ([0.0, 0.0], [0.0, 1e8], 1.0),  # all of the variance within 1e-7 of 0
+        ([0.0, 0.0], [0.0, 1e8], -1.0),
+        ([0.0, -5e6], [0.0, 1e7], 1.0),  # within 1e-6 of 0.5
+        ([0.0, -50.0], [0.0, 1.0], 40.0),  # only its rise toward r
+    ],
+)
+def test_the_integral_sees_a_peak_however_narrow(log_p: list[float], reward: list[float], r: float) -> None:
+    found = variance_identity(log_p, reward, r)
+    assert abs(found.integral - found.gain) <= found.integral_error + 1e-13 * abs(found.gain)
+    assert found.integral == pytest.approx(found.gain, rel=1e-9) and found.integral_error <= 1e-4 * abs(found.gain)
+    assert found.corrected == pytest.approx(found.gain, rel=1e-8) and 0 < found.scale / r < 1
+    if r == 40:  # r exp(s) = exp(r) - 1, up to 1e-8
+        assert found.scale == pytest.approx(40 - math.log(40), rel=1e-4)
+
+
+def test_scale_of_the_mean_is_the_nearest_where_no_sign_changes() -> None:
+    """As by rounding, where the variance is nearly constant."""
+    assert _mean_value(lambda s: 1 + (s - 1.5) ** 2, 1.0, 2.0) == 1.5
+
+
+def test_slope_forgets_the_constant_in_log_p() -> None:
+    log_p, reward = np.array([0.0, -1.0, -3.0, -np.inf]), [1.0, -2.0, 5.0, 7.0]
+    slope = scaled_reward_slope(log_p, reward, [0.5, 1.0])
+    assert scaled_reward_slope(log_p + 2.0**40, reward, [0.5, 1.0]).tolist() == pytest.approx(slope.tolist(), rel=1e-10)
 
 
 @given(strategies.tilted_inputs(), st.floats(0, 20))
