@@ -15,7 +15,6 @@ __all__ = ["Cell", "contest"]
 
 _Array = NDArray[np.float64]
 _ROUNDOFF = 2.0**-53
-_FINEST = 1e-13  # relative width below which a cell is not split
 _NARROW = 1 / 16
 _MOST_PAIRS = 28
 _HOPELESS = 1e4
@@ -28,7 +27,7 @@ class Cell(NamedTuple):
     lower: float
     upper: float
     counts: tuple[int, ...]
-    proved: bool
+    proved: bool = False
 
 
 class _Column(NamedTuple):
@@ -153,11 +152,9 @@ def _undecided(better: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
 def _monotone(left: _Column, right: _Column) -> bool:
     """Whether log F of the first of two classes less that of the second is proved to rise, or to fall, throughout."""
     (_, _, sa, fa), (_, _, sb, fb) = left.data, right.data
-    # Slopes rise from left to right, so these bound the slope of the difference.
-    slack = 8 * _ROUNDOFF * float(np.abs(sa).sum() + np.abs(sb).sum())
-    least = (sa[0] - fa[0]) - (sb[1] + fb[1]) - slack
-    most = (sb[0] + fb[0]) - (sa[1] - fa[1]) + slack
-    return bool(least > 0 or most < 0)
+    # Slopes rise from left to right, so these bound them throughout.
+    least, most = np.nextafter(sa - fa, -np.inf), np.nextafter(sb + fb, np.inf)
+    return bool(least[0] > most[1] or most[0] < least[1])
 
 
 def _duel(state: _Contest, pairs: Pairs, sizes: list[int]) -> list[Cell]:
@@ -165,32 +162,29 @@ def _duel(state: _Contest, pairs: Pairs, sizes: list[int]) -> list[Cell]:
     (a, b), (i, j) = state.scales, state.classes.tolist()
     if not _monotone(state.left, state.right):
         return []
-    (va, ea, _, _), (vb, eb, _, _) = state.left.data, state.right.data
 
-    def sign(c: float, value: _Array, error: _Array) -> int:
+    def sign(column: _Column) -> int:
+        value, error, _, _ = column.data
         apart = float(value[0] - value[1])
         if abs(apart) > 1.01 * float(error.sum()):
             return 1 if apart > 0 else -1
-        return pairs.sign(i, j, c)
+        return pairs.sign(i, j, column.scale)
 
-    def winners(sign: int) -> tuple[int, ...]:
+    def winners(ahead: int, behind: int) -> tuple[int, ...]:
         counts = list(state.counts)
-        ahead, behind = (i, j) if sign < 0 else (j, i)
         counts[ahead] = min(sizes[ahead], state.seats)
         counts[behind] = state.seats - counts[ahead]
         return tuple(counts)
 
-    sign_a, sign_b = sign(a, va, ea), sign(b, vb, eb)
+    sign_a, sign_b = sign(state.left), sign(state.right)
     if sign_a * sign_b == 0:
         return []
+    ahead, behind = (i, j)[::-sign_a]  # at a; the smaller log F is ahead
+    before, after = winners(ahead, behind), winners(behind, ahead)
     if sign_a == sign_b:
-        return [Cell(a, b, winners(sign_a), True)]
-    low, high = pairs.enclose(i, j, a, b, sign_a)
-    return [
-        Cell(a, low, winners(sign_a), True),
-        Cell(low, high, winners(sign_a), False),
-        Cell(high, b, winners(sign_b), True),
-    ]
+        return [Cell(a, b, before, True)]
+    low, high = pairs.enclose(behind, ahead, a, b)
+    return [Cell(a, low, before, True), Cell(low, high, before), Cell(high, b, after, True)]
 
 
 def _learn(state: _Contest, better: NDArray[np.bool_], pairs: Pairs) -> bool:
@@ -207,43 +201,37 @@ def _split(state: _Contest, better: NDArray[np.bool_], pairs: Pairs) -> float | 
     """Where to cut the cell, or None where a cut would prove nothing more."""
     a, b = state.scales
     # Off the centre, where breakpoints of symmetric ranges and round numbers would be met.
-    middle = a ** (1 - _FRACTION) * b**_FRACTION if b > 1.5 * a else a + (b - a) * _FRACTION
-    if b - a <= _FINEST * b or not a < middle < b:
+    middle = a ** (1 - _FRACTION) * b**_FRACTION
+    if not a < middle < b:
         return None
     for p, q in _undecided(better):
         known = pairs.known(int(state.classes[p]), int(state.classes[q]))
         if known and (end := known.cut(a, b)):
             return end
-        if known or (b <= a * (1 + _NARROW) and _hidden(state, p, q, pairs)):
+        if known or (b <= a * (1 + _NARROW) and _hidden(state, p, q)):
             return None
     return middle
 
 
-def _hidden(state: _Contest, p: int, q: int, pairs: Pairs) -> bool:
+def _hidden(state: _Contest, p: int, q: int) -> bool:
     """Whether cutting would not reveal the order of two classes: rounding hides it at both ends, or they all but touch.
 
     Chord and tangent part by up to width / 4 times the change of slope; where the difference is h times less, the
     cells that would tell it are sqrt(h) times shorter.
     """
     left, right = (_Column(column.scale, column.data[:, [p, q]]) for column in (state.left, state.right))
-    (va, ea, sa, _), (vb, eb, sb, _) = left.data, right.data
-    apart_a, apart_b = abs(va[0] - va[1]), abs(vb[0] - vb[1])
-    if apart_a <= ea.sum() and apart_b <= eb.sum():
-        i, j = int(state.classes[p]), int(state.classes[q])
-        # Of two classes left, one sharp sign and one proved slope are enough to go on: a shorter cell beside it is a
-        # duel. Sharp signs cost too much where there are many.
-        sloped = _monotone(left, left) or _monotone(right, right)
-        if len(state.classes) > 2 or not sloped or not any(pairs.sign(i, j, c) for c in state.scales):
-            return True
-    sag = (state.right.scale - state.left.scale) / 4 * float(np.max(sb - sa))
-    return max(apart_a, apart_b) * _HOPELESS < sag
+    # What is not proved at either end alone is not proved on shorter cells either.
+    if not any(_chord_below_tangents(end, end).any() for end in (left, right)):
+        return True
+    (va, _, sa, _), (vb, _, sb, _) = left.data, right.data
+    sag = (right.scale - left.scale) / 4 * float(np.max(sb - sa))
+    return float(np.max(np.abs([va[0] - va[1], vb[0] - vb[1]]))) * _HOPELESS < sag
 
 
 def _guess(state: _Contest, sizes: list[int]) -> Cell:
-    """The cell as an estimate, by the float64 order of the means of both ends."""
+    """The cell as an estimate, by the float64 order of the means of both ends, the leftmost first among equals."""
     counts, seats = list(state.counts), state.seats
-    order = np.argsort(state.left.data[0] + state.right.data[0], kind="stable")
-    for i in state.classes[order].tolist():
+    for i in state.classes[np.lexsort([state.left.data[0] + state.right.data[0]])].tolist():
         counts[i] = min(sizes[i], seats)
         seats -= counts[i]
-    return Cell(*state.scales, tuple(counts), False)
+    return Cell(*state.scales, tuple(counts))

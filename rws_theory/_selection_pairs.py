@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 from scipy.optimize import brentq
@@ -18,7 +16,6 @@ __all__ = ["ExactPair", "Pairs"]
 _MOST_TERMS = 2**16  # distinct gaps left after cancelling: more would cost integers and balls too much time
 _TARGET = 1e-13
 _LEAST = 5e-324
-_ROOT = 64 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
@@ -75,8 +72,8 @@ class Pairs:
         self.used_exact = True
         return g.sign(c)
 
-    def enclose(self, i: int, j: int, a: float, b: float, sign_a: int) -> tuple[float, float]:
-        """[low, high] in [a, b] around the zero of log F_i - log F_j; its sign is sign_a at low, -sign_a at high."""
+    def enclose(self, i: int, j: int, a: float, b: float) -> tuple[float, float]:
+        """[low, high] in [a, b] around the one zero of log F_i - log F_j; proved: above 0 at low, below 0 at high."""
 
         def difference(c: float) -> float:
             return self.sample(i, c).value - self.sample(j, c).value
@@ -85,25 +82,22 @@ class Pairs:
             nonlocal low, high
             if low < c < high:
                 sign = self.sign(i, j, c)
-                if sign == sign_a:
+                if sign > 0:
                     low = c
-                elif sign == -sign_a:
+                elif sign < 0:
                     high = c
 
         low, high = a, b
-        root = math.sqrt(a) * math.sqrt(b)
-        if difference(a) * sign_a > 0 > difference(b) * sign_a:
-            root = cast(float, brentq(difference, a, b, xtol=max(1e-15 * a, _LEAST), rtol=_ROOT))
-        reach = max(0.4 * _TARGET * root, _LEAST)
-        while reach < high - low:
-            probe(root - reach)
-            probe(root + reach)
-            if high - low <= 2.5 * reach:
-                break
-            reach *= 8
-        while high - low > _TARGET * high and low < (middle := low + (high - low) / 2) < high:
+        if difference(a) > 0 > difference(b):
+            root = float(brentq(difference, a, b, xtol=_LEAST))
+            reach = max(0.4 * _TARGET * root, _LEAST)
+            while reach < high - low:
+                probe(root - reach)
+                probe(root + reach)
+                reach *= 8
+        while high - low > _TARGET * high:
             before = low, high
-            probe(middle)
+            probe(low + (high - low) / 2)
             if (low, high) == before:
                 break
         return low, high

@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rws_theory import crossings
-from rws_theory._selection_cells import Cell, _chord_below_tangents, _Column
+from rws_theory._selection_cells import Cell, _chord_below_tangents, _Column, _monotone
 from rws_theory._selection_pairs import Pairs
 from rws_theory._selection_sums import Row, equal_classes, sample, sharp_difference, sharp_sum
 from rws_theory.selection import Bracket, Piece, SelectionPath, same_at_every_scale, selection_path
@@ -32,6 +32,7 @@ FLOATS, EXACT = "float64 error bound", "float64 error bound and exact gaps"
 
 APPENDIX_D = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
 BOTH_FLIPS = (1, 7 / 2, 7 / 2), (3 / 2, 3 / 2, 13 / 2)  # crossings at 0.37 and 1.2, the first is ahead between
+MEETING = (1,), (2, 2), (3, 3, 3, 3)  # x, 2 x^2 and 4 x^3 with x = exp(-r) are equal at log 2
 THREE_BELOW_ONE = (7 / 4, 7 / 4, 21 / 4, 11 / 2, 7), (5 / 4, 13 / 4, 7 / 2, 5, 9)
 # A tangency at log 3, (1 - x)^2 (3 x - 1)^2 = 0 with x = exp(-r): the second is ahead at every other scale.
 TANGENT = np.array([[0, *[0] * 1, *[-2] * 22, *[-4] * 9], [0, *[-1] * 8, *[-3] * 24]], dtype=np.float64)
@@ -56,7 +57,11 @@ def tops_at(z: Floats, k: int, c: float) -> tuple[int, ...]:
 def slow_path(z: Floats, k: int, low: float, high: float) -> tuple[list[tuple[int, ...]], list[tuple[float, float]]]:
     """Sets in rising order of the scale, and enclosures of where they change: exact crossings of all pairs."""
     found = [c for a, b in itertools.combinations(z, 2) for c in crossings(a, b, rtol=1e-14).crossings]
-    ends = sorted((c.lower, c.upper) for c in found if low < c.lower and c.upper < high)
+    ends: list[tuple[float, float]] = []
+    for left, right in sorted((c.lower, c.upper) for c in found if low < c.lower and c.upper < high):
+        if ends and left <= ends[-1][1]:  # pairs that cross at one scale
+            left, right = ends[-1][0], max(right, ends.pop()[1])
+        ends.append((left, right))
     between = [low, *(math.sqrt(a[1] * b[0]) for a, b in itertools.pairwise(ends)), high][: len(ends) + 1]
     tops = [tops_at(z, k, c) for c in [*between[:-1], high]]
     changed = [(end, after) for end, before, after in zip(ends, tops, tops[1:], strict=False) if before != after]
@@ -111,6 +116,23 @@ def test_known_crossings_are_the_breakpoints(
     path = selection_path(z, 1, low, high)
     check(path, z, 1, low, high)
     assert len(path.pieces) == pieces and path.certificate == certificate
+
+
+@pytest.mark.parametrize(
+    ("rows", "k"), [(MEETING, 1), (MEETING, 2), (tuple(map(hidden, MEETING)), 2), ((*MEETING, *MEETING), 3)]
+)
+def test_curves_that_meet_in_one_point_change_all_places_there(rows: tuple[Iterable[float], ...], k: int) -> None:
+    """Also where the floats next to that point are an end of the range, or the one scale asked for."""
+    z = rows_of(*rows)
+    check(selection_path(z, k, 0.1, 8.0), z, k, 0.1, 8.0)
+    for c in (0.6931471805599453, 0.6931471805599454):
+        one = selection_path(z, k, c, c)
+        assert one.pieces == (Piece(c, c, tops_at(z, k, c)),) and one.certified
+        for low, high, inside in ((0.5, c, 0.5), (c, 1.0, 1.0)):
+            path = selection_path(z, k, low, high)
+            assert path.pieces == (Piece(low, high, tops_at(z, k, inside)),) and not path.certified
+            (bracket,) = path.brackets
+            assert c in (bracket.lower, bracket.upper) and not bracket.breakpoint and bracket.relative_width < 1e-13
 
 
 def test_touching_curves_change_nothing() -> None:
@@ -216,6 +238,10 @@ def test_evaluations_count_positions_and_scales() -> None:
     assert selection_path(pair, 1, 0.6, 8.0).evaluations == 4
     assert selection_path(rows_of((2, 2), (1, 4), (20, 20), (30, 30)), 3, 0.6, 8.0).evaluations <= 12
     assert selection_path(pair, 1, 0.1, 8.0).evaluations <= 60
+    # Proved by their slopes and their values at the ends, which chord and tangents leave open: nothing more is asked.
+    ulps = rows_of((1, 1e3), (1 + 2.0**-49, 1e3), (1, 1e3))
+    for k, chosen in ((1, (1,)), (2, (0, 1))):
+        assert selection_path(ulps, k, 1.0, 8.0) == SelectionPath(k, (Piece(1.0, 8.0, chosen),), (), True, FLOATS, 4)
     assert selection_path(rows_of((1, 3), (1.1, 1.5)), 1, 0.55, 4.0).evaluations <= 36  # monotone: one root and probes
     assert selection_path(rows_of(*BOTH_FLIPS), 1, 0.01, 32.0).evaluations <= 120
     assert selection_path(rows_of(*map(hidden, BOTH_FLIPS)), 1, 0.01, 32.0).evaluations <= 120
@@ -254,6 +280,44 @@ def test_pairs_of_too_many_gaps_leave_brackets(monkeypatch: pytest.MonkeyPatch) 
     outside_brackets_it_is_right(tangent, TANGENT, 1, 0.1, 8.0)
 
 
+@pytest.mark.parametrize("third", [9.0, 1e3])
+def test_margins_a_few_ulps_apart_come_to_an_end(monkeypatch: pytest.MonkeyPatch, third: float) -> None:
+    """Where values or slopes are told apart at single scales alone, or not at all, and exact gaps are too many."""
+    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 1)
+    for ulps in (1, 5, 6, 16, 45):
+        z = rows_of((1, third), (1 + ulps * 2.0**-52, third))
+        path = selection_path(z, 1, 1.0, 1.5)
+        assert path.evaluations < 1000 and path.certificate == FLOATS and path.certified == (third > 9 and ulps > 6)
+        assert path.certified or any(bracket.relative_width > 0.01 for bracket in path.brackets)
+        assert [piece.selected for piece in path.pieces] == [(1,)]
+
+
+def test_neighbouring_scales_cannot_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 1)
+    path = selection_path(rows_of((1,), (1 + 2.0**-50,)), 1, 5e-324, 1e-323)
+    assert path.brackets == (Bracket(5e-324, 1e-323, False),) and len(path.pieces[0].selected) == 1
+
+
+def test_estimates_are_the_float64_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Margins apart by less than the bounds allow for; k positions are selected all the same, equal ones from the left.
+
+    At one scale and in a bracket, by values of which those of the other end alone would not tell all.
+    """
+    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 1)
+    ulps = [0, -4, 4, -5, 2]
+    z = rows_of(*((1 + n * 2.0**-52,) for n in ulps))
+    order = [2, 4, 0, 1, 3]
+    c = 2.0**-20
+    for k in range(1, 5):
+        for high in (c, 1.01 * c):
+            path = selection_path(z, k, c, high)
+            assert path.pieces == (Piece(c, high, tuple(sorted(order[:k]))),)
+            assert path.brackets == (Bracket(c, high, False),) and not path.certified
+    # One float64 value each, of exact gaps that differ.
+    close = rows_of(*((1.0, 60.0 * 2**20 + n) for n in range(20)))
+    assert selection_path(close, 7, c, c).pieces == (Piece(c, c, tuple(range(7))),)
+
+
 @pytest.mark.parametrize(("terms", "certificate"), [(4, EXACT), (3, FLOATS)])
 def test_limit_of_exact_gaps_counts_those_that_are_left(
     monkeypatch: pytest.MonkeyPatch, terms: int, certificate: str
@@ -261,6 +325,20 @@ def test_limit_of_exact_gaps_counts_those_that_are_left(
     monkeypatch.setattr(pairs_module, "_MOST_TERMS", terms)
     path = selection_path(rows_of(*map(hidden, BOTH_FLIPS)), 1, 2.0, 4.0)  # 4 different gaps besides the common one
     assert path.certificate == certificate and path.certified == (terms == 4)
+
+
+def test_too_many_gaps_are_counted_before_they_are_formed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forming integers is what costs time: rounded gaps tell beforehand, except where they alone are equal."""
+    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 3)
+    few, most, other = (Row.of(np.array(x)) for x in ([5.0, 1.0], [7.0, 6.0, 5.0], [0.0, -3.0, -8.0]))
+    pairs = Pairs([few, most, other])
+    tried = {(i, j): pairs.exact(i, j) is not None for i, j in ((0, 1), (1, 2))}
+    assert tried == {(0, 1): True, (1, 2): False} and pairs.used_exact  # 4, 1 and 2; 1, 2, 3 and 8
+    tiny = 2.0**-60
+    rounded = Pairs([Row.of(np.array([top, -1.0, -2.0])) for top in (tiny, 0.0)])
+    assert rounded.exact(0, 1) is None and not rounded.used_exact
+    monkeypatch.setattr(pairs_module, "exact_gaps", None)
+    assert Pairs([few, most, other]).exact(2, 1) is None
 
 
 SETS: dict[tuple[int, ...], tuple[int, ...]] = {(0,): (5,), (1,): (6,), (2,): (7,)}
@@ -370,6 +448,26 @@ def test_orders_are_not_proved_where_rounding_could_turn_them(part: int) -> None
     wide = [[[v[0] - 1e-12, v[1]][order] for v in (va, vb)], sa, sb]
     found = _chord_below_tangents(*columns([[wide[0][0], zero, sa, zero], [wide[0][1], zero, sb, zero]]))  # type: ignore[list-item]
     assert found[(1, 0) if part % 2 else (0, 1)] and found.sum() == 1
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_monotone_is_what_slopes_apart_by_more_than_their_errors_prove(first: int) -> None:
+    """Of the class that falls less fast the slope at the left end counts, of the other that at the right end."""
+
+    def monotone(sa: list[float], fa: list[float], sb: list[float], fb: list[float]) -> bool:
+        order = slice(None, None, -1 if first else 1)
+        nothing = [0.0, 0.0]
+        return _monotone(*columns([[nothing, nothing, v[order], f[order]] for v, f in ((sa, fa), (sb, fb))]))
+
+    exact = [0.0, 0.0]
+    assert monotone([-2.0, -9.0], exact, [-1.0, -3.0], exact)
+    assert monotone([-2.0, -9.0], [0.5, 99.0], [-1.0, -3.0], [99.0, 0.25])
+    assert not monotone([-2.0, -9.0], [1.5, 0.0], [-1.0, -3.0], exact)
+    assert not monotone([-2.0, -9.0], exact, [-1.0, -3.0], [0.0, 1.5])
+    assert not monotone([-2.0, -9.0], exact, [-1.0, -1.0], exact)
+    # Each bound is rounded outwards, by one unit of the last place: -1 - 2^-52 and -1 - 2 * 2^-52 are the closest.
+    assert monotone([-1.0, -9.0], exact, [-1.0, -1 - 3 * 2.0**-52], exact)
+    assert not monotone([-1.0, -9.0], exact, [-1.0, -1 - 2 * 2.0**-52], exact)
 
 
 def test_tangents_without_a_finite_bound_prove_nothing() -> None:
