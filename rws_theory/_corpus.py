@@ -58,7 +58,7 @@ def _polynomial(kind: str, index: int, rng: np.random.Generator) -> tuple[fmpz_p
     x = fmpz_poly([0, 1])
     if kind in ("several", "shared"):
         factors = _distinct(3 + index % (6 if kind == "several" else 3), rng)
-        common = rng.integers(0, 40, size=rng.integers(1, 31)).tolist() if kind == "shared" else []
+        common = rng.integers(40, size=rng.integers(1, 31)).tolist() if kind == "shared" else []
         return math.prod(factors, start=fmpz_poly([1])), len(factors), common
     if kind == "touching":  # the zeros of 1 - x^20 - x^26 and 1 - x^17 - x^30 in r are 4.3e-6 apart, relatively
         scale = int(rng.integers(1, 4))
@@ -77,11 +77,11 @@ def _factor(i: int, j: int) -> fmpz_poly:
 
 
 def _zero(i: int, j: int) -> float:
-    """-log of the zero of 1 - x^i - x^j in (0, 1), by bisection."""
+    """Log of the zero of 1 - x^i - x^j in (0, 1), by bisection."""
     low, high = 0.0, 1.0
     while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if middle**i + middle**j < 1 else (low, middle)
-    return -math.log(low)
+    return math.log(low)
 
 
 def _distinct(count: int, rng: np.random.Generator) -> list[fmpz_poly]:

@@ -17,6 +17,9 @@ DECIDED_BY = ("bound", "parity", "signs", "isolation", "certification")
 _EPS = float(np.finfo(np.float64).eps)
 _CHUNK = 4096
 _TERMS = 20
+# Of a Taylor model of so many terms per gap, at theta = 1/3: what follows, and its derivative (see _taylor.py).
+_REST = 1.5 * 3.0**-_TERMS / math.sqrt(2 * math.pi * _TERMS)
+_SLOPE_REST = (1.5 * _TERMS + 0.75) * 3.0**-_TERMS / math.sqrt(2 * math.pi * _TERMS)
 _OCTAVES = 9  # the scales tried for signs reach so far up and down from 1 / (mean gap)
 _DEPTH = 7
 Float = NDArray[np.float64]
@@ -110,7 +113,7 @@ def _chunk(x: Float, y: Float) -> tuple[NDArray[np.int64], NDArray[np.int64], ND
         changes = _changes(every)
         done = changes == bound[rows]
         count[rows[done]], decided_by[rows[done]] = changes[done], DECIDED_BY.index("signs")
-        rest = np.flatnonzero(~done & (sums.free_below() >= edges[:, 0]) & sums.leads_beyond(edges[:, -1]))
+        rest = np.flatnonzero(~done & sums.free_below(edges[:, 0]) & sums.leads_beyond(edges[:, -1]))
         found = sums.take(rest).isolated(edges[rest])
         sure = rows[rest[found >= 0]]
         count[sure], decided_by[sure] = found[found >= 0], DECIDED_BY.index("isolation")
@@ -172,15 +175,13 @@ class _Sums:
     times: Float
     offsets: Float
     weights: Float
-    first: Float
     leading: Float
-    slope: Float
 
     @classmethod
     def of(cls, times: Float, signs: Float, first: Float) -> _Sums:
         weights = np.where(times < first[:, None], 0.0, signs)
         leading = np.where(times == first[:, None], signs, 0.0).sum(axis=1)
-        return cls(times, np.maximum(times - first[:, None], 0.0), weights, first, leading, (signs * times).sum(axis=1))
+        return cls(times, np.maximum(times - first[:, None], 0.0), weights, leading)
 
     def take(self, rows: NDArray[np.intp]) -> _Sums:
         return _Sums(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
@@ -194,32 +195,33 @@ class _Sums:
         total, error = np.zeros_like(scales), np.zeros_like(scales)
         for j in range(scales.shape[1]):
             r = scales[:, j : j + 1]
-            terms = self.weights * np.exp(-np.minimum(r * self.offsets, 745.0))
+            terms = self.weights * np.exp(-r * self.offsets)
             total[:, j] = terms.sum(axis=1)
             slack = 2.0 * r * self.times + (16.0 + terms.shape[1])
             error[:, j] = _EPS * (np.abs(terms) * np.where(terms == 0, 0.0, slack)).sum(axis=1) + 1e-290
         return np.where(np.abs(total) > error, np.sign(total), 0.0)
 
-    def free_below(self) -> Float:
-        """A scale eps with no zero in (0, eps].
+    def free_below(self, scale: Float) -> Bool:
+        """Whether no zero lies in (0, `scale`], scale >= 2^-10 / (mean gap).
 
         |g(r) - g(0)| <= r max(Sigma_a, Sigma_b), and |g(r) - r g'(0)| <= r^2/2 max(sum u^2, sum v^2) if g(0) = 0, since
-        both parts of g have errors of one sign. The factor 0.9 and the error of the slope cover rounding.
+        both parts of g have errors of one sign. A tenth is left for rounding: of g'(0) = Sigma_b - Sigma_a too, which
+        must be at least 2^-11 of the largest gap where it is to prove anything.
         """
-        a, b = (np.where(self.weights * side > 0, self.times, 0.0) for side in (1.0, -1.0))
-        size = self.weights.sum(axis=1)
-        linear = 0.9 * np.abs(size) / np.maximum(a.sum(axis=1), b.sum(axis=1))
-        slope = np.abs(self.slope) - (self.times.shape[1] + 8) * _EPS * self.times.sum(axis=1)
-        return np.where(size != 0, linear, 1.8 * slope / np.maximum((a * a).sum(axis=1), (b * b).sum(axis=1)))
+        a, b = np.where(self.weights > 0, self.times, 0.0), np.where(self.weights < 0, self.times, 0.0)
+        size, sigma_a, sigma_b = np.abs(self.weights.sum(axis=1)), a.sum(axis=1), b.sum(axis=1)
+        linear = scale * np.maximum(sigma_a, sigma_b) <= 0.9 * size
+        square = scale * np.maximum((a * a).sum(axis=1), (b * b).sum(axis=1)) <= 1.8 * np.abs(sigma_a - sigma_b)
+        return np.where(size > 0, linear, square)
 
     def leads_beyond(self, scale: Float) -> Bool:
         """Whether the leading term outweighs all terms of the other sign at `scale`, hence beyond."""
-        opposing = (self.weights * self.leading[:, None] < 0) & (self.offsets > 0)
-        terms = np.where(opposing, np.exp(-np.minimum(scale[:, None] * self.offsets, 745.0)), 0.0)
+        opposing = (np.sign(self.weights) == -np.sign(self.leading)[:, None]) & (self.offsets > 0)
+        terms = np.where(opposing, np.exp(-scale[:, None] * self.offsets), 0.0)
         return (scale * self.times[:, -1] < 1e12) & (terms.sum(axis=1) < 0.9)
 
     def isolated(self, edges: Float) -> NDArray[np.int64]:
-        """Number of zeros between the first and the last edge, or -1 where that is not proved."""
+        """Number of zeros between the first and the last edge, each at most twice the one before; -1: not proved."""
         count = np.zeros(len(edges), dtype=np.int64)
         row = np.repeat(np.arange(len(edges)), edges.shape[1] - 1)
         low, high = edges[:, :-1].ravel(), edges[:, 1:].ravel()
@@ -237,41 +239,27 @@ class _Sums:
         return count
 
     def _pieces(self, row: NDArray[np.intp], low: Float, high: Float) -> tuple[Bool, Bool]:
-        """Where [low, high] is proved to hold no zero, and where exactly one: Taylor models as in _taylor.py.
+        """Where [low, high], high <= 2 low, is proved to hold no zero, and where exactly one.
 
-        Offsets here are off by 1.5 eps t, which moves a term of order k by 1.5 eps t (c M_k + rho M_(k-1)) and one of
-        order 0 by 1.5 eps t c M_0; t is at most the largest gap that is not left out.
+        Taylor models sum_k A_k s^k, |s| <= 1, as in _taylor.py, of 20 terms and all offsets. An offset off by 1.5 eps t
+        moves its term of order k, of modulus M_k, by 1.5 eps t (c M_k + rho M_(k-1)), that of order 0 by 1.5 eps t c
+        M_0; the rest is as there, with 64 for 2 k + 24. What underflows is below 1e-290, and M_0 sums to 1 or more.
         """
         c, rho = (low + high) / 2, (high - low) / 2
-        keep = (low[:, None] * self.offsets[row] <= 60.0) & (self.weights[row] != 0)
-        offsets = np.where(keep, self.offsets[row], 0.0)
-        terms = np.where(keep, self.weights[row], 0.0) * np.exp(-c[:, None] * offsets)
-        step = rho[:, None] * offsets
-        reach = c * np.where(keep, self.times[row], 0.0).max(axis=1)
-        weight = keep.sum(axis=1)
-        far = (self.weights.shape[1] - weight) * math.exp(-60.0)
-        theta = rho / c
-        near = weight * theta**_TERMS / math.sqrt(2 * math.pi * _TERMS)
-        rest = near / (1 - theta) + far
-        slope_rest = near * (_TERMS / (1 - theta) + theta / (1 - theta) ** 2) + 60.0 * far
-        before = np.zeros_like(c)
-        head = slope = others = steep = plus = minus = error = np.zeros_like(c)
+        offsets, times = self.offsets[row], c[:, None] * self.times[row]
+        terms, step = self.weights[row] * np.exp(-c[:, None] * offsets), rho[:, None] * offsets
+        values, moduli, moved = np.empty((3, len(row), _TERMS))
         for k in range(_TERMS):
-            value, modulus = terms.sum(axis=1), np.abs(terms).sum(axis=1)
-            slack = 2 * _EPS * ((2 * k + 24 + terms.shape[1]) * modulus + 2 * reach * (modulus + before)) + 1e-290
-            plus, minus, error = plus + value, minus + (-1) ** k * value, error + slack
-            if k == 0:
-                head = np.abs(value) - slack
-            else:
-                others = others + np.abs(value) + slack
-            if k == 1:
-                slope = np.abs(value) - slack
-            elif k > 1:
-                steep = steep + k * (np.abs(value) + slack)
-            before = modulus
-            terms = terms * step / -(k + 1)
-        none = head > 1.0001 * (others + rest)
-        monotone = slope > 1.0001 * (steep + slope_rest)
-        sure = 1.0001 * (error + rest)
-        signed = monotone & (np.abs(plus) > sure) & (np.abs(minus) > sure)
-        return none | (signed & (plus * minus > 0)), ~none & signed & (plus * minus < 0)
+            size = np.abs(terms)
+            values[:, k], moduli[:, k] = terms.sum(axis=1), size.sum(axis=1)
+            moved[:, k] = np.einsum("ij,ij->i", size, times)
+            terms *= step / -(k + 1)
+        moved[:, 1:] += moved[:, :-1].copy()
+        order, tail = np.arange(_TERMS), terms.shape[1] * (3.0 * rho / c) ** _TERMS
+        slack = 2 * _EPS * ((64 + terms.shape[1]) * moduli + 2 * moved)
+        most, least = np.abs(values) + slack, np.abs(values) - slack
+        none = least[:, 0] > 1.0001 * (most[:, 1:].sum(axis=1) + _REST * tail)
+        monotone = least[:, 1] > 1.0001 * (most[:, 2:] @ order[2:] + _SLOPE_REST * tail)
+        plus, minus = values.sum(axis=1), values @ (-1.0) ** order
+        signed = np.minimum(np.abs(plus), np.abs(minus)) > 1.0001 * (slack.sum(axis=1) + _REST * tail)
+        return none | (monotone & signed & (plus * minus > 0)), ~none & monotone & signed & (plus * minus < 0)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from itertools import pairwise
@@ -17,7 +18,7 @@ import mpmath
 import numpy as np
 import pytest
 import strategies
-from flint import arb, fmpq
+from flint import arb, arb_poly, fmpq
 from hypothesis import example, given, settings
 from references import polynomial_crossings
 from strategies import from_gaps
@@ -27,7 +28,7 @@ from rws_theory.__main__ import main
 from rws_theory._condensed import BITS, _polynomial, bucket_bits, condense
 from rws_theory._exact_polynomial import square_free
 from rws_theory._exponential_sum import ExponentialSum, exact_gaps, gap_difference, precision
-from rws_theory._taylor import FLOAT64, TaylorModel, taylor_model
+from rws_theory._taylor import FLOAT64, TaylorModel, _ball_coefficients, _float_coefficients, taylor_model
 
 crossings_module = import_module("rws_theory.crossings")  # the name is also the function's
 isolation_module = import_module("rws_theory._isolation")
@@ -297,9 +298,12 @@ def test_odd_cluster_is_one_crossing_where_the_bound_leaves_room_for_no_more() -
     assert crossings_module._narrowed(g, halves, 2, set()) == [(part, 1) for part in odd]
     assert crossings_module._narrowed(g, halves, 3, set()) == [(part, 1) for part in odd]  # others come in pairs
     assert crossings_module._narrowed(g, [odd[0], odd[1], *halves[:2], halves[3]][2:], 1, set()) == [(odd[0], 1)]
-    far: set[str] = set()
-    crossings_module._narrowed(g, [(Fraction(10**295), Fraction(10**296))], 0, far)
-    assert far == {"ball"}
+    parts = [odd[0], (odd[1][0], Fraction(19, 20)), (Fraction(19, 20), odd[1][1])]
+    assert crossings_module._narrowed(g, parts, 2, set()) == [(part, 1) for part in odd]
+    for low, high in ((Fraction(1, 10**295), Fraction(1)), (Fraction(1), Fraction(10**295))):
+        beyond: set[str] = set()  # one end only is a scale that float64 is not trusted at
+        crossings_module._narrowed(g, [(low, high)], 0, beyond)
+        assert beyond == {"ball"}
     unresolved = crossings_module._narrowed(g, halves, 4, set())
     assert [m for _, m in unresolved] == [None] * 3 and [part for part, _ in unresolved][:2] == odd
 
@@ -472,7 +476,7 @@ def test_float64_sums_are_within_the_error_that_they_state(size: int, r: float) 
         n = len(g.exponents)
         adding = math.log2(n) + 20 if n > 4096 else 0.0
         stated = 2.0**-52 * (2 * r * moments + (16 + adding) * moduli) + mpmath.mpf("1e-300") * g.total_weight
-    assert error == pytest.approx(float(stated), rel=1e-4)
+    assert error == pytest.approx(float(stated), rel=1e-4, abs=0)
 
 
 @pytest.mark.parametrize("bits", [64, 200])
@@ -570,7 +574,8 @@ def test_taylor_coefficients_and_remainders_are_those_of_the_formula(low: Fracti
             if bits == FLOAT64:
                 chunks = len({c > 0 for c in part.coefficients})
                 error = (2 * k + 24 + chunks) * modulus(k) + (2 * (k + 1) / q * modulus(k + 1) if low else 0)
-                assert float(ball.rad()) == pytest.approx(float(error * 2.0**-51 + mpmath.mpf("1e-290")), rel=1e-3)
+                error = error * 2.0**-51 + mpmath.mpf("1e-290")
+                assert float(ball.rad()) == pytest.approx(float(error), rel=1e-3, abs=0)
             else:
                 assert float(ball.rad()) <= 2.0 ** (8 - bits)
         if low:
@@ -725,7 +730,88 @@ def test_remainders_hold_what_follows_where_it_is_largest(low: int, high: Fracti
             assert len(edge.polynomial.coeffs()) == terms and len(beyond.polynomial.coeffs()) <= terms
             assert beyond.polynomial.coeffs()[0].contains(1)
             lost = weight * mpmath.exp(-cut * low) * (1 - mpmath.mpf(low) / unit)
-            assert lost <= float(beyond.remainder)
+            assert lost <= float(beyond.remainder) and lost * half * cut <= float(beyond.slope_remainder)
+
+
+def test_tiny_taylor_coefficients_are_within_their_balls() -> None:
+    """The second is where both parts of its error are equal, the third underflows; nothing is left out from 0 on."""
+    w = round(1e-290 / (54 * 2.0**-52) * 3e300)
+    g, third = ExponentialSum((0, w), (1, 1), 10**300), Fraction(1, 3)
+    found, left_out = _float_coefficients(g, Fraction(0), third, 3, math.inf)
+    for k, ball in enumerate(found):
+        truth = (Fraction(-w, 10**300) * third) ** k / math.factorial(k) + (k == 0)
+        with precision(6000):
+            assert ball.contains(arb(fmpq(truth.numerator, truth.denominator)))
+    assert left_out == 0 and _ball_coefficients(g, Fraction(0), third, 3, math.inf)[1] == 0
+
+
+ONE_ZERO = g_of(*polynomial_pair([[-1, 2]]))  # at log 2; positive below it
+
+
+def of_polynomial(coefficients: Iterable[Fraction | float], remainder: float = 0, slope: float = 0) -> TaylorModel:
+    """A polynomial as the model of [2, 4]."""
+    terms = [arb(fmpq(*Fraction(c).as_integer_ratio())) for c in coefficients]
+    return TaylorModel(Fraction(3), Fraction(1), -1, arb_poly(terms), arb(remainder), arb(slope), 128)
+
+
+@pytest.mark.parametrize(
+    "zeros",
+    [[-0.9, -0.32, 0.2, 0.21, 0.7], [0.6, 0.7], [-1.5, 0.3, 1.25, 1.9], [-0.99, 0.99], [1.01, -1.01], [0.3, 3.0, 9.0]],
+)
+@pytest.mark.parametrize("factor", [1, 7, -40])
+def test_every_zero_of_a_polynomial_has_a_piece_of_its_own(zeros: list[float], factor: int) -> None:
+    coefficients = [Fraction(factor)]
+    for zero in map(Fraction, zeros):
+        coefficients = [a - zero * b for a, b in zip([0, *coefficients], [*coefficients, 0], strict=True)]
+    simple, unresolved = isolation_module._cut(ONE_ZERO, of_polynomial(coefficients), set())
+    inside = [3 + Fraction(zero) for zero in zeros if abs(zero) < 1]
+    assert unresolved == [] and [sum(low < x < high for x in inside) for low, high in simple] == [1] * len(inside)
+    assert all(s[1] <= t[0] for s, t in pairwise(simple))
+
+
+WHOLE, LEFT, RIGHT = (Fraction(2), Fraction(4)), (Fraction(2), Fraction(3)), (Fraction(3), Fraction(4))
+TINY = Fraction(1, 2**59)
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "remainder", "slope", "simple", "unresolved"),
+    [
+        ([2], 1.99, 9, [], []),
+        ([2], 2, 9, [], [WHOLE]),  # the remainder may take all of it
+        ([3, 2], 1, 2, [], [WHOLE]),
+        ([-3, -2], 0.75, 0, [], []),
+        ([0, 1], 0.25, 0.99, [WHOLE], []),
+        ([0, 1], 0.25, 1, [], [WHOLE]),  # the slope may be 0
+        ([0, 1], 0.22, 1, [], [LEFT, RIGHT]),
+        ([0.5, 3, 1], 0, 0, [WHOLE], []),
+        ([-0.5, 3, 1], 0, 0.5, [WHOLE], []),
+        ([0.5, 3, 1], 0, 1, [(Fraction(5, 2), Fraction(3))], []),
+        ([0, 1], 0, 9, [], [(3 - TINY, 3), (3, 3 + TINY)]),  # as far as pieces are cut
+    ],
+)
+def test_a_piece_is_settled_only_where_the_remainder_leaves_no_doubt(
+    coefficients: list[float], remainder: float, slope: float, simple: list[object], unresolved: list[object]
+) -> None:
+    model = of_polynomial(coefficients, remainder, slope)
+    assert isolation_module._cut(ONE_ZERO, model, set()) == (simple, unresolved)
+
+
+def test_signs_come_from_the_model_only_where_its_remainder_allows() -> None:
+    for value, remainder, sign in ((0.25, 0.24, 1), (0.25, 0.25, -1), (-0.25, 0.24, -1), (1e-9, 0, 1), (-9, 0, -1)):
+        model = of_polynomial([value], remainder)
+        assert ONE_ZERO.sign(3) == -1 and isolation_module._sign(ONE_ZERO, model, Fraction(0), set()) == sign
+    used: set[str] = set()
+    tiny = replace(of_polynomial([0]), centre=Fraction(1, 10**295), half=Fraction(1, 10**299))
+    assert isolation_module._sign(ONE_ZERO, tiny, Fraction(1), used) == 1 and used == {"ball"}
+
+
+def test_signs_between_the_parts_are_proved_where_float64_cannot() -> None:
+    g = ExponentialSum(ONE_ZERO.exponents, ONE_ZERO.coefficients, 10**312)
+    used: set[str] = set()
+    found = isolation_module.isolate(g, 1, used, ())
+    assert found.clusters == () and used == {"ball"}
+    ((low, high),) = found.simple
+    assert low < Fraction(math.log(2)) * 10**312 < high and low == 0
 
 
 def test_factors_carry_the_multiplicity_of_their_zeros() -> None:

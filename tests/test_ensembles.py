@@ -399,6 +399,10 @@ def test_nothing_is_proved_where_it_is_not_so(weights: object, rewards: object) 
             "weights must make one position more confident, both have odds 1/4",
         ),
         (
+            lambda: check_less_reward(((1, 0), (0, 0)), ((1, 2), (3, 4)), 8, EPS),
+            "weights must make one position more confident, both have odds 0",
+        ),
+        (
             lambda: check_less_reward(((3, 2), (1, 0)), ((0, 1), (1, 1)), 8, EPS),
             "rewards must give the first completion more than the mean 1/2, got 0",
         ),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import time
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -13,14 +15,16 @@ import exact_ranks
 import numpy as np
 import pytest
 import strategies
+from flint import fmpz_poly
 from hypothesis import given, settings
+from scipy.stats import poisson
 from strategies import from_gaps
 
 import rws_theory.bench as bench_module
 from rws_theory import crossings
 from rws_theory import pairs as pairs_module
 from rws_theory.__main__ import main
-from rws_theory._corpus import KINDS, HardPair, corpus
+from rws_theory._corpus import KINDS, HardPair, _factor, _gaps, corpus
 from rws_theory.bench import SOLVERS, bench, bench_corpus, bench_pairs, bench_vocabulary
 from rws_theory.confidence import gaps
 from rws_theory.pairs import DECIDED_BY, classify_pairs
@@ -119,14 +123,29 @@ def sums_of(*pairs: tuple[tuple[float, ...], tuple[float, ...]]) -> pairs_module
 
 
 def test_ends_of_the_half_line_are_free_as_far_as_the_series_say() -> None:
-    sums = sums_of(BOTH_FLIPS, THREE_BELOW_ONE, UNEQUAL)
     # 1.8 |sum of u less that of v| over the larger sum of squares; 0.9 |difference in number| over the larger sum.
-    assert sums.free_below().tolist() == pytest.approx([1.8 * 1.5 / 46.75, 1.8 * 0.75 / 130.375, 0.9 / 15], rel=1e-12)
-    edge = 2 * math.log(2 / 0.9)  # 2 exp(-r/2) = 0.9, for the first pair; exp(-r) + exp(-3 r) + exp(-8 r) for the last
-    for scale, leads in ((edge - 1e-3, False), (edge + 1e-3, True), (1e11, True), (1.6e11, False)):
-        assert sums.leads_beyond(np.full(3, scale))[0] == leads
-    assert sums.leads_beyond(np.full(3, 0.46)).tolist() == [False, False, False]
-    assert sums.leads_beyond(np.full(3, 0.47)).tolist() == [False, False, True]
+    for u, v, free in (
+        (*BOTH_FLIPS, 1.8 * 1.5 / 46.75),
+        (*THREE_BELOW_ONE, 1.8 * 0.75 / 130.375),
+        ((0.5, 2, 7), (0.5, 3, 5), 1.8 / 53),  # of what is common nothing counts
+        ((0, 4), (1.5, 1.5), 1.8 / 16),
+        (*UNEQUAL, 0.9 / 15),
+        ((0.5, 2), (0.5, 6, 10), 0.9 / 16),
+    ):
+        share = 0.0 if free in (1.8 / 16, 0.9 / 16) else 1e-12  # no rounding in these two
+        for sums in (sums_of((u, v)), sums_of((v, u))):
+            assert sums.free_below(np.array([free * (1 - share)])).tolist() == [True], (u, v)
+            assert sums.free_below(np.nextafter([free * (1 + share)], 1.0)).tolist() == [False], (u, v)
+
+
+def test_leading_term_is_compared_with_those_of_the_other_sign() -> None:
+    pairs = (BOTH_FLIPS, UNEQUAL, ((1, 1, 6), (1, 3, 3)), ((1, 3, 3), (1, 1, 6)), ((2, 8), (3, 5)))
+    sums = sums_of(*pairs)
+    # 2 x + x^11 = 0.9, x = exp(-r/2); x + x^3 + x^8 = 0.9 and x + x^3 = 0.9, x = exp(-r); 2 x = 0.9, x = exp(-2 r)
+    edges = -np.log([0.44992353, 0.6280540, 0.45, 0.45, 0.6390372]) * [2.0, 1.0, 0.5, 0.5, 1.0]
+    assert not sums.leads_beyond(edges * (1 - 1e-6)).any() and sums.leads_beyond(edges * (1 + 1e-6)).all()
+    assert sums.leads_beyond(np.full(5, 1.25e11)).tolist() == [True, False, True, True, False]  # 1e12 / 8
+    assert sums.leads_beyond(np.full(5, np.nextafter(1.25e11, 0.0)))[-1]
 
 
 def test_signs_of_sums_are_proved_or_not_given() -> None:
@@ -159,6 +178,110 @@ def test_pieces_hold_none_or_one_where_models_prove_it() -> None:
     touching = sums_of((tuple([0.0] + [4.0] * 9), (2.0,) * 6))  # (1 - 3 x)^2 with x = exp(-2 r)
     assert touching.isolated(octaves[:1]).tolist() == [-1] and touching.isolated(octaves[:1, 7:]).tolist() == [-1]
     assert touching.isolated(octaves[:1, 8:]).tolist() == [0]
+
+
+X = fmpz_poly([0, 1])
+
+
+def logits_of(polynomial: fmpz_poly, first: float = 0.0, unit: float = 1.0, common: Sequence[int] = ()) -> np.ndarray:
+    """Two rows of logits: `polynomial`, in x = exp(-r unit), is the difference of their sums, up to exp(-r first)."""
+    sides = [[*side, *common] for side in _gaps(polynomial)]
+    size = max(map(len, sides))
+    return np.array([[0.0, *(-first - unit * k for k in side), *[-np.inf] * (size - len(side))] for side in sides])
+
+
+FIRST = 2.0**20 + 1 / 3  # beside it offsets have 32 bits left, and none is exact
+HARD = {
+    "one": logits_of(_factor(1, 2)),
+    "one, of small gaps": logits_of(_factor(1, 2), unit=1e-7 / 3),
+    "one, beyond a large gap": logits_of(_factor(1, 2), FIRST),
+    "three, with 63 common gaps": logits_of(_factor(3, 5) * _factor(2, 7) * _factor(1, 9), 0.0, 1 / 3, [1, 2, 3] * 21),
+    "two, all but one": logits_of(_factor(20, 26) * _factor(17, 30)),
+    "threefold": logits_of((1 - 2 * X) ** 3),
+    "sixfold": logits_of((1 - 2 * X) ** 6),
+    "none, but nearly": logits_of(2 * (1 - 2 * X) ** 2 + X**40),
+}
+
+
+def pieces_of(name: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What is said of each piece: that it holds no zero, that it holds one."""
+    times, signs, _ = pairs_module._merged(*HARD[name][:, None])
+    sums = pairs_module._Sums.of(times, signs, pairs_module._bound(times, signs)[-1])
+    return sums._pieces(np.zeros(len(low), dtype=np.intp), low, high)
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_pieces_never_miss_a_zero(name: str) -> None:
+    """Pieces of all widths that begin and end on either side of a zero, as near to it as floats come."""
+    found = crossings(*HARD[name], rtol=1e-15)
+    assert found.complete
+    zeros = [(z.lower, z.upper, z.multiplicity) for z in found.crossings]
+    lower, upper = zeros[0][:2] if zeros else (math.log(2), math.log(2))
+    shift = np.concatenate([[0.0], *([-d, d] for d in 2.0 ** -np.arange(4, 53.0, 2))])
+    near, width = (grid.ravel() for grid in np.meshgrid(shift, 2.0 ** -np.arange(0, 44, 3)))
+    begin, end = upper * (1 + near), lower * (1 + near)
+    low, high = np.concatenate([begin, end / (1 + width)]), np.concatenate([begin * (1 + width), end])
+    told = (high <= 2 * low) & ~np.any([(low > a) & (low < b) | (high > a) & (high < b) for a, b, _ in zeros], axis=0)
+    low, high = low[told], high[told]
+    held = sum(((low <= a) & (high >= b)) * m for a, b, m in zeros) + np.zeros(len(low))
+    none, one = pieces_of(name, low, high)
+    assert not held[none].any() and (held[one] == 1).all() and not (none & one).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "wanted"),
+    [
+        ("one", 1.0, (32, 32, 32)),
+        ("one", 0.5, (43, 43, 43)),
+        ("one", 2.0**-8, (43, 43, 43)),
+        ("one, of small gaps", 0.5, (43, 43, 43)),
+        ("one, beyond a large gap", 0.5, (28, 28, 28)),
+        ("three, with 63 common gaps", 2.0**-8, (25, 25, 25)),
+        ("two, all but one", 0.5, (0, 15, 3)),
+        ("threefold", 2.0**-6, (0, 6, 6)),
+        ("sixfold", 2.0**-7, (0, 5, 5)),
+        ("none, but nearly", 2.0**-6, (0, 20, 12)),
+    ],
+)
+def test_pieces_are_proved_where_a_zero_is_not_too_near_to_an_end(
+    name: str, width: float, wanted: tuple[int, int, int]
+) -> None:
+    """Of a piece with a zero at 2^-k of its lower end, and pieces that end so near above and below: the last k told."""
+    zero = next(iter(crossings(*HARD[name]).roots), math.log(2))
+    near = 2.0 ** -np.arange(2, 53.0)
+    within = zero * (1 - np.minimum(near, width / 2))
+    told = [
+        pieces_of(name, within, within * (1 + width))[1],
+        pieces_of(name, zero * (1 + near), zero * (1 + near) * (1 + width))[0],
+        pieces_of(name, zero * (1 - near) / (1 + width), zero * (1 - near))[0],
+    ]
+    assert [int(np.flatnonzero(proved).max(initial=-2)) + 2 for proved in told] == list(wanted)
+
+
+def test_bounds_of_what_follows_a_model_hold_and_are_reached() -> None:
+    """Of exp(-z (1 + theta s)), z > 0, 20 terms: what follows and its derivative in s are largest at s = -1."""
+    z = np.linspace(0.01, 200.0, 20_000)
+    for halvings in range(8):
+        theta = 1 / (2 ** (halvings + 2) - 1)  # of the first half of the first half ... of an octave
+        scale, beyond = np.exp(-z * (1 - theta)), (3 * theta) ** 20
+        rest = (scale * poisson.sf(19, theta * z)).max() / beyond
+        slope = (scale * theta * z * poisson.sf(18, theta * z)).max() / beyond
+        assert rest <= pairs_module._REST and slope <= pairs_module._SLOPE_REST
+        if not halvings:
+            assert rest > 0.9 * pairs_module._REST and slope > 0.9 * pairs_module._SLOPE_REST
+
+
+def test_powers_of_two_and_other_pairs_change_no_proof() -> None:
+    rng = np.random.default_rng(8)
+    a, b = rng.normal(scale=3.0, size=(2, 400, 9))
+    found = classify_pairs(a, b)
+    assert set(decided(found)) >= {"bound", "parity", "signs", "isolation"}
+    order = rng.permutation(400)
+    for factor in (2.0**-40, 2.0**40):
+        others = classify_pairs(np.concatenate([a[order] * factor, a]), np.concatenate([b[order] * factor, b]))
+        for name in ("count", "bound", "decided_by"):
+            one, two = getattr(found, name), getattr(others, name)
+            assert np.array_equal(two[:400], one[order]) and np.array_equal(two[400:], one)
 
 
 def test_sign_changes_leave_out_zeros() -> None:
@@ -205,7 +328,9 @@ def test_hard_corpus_is_counted_without_a_mistake() -> None:
 
 
 def test_benchmark_counts_the_misses_of_other_solvers() -> None:
+    start = time.process_time()
     rows = {row["solver"]: row for row in bench_corpus(2, 0)}
+    assert sum(row["seconds"] for row in rows.values()) <= time.process_time() - start
     assert list(rows) == list(SOLVERS)
     assert all(row["pairs"] == 2 * len(KINDS) and row["seconds"] > 0 for row in rows.values())
     assert rows["rws_theory"]["wrong_by_kind"] == {}
@@ -237,7 +362,8 @@ def test_solver_that_is_not_installed_is_said_to_be_missing(monkeypatch: pytest.
         raise ImportError
 
     monkeypatch.setitem(SOLVERS, "chebpy", missing)  # type: ignore[arg-type]
-    (row,) = bench_corpus(1, 0, solvers=("chebpy",))
+    row, other = bench_corpus(1, 0, solvers=("chebpy", "scipy"))
+    assert other["solver"] == "scipy" and other["seconds"] > 0
     assert row == {"solver": "chebpy", "pairs": len(KINDS), "wrong": None, "wrong_by_kind": {}, "seconds": None}
 
 
