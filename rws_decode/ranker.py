@@ -26,7 +26,6 @@ class Ranked(NamedTuple):
 
     factor: NDArray[np.float64]
     value: Tensor
-    eligible: Tensor
     chosen: Tensor
     ties: Tensor
     saturated: Tensor
@@ -106,7 +105,6 @@ class Ranker:
         return Ranked(
             factor=factor[live.cpu().numpy()],
             value=values,
-            eligible=eligible,
             chosen=chosen,
             ties=ties,
             saturated=eligible.index_put(place, full).sum(dim=1),

@@ -122,6 +122,27 @@ def test_a_row_leaves_once_its_text_is_settled() -> None:
     assert short.reward_use.tolist() == [1] * 4 and long.reward_use.tolist() == [1] * 10
 
 
+@pytest.mark.parametrize("padding", ["left", "right"])
+@pytest.mark.parametrize("cfg", [0.0, 0.5])
+def test_a_row_that_stays_keeps_its_prompt_and_its_padding(padding: Any, cfg: float) -> None:
+    """The row of the longer prompt leaves after four steps; the other one was padded to its length."""
+    tables = {6: ending_after(3), 7: ending_after(9), MASK: torch.eye(12, VOCABULARY)}
+
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        (row,) = canvas
+        prompt = torch.zeros(1, len(row) - 12, VOCABULARY)
+        return torch.cat([prompt, tables[int(row[0])][None]], dim=1)
+
+    predictor = CallablePredictor(logits, mask_id=MASK, pad_id=0, end_id=EOS, vocab_size=VOCABULARY, decode=str)
+    options = {"length": 12, "steps": 12, "block": 12, "padding": padding, "cfg": cfg}
+    full = decode(predictor, [[6, 6, 6], [7]], Confidence(), **options)
+    less = decode(predictor, [[6, 6, 6], [7]], Confidence(), savings=Savings(settled=True), **options)
+    assert [trace.steps_run for trace in less] == [4, 10]
+    for one, other in zip(full, less, strict=True):
+        assert other.text == one.text
+        np.testing.assert_array_equal(other.value, one.value[: other.steps_run])
+
+
 def test_without_a_reward_only_the_block_is_completed_if_asked() -> None:
     predictor = PREDICTORS["bert"]
     options = {"length": 12, "steps": 6, "block": 6}
@@ -395,11 +416,14 @@ def test_a_choice_is_taken_for_certain_among_those_that_are_not_deferred() -> No
 
 @pytest.mark.parametrize("block", [2, 3])
 def test_the_forward_that_runs_ahead_is_of_the_block_that_comes_next(block: int) -> None:
-    options = {"length": 6, "steps": 6, "block": block, "reward": REWARDS["words"]}
+    asked: list[str] = []
+    reward = CallableReward(lambda prompt, answer: asked.append(answer) or 0.0)
+    options = {"length": 6, "steps": 6, "block": block, "reward": reward}
     rule = RWSEvery(8.0, every=2)
     (full,) = decode(PREDICTORS["bert"], PROMPTS[:1], rule, savings=Savings.nothing(), **options)
-    savings = Savings(ahead=True, block_only=True)
+    savings = Savings(reuse=False, ahead=True, block_only=True)
     (less,) = decode(PREDICTORS["bert"], PROMPTS[:1], rule, savings=savings, **options)
+    assert len(asked) == 6 and asked[:3] == asked[3:]  # whole answers, not those of a block
     assert less.commit_step.tolist() == full.commit_step.tolist() and less.tokens.tolist() == full.tokens.tolist()
     inside = np.arange(6) // block == (np.arange(6) // block)[:, None]
     assert (less.reward_use > 0).tolist() == [True, False] * 3
