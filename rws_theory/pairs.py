@@ -241,9 +241,10 @@ class _Sums:
     def _pieces(self, row: NDArray[np.intp], low: Float, high: Float) -> tuple[Bool, Bool]:
         """Where [low, high], high <= 2 low, is proved to hold no zero, and where exactly one.
 
-        Taylor models sum_k A_k s^k, |s| <= 1, as in _taylor.py, of 20 terms and all offsets. An offset off by 1.5 eps t
-        moves its term of order k, of modulus M_k, by 1.5 eps t (c M_k + rho M_(k-1)), that of order 0 by 1.5 eps t c
-        M_0; the rest is as there, with 64 for 2 k + 24. What underflows is below 1e-290, and M_0 sums to 1 or more.
+        Taylor models sum_k A_k s^k as in _taylor.py, but at r = c - rho s, of 20 terms and of all offsets. An offset
+        that is off by 1.5 eps t moves its term of order k, of modulus M_k, by 1.5 eps t (c M_k + rho M_(k-1)), that of
+        order 0 by 1.5 eps t c M_0; the rest is as there, with 64 for 2 k + 24. What underflows is below 1e-290, and M_0
+        sums to 1 or more.
         """
         c, rho = (low + high) / 2, (high - low) / 2
         offsets, times = self.offsets[row], c[:, None] * self.times[row]
@@ -253,13 +254,14 @@ class _Sums:
             size = np.abs(terms)
             values[:, k], moduli[:, k] = terms.sum(axis=1), size.sum(axis=1)
             moved[:, k] = np.einsum("ij,ij->i", size, times)
-            terms *= step / -(k + 1)
+            terms *= step / (k + 1)
         moved[:, 1:] += moved[:, :-1].copy()
         order, tail = np.arange(_TERMS), terms.shape[1] * (3.0 * rho / c) ** _TERMS
         slack = 2 * _EPS * ((64 + terms.shape[1]) * moduli + 2 * moved)
         most, least = np.abs(values) + slack, np.abs(values) - slack
-        none = least[:, 0] > 1.0001 * (most[:, 1:].sum(axis=1) + _REST * tail)
         monotone = least[:, 1] > 1.0001 * (most[:, 2:] @ order[2:] + _SLOPE_REST * tail)
         plus, minus = values.sum(axis=1), values @ (-1.0) ** order
         signed = np.minimum(np.abs(plus), np.abs(minus)) > 1.0001 * (slack.sum(axis=1) + _REST * tail)
-        return none | (monotone & signed & (plus * minus > 0)), ~none & monotone & signed & (plus * minus < 0)
+        none = least[:, 0] > 1.0001 * (most[:, 1:].sum(axis=1) + _REST * tail)
+        none |= monotone & signed & (plus * minus > 0)
+        return none, monotone & signed & ~none

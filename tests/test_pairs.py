@@ -183,13 +183,19 @@ def test_pieces_hold_none_or_one_where_models_prove_it() -> None:
 X = fmpz_poly([0, 1])
 
 
+def rows_of(*sides: Sequence[float]) -> np.ndarray:
+    """Logits with the given gaps, the shorter row with forbidden tokens."""
+    size = max(map(len, sides))
+    return np.array([[*from_gaps(list(side)), *[-np.inf] * (size - len(side))] for side in sides])
+
+
 def logits_of(polynomial: fmpz_poly, first: float = 0.0, unit: float = 1.0, common: Sequence[int] = ()) -> np.ndarray:
     """Two rows of logits: `polynomial`, in x = exp(-r unit), is the difference of their sums, up to exp(-r first)."""
-    sides = [[*side, *common] for side in _gaps(polynomial)]
-    size = max(map(len, sides))
-    return np.array([[0.0, *(-first - unit * k for k in side), *[-np.inf] * (size - len(side))] for side in sides])
+    return rows_of(*([first + unit * k for k in [*side, *common]] for side in _gaps(polynomial)))
 
 
+W = 6e-9 ** (1 / 3)
+U, V = math.sqrt(2.8 * W**3), 1.95 * W**3
 FIRST = 2.0**20 + 1 / 3  # beside it offsets have 32 bits left, and none is exact
 HARD = {
     "one": logits_of(_factor(1, 2)),
@@ -198,8 +204,12 @@ HARD = {
     "three, with 63 common gaps": logits_of(_factor(3, 5) * _factor(2, 7) * _factor(1, 9), 0.0, 1 / 3, [1, 2, 3] * 21),
     "two, all but one": logits_of(_factor(20, 26) * _factor(17, 30)),
     "threefold": logits_of((1 - 2 * X) ** 3),
-    "sixfold": logits_of((1 - 2 * X) ** 6),
+    "fourfold": logits_of((1 - 2 * X) ** 4),
     "none, but nearly": logits_of(2 * (1 - 2 * X) ** 2 + X**40),
+    "none within 1e-6": logits_of(2 * (1 - 2 * X) ** 2 + X**20),
+    "one, and nearly 0 for an octave": rows_of([0], [2e-7, *[20] * 100]),  # 2e-7 r - 100 exp(-20 r)
+    # w^3 r (r - 1.3) (r - 1.5), for small w: (1 - exp(-w r))^3 - (1 - exp(-u r))^2 + 1 - exp(-v r)
+    "two, and nearly 0 for an octave": rows_of([0, 0, *[2 * W] * 3, U, U], [0, *[W] * 3, 3 * W, 2 * U, V]),
 }
 
 
@@ -217,7 +227,7 @@ def test_pieces_never_miss_a_zero(name: str) -> None:
     assert found.complete
     zeros = [(z.lower, z.upper, z.multiplicity) for z in found.crossings]
     lower, upper = zeros[0][:2] if zeros else (math.log(2), math.log(2))
-    shift = np.concatenate([[0.0], *([-d, d] for d in 2.0 ** -np.arange(4, 53.0, 2))])
+    shift = np.concatenate([[0.0], *([-d, d] for d in 2.0 ** -np.arange(2, 53.0, 2))])
     near, width = (grid.ravel() for grid in np.meshgrid(shift, 2.0 ** -np.arange(0, 44, 3)))
     begin, end = upper * (1 + near), lower * (1 + near)
     low, high = np.concatenate([begin, end / (1 + width)]), np.concatenate([begin * (1 + width), end])
@@ -239,7 +249,7 @@ def test_pieces_never_miss_a_zero(name: str) -> None:
         ("three, with 63 common gaps", 2.0**-8, (25, 25, 25)),
         ("two, all but one", 0.5, (0, 15, 3)),
         ("threefold", 2.0**-6, (0, 6, 6)),
-        ("sixfold", 2.0**-7, (0, 5, 5)),
+        ("fourfold", 2.0**-7, (0, 6, 6)),
         ("none, but nearly", 2.0**-6, (0, 20, 12)),
     ],
 )
@@ -256,6 +266,14 @@ def test_pieces_are_proved_where_a_zero_is_not_too_near_to_an_end(
         pieces_of(name, zero * (1 - near) / (1 + width), zero * (1 - near))[0],
     ]
     assert [int(np.flatnonzero(proved).max(initial=-2)) + 2 for proved in told] == list(wanted)
+
+
+def test_piece_around_a_minimum_holds_none_where_its_least_value_outweighs_its_rise() -> None:
+    """2 (1 - 2 x)^2 + x^20 is 2^-20 at x = 1/2 and 2 (r - log 2)^2 more beside it."""
+    rise = 2.0**-20 * np.array([0.96, 1.04, 1e9])
+    half = np.minimum(np.sqrt(rise / 2), 0.2)
+    none, one = pieces_of("none within 1e-6", math.log(2) - half, math.log(2) + half)
+    assert none.tolist() == [True, False, False] and not one.any()
 
 
 def test_bounds_of_what_follows_a_model_hold_and_are_reached() -> None:
