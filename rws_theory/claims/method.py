@@ -14,7 +14,7 @@ from scipy.special import expit
 from rws_theory.gain import factor_range, reward_factor
 from rws_theory.order import footrule_max, footrule_mean, generation_order_deviation
 
-from .record import Check, Claim, printed
+from .record import Check, Claim, Verdict, printed
 from .search import SMALLEST, UNITS, Pair, smallest
 
 __all__ = ["CHECKS"]
@@ -98,20 +98,19 @@ def more_reversals() -> Claim:
     """
     below = smallest(lambda p: p.counts[0] == 1)
     above = smallest(lambda p: p.counts == (0, 2), bound=2, units=UNITS)
-    checked = False
+    verdict: Verdict = "not confirmed"
     shown = "none found"
     if below and above:
-        first, second = above.found.crossings
-        middle, beyond = (first.upper + second.lower) / 2, 2 * second.upper
-        checked = above.order(middle) < 0 < above.order(beyond)
-        star = below.found.crossings[0]
-        checked &= below.order(star.lower / 2) < 0 < below.order((star.upper + 1) / 2)
+        (star,), (first, second) = below.found.crossings, above.found.crossings
+        orders = [below.order(star.lower), below.order(star.upper), above.order(first.upper), above.order(second.upper)]
         shown = f"d = {above.dimension}, {above}: reversed between {above.values}, restored beyond"
+        if orders == [-1, 1, -1, 1]:
+            verdict = "false"
     return Claim(
         "S3-more-reversals",
         "Section 3.2, Step 3",
         "Larger multiplicative scaling values increase the likelihood of rank reversals.",
-        "false" if checked else "not confirmed",
+        verdict,
         f"Below a factor of 1 a pair can go the other way round. Above 1 too: {shown}; signs proved.",
         f"d = {below.dimension}, {below}: reversed for factors below {below.values}, not for larger ones up to 1"
         f" ({SMALLEST})"

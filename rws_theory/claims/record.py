@@ -55,5 +55,5 @@ def printed(name: str) -> dict[str, Any]:
     >>> printed("table8_temperature")["rows"][0]["perplexity"]
     Fraction(1357, 100)
     """
-    text = files("paper_figures.published").joinpath(f"{name}.json").read_text(encoding="utf-8")
-    return json.loads(text, parse_float=Fraction)
+    content = files("paper_figures.published").joinpath(f"{name}.json").read_bytes()
+    return json.loads(content, parse_float=Fraction)

@@ -8,6 +8,7 @@ here look for the smallest counterexample, or confirm a statement on every pair 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from .method import argmax_unchanged
 from .record import Check, Claim, Verdict
@@ -16,13 +17,14 @@ from .search import SMALLEST, UNITS, Pair, ordered_pairs, smallest
 __all__ = ["CHECKS"]
 
 # Every ordered pair with up to this many tokens and this largest gap is tried where a statement is confirmed.
-GRID = ((2, 8), (3, 8), (4, 6), (5, 5))
+Grid = tuple[tuple[int, int], ...]
+GRID: Grid = ((2, 8), (3, 8), (4, 6), (5, 5))
 
 
-def _everywhere(holds: Callable[[Pair], bool], grid: tuple[tuple[int, int], ...] = GRID) -> tuple[int, Pair | None]:
+def _everywhere(holds: Callable[[Pair], bool], grid: Grid | None = None) -> tuple[int, Pair | None]:
     """How many ordered pairs of the grid were tried, and the first that breaks the property."""
     tried = 0
-    for d, largest in grid:
+    for d, largest in grid or GRID:
         for pair in ordered_pairs(d - 1, largest):
             tried += 1
             if not holds(pair):
@@ -106,7 +108,7 @@ def low_unique() -> Claim:
         "If Sigma_a < Sigma_b the crossing in (0, 1) is unique.",
         _refuted(found),
         "For d <= 4 it is unique, by parity and Laguerre's bound d - 2.",
-        _shown(found, f"three crossings in (0, 1), {found.values}" if found else ""),
+        _shown(found, f"three crossings in (0, 1), {found and found.values}"),
         "The number of crossings in (0, 1) is odd, counted with multiplicity, and at most the number of sign changes"
         " of H, itself at most d - 2.",
     )
@@ -146,7 +148,7 @@ def high_mended() -> Claim:
         _proved(broken, "true with correction") if thrice else "not confirmed",
         f"Existence and the order beyond: proof in the docstring of the check, no exception among {tried:,} ordered"
         " pairs. Uniqueness holds for d <= 4 and fails from d = 5 on.",
-        _shown(thrice, f"three crossings above 1, {thrice.values}" if thrice else ""),
+        _shown(thrice, f"three crossings above 1, {thrice and thrice.values}"),
         "The number of crossings in (1, inf) is odd, counted with multiplicity; P^a < P^b beyond the last one.",
     )
 
@@ -162,11 +164,7 @@ def otherwise() -> Claim:
         lambda p: p.sigma[0] >= p.sigma[1] and p.delta[0] <= p.delta[1] and sum(p.counts) > 0,
         units=UNITS,
     )
-    mended = smallest(
-        lambda p: p.sigma[0] > p.sigma[1] and p.delta[0] > p.delta[1] and sum(p.counts) > 0,
-        bound=2,
-        units=UNITS,
-    )
+    mended = smallest(lambda p: p.sigma[0] > p.sigma[1] and p.delta[0] > p.delta[1] and sum(p.counts) > 0, bound=2)
     found = f"d = {mended.dimension}, {mended}, crossings {mended.values}" if mended else "none found"
     return Claim(
         "T1c-otherwise",
@@ -174,7 +172,7 @@ def otherwise() -> Claim:
         "Otherwise P^a > P^b for every r > 0.",
         _refuted(as_printed and mended),
         f"With the sign of (b) mended it still fails: {found}.",
-        _shown(as_printed, f"neither printed premise holds, crossing at {as_printed.values}" if as_printed else ""),
+        _shown(as_printed, f"neither printed premise holds, crossing at {as_printed and as_printed.values}"),
         "If for every m the m smallest gaps of a sum to at least those of b, P^a >= P^b for every r > 0.",
     )
 
@@ -188,10 +186,10 @@ def step_two() -> Claim:
     """
     import sympy  # heavy, and needed by two checks only
 
-    r = sympy.Symbol("r")
-    u, v = sympy.symbols("u1 u2"), sympy.symbols("v1 v2")
+    r, u1, u2, v1, v2 = sympy.symbols("r u1 u2 v1 v2")
+    u, v = (u1, u2), (v1, v2)
     g = sum(sympy.exp(-r * x) for x in u) - sum(sympy.exp(-r * x) for x in v)
-    series = sympy.series(g, r, 0, 4).removeO()
+    series = sympy.series(g, r, n=4).removeO()
     powers = [sum(x**m for x in u) - sum(x**m for x in v) for m in range(4)]
     derived = sympy.expand(series - sum((-r) ** m * p / sympy.factorial(m) for m, p in enumerate(powers))) == 0
 
@@ -253,23 +251,28 @@ def step_four() -> Claim:
         "P^a and P^b increase, so their difference changes sign at most once.",
         _refuted(found),
         "For d <= 3 it does, by Laguerre's bound d - 2, not by monotonicity.",
-        _shown(found, f"two simple crossings, {found.values}" if found else ""),
+        _shown(found, f"two simple crossings, {found and found.values}"),
         "The difference changes sign at most as often as H, hence at most d - 2 times.",
     )
 
 
 def strictly_increasing() -> Claim:
     """F is a sum of exp(-r u) with u >= 0: strictly decreasing if some gap is positive, else constant."""
-    at_one, at_two = (0,), tuple(2 * u for u in (0,))  # scale 2 doubles the gaps
-    flat = Pair((1,), at_one).order_at_one > 0 and not Pair(at_one, at_two).g.exponents
-    tried, broken = _everywhere(lambda p: Pair(p.a, tuple(2 * u for u in p.a)).order_at_one < 0)
+    scale = 2
+
+    def rises(gaps: tuple[int, ...]) -> bool:
+        return Pair(gaps, tuple(scale * u for u in gaps)).order_at_one < 0
+
+    pair = Pair((1,), (0,))
+    flat = pair.order_at_one > 0 and not rises(pair.b)
+    tried, broken = _everywhere(lambda p: rises(p.a))
     return Claim(
         "T1-increasing",
         "Appendix D, Step 4",
         "P^a and P^b are strictly increasing in r.",
         _proved(broken, "true with correction") if flat else "not confirmed",
-        f"P(1) < P(2) proved for the first vector of {tried:,} ordered pairs.",
-        "d = 2, gaps a = (1), b = (0): P^b = 1/2 at every scale (smallest: for d = 1 P^a(1) > P^b(1) fails)",
+        f"P(1) < P({scale}) proved for the first vector of {tried:,} ordered pairs.",
+        f"d = {pair.dimension}, {pair}: P^b = 1/2 at every scale (smallest: for d = 1 P^a(1) > P^b(1) fails)",
         "Strictly increasing if some gap is positive, as for P^a where P^a(1) > P^b(1); constant if all logits are"
         " equal, as P^b may be.",
     )
@@ -287,21 +290,22 @@ def dimension() -> Claim:
     """
     tried, broken = _everywhere(_mended, ((2, 12), (3, 12)))
     found = smallest(lambda p: not _mended(p), bound=2, units=UNITS)
-    padded = found is not None and all(
-        not _mended(Pair((*found.a, *(100,) * extra), (*found.b, *(100,) * extra), found.unit)) for extra in range(1, 5)
-    )
-    shown = (
-        f"{found} fails, with crossings {found.values}; padded with gaps of 100 of its units it fails for d = 5 to 8"
-        " too."
-        if found and padded
-        else "none found that fails there and padded."
-    )
+    shown = None
+    if found:
+        far = 100
+        padded = [replace(found, a=found.a + n * (far,), b=found.b + n * (far,)) for n in range(1, 5)]
+        if not any(_mended(pair) for pair in padded):
+            shown = (
+                f"{found} fails, with crossings {found.values}; padded with gaps of {far} of its units it fails for"
+                f" d = {padded[0].dimension} to {padded[-1].dimension} too."
+            )
     return Claim(
         "T1-dimension",
         "Ours, on Theorem 1",
         "With the sign of (b) mended Theorem 1 holds for d <= 3 and fails for every d >= 4.",
-        _proved(broken) if padded else "not confirmed",
-        f"Proof in the docstring of the check. d <= 3: no exception among {tried:,} ordered pairs. d = 4: {shown}",
+        _proved(broken) if shown else "not confirmed",
+        f"Proof in the docstring of the check. d <= 3: no exception among {tried:,} ordered pairs. d = 4:"
+        f" {shown or 'none found that fails there and padded.'}",
     )
 
 
