@@ -125,7 +125,7 @@ def _joined(intervals: list[Interval]) -> list[Interval]:
     """Neighbouring intervals made one, never across a power of two, so that a model can cover it."""
     joined: list[Interval] = []
     for low, high in sorted(intervals):
-        if joined and joined[-1][1] == low and (low.numerator & (low.numerator - 1) or min(low.as_integer_ratio()) > 1):
+        if joined and joined[-1][1] == low and low != Fraction(2) ** _log2_floor(low):
             joined[-1] = (joined[-1][0], high)
         else:
             joined.append((low, high))

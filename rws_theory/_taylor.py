@@ -66,8 +66,8 @@ def taylor_model(g: ExponentialSum, lower: Fraction, upper: Fraction, bits: int)
     if lower == 0:
         order = g.order_at_zero[0]
         terms = order + (_TERMS if bits == FLOAT64 else 3 * _TERMS + bits // 4)
-        with precision(working, terms):
-            coefficients = build(g, Fraction(0), upper, terms, math.inf if bits == FLOAT64 else bits)[0]
+        with precision(working):
+            coefficients = build(g, Fraction(0), upper, terms, math.inf)[0]
             tail = arb(g.total_weight) * arb(fmpq(4**terms, math.factorial(terms)))
             rest = tail / arb(fmpq(terms - 3, terms + 1))
             slope = 4 * rest + tail * terms  # sum_{k >= K} k 4^k/k! = K 4^K/K! + 4 sum_{k >= K} 4^k/k!
@@ -103,8 +103,8 @@ def _float_coefficients(
     left_out = sum(map(abs, g.coefficients[keep:]))
     positive, negative = np.zeros(terms + 1), np.zeros(terms + 1)
     chunks = 0
-    for sums, side in ((positive, 1.0), (negative, -1.0)):
-        chosen = np.flatnonzero(weights[:keep] * side > 0)
+    for sums, side in ((positive, weights[:keep] > 0), (negative, weights[:keep] < 0)):
+        chosen = np.flatnonzero(side)
         for start in range(0, chosen.size, _CHUNK):
             index = chosen[start : start + _CHUNK]
             rows = np.empty((terms + 1, index.size))
@@ -117,12 +117,10 @@ def _float_coefficients(
     factorial = np.array([float(math.factorial(k)) for k in range(terms + 1)])
     total, moduli = (positive - negative) / factorial, (positive + negative) / factorial
     k = np.arange(terms)
-    error = (2.0 * k + 24.0 + chunks) * moduli[:-1]
-    if centre != 0:
-        error += 2.0 * (k + 1) * (c / rho) * moduli[1:]
+    error = (2.0 * k + 24.0 + chunks) * moduli[:-1] + 2.0 * (k + 1) * (c / rho) * moduli[1:]
     error = 2.0 * EPS * error + 1e-290
     signs = (-1.0) ** k
-    return [arb(x, e) for x, e in zip((signs * total[:-1]).tolist(), error.tolist(), strict=True)], left_out
+    return list(map(arb, (signs * total[:-1]).tolist(), error.tolist())), left_out
 
 
 def _ball_coefficients(

@@ -617,6 +617,8 @@ def test_neighbouring_parts_are_joined_but_not_across_powers_of_two() -> None:
     assert isolation_module._joined(apart) == apart
     thirds = [(Fraction(1, 3), Fraction(3, 8)), (Fraction(3, 8), Fraction(1, 2)), (Fraction(1, 2), Fraction(2, 3))]
     assert isolation_module._joined(thirds) == [(Fraction(1, 3), Fraction(1, 2)), thirds[2]]
+    for first, middle, last in ((1, Fraction(4, 3), 2), (Fraction(1, 2), Fraction(2, 3), 1), (2, 3, 4), (4, 6, 8)):
+        assert isolation_module._joined([(Fraction(first), middle), (middle, last)]) == [(first, last)]
 
 
 @pytest.mark.parametrize("bits", [FLOAT64, 128])
@@ -726,6 +728,11 @@ def test_remainders_hold_what_follows_where_it_is_largest(low: int, high: Fracti
             assert truth <= mpmath.mpf(stated.lower().str(40, radius=False)) and float(stated) < 1.1 * truth
         if low:
             cut = Fraction(60 if bits == FLOAT64 else bits, low)
+            early = cut * low / centre  # beyond the cut at the centre, not at the lower end
+            value = 1 - weight * mpmath.exp(-low * mpmath.mpf(math.floor(early * unit)) / unit)
+            within = model(early).polynomial(arb(-1)) + arb(0, 1) * model(early).remainder
+            with precision(300):
+                assert within.contains(arb(mpmath.nstr(value, 55)))
             edge, beyond = model(cut), model(cut + Fraction(1, unit))
             assert len(edge.polynomial.coeffs()) == terms and len(beyond.polynomial.coeffs()) <= terms
             assert beyond.polynomial.coeffs()[0].contains(1)
@@ -803,6 +810,29 @@ def test_signs_come_from_the_model_only_where_its_remainder_allows() -> None:
     used: set[str] = set()
     tiny = replace(of_polynomial([0]), centre=Fraction(1, 10**295), half=Fraction(1, 10**299))
     assert isolation_module._sign(ONE_ZERO, tiny, Fraction(1), used) == 1 and used == {"ball"}
+
+
+def test_a_zero_next_to_the_end_of_a_part_is_told_by_balls() -> None:
+    below = Fraction(math.log(2))  # its float64 is below the logarithm
+    above = Fraction(math.nextafter(math.log(2), 1))
+    for part, simple in (
+        ((below, Fraction(1)), True), ((above, Fraction(1)), False), ((Fraction(1, 2), below), False),
+        ((Fraction(1, 2), above), True),
+    ):  # fmt: skip
+        used: set[str] = set()
+        found = isolation_module.resolve(ONE_ZERO, [part], used, (FLOAT64,))
+        assert found.simple == ((part,) if simple else ()) and found.clusters == () and used == {"ball"}
+
+
+def test_each_precision_is_used_only_where_it_may_and_must() -> None:
+    parts, used = [(Fraction(1, 2), Fraction(1))], set()
+    assert isolation_module.resolve(ONE_ZERO, parts, used, (FLOAT64, 128)).simple == (*parts,) and used == set()
+    g = ExponentialSum(ONE_ZERO.exponents, ONE_ZERO.coefficients, 10**312)  # not for float64
+    parts = [(low * 10**312, high * 10**312) for low, high in parts]
+    none = isolation_module.resolve(g, parts, used, (FLOAT64,))
+    assert none.simple == () and none.clusters == (*parts,) and used == set()
+    found = isolation_module.resolve(g, parts, used, (FLOAT64, 128))
+    assert found.simple == (*parts,) and found.clusters == () and used == {"ball"}
 
 
 def test_signs_between_the_parts_are_proved_where_float64_cannot() -> None:
