@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -95,13 +94,13 @@ def _settle(state: _Contest, pairs: Pairs, sizes: NDArray[np.int_]) -> tuple[_Co
     better = _proved_orders(state, pairs)
     size = sizes[state.classes]
     at_least = np.clip(state.seats - ~better @ size + size, 0, size)  # the diagonal of `better` is False
-    at_most = np.clip(state.seats - better.T @ size, 0, size)
+    at_most = np.minimum(state.seats - better.T @ size, size)
     open_ = at_least < at_most
-    counts = list(state.counts)
-    for i, count in zip(state.classes[~open_].tolist(), at_least[~open_].tolist(), strict=True):
-        counts[i] = count
+    counts = np.array(state.counts)
+    counts[state.classes[~open_]] = at_least[~open_]
     seats = state.seats - int(at_least[~open_].sum())
-    kept = _Contest(state.left.keep(open_), state.right.keep(open_), state.classes[open_], seats, tuple(counts))
+    left, right = state.left.keep(open_), state.right.keep(open_)
+    kept = _Contest(left, right, state.classes[open_], seats, tuple(counts.tolist()))
     return kept, better[np.ix_(open_, open_)]
 
 
@@ -127,7 +126,7 @@ def _chord_below_tangents(left: _Column, right: _Column) -> NDArray[np.bool_]:
     """
     width = right.scale - left.scale
     (va, ea, sa, fa), (vb, eb, sb, fb) = left.data, right.data
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         slack = 16 * _ROUNDOFF * (np.abs(va) + np.abs(vb) + (np.abs(sa) + np.abs(sb)) * width)
         top_a, top_b = (va + ea + slack)[:, None], (vb + eb + slack)[:, None]
         first_a, second_b = va - ea - slack, vb - eb - slack
@@ -144,9 +143,8 @@ def _chord_below_tangents(left: _Column, right: _Column) -> NDArray[np.bool_]:
     return better
 
 
-def _undecided(better: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    p, q = np.nonzero(np.triu(~better & ~better.T, 1))
-    return zip(p.tolist(), q.tolist(), strict=True)
+def _undecided(better: NDArray[np.bool_]) -> list[list[int]]:
+    return np.argwhere(np.triu(~better & ~better.T, 1)).tolist()
 
 
 def _monotone(left: _Column, right: _Column) -> bool:
@@ -229,9 +227,9 @@ def _hidden(state: _Contest, p: int, q: int) -> bool:
 
 
 def _guess(state: _Contest, sizes: list[int]) -> Cell:
-    """The cell as an estimate, by the float64 order of the means of both ends, the leftmost first among equals."""
+    """The cell as an estimate, by the float64 order at its lower end, the leftmost first among equals."""
     counts, seats = list(state.counts), state.seats
-    for i in state.classes[np.lexsort([state.left.data[0] + state.right.data[0]])].tolist():
+    for i in state.classes[np.lexsort([state.left.data[0]])].tolist():
         counts[i] = min(sizes[i], seats)
         seats -= counts[i]
     return Cell(*state.scales, tuple(counts))

@@ -120,7 +120,7 @@ def sample(row: Row, c: float) -> Sample:
         value,
         1.01 * _ROUNDOFF * error + left_out * _LEFT_OUT + 1e-322,
         -(row.delta + mean),
-        1.01 * _ROUNDOFF * slope_error + (left_out * 60 * _LEFT_OUT / c if left_out else 0.0),
+        1.01 * _ROUNDOFF * slope_error + left_out * 60 * _LEFT_OUT / c,
     )
 
 
@@ -197,4 +197,4 @@ def sharp_difference(a: Row, b: Row, c: float) -> tuple[float, float]:
         difference = sums - (shifts[0] - shifts[1])
         rounding = Decimal("1e-38") * (1 + abs(sums) + shifts[0] + shifts[1])
     error = 1.01 * (error_a + error_b) + float(rounding)
-    return float(difference), error + 2.0**-52 * abs(float(difference)) + 1e-322
+    return float(difference), error + 2.0**-52 * abs(float(difference))

@@ -299,10 +299,7 @@ def test_neighbouring_scales_cannot_be_cut(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_estimates_are_the_float64_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Margins apart by less than the bounds allow for; k positions are selected all the same, equal ones from the left.
-
-    At one scale and in a bracket, by values of which those of the other end alone would not tell all.
-    """
+    """Margins apart by less than the bounds allow for: k positions all the same, equal ones from the left."""
     monkeypatch.setattr(pairs_module, "_MOST_TERMS", 1)
     ulps = [0, -4, 4, -5, 2]
     z = rows_of(*((1 + n * 2.0**-52,) for n in ulps))
@@ -327,18 +324,31 @@ def test_limit_of_exact_gaps_counts_those_that_are_left(
     assert path.certificate == certificate and path.certified == (terms == 4)
 
 
+def test_enclosures_end_where_signs_are_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slopes 3e-7 apart: the sharp sums tell no sign within 1e-11 of the crossing, and exact gaps are too many."""
+    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 1)
+    for third in (18.0, 18.5, 19.0, 19.5):
+        z = rows_of((1,), (1 + 2.0**-26, third))
+        for rows in (z, z[::-1]):
+            path = selection_path(rows, 1, 0.5, 2.0)
+            (bracket,) = path.brackets
+            assert bracket.breakpoint and 1e-12 < bracket.relative_width < 1e-9 and not path.certified
+            assert [p.selected for p in path.pieces] == [tops_at(rows, 1, c) for c in (bracket.lower, bracket.upper)]
+
+
 def test_too_many_gaps_are_counted_before_they_are_formed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forming integers is what costs time: rounded gaps tell beforehand, except where they alone are equal."""
     monkeypatch.setattr(pairs_module, "_MOST_TERMS", 3)
-    few, most, other = (Row.of(np.array(x)) for x in ([5.0, 1.0], [7.0, 6.0, 5.0], [0.0, -3.0, -8.0]))
-    pairs = Pairs([few, most, other])
-    tried = {(i, j): pairs.exact(i, j) is not None for i, j in ((0, 1), (1, 2))}
-    assert tried == {(0, 1): True, (1, 2): False} and pairs.used_exact  # 4, 1 and 2; 1, 2, 3 and 8
+    shared = (10, 20, 30, 40)
+    gaps = ((1, *shared, 50), (2, *shared), (1, 2), (3, 8))  # 1, 2 and 50 are left of the first two
+    rows = [Row.of(5.0 * n + z[np.isfinite(z)]) for n, z in enumerate(rows_of(*gaps))]
+    pairs = Pairs(rows)
+    assert pairs.exact(0, 1) is not None and pairs.exact(2, 3) is None and pairs.used_exact
     tiny = 2.0**-60
     rounded = Pairs([Row.of(np.array([top, -1.0, -2.0])) for top in (tiny, 0.0)])
     assert rounded.exact(0, 1) is None and not rounded.used_exact
     monkeypatch.setattr(pairs_module, "exact_gaps", None)
-    assert Pairs([few, most, other]).exact(2, 1) is None
+    assert Pairs(rows).exact(3, 2) is None
 
 
 SETS: dict[tuple[int, ...], tuple[int, ...]] = {(0,): (5,), (1,): (6,), (2,): (7,)}
@@ -430,24 +440,31 @@ def test_chord_is_below_a_mean_of_tangents_exactly_where_it_is_below_the_larger_
     assert min(told.values()) > 100
 
 
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", range(16))
 def test_orders_are_not_proved_where_rounding_could_turn_them(part: int) -> None:
     """Lines 2^-51 apart at one end or both, of numbers near 1: less than what rounding may cost, at either end."""
     low, slope = 1.0 - 2.0**-51, -0.5
+    near = 1.0 - 2.0**-46
     cases = [
         ([low, 1.0], [slope] * 2, [low - 1, 0.0], [slope] * 2),
         ([low, 1.0], [slope] * 2, [-9.0, 0.0], [slope] * 2),
         ([-9.0, 1.0], [slope] * 2, [-(2.0**-51), 0.0], [slope] * 2),
         ([low, 1.0], [0.0] * 2, [low, 1.0], [0.0] * 2),
+        # The second is much steeper: its tangent is off by the rounding of larger numbers.
+        ([low, 1.0], [slope, 4.0], [0.0, 9.0], [slope, 4.0]),
+        ([0.0, 9.0], [-slope, -4.0], [low, 1.0], [-slope, -4.0]),
+        ([0.0, 1025.0], [-slope, -512.0], [near, 1.0], [-slope, -512.0]),
+        ([near, 1.0], [slope, 512.0], [0.0, 1025.0], [slope, 512.0]),
     ]
-    va, sa, vb, sb = cases[part // 2]
-    zero = [0.0, 0.0]
     order = slice(None, None, -1 if part % 2 else 1)
-    found = _chord_below_tangents(*columns([[va[order], zero, sa[order], zero], [vb[order], zero, sb[order], zero]]))
-    assert not found.any()
-    wide = [[[v[0] - 1e-12, v[1]][order] for v in (va, vb)], sa, sb]
-    found = _chord_below_tangents(*columns([[wide[0][0], zero, sa, zero], [wide[0][1], zero, sb, zero]]))  # type: ignore[list-item]
-    assert found[(1, 0) if part % 2 else (0, 1)] and found.sum() == 1
+    for unit in (2.0**-10, 1.0, 2.0**10):
+        va, sa, vb, sb = (unit * np.array(one)[order] for one in cases[part // 2])
+        zero, gap = np.zeros(2), unit * np.array([1e-12 if part < 8 else 1e-10, 0.0])[order]
+        for less, proved in ((zero, False), (gap, True)):
+            found = _chord_below_tangents(
+                _Column(1.0, np.array([va - less, zero, sa, zero])), _Column(3.0, np.array([vb - less, zero, sb, zero]))
+            )
+            assert found[(1, 0) if part % 2 else (0, 1)] == proved and found.sum() == proved
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -514,7 +531,7 @@ def test_sums_are_within_the_errors_that_they_state(index: int, c: float) -> Non
         assert found.slope_error == pytest.approx(float(slopes), rel=1e-3, abs=1e-315)
         high, low, sharp = sharp_sum(row, c)
         assert abs(mpmath.mpf(high) + mpmath.mpf(low) - (1 + rest)) <= sharp * (1 + rest)
-        assert sharp == pytest.approx(2.0**-59 + float(lost), rel=1e-9) and abs(low) <= 2.0**-50 * high
+        assert sharp == pytest.approx(2.0**-59 + float(lost), rel=1e-9, abs=0) and abs(low) <= 2.0**-50 * high
         other = Row.of(ROWS[index - 1])
         difference, error = sharp_difference(row, other, c)
         delta_b = mpmath.mpf(float(other.logits[0])) - mpmath.mpf(float(other.logits[1]))
@@ -544,10 +561,33 @@ def test_large_margins_cost_no_digits() -> None:
         assert abs(difference - exactly) <= error <= 1e-15
 
 
+def test_huge_margins_cost_the_digits_that_are_stated() -> None:
+    """Gaps of 2^84 less a few 2^-30: 40 digits hold their difference to about 1e-14 alone."""
+    for k in range(1, 40, 6):
+        a, b = (Row.of(np.array([2.0**84, n * 2.0**-30])) for n in (k, 3 * k + 2))
+        for one, other, n in ((a, b, -2 * k - 2), (b, a, 2 * k + 2)):
+            difference, error = sharp_difference(one, other, 1.0)
+            assert abs(Fraction(difference) - Fraction(n, 2**30)) <= Fraction(error) <= Fraction(1, 10**12)
+
+
+def test_sharp_sums_of_many_equal_terms_keep_their_bound() -> None:
+    """Halfway between two entries of the table and with products that float64 rounds: each error is at its largest."""
+    rng, many, c = np.random.default_rng(5), 20_000, 1.1
+    for step in (0.5, 1.5, 300.5, 2048.5, 2050.5, 2200.5):
+        for w in step / 256 / c * (1 + rng.uniform(-1e-6, 1e-6, size=20)):
+            high, low, error = sharp_sum(Row.of(np.array([0.0, 0.0, *[-w] * many])), c)
+            with mpmath.workdps(40):
+                exactly = 1 + many * mpmath.exp(-mpmath.mpf(c) * mpmath.mpf(w))
+                assert abs(mpmath.mpf(high) + mpmath.mpf(low) - exactly) <= error * exactly
+
+
 def test_subnormal_scales_keep_every_term() -> None:
     """60 / c is beyond float64: no warning, and all terms are summed."""
     row, c = Row.of(rows_of((1, 2, 3))[0]), 1e-310
     assert sample(row, c).value == pytest.approx(math.log(3)) and sharp_sum(row, c)[0] == pytest.approx(3.0)
+    for c in (5e-324, 1.5e-323, 1e-310):  # a product of a few units is off by up to half of one
+        found = sample(Row.of(rows_of((1.5,))[0]), c)
+        assert abs(Fraction(found.value) + Fraction(3, 2) * Fraction(c)) <= Fraction(found.error)
 
 
 def test_equal_hashes_do_not_make_equal_rows(monkeypatch: pytest.MonkeyPatch) -> None:
