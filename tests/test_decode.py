@@ -404,6 +404,29 @@ def test_a_reward_need_not_say_what_its_bounds_are() -> None:
     assert trace.reward_settings == {"mean": 1.0, "std": 2.0, "bounds": None} and trace.reward_calls == 2
 
 
+class Remembering(Least):
+    """A reward model with a session, in which a row that is read again costs one token."""
+
+    def session(self, rows: int, *, cache: bool = True) -> Remembering:
+        self.tokens, self.tokens_saved, self.caches = [0] * rows, [0] * rows, cache
+        return self
+
+    def score(self, rows: list[int], prompts: list[object], answers: list[str]) -> list[float]:  # type: ignore[override]
+        for row in rows:
+            self.tokens[row] += row + 1
+            self.tokens_saved[row] += 10 if self.caches is True else 0
+        return [float(len(answer)) for answer in answers]
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_a_trace_counts_the_tokens_that_its_reward_model_read(cache: bool) -> None:
+    reward, savings = Remembering(), Savings(cache=cache, reuse=False)
+    batch = decode(PREDICTORS["bert"], ["a dog", "the cat"], RWS(2.0), reward=reward, length=4, steps=2, block=4,
+                   savings=savings)  # fmt: skip
+    assert reward.caches is cache
+    assert [(trace.reward_tokens, trace.reward_tokens_saved) for trace in batch] == [(2, 20 * cache), (4, 20 * cache)]
+
+
 @pytest.mark.parametrize(
     ("places", "options", "numbers"),
     [

@@ -521,9 +521,10 @@ def test_one_position_and_a_vocabulary_of_two_come_back(tmp_path: Path) -> None:
 
 
 def test_arrays_cannot_be_written_to() -> None:
+    trace = replace(TRACE)
     for name in (*TRACE.arrays(), "canvas", "eligible", "chosen", "masked", "reward_asked"):
         with pytest.raises(ValueError, match=r"read-only"):
-            getattr(TRACE, name)[0] = 3
+            getattr(trace, name)[0] = 3
 
 
 def test_each_step_follows_from_the_one_before() -> None:
