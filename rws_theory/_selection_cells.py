@@ -126,7 +126,7 @@ def _chord_below_tangents(left: _Column, right: _Column) -> NDArray[np.bool_]:
     """
     width = right.scale - left.scale
     (va, ea, sa, fa), (vb, eb, sb, fb) = left.data, right.data
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         slack = 16 * _ROUNDOFF * (np.abs(va) + np.abs(vb) + (np.abs(sa) + np.abs(sb)) * width)
         top_a, top_b = (va + ea + slack)[:, None], (vb + eb + slack)[:, None]
         first_a, second_b = va - ea - slack, vb - eb - slack

@@ -225,6 +225,23 @@ def test_input_is_kept_as_it_is() -> None:
     assert path.pieces[0].lower == 0.5 and path.pieces[-1].upper == 32.0
 
 
+@pytest.mark.parametrize(
+    ("gaps", "low", "high"),
+    [
+        (((1, 2e3), (1.5, 1.5, 900)), 0.5, 8.0),
+        (((1, 2, 3), (2, 2, 2)), 1e-310, 1e5),
+        (((0, 700), (0, 701)), 0.5, 2.0),
+        (tuple(map(hidden, BOTH_FLIPS)), 0.01, 32.0),
+    ],
+)
+def test_numpy_may_be_told_to_raise(gaps: tuple[Iterable[float], ...], low: float, high: float) -> None:
+    """Terms that underflow are nothing to stop at."""
+    z = rows_of(*gaps)
+    with np.errstate(all="raise"):
+        path = selection_path(z, 1, low, high)
+    assert path == selection_path(z, 1, low, high)
+
+
 # --- what it costs ----------------------------------------------------------------------------------------------------
 
 
