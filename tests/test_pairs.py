@@ -124,18 +124,19 @@ def sums_of(*pairs: tuple[tuple[float, ...], tuple[float, ...]]) -> pairs_module
 
 def test_ends_of_the_half_line_are_free_as_far_as_the_series_say() -> None:
     # 1.8 |sum of u less that of v| over the larger sum of squares; 0.9 |difference in number| over the larger sum.
-    for u, v, free in (
+    table = (
         (*BOTH_FLIPS, 1.8 * 1.5 / 46.75),
         (*THREE_BELOW_ONE, 1.8 * 0.75 / 130.375),
         ((0.5, 2, 7), (0.5, 3, 5), 1.8 / 53),  # of what is common nothing counts
         ((0, 4), (1.5, 1.5), 1.8 / 16),
         (*UNEQUAL, 0.9 / 15),
         ((0.5, 2), (0.5, 6, 10), 0.9 / 16),
-    ):
-        share = 0.0 if free in (1.8 / 16, 0.9 / 16) else 1e-12  # no rounding in these two
-        for sums in (sums_of((u, v)), sums_of((v, u))):
-            assert sums.free_below(np.array([free * (1 - share)])).tolist() == [True], (u, v)
-            assert sums.free_below(np.nextafter([free * (1 + share)], 1.0)).tolist() == [False], (u, v)
+    )
+    free = np.array([row[2] for row in table])
+    share = np.where((free == 1.8 / 16) | (free == 0.9 / 16), 0.0, 1e-12)  # no rounding in these two
+    for sums in (sums_of(*((u, v) for u, v, _ in table)), sums_of(*((v, u) for u, v, _ in table))):
+        assert sums.free_below(free * (1 - share)).all()
+        assert not sums.free_below(np.nextafter(free * (1 + share), 1.0)).any()
 
 
 def test_leading_term_is_compared_with_those_of_the_other_sign() -> None:
