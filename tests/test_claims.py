@@ -546,6 +546,7 @@ def test_a_search_goes_to_the_edge_of_what_the_claim_is_about(
     give(monkeypatch, {2: [TWICE], bound: pairs})
     counterexample = reversal.CHECKS[name]().counterexample
     assert counterexample and counterexample.startswith(f"d = {pair.dimension}, {replace(pair, unit=unit)}: ")
+    assert (f") / {unit}, b = (" in counterexample) == (unit > 1)
 
 
 def test_a_search_tries_every_pair_in_order_and_no_larger_one(monkeypatch: pytest.MonkeyPatch) -> None:
