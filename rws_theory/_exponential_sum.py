@@ -88,7 +88,8 @@ class ExponentialSum:
         relatively, hence 1.5 z eps in exp(-z). exp is taken to be accurate to 8 ulp, the product with c adds half an
         ulp. Up to 4,096 terms are added by math.fsum without error; more by numpy's pairwise summation, in which no
         term passes through more than log2(n) + 20 additions. (2 z + 16 + log2(n) + 20) eps per term covers these
-        and the rounding of the bound itself; 1e-300 C covers terms below the normal range.
+        and the rounding of the bound itself. The first term is exact, so that its share covers terms below the normal
+        range: 16 eps |c_1| >= 3e-15.
         """
         n = self.weights.size
         with np.errstate(over="ignore", under="ignore"):
@@ -99,7 +100,7 @@ class ExponentialSum:
             total, adding = math.fsum(terms.tolist()), 0.0
         else:
             total, adding = float(terms.sum()), math.log2(n) + 20.0
-        return total, EPS * (float(slack.sum()) + adding * float(np.abs(terms).sum())) + 1e-300 * self.total_weight
+        return total, EPS * (float(slack.sum()) + adding * float(np.abs(terms).sum()))
 
     def value(self, r: float) -> float:
         """exp(r u_1) g(r) in float64, of the same sign as g(r) except where rounding hides it."""
@@ -121,11 +122,11 @@ class ExponentialSum:
                 return 1 if total > 0 else -1
         if used is not None:
             used.add("ball")
-        ball = self._condensed_ball(Fraction(r)) if len(self.exponents) > _EXACT_SUM else arb(0, 1)
-        bits = 128
+        bits = 64
+        ball = self._condensed_ball(Fraction(r)) if len(self.exponents) > _EXACT_SUM else self.ball(Fraction(r), bits)
         while ball.contains(0):
-            ball = self.ball(Fraction(r), bits)
             bits *= 2
+            ball = self.ball(Fraction(r), bits)
         return 1 if ball > 0 else -1
 
     def sign_right_of(self, r: Fraction, used: set[str] | None = None) -> int:
