@@ -148,8 +148,9 @@ def test_the_integral_sees_a_peak_however_narrow(log_p: list[float], reward: lis
 
 
 def test_scale_of_the_mean_is_the_nearest_where_no_sign_changes() -> None:
-    """As by rounding, where the variance is nearly constant."""
+    """As by rounding, where the variance is nearly constant; but a change that is there is found."""
     assert _mean_value(lambda s: 1 + (s - 1.5) ** 2, 1.0, 2.0) == 1.5
+    assert _mean_value(lambda s: (s - 0.3) ** 2, 1e-4, 1.0) == pytest.approx(0.29)  # below its average for 1/50 only
 
 
 def test_slope_forgets_the_constant_in_log_p() -> None:
