@@ -228,7 +228,7 @@ def _float_gaps(rows: list[NDArray[np.float64]]) -> tuple[list[list[int]], int]:
     """Gaps of rows of finite float64, descending, over a denominator that is a power of two."""
     mantissas, powers = zip(*(np.frexp(row) for row in rows), strict=True)
     used = np.concatenate([p[m != 0] for m, p in zip(mantissas, powers, strict=True)])
-    least = min(int(used.min(initial=0)) - 53, 0)
+    least = int(used.min(initial=0)) - 53
     integers = []
     for m, p in zip(mantissas, powers, strict=True):
         whole = (m * 2.0**53).astype(np.int64).astype(object)
