@@ -535,6 +535,7 @@ def test_gaps_of_floats_are_those_of_fractions() -> None:
     rows = [
         rng.normal(size=6), np.array([0.0, 0.0, -0.0, -3.5, -np.inf, -0.25]), np.array([1e300, -1e300, 5e-324, 0.0]),
         np.array([5e-324, 1e-323, 2.0**-1030]), np.array([-8.0, -16.0, -8.0]), np.array([7.0]), rng.normal(size=300),
+        np.append(np.zeros(299), 2.0**-53 - 1),
     ]  # fmt: skip
     for a, b in pairwise([*rows, rows[0]]):
         exact = [sorted(strategies.exact(x), reverse=True) for x in (a, b)]
