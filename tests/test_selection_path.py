@@ -351,6 +351,10 @@ def test_enclosures_end_where_signs_are_proved(monkeypatch: pytest.MonkeyPatch) 
             (bracket,) = path.brackets
             assert bracket.breakpoint and 1e-12 < bracket.relative_width < 1e-9 and not path.certified
             assert [p.selected for p in path.pieces] == [tops_at(rows, 1, c) for c in (bracket.lower, bracket.upper)]
+            middle = (bracket.lower + bracket.upper) / 2
+            for low, high in ((0.5, middle), (middle, 2.0)):  # no sign is told at that end
+                (end,) = selection_path(rows, 1, low, high).brackets
+                assert middle in (end.lower, end.upper) and not end.breakpoint and 0 < end.relative_width < 1e-6
 
 
 def test_too_many_gaps_are_counted_before_they_are_formed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -589,19 +593,22 @@ def test_huge_margins_cost_the_digits_that_are_stated() -> None:
 
 def test_sharp_sums_of_many_equal_terms_keep_their_bound() -> None:
     """Halfway between two entries of the table and with products that float64 rounds: each error is at its largest."""
-    rng, many, c = np.random.default_rng(5), 20_000, 1.1
-    for step in (0.5, 1.5, 300.5, 2048.5, 2050.5, 2200.5):
-        for w in step / 256 / c * (1 + rng.uniform(-1e-6, 1e-6, size=20)):
-            high, low, error = sharp_sum(Row.of(np.array([0.0, 0.0, *[-w] * many])), c)
-            with mpmath.workdps(40):
-                exactly = 1 + many * mpmath.exp(-mpmath.mpf(c) * mpmath.mpf(w))
-                assert abs(mpmath.mpf(high) + mpmath.mpf(low) - exactly) <= error * exactly
+    many, c = 20_000, 1.9
+    for step, n in ((0.5, 12), (1.5, 12), (2048.5, 11), (2048.5, 60)):
+        w = step / 256 / c * (1 + n * 1e-7)
+        high, low, error = sharp_sum(Row.of(np.array([0.0, 0.0, *[-w] * many])), c)
+        with mpmath.workdps(40):
+            exactly = 1 + many * mpmath.exp(-mpmath.mpf(c) * mpmath.mpf(w))
+            assert abs(mpmath.mpf(high) + mpmath.mpf(low) - exactly) <= error * exactly
 
 
 def test_subnormal_scales_keep_every_term() -> None:
     """60 / c is beyond float64: no warning, and all terms are summed."""
     row, c = Row.of(rows_of((1, 2, 3))[0]), 1e-310
     assert sample(row, c).value == pytest.approx(math.log(3)) and sharp_sum(row, c)[0] == pytest.approx(3.0)
+    with np.errstate(under="raise"):  # products that underflow are nothing to stop at
+        row = Row.of(rows_of((1, 2.3, 3.7))[0])
+        assert sample(row, c).value == pytest.approx(math.log(3)) and sharp_sum(row, c)[0] == pytest.approx(3.0)
     for c in (5e-324, 1.5e-323, 1e-310):  # a product of a few units is off by up to half of one
         found = sample(Row.of(rows_of((1.5,))[0]), c)
         assert abs(Fraction(found.value) + Fraction(3, 2) * Fraction(c)) <= Fraction(found.error)
