@@ -4,9 +4,10 @@
 
 mutmut changes one thing at a time in a copy of the code below DIR and runs the tests that reach it. Results are kept
 there as they come: an interrupted run goes on where it was, and only functions that changed are done again. `--again`
-gives those that survived without a reason, or ended by the clock, to the tests once more, after tests were added. The
-last line is the score. A mutant that survives must be in `tests/surviving_mutants.json` with a reason. Exit code 1
-where one is not, or where fewer than nine in ten are killed.
+gives those that survived without a reason, or ended by the clock, to the tests once more, after tests were added or
+changed: which test reaches which function is found out afresh. The last line is the score. A mutant that survives must
+be in `tests/surviving_mutants.json` with a reason. Exit code 1 where one is not, or where fewer than nine in ten are
+killed.
 
 mutmut leaves out what is under a decorator (properties, caches), defaults that are not plain, and what is not in a
 function; the report counts the functions.
@@ -92,6 +93,15 @@ def prepare(part: str, work: Path) -> Path:
     lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
     (target / "pyproject.toml").write_text("\n".join([project, "[tool.mutmut]", *lines, ""]), encoding="utf-8")
     return target
+
+
+def forget_tests(folder: Path) -> None:
+    """Have mutmut find out afresh what each test reaches and how long it takes; else it asks of new names alone."""
+    path = folder / "mutants" / "mutmut-stats.json"
+    if path.is_file():
+        known = json.loads(path.read_text(encoding="utf-8"))
+        known |= {"tests_by_mangled_function_name": {}, "duration_by_test": {}}
+        path.write_text(json.dumps(known), encoding="utf-8")
 
 
 def mutmut(folder: Path, workers: int, names: list[str]) -> int:
@@ -215,6 +225,8 @@ def main(argv: list[str] | None = None) -> int:
     work = args.work.resolve()
     for part in [] if args.report else args.parts:
         folder = prepare(part, work)
+        if args.again:
+            forget_tests(folder)
         if (code := mutmut(folder, args.workers, once_more(folder) if args.again else [])) != 0:
             return code
     return report(work, args.parts)

@@ -120,10 +120,17 @@ def test_once_more_are_those_without_a_reason_and_those_that_no_test_failed(
     ran: list[list[str]] = []
     monkeypatch.setattr(mutants, "mutmut", lambda folder, workers, names: ran.append(names) or 1)
     call = ["--work", str(tmp_path), "--parts", "theory"]
+    stats = tmp_path / "theory" / "mutants" / "mutmut-stats.json"
     for codes, names in (
         ({"x_double__mutmut_1": 0, "x_double__mutmut_2": 0, "xǁBoxǁopen__mutmut_1": None}, ["x_double__mutmut_1"]),
         ({"x_double__mutmut_1": 1, "x_double__mutmut_2": -24, "xǁBoxǁopen__mutmut_1": 3}, ["x_double__mutmut_2"]),
     ):
         finished(tmp_path, codes)
-        assert mutants.main([*call, "--again"]) == mutants.main(call) == 1
-        assert ran[-2:] == [[f"toy.box.{name}" for name in names], []]
+        known = {"duration_by_test": {"t": 1.0}, "tests_by_mangled_function_name": {"f": ["t"]}, "git_commit": "c"}
+        stats.write_text(json.dumps(known))
+        assert mutants.main(call) == 1 and json.loads(stats.read_text()) == known
+        assert mutants.main([*call, "--again"]) == 1
+        assert ran[-2:] == [[], [f"toy.box.{name}" for name in names]]
+        # Tests that changed reach other functions.
+        unknown = {"duration_by_test": {}, "tests_by_mangled_function_name": {}}
+        assert json.loads(stats.read_text()) == known | unknown

@@ -114,18 +114,19 @@ def test_a_row_leaves_once_its_text_is_settled() -> None:
     assert short.commit_step.tolist() == [0, 1, 2, 3] + [-1] * 8
     assert (short.text, long.text) == (full[0].text, full[1].text)
 
-    # The row that stays keeps the rewards that are its own.
+    # The rows that stay keep the rewards that are their own.
     score = CallableReward(lambda prompt, answer: float(answer.count("7")), std=4.0)
     options |= {"reward": score, "savings": Savings(settled=True, reuse=False)}
-    short, long = decode(predictor, [[6], [7]], RWS(2.0), **options)
-    assert (short.reward_raw.tolist(), long.reward_raw.tolist()) == ([3.0] * 4, [9.0] * 10)
-    assert short.reward_use.tolist() == [1] * 4 and long.reward_use.tolist() == [1] * 10
+    for row, trace in zip([6, 7, 7], decode(predictor, [[6], [7], [7]], RWS(2.0), **options), strict=True):
+        kept, steps = (3.0, 4) if row == 6 else (9.0, 10)
+        assert trace.reward_raw.tolist() == [kept] * steps and trace.reward_use.tolist() == [1] * steps
 
 
 @pytest.mark.parametrize("padding", ["left", "right"])
 @pytest.mark.parametrize("cfg", [0.0, 0.5])
-def test_a_row_that_stays_keeps_its_prompt_and_its_padding(padding: Any, cfg: float) -> None:
-    """The row of the longer prompt leaves after four steps; the other one was padded to its length."""
+@pytest.mark.parametrize("prompts", [[[6, 6, 6], [7]], [[6], [7, 7, 7]]], ids=["long", "short"])
+def test_a_row_that_stays_keeps_its_prompt_and_its_padding(padding: Any, cfg: float, prompts: list[list[int]]) -> None:
+    """The row of the longer prompt, or of the shorter one, leaves after four steps; the other stays for ten."""
     tables = {6: ending_after(3), 7: ending_after(9), MASK: torch.eye(12, VOCABULARY)}
 
     def logits(canvas: torch.Tensor) -> torch.Tensor:
@@ -135,8 +136,8 @@ def test_a_row_that_stays_keeps_its_prompt_and_its_padding(padding: Any, cfg: fl
 
     predictor = CallablePredictor(logits, mask_id=MASK, pad_id=0, end_id=EOS, vocab_size=VOCABULARY, decode=str)
     options = {"length": 12, "steps": 12, "block": 12, "padding": padding, "cfg": cfg}
-    full = decode(predictor, [[6, 6, 6], [7]], Confidence(), **options)
-    less = decode(predictor, [[6, 6, 6], [7]], Confidence(), savings=Savings(settled=True), **options)
+    full = decode(predictor, prompts, Confidence(), **options)
+    less = decode(predictor, prompts, Confidence(), savings=Savings(settled=True), **options)
     assert [trace.steps_run for trace in less] == [4, 10]
     for one, other in zip(full, less, strict=True):
         assert other.text == one.text
@@ -414,19 +415,21 @@ def test_a_choice_is_taken_for_certain_among_those_that_are_not_deferred() -> No
         assert (trace.reward_use.tolist(), trace.commit_step.tolist()) == (use, order), policy
 
 
-@pytest.mark.parametrize("block", [2, 3])
-def test_the_forward_that_runs_ahead_is_of_the_block_that_comes_next(block: int) -> None:
+@pytest.mark.parametrize(("block", "every"), [(3, 2), (2, 3)])
+def test_the_forward_that_runs_ahead_is_of_the_block_that_comes_next(block: int, every: int) -> None:
     asked: list[str] = []
     reward = CallableReward(lambda prompt, answer: asked.append(answer) or 0.0)
+    table = torch.randn(6, VOCABULARY, generator=torch.Generator().manual_seed(3))
+    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=MASK, decode=str)
     options = {"length": 6, "steps": 6, "block": block, "reward": reward}
-    rule = RWSEvery(8.0, every=2)
-    (full,) = decode(PREDICTORS["bert"], PROMPTS[:1], rule, savings=Savings.nothing(), **options)
+    rule = RWSEvery(8.0, every=every)
+    (full,) = decode(predictor, [[]], rule, savings=Savings.nothing(), **options)
     savings = Savings(reuse=False, ahead=True, block_only=True)
-    (less,) = decode(PREDICTORS["bert"], PROMPTS[:1], rule, savings=savings, **options)
-    assert len(asked) == 6 and asked[:3] == asked[3:]  # whole answers, not those of a block
+    (less,) = decode(predictor, [[]], rule, savings=savings, **options)
+    assert asked == [str(table.argmax(dim=1).tolist())] * (2 * 6 // every)  # whole answers, not those of a block
     assert less.commit_step.tolist() == full.commit_step.tolist() and less.tokens.tolist() == full.tokens.tolist()
     inside = np.arange(6) // block == (np.arange(6) // block)[:, None]
-    assert (less.reward_use > 0).tolist() == [True, False] * 3
+    assert (less.reward_use > 0).tolist() == [step % every == 0 for step in range(6)]
     np.testing.assert_array_equal(less.candidate[inside], full.candidate[inside])
 
 

@@ -520,7 +520,7 @@ def test_one_position_and_a_vocabulary_of_two_come_back(tmp_path: Path) -> None:
         assert load(trace.save(tmp_path / "t.parquet")) == trace and trace.whole_candidates
 
 
-def test_arrays_cannot_be_written_to() -> None:
+def test_no_array_of_a_trace_can_be_written_to() -> None:
     trace = replace(TRACE)
     for name in (*TRACE.arrays(), "canvas", "eligible", "chosen", "masked", "reward_asked"):
         with pytest.raises(ValueError, match=r"read-only"):
