@@ -494,3 +494,45 @@ def test_an_incomplete_certificate_is_a_miscount(monkeypatch: pytest.MonkeyPatch
             "seconds": 0.5,
         }
     ]
+
+ROUNDED = [  # what float64 proves of a pair, and how
+    ([1.0], [2.0], "bound"),
+    ([0.5, 0.1], [0.3, 0.7], "certification"),  # 0.4 and 0.4, but one rounded up
+    ([-0.30000000000000004, -0.1, -1.2000000000000002], [0.1, 1.2000000000000002, 0.5], "bound"),
+    ([1.0, 0.9, -np.inf], [1.0, 0.2, 0.2], "parity"),
+    ([0.5, 0.7, 0.3], [0.2, 0.4, -np.inf], "certification"),  # H all but vanishes
+    ([0.6, 0.5, -np.inf, 0.5], [0.5, 0.5, 1.1, 1.1], "signs"),  # the sign near 0 is that of the number of tokens
+    ([29.0, 0.0, 7.0, 20.0], [4.0, 19.0, 9.0, -np.inf], "signs"),
+    (
+        [0.6, -np.inf, -0.8, 1.5, 1.5, 1.0, -np.inf, -np.inf],
+        [1.1, -1.0, -0.4, -np.inf, -2.4, 0.7, -np.inf, 1.1],
+        "signs",
+    ),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "decided_by"), ROUNDED, ids=map(str, range(len(ROUNDED))))
+def test_what_rounding_leaves_open_is_certified_and_nothing_else(
+    a: list[float], b: list[float], decided_by: str
+) -> None:
+    found = classify_pairs([a], [b])
+    exact = crossings(a, b)
+    assert (found.count[0], found.complete[0], found.bound[0]) == (exact.count, exact.complete, exact.bound)
+    assert DECIDED_BY[found.decided_by[0]] == decided_by
+
+
+def test_a_pair_in_doubt_does_not_cast_doubt_on_the_others() -> None:
+    found = classify_pairs([[0.5, 0.1], [0.0, 0.9]], [[0.3, 0.7], [1.1, 0.9]])
+    assert [DECIDED_BY[k] for k in found.decided_by] == ["certification", "bound"]
+    kinds = (found.count.dtype, found.bound.dtype, found.decided_by.dtype, found.complete.dtype)
+    assert kinds == (np.int64, np.int64, np.int8, bool)
+
+
+def test_the_sign_at_a_double_zero_is_not_taken_from_rounding() -> None:
+    """The coefficients of x (1 - 6 x)^2 at x = 6^-r: what is 0 at r = 1 comes out below 0 in float64, beside 49 terms."""
+    step = math.log(6.0)
+    a = [0.0, -step, *[-3 * step] * 36]
+    b = [0.0, *[-2 * step] * 12, *[-np.inf] * 25]
+    found, exact = classify_pairs([a], [b]), crossings(a, b)
+    assert DECIDED_BY[found.decided_by[0]] == "certification" and found.bound[0] == 2
+    assert (found.count[0], found.complete[0]) == (exact.count, exact.complete)
