@@ -755,3 +755,9 @@ def test_the_command_refuses_an_unknown_id(capsys: pytest.CaptureFixture[str]) -
         main(["claims", "T9"])
     assert stop.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_without_ids_every_claim_is_checked_in_the_order_of_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {name: CHECKS[name] for name in ("T1b-printed", "D-gaps")}
+    monkeypatch.setattr("rws_theory.claims.CHECKS", few)
+    assert [claim.id for claim in claims()] == list(few)

@@ -332,3 +332,17 @@ def test_misuse_is_refused_with_one_line(call: Callable[[], object], message: st
     with pytest.raises(ValueError) as caught:
         call()
     assert str(caught.value) == message
+
+
+def test_positions_that_are_level_are_committed_from_left_to_right() -> None:
+    """Of many equals the leftmost goes first: a sort that is not stable would mix them."""
+
+    class Level:
+        length = None
+
+        def conditionals(self, canvas: NDArray[np.int64]) -> Floats:
+            surer = np.where(np.arange(canvas.size) % 3 == 1, 2.0, 1.0)
+            return np.outer(surer, [0.0, 1.0, 0.5])
+
+    found = decode_masked(Level(), constant_rule(1.0), length=60)
+    assert found.commit_step.argsort().tolist() == [*range(1, 60, 3), *(i for i in range(60) if i % 3 != 1)]

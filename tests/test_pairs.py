@@ -529,10 +529,16 @@ def test_a_pair_in_doubt_does_not_cast_doubt_on_the_others() -> None:
 
 
 def test_the_sign_at_a_double_zero_is_not_taken_from_rounding() -> None:
-    """The coefficients of x (1 - 6 x)^2 at x = 6^-r: what is 0 at r = 1 comes out below 0 in float64, beside 49 terms."""
+    """The coefficients of x (1 - 6 x)^2 at x = 6^-r: what is 0 at r = 1 comes out below 0 in float64."""
     step = math.log(6.0)
     a = [0.0, -step, *[-3 * step] * 36]
     b = [0.0, *[-2 * step] * 12, *[-np.inf] * 25]
     found, exact = classify_pairs([a], [b]), crossings(a, b)
     assert DECIDED_BY[found.decided_by[0]] == "certification" and found.bound[0] == 2
     assert (found.count[0], found.complete[0]) == (exact.count, exact.complete)
+
+
+def test_the_seconds_of_a_benchmark_are_those_of_its_work() -> None:
+    before = time.process_time()
+    found = bench_pairs(20, 4, seed=0)
+    assert 0 <= found["seconds"] <= time.process_time() - before
