@@ -353,6 +353,68 @@ def test_crossings_outside_the_float64_range_are_enclosed_by_its_ends() -> None:
     assert not both.complete and [(c.upper, c.multiplicity) for c in both.crossings] == [(math.inf, None)]
 
 
+def test_two_crossings_next_to_the_largest_float_are_told_apart() -> None:
+    u, v = polynomial_pair([[-1, 2], [-1, 3]])
+    found = exactly(*([Fraction(k, 10**308) for k in side] for side in (u, v)))  # above and below 2^1023
+    assert found.complete and [c.multiplicity for c in found.crossings] == [1, 1]
+    assert found.roots == pytest.approx([1e308 * math.log(2), 1e308 * math.log(3)], rel=1e-12)
+
+
+def test_a_crossing_among_the_smallest_floats_is_enclosed_by_neighbours() -> None:
+    (only,) = exactly((2, 2), (1, 3 + Fraction(1, 10**320))).crossings  # g = 1e-320 r - r^2 + ...
+    assert only.multiplicity == 1 and 0 < only.lower <= 1e-320 <= only.upper == only.lower + 5e-324
+
+
+def test_an_ill_conditioned_crossing_is_narrowed_at_any_scale() -> None:
+    """The float64 estimate is off by more than the width asked for, where floats are 1e260 apart."""
+    u, v = polynomial_pair([[-1, 2], [-1000, 2001], [-1, 3], [-1, 4]])
+    for scale in (1.0, 2.0**-920):
+        found = of_gaps([scale * k for k in u], [scale * k for k in v], rtol=1e-15)
+        assert found.complete and found.certificate == "ball"
+        truth = sorted(math.log(x) / scale for x in (2, 2.001, 3, 4))
+        assert found.roots == pytest.approx(truth, rel=1e-14)
+        assert all(c.upper - c.lower <= 1e-15 * c.upper for c in found.crossings)
+
+
+def test_refining_says_where_balls_were_needed() -> None:
+    g = g_of(*polynomial_pair([[-1, 2]]))
+    below, above = math.log(2), math.nextafter(math.log(2), 1)  # float64 cannot tell on which side they are
+    huge = ExponentialSum(g.exponents, g.coefficients, 10**312)
+    for each, part, needed in (
+        (g, (0.5, above), True), (g, (below, 1), True), (g, (0, 2 * above), True), (g, (0.5, 1), False),
+        (huge, (0, 10**313), True),
+    ):  # fmt: skip
+        used: set[str] = set()
+        found = crossings_module._refine(each, (Fraction(part[0]), Fraction(part[1])), 1, 1e-3, used)
+        assert found.multiplicity == 1 and used == ({"ball"} if needed else set())
+
+
+def test_floats_around_and_inside_an_interval_are_the_nearest() -> None:
+    for low, high in (
+        (Fraction(1, 10), Fraction(1, 3)), (Fraction(1, 3), Fraction(7, 10)), (Fraction(1, 4), Fraction(1, 2)),
+        (Fraction(10, 3), Fraction(100, 7)), (Fraction(3), Fraction(8)),
+    ):  # fmt: skip
+        inner, outer = crossings_module._inward((low, high)), crossings_module._outward((low, high))
+        assert math.nextafter(inner[0], 0) < low <= inner[0] and inner[1] <= high < math.nextafter(inner[1], 99)
+        assert outer[0] <= low < math.nextafter(outer[0], 99) and math.nextafter(outer[1], 0) < high <= outer[1]
+
+
+def test_very_many_terms_are_modelled_with_128_bits_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More bits would take minutes there; a tangency is a cluster instead."""
+    seen: list[int] = []
+
+    def recorded(g: ExponentialSum, low: Fraction, high: Fraction, bits: int) -> TaylorModel:
+        seen.append(bits)
+        return taylor_model(g, low, high, bits)
+
+    monkeypatch.setattr(isolation_module, "taylor_model", recorded)
+    monkeypatch.setattr(crossings_module, "_MANY", 3)
+    u, v = polynomial_pair([[-1, 2], [-1, 2]])
+    tiny = 2.0**-40  # F_a - F_b times 1 + x^tiny: the same double zero, of too large a degree
+    found = of_gaps([x for k in u for x in (k, k + tiny)], [x for k in v for x in (k, k + tiny)])
+    assert [c.multiplicity for c in found.crossings] == [None] and set(seen) == {FLOAT64, 128}
+
+
 @pytest.mark.parametrize("size", [1, 2])
 def test_one_and_two_tokens_never_cross(size: int) -> None:
     found = crossings([3.0, 1.0][:size], [2.0, 1.5][:size])

@@ -71,6 +71,36 @@ def test_a_million_nats_of_tilt_lose_nothing(r: float, offset: float) -> None:
         assert tilted_cumulants(log_p, reward, r).tolist() == pytest.approx([float(k) for k in kappa], rel=1e-12)
 
 
+def test_huge_constants_do_not_hide_the_likeliest_state() -> None:
+    """Among numbers near 1e18, 128 apart as floats, the likeliest state is found and rewards are measured from it."""
+    log_p, reward = [1e18, 1e18 + 128], [1.0, 0.0]
+    assert tilted_cumulants(log_p, reward, 100.0)[0] == pytest.approx(1 / (1 + math.exp(28)), rel=1e-12, abs=0)
+    assert 0.289 * log_p[0] == 0.289 * log_p[1]
+    found = scaled_reward_mean(log_p, reward, 0.289)
+    assert found == pytest.approx(1 / (1 + math.exp(0.289 * 128)), rel=1e-12, abs=0)
+
+
+def test_weights_stay_finite_where_log_p_and_reward_cancel() -> None:
+    """Where log p and r R cancel to rounding errors of thousands, a tilt is a distribution, as in other rows."""
+    log_p = [[-7.000000000000001e21, 5.999999999999999e21, -4e21], [0.0, 0.0, 0.0]]
+    found = tilt(log_p, [[7e22, -6e22, 4e22], [1.0, 1.0, 1.0]], 0.1)
+    assert np.exp(found).sum(axis=-1).tolist() == pytest.approx([1, 1], rel=1e-14)
+    assert found[1].tolist() == pytest.approx([-math.log(3)] * 3, rel=1e-14)
+
+
+@pytest.mark.parametrize("size", [111, 116, 198])
+@pytest.mark.parametrize("value", [0.3, 0.7, 3.3])
+def test_a_mean_of_many_states_is_correct_to_the_last_digits(size: int, value: float) -> None:
+    log_p, reward = np.zeros(size), np.append(0.0, np.full(size - 1, value))
+    mean = float(Fraction(value) * (size - 1) / size)
+    assert scaled_reward_mean(log_p, reward, 0.0) == pytest.approx(mean, rel=3e-16, abs=0)
+    assert log_partition(log_p, reward, 2.0**-60) == pytest.approx(mean * 2.0**-60, rel=5e-16, abs=0)
+
+
+def test_impossible_states_do_not_hide_that_a_tilt_is_small() -> None:
+    assert log_partition([0.0, 0.0, -np.inf], [0.0, 1e-20, 7.0], 10.0) == pytest.approx(5e-20, rel=1e-14, abs=0)
+
+
 def test_a_nearly_certain_distribution_keeps_its_small_variance() -> None:
     found = tilted_cumulants([0.0, -600.0], [1.0, 3.0], 0.0, 4)
     tiny = math.exp(-600)
