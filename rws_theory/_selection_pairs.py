@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -89,7 +90,7 @@ class Pairs:
 
         low, high = a, b
         if difference(a) > 0 > difference(b):
-            root = float(brentq(difference, a, b, xtol=_LEAST))
+            root: Any = brentq(difference, a, b, xtol=_LEAST)
             reach = max(0.4 * _TARGET * root, _LEAST)
             while reach < high - low:
                 probe(root - reach)

@@ -281,4 +281,4 @@ def _mean_value(function: Callable[[float], float], average: float, r: float) ->
             root: Any = brentq(lambda s: function(s) - average, *bracket, xtol=1e-300)
             return float(root)
     # The function is its average up to rounding: no sign is left to change.
-    return float(grid[1 + np.abs(values[1:-1]).argmin()])
+    return float(min(np.linspace(0.0, r, 513)[1:-1], key=lambda s: abs(function(s) - average)))
