@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -1064,3 +1065,22 @@ def test_command_never_unpickles(tmp_path: Path, capsys: pytest.CaptureFixture[s
         printed = capsys.readouterr()
         assert caught.value.code == 2 and printed.out == "" and printed.err.count("\n") == 1
         assert "A must be a readable .npy file" in printed.err
+
+
+def test_one_exact_vector_makes_a_pair_exact_and_a_narrow_bracket_is_certified_in_balls() -> None:
+    exact, rounded = [3, 2, 0], [2.0, 0.5, 0.5]
+    for a, b, certificate in (
+        (exact, rounded, "exact"),
+        ([3.0, 2.0, 0.0], [2, Fraction(1, 2), 0.5], "exact"),
+        (exact, [2, Fraction(1, 2), 0.5], "exact"),
+        ([3.0, 2.0, 0.0], rounded, "float64"),
+    ):
+        assert crossings(a, b).certificate == certificate and crossings(a, b).count == 1
+    pair = [1.1, 0.6, 0.3], [1.0, 0.4, 0.4]
+    assert [crossings(*pair, rtol=rtol).certificate for rtol in (1e-12, 1e-14)] == ["float64", "ball"]
+
+
+@pytest.mark.parametrize("rtol", [0.11, 1.0, 0.9e-15, -1e-12, math.nan])
+def test_a_relative_width_out_of_range_is_refused(rtol: float) -> None:
+    with pytest.raises(ValueError, match=rf"^rtol must lie between 1e-15 and 0.1, got {re.escape(str(rtol))}$"):
+        crossings([1.0, 2.0], [1.0, 3.0], rtol=rtol)

@@ -522,8 +522,8 @@ def test_what_rounding_leaves_open_is_certified_and_nothing_else(
 
 
 def test_a_pair_in_doubt_does_not_cast_doubt_on_the_others() -> None:
-    found = classify_pairs([[0.5, 0.1], [0.0, 0.9]], [[0.3, 0.7], [1.1, 0.9]])
-    assert [DECIDED_BY[k] for k in found.decided_by] == ["certification", "bound"]
+    found = classify_pairs([[0.5, 0.1], [-0.8, -1.1], [0.0, 0.9]], [[0.3, 0.7], [-0.1, -0.4], [1.1, 0.9]])
+    assert [DECIDED_BY[k] for k in found.decided_by] == ["certification", "certification", "bound"]
     kinds = (found.count.dtype, found.bound.dtype, found.decided_by.dtype, found.complete.dtype)
     assert kinds == (np.int64, np.int64, np.int8, bool)
 
