@@ -328,3 +328,10 @@ def test_misuse_is_refused_with_one_line(call: object, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         call()  # type: ignore[operator]
     assert str(caught.value) == message
+
+
+def test_the_scale_of_the_mean_is_found_on_a_peak_between_few_points() -> None:
+    """The variance is a narrow peak near 0.47, which only a fine grid is sure to meet."""
+    found = variance_identity([0.0, -470.0], [0.0, 1000.0], 1.0)
+    assert found.gain == pytest.approx(1000.0, rel=1e-12)
+    assert found.corrected == pytest.approx(found.gain, rel=1e-12) and found.scale == pytest.approx(0.47, abs=0.01)
