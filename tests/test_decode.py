@@ -404,18 +404,28 @@ def test_a_reward_need_not_say_what_its_bounds_are() -> None:
     assert trace.reward_settings == {"mean": 1.0, "std": 2.0, "bounds": None} and trace.reward_calls == 2
 
 
-class Remembering(Least):
-    """A reward model with a session, in which a row that is read again costs one token."""
+class Session:
+    """Reads one token of the first row at each score, two of the second; with a cache ten more are remembered."""
 
-    def session(self, rows: int, *, cache: bool = True) -> Remembering:
-        self.tokens, self.tokens_saved, self.caches = [0] * rows, [0] * rows, cache
-        return self
+    def __init__(self, rows: int, cache: bool) -> None:
+        self.tokens, self.tokens_saved, self.cache = [0] * rows, [0] * rows, cache
 
-    def score(self, rows: list[int], prompts: list[object], answers: list[str]) -> list[float]:  # type: ignore[override]
+    def score(self, rows: Sequence[int], prompts: Sequence[Any], answers: Sequence[str]) -> list[float]:
         for row in rows:
             self.tokens[row] += row + 1
-            self.tokens_saved[row] += 10 if self.caches is True else 0
+            self.tokens_saved[row] += 10 if self.cache is True else 0
         return [float(len(answer)) for answer in answers]
+
+
+class Remembering(Least):
+    """A reward model with sessions, of which it keeps those it gave."""
+
+    def __init__(self) -> None:
+        self.given: list[Session] = []
+
+    def session(self, rows: int, *, cache: bool = True) -> Session:
+        self.given.append(Session(rows, cache))
+        return self.given[-1]
 
 
 @pytest.mark.parametrize("cache", [True, False])
@@ -423,7 +433,7 @@ def test_a_trace_counts_the_tokens_that_its_reward_model_read(cache: bool) -> No
     reward, savings = Remembering(), Savings(cache=cache, reuse=False)
     batch = decode(PREDICTORS["bert"], ["a dog", "the cat"], RWS(2.0), reward=reward, length=4, steps=2, block=4,
                    savings=savings)  # fmt: skip
-    assert reward.caches is cache
+    assert [session.cache for session in reward.given] == [cache]
     assert [(trace.reward_tokens, trace.reward_tokens_saved) for trace in batch] == [(2, 20 * cache), (4, 20 * cache)]
 
 
