@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: reproduce study test coverage explore fuzz mutants notebooks env lint licences package clean
+.PHONY: reproduce study test coverage explore fuzz notebooks env lint licences package clean
 reproduce: $(READY)
 	$(BIN)/python -m paper_figures --runs $(OUT)/runs --out $(OUT) --workers $(WORKERS)
 
@@ -24,7 +24,7 @@ test: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 # Line and branch coverage of rws_theory by its own tests and doctests.
-THEORY := rws_theory $(shell grep -l 'from rws_theory\|import rws_theory' tests/test_*.py)
+THEORY := rws_theory tests/theory
 coverage: $(READY)
 	$(BIN)/python -m pytest --cov=rws_theory --cov-branch --cov-fail-under=95 --cov-report=term-missing:skip-covered $(THEORY)
 
@@ -35,8 +35,8 @@ explore: $(READY)
 # Files changed at random, for every reader, for an hour. SECONDS: another time; SEED: repeat the rounds from a seed on.
 SECONDS ?= 3600
 fuzz: $(READY)
-	HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=critical HF_HUB_DISABLE_PROGRESS_BARS=1 PYTHONPATH=.:tests \
-	  $(BIN)/python tests/fuzz_files.py --seconds $(SECONDS) $(SEED:%=--seed %)
+	HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=critical HF_HUB_DISABLE_PROGRESS_BARS=1 PYTHONPATH=.:tests/support \
+	  $(BIN)/python tests/support/fuzz_files.py --seconds $(SECONDS) $(SEED:%=--seed %)
 
 # The environment alone, with all that the tests need.
 env: $(READY)
@@ -46,20 +46,15 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-# Change one thing at a time in the theory and the decoder's core; which changes no test notices. Hours; goes on where it was.
-mutants: $(READY)
-	$(BIN)/python -m pip install -q mutmut==3.8.1
-	$(BIN)/python tests/mutants.py --work $(OUT)-mutants --workers $(WORKERS) $(AGAIN:%=--again)
-
 # Write THIRD_PARTY.md again from the installed metadata.
 licences: $(READY)
-	$(BIN)/python tests/third_party.py
+	$(BIN)/python tests/support/third_party.py
 
 # Build the package, install the wheel into an empty environment, and use it there. PYTHONS: whose environments.
 PYTHONS ?= $(PYTHON)
 package: $(READY)
 	$(BIN)/python -m pip install -q build
-	$(BIN)/python tests/try_package.py $(PYTHONS:%=--python %)
+	$(BIN)/python tests/support/try_package.py $(PYTHONS:%=--python %)
 
 # Execute the notebooks, write again those whose outputs were stale, and fail if there were any.
 notebooks: $(READY)
@@ -77,4 +72,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(OUT) $(OUT)-study $(OUT)-mutants
+	rm -rf $(VENV) $(OUT) $(OUT)-study

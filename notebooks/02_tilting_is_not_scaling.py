@@ -35,10 +35,6 @@ import numpy as np
 from IPython.display import Markdown, display
 
 from rws_theory import crossings, factor_range, log_odds
-from rws_theory.ensembles import Comparison, Reward, corollary_study
-from rws_theory.exact import MASK, JointTable
-from rws_theory.less_reward import rws_less_reward_example
-from rws_theory.masked_decoding import constant_rule, decode_masked, rws_rule, table_reward
 from rws_theory.tilting import (
     rises_with_log_p,
     scaled_reward_mean,
@@ -48,6 +44,10 @@ from rws_theory.tilting import (
     tilted_gain,
     variance_identity,
 )
+from rws_theory.worlds.decoding import constant_rule, decode_masked, rws_rule, table_reward
+from rws_theory.worlds.ensembles import Comparison, Reward, corollary_study
+from rws_theory.worlds.joint_table import MASK, JointTable
+from rws_theory.worlds.less_reward import rws_less_reward_example
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#505050"
 WORDS = ("likely", "middle", "rare")

@@ -37,11 +37,11 @@ import numpy as np
 import torch
 from IPython.display import Markdown, display
 
-from paper_figures.parts.style import GREY, LINES
+from paper_figures.exhibits.style import GREY, LINES
+from paper_figures.studies.design.scale_selection import GRID
 from rws_decode import compare_reach, load_predictor, load_reward
-from rws_decode.experiments.selection import GRID
-from rws_decode.scale_path import scale_path
-from rws_decode.stories.answers import judge
+from rws_decode.mini.stories.answers import judge
+from rws_decode.scales.path import scale_path
 from rws_theory import footrule_mean, generation_order_deviation, inverse_reward, normalise
 
 torch.set_num_threads(1)
@@ -72,7 +72,7 @@ def follow(example):
 # ## Two prompts
 #
 # Number 0 is the first of the prompts that ship with the model. Number 18 was **chosen** because its two axes differ
-# most among the first 40: it shows what can happen, not how often. (How often: `python -m rws_decode experiment reach
+# most among the first 40: it shows what can happen, not how often. (How often: `python -m paper_figures experiment reach
 # --out out/runs` does this for many prompts.)
 
 # %%

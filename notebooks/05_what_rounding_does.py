@@ -37,18 +37,18 @@ import pandas as pd
 import torch
 from IPython.display import Markdown, display
 
-from paper_figures.published import published
+from paper_figures.runner.units import Unit, batch_key
+from paper_figures.statistics.metrics import bootstrap_interval
+from paper_figures.studies.design.prompts import prompts_of
+from paper_figures.studies.precision import RANKINGS, precision_units, tables
+from paper_figures.studies.work.decoding import predictor_of
+from paper_figures.studies.work.precision import work
 from rws_decode import Temperature
 from rws_decode.decode import decode
-from rws_decode.experiments.decoding import predictor_of
-from rws_decode.experiments.precision import RANKINGS, precision_units, tables
-from rws_decode.experiments.precision_work import work
-from rws_decode.experiments.prompts import prompts_of
-from rws_decode.experiments.units import Unit, batch_key
-from rws_decode.metrics import bootstrap_interval
-from rws_decode.ranking import dtype_of, rank_values, select_top, select_topk
-from rws_decode.rounding import saturated
+from rws_decode.step.order import dtype_of, rank_values, select_top, select_topk
+from rws_decode.step.rounding import saturated
 from rws_theory import footrule_mean, selection_path
+from rws_theory.printed import published
 
 torch.set_num_threads(1)
 BLACK, BLUE, ORANGE, GREEN = "#000000", "#0072B2", "#D55E00", "#009E73"
@@ -238,7 +238,7 @@ Markdown(
 # %% [markdown]
 # ## Whole decodes
 #
-# Eight prompts at each scale, by the functions of `python -m rws_decode experiment precision`; and once more as public
+# Eight prompts at each scale, by the functions of `python -m paper_figures experiment precision`; and once more as public
 # decoders do it, softmax in bfloat16 and `torch.topk`, whose ties fall as its algorithm happens to leave them.
 
 # %%

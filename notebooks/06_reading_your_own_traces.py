@@ -57,13 +57,13 @@ import pyarrow.parquet as pq
 import torch
 from IPython.display import Markdown, display
 
-from paper_figures.parts.style import GREY, LINES
+from paper_figures.exhibits.style import GREY, LINES
 from rws_decode import RWS, Confidence, load_predictor, load_reward, replay_with
-from rws_decode.checkpoints import shipped
+from rws_decode.checkpoints.files import shipped
 from rws_decode.decode import decode
-from rws_decode.diff import diff
-from rws_decode.replay import replay
-from rws_decode.trace import NOT_ASKED, NOT_NEEDED, REUSED, SCORED, load
+from rws_decode.trace.diff import diff
+from rws_decode.trace.replay import replay
+from rws_decode.trace.trace import NOT_ASKED, NOT_NEEDED, REUSED, SCORED, load
 
 torch.set_num_threads(1)
 EXAMPLE = 6
@@ -125,7 +125,7 @@ def held(column):
     return span + (f", {int(column.isna().sum())} empty" if column.isna().any() else "")
 
 
-metadata = json.loads(pq.read_metadata(path).metadata[b"rws_decode.trace"])
+metadata = json.loads(pq.read_metadata(path).metadata[b"rws_decode.trace.trace"])
 settings = metadata["trace"]
 described = ("predictor", "reward_model", "strategy", "length", "steps", "block", "ranking", "precision", "forwards")
 lines = ["| column | meaning | here |", "|---|---|---|"]
@@ -137,7 +137,7 @@ display(Markdown("Settings, from the file's metadata: " + ", ".join(f"{name} {se
 # ## Text, canvas and completion of every step, from the table
 #
 # What was committed up to a step is the canvas; what stood at the masked positions in the last row before it is the
-# completion that the reward model read. `rws_decode.trace.load` gives the same as arrays, after checking the file.
+# completion that the reward model read. `rws_decode.trace.trace.load` gives the same as arrays, after checking the file.
 
 # %%
 trace = load(path)

@@ -37,15 +37,15 @@ import numpy as np
 import torch
 from IPython.display import Markdown, display
 
-from paper_figures import table1_win_rate
-from paper_figures.parts.inputs import read_run
-from paper_figures.parts.sample_size import possible_sizes, prompts_needed, sign_test_power
-from paper_figures.parts.style import GREY, LINES, styled
+from paper_figures.exhibits.inputs import read_run
+from paper_figures.exhibits.style import GREY, LINES, styled
 from paper_figures.plan import make_missing
-from paper_figures.published import published
-from rws_decode.experiments.tables import to_markdown
-from rws_decode.experiments.win_rates import rate_of_counts
+from paper_figures.statistics.win_rates import rate_of_counts
+from paper_figures.studies.summaries.files import to_markdown
+from paper_figures.tables import table1_win_rate
+from paper_figures.tables.parts.sample_size import possible_sizes, prompts_needed, sign_test_power
 from rws_theory.claims import CHECKS, claims
+from rws_theory.printed import published
 
 torch.set_num_threads(1)
 RWS, TEMPERATURE, DEFAULT = LINES["rws"], LINES["temperature"], LINES["default"]
@@ -53,7 +53,7 @@ RWS, TEMPERATURE, DEFAULT = LINES["rws"], LINES["temperature"], LINES["default"]
 # %% [markdown]
 # ## The printed numbers, as data
 #
-# Every number that the paper prints in a table is kept once, with its place, in `paper_figures/published`.
+# Every number that the paper prints in a table is kept once, with its place, in `rws_theory/printed`.
 
 # %%
 table1, table5, table8 = (
@@ -129,7 +129,7 @@ plt.show()
 # %% [markdown]
 # ## Ours beside
 #
-# `RWS_RUNS` may name a folder that holds `reward-bench`, as `python -m rws_decode experiment reward-bench --out FOLDER`
+# `RWS_RUNS` may name a folder that holds `reward-bench`, as `python -m paper_figures experiment reward-bench --out FOLDER`
 # writes it. Without it, a very small study is run here, for some seconds: the shipped model `mini`, eight prompts of
 # the story language, one guide and one other judge, at a reward scale that was given and not chosen. Another model,
 # another language, another judge: levels cannot be compared with the paper's, and eight prompts are few. That is the

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rws_decode.files import write_text
+from rws_decode.common.files import write_text
 
 try:
     import jupytext

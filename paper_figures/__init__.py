@@ -3,7 +3,7 @@
 One module per figure or table: `exhibit` computes it from the runs below a directory, draws it and says what follows;
 NEEDS names the experiments whose results it reads, of those in `plan.PLAN`. `python -m paper_figures [NAME ...] [--runs
 DIR] [--out DIR]` writes them and a page that shows them all. Nothing here decodes or measures: the experiments of
-`python -m rws_decode experiment NAME` do, and those whose results are absent are run first, in the sizes of
+`python -m paper_figures experiment NAME` do, and those whose results are absent are run first, in the sizes of
 `plan.PLAN`.
 """
 

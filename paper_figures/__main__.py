@@ -10,10 +10,23 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
-from paper_figures.contents import NAMES
-from rws_decode.ending import ended
+from paper_figures.contents import MODULES, NAMES
+from rws_decode.__main__ import Command, run_line
+from rws_decode.common.exits import ended
 
-__all__ = ["main", "make"]
+__all__ = ["COMMANDS", "main", "make"]
+
+COMMANDS: dict[str, Command] = {
+    "experiment": Command("paper_figures.commands.experiment", "run one of the paper's comparisons, or resume it", True),
+    "summarize": Command("paper_figures.commands.summarize", "tables of experiments, the paper's numbers beside ours"),
+    "judge": Command(
+        "paper_figures.commands.judge", "ask a language model which of two answers is better, both ways", True
+    ),
+    "bench": Command("paper_figures.commands.bench", "seconds and reward calls beside the loops in use"),
+    "humaneval-check": Command(
+        "paper_figures.commands.humaneval_check", "run HumanEval's canonical solutions in the sandbox"
+    ),
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -33,13 +46,13 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
         raise ValueError(f"NAME is {unknown[0]!r}: one of {', '.join(NAMES)} is needed")
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out is {out}: a file; a directory is needed")
-    from paper_figures.page.provenance import run_facts
-    from paper_figures.page.report import write_page
-    from paper_figures.parts.exhibits import save
-    from paper_figures.parts.style import styled
+    from paper_figures.exhibits.exhibit import save
+    from paper_figures.exhibits.style import styled
     from paper_figures.plan import FULL, PLAN, make_missing
+    from paper_figures.report.provenance import run_facts
+    from paper_figures.report.report import write_page
 
-    modules = {name: import_module(f"paper_figures.{name}") for name in NAMES if name in names}
+    modules = {name: import_module(MODULES[name]) for name in NAMES if name in names}
     needs = dict.fromkeys(need for module in modules.values() for need in module.NEEDS)
     if workers:
         make_missing(runs, needs, workers, FULL if full else PLAN)
@@ -56,8 +69,11 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status: 0; with one line on standard error 2 for bad input, 130 when
-    interrupted, and what else `rws_decode.ending.ended` says.
+    interrupted, and what else `rws_decode.common.exits.ended` says.
     """
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in COMMANDS:
+        return run_line("python -m paper_figures", "Experiments, and what judges them.", COMMANDS, words)
     parser = _Parser(
         prog="python -m paper_figures",
         description="Draw the paper's figures and tables, beside what the paper printed, and write a page that shows "
@@ -78,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print what was written as JSON on standard output")
 
     def run() -> int:
-        args = parser.parse_args(argv)
+        args = parser.parse_args(words)
         if args.workers < 0:
             raise ValueError(f"--workers is {args.workers}: at least 0 is needed")
         written = make(args.names or NAMES, args.runs, args.out, args.workers, args.full)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CONTENTS", "NAMES"]
+__all__ = ["CONTENTS", "MODULES", "NAMES"]
 
 CONTENTS: dict[str, tuple[str, ...]] = {
     "Figures of the paper": (
@@ -42,3 +42,9 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     "What of the paper holds": ("ledger",),
 }
 NAMES: tuple[str, ...] = tuple(name for names in CONTENTS.values() for name in names)
+
+_TABLES = (*CONTENTS["Tables of the paper"], "ledger")
+# The module of each: in `tables` or in `figures`.
+MODULES: dict[str, str] = {
+    name: f"paper_figures.{'tables' if name in _TABLES and name != 'dialogues' else 'figures'}.{name}" for name in NAMES
+}

@@ -1,6 +1,6 @@
 """What figures need run, and runs it where it is not there: small sizes, so that all takes minutes on two cores.
 
-The experiments' own sizes are larger (`FULL`), and any others can be had: run `python -m rws_decode experiment NAME`
+The experiments' own sizes are larger (`FULL`), and any others can be had: run `python -m paper_figures experiment NAME`
 with the options wanted, and the figures are drawn from those results.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from paper_figures.parts.claims_run import NAME as CLAIMS
-from paper_figures.parts.claims_run import make_claims, up_to_date
+from paper_figures.exhibits.claims_run import NAME as CLAIMS
+from paper_figures.exhibits.claims_run import make_claims, up_to_date
 
 __all__ = ["CLAIMS", "FULL", "PLAN", "command", "make_missing", "missing", "parsed"]
 
@@ -65,7 +65,7 @@ def make_missing(
     One pool of `workers` processes for all but those that time answers. An interrupted one goes on where it was when
     it is run again. ValueError for runs that cannot be made.
     """
-    from rws_decode.experiments.executors import in_process, kept_open, processes
+    from paper_figures.runner.executors import in_process, kept_open, processes
 
     names = missing(runs, experiments)
     if not names:
@@ -87,18 +87,18 @@ def command(experiment: str, runs: Path, plan: Mapping[str, str] = PLAN) -> str:
     """Return the command that makes an experiment's results with the plan's options.
 
     >>> command("scale-path", Path("out/runs"))
-    'python -m rws_decode experiment scale-path --out out/runs --prompts 2'
+    'python -m paper_figures experiment scale-path --out out/runs --prompts 2'
     """
     if experiment == CLAIMS:
         return f"python -m paper_figures ledger --runs {runs}"
-    return f"python -m rws_decode experiment {experiment} --out {runs} {plan[experiment]}".rstrip()
+    return f"python -m paper_figures experiment {experiment} --out {runs} {plan[experiment]}".rstrip()
 
 
 def parsed(experiment: str, runs: Path, plan: Mapping[str, str]) -> argparse.Namespace:
     """Return an experiment's options as its own parser reads the plan's."""
     from importlib import import_module
 
-    from rws_decode.experiments import EXPERIMENTS
+    from paper_figures.studies import EXPERIMENTS
 
     parser = argparse.ArgumentParser(prog=experiment)
     import_module(EXPERIMENTS[experiment].module).add_arguments(parser)
@@ -108,6 +108,6 @@ def parsed(experiment: str, runs: Path, plan: Mapping[str, str]) -> argparse.Nam
 def _run(experiment: str, args: argparse.Namespace) -> None:
     from importlib import import_module
 
-    from rws_decode.experiments import EXPERIMENTS
+    from paper_figures.studies import EXPERIMENTS
 
     import_module(EXPERIMENTS[experiment].module).run(args)

@@ -1,7 +1,7 @@
 """Decoding of masked diffusion language models: confidence, temperature, and reward-weighted sampling.
 
-What is needed beside the functions that run, `rws_decode.decode.decode`, `rws_decode.replay.replay` and
-`rws_decode.scale_path.scale_path`, which keep to the modules of their names, is here as well.
+What is needed beside the functions that run, `rws_decode.decode.decode`, `rws_decode.trace.replay.replay` and
+`rws_decode.scales.path.scale_path`, which keep to the modules of their names, is here as well.
 
 >>> import rws_decode
 >>> rws_decode.RWS(8.0)
@@ -14,12 +14,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rws_decode.controls import FlippedReward, RandomReward, RWSEvery
+    from rws_decode.adapters.generation import RWSGenerationConfig
+    from rws_decode.canvas.dialogue import Dialogue
     from rws_decode.decode import Decoding
-    from rws_decode.dialogue import Dialogue
-    from rws_decode.diff import TraceDiff
-    from rws_decode.generation import RWSGenerationConfig
-    from rws_decode.guidance import (
+    from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, load_predictor
+    from rws_decode.rewards import CallableReward, CausalReward, RewardModel, SequenceClassifierReward, load_reward
+    from rws_decode.scales.path import Breakpoint, ScalePath, ScalePiece, Unexplored
+    from rws_decode.scales.reach import Output, Reach, compare_reach
+    from rws_decode.step.savings import Savings
+    from rws_decode.strategies.controls import FlippedReward, RandomReward, RWSEvery
+    from rws_decode.strategies.factors import (
         RWS,
         Confidence,
         FactorStrategy,
@@ -32,23 +36,19 @@ if TYPE_CHECKING:
         recorded,
         shuffled,
     )
-    from rws_decode.orders import Entropy, LeftToRight, Margin, MaskedPositions, RandomOrder, RecordedOrder
-    from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, load_predictor
-    from rws_decode.reach import Output, Reach, compare_reach
-    from rws_decode.replay import Replay, replay_with
-    from rws_decode.rewards import CallableReward, CausalReward, RewardModel, SequenceClassifierReward, load_reward
-    from rws_decode.savings import Savings
-    from rws_decode.scale_path import Breakpoint, ScalePath, ScalePiece, Unexplored
-    from rws_decode.trace import Trace
+    from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, MaskedPositions, RandomOrder, RecordedOrder
+    from rws_decode.trace.diff import TraceDiff
+    from rws_decode.trace.replay import Replay, replay_with
+    from rws_decode.trace.trace import Trace
 
 # Names are imported when first used, so that --help and the story language do not wait for PyTorch.
 _HOME = {
-    "controls": ("FlippedReward", "RWSEvery", "RandomReward"),
+    "strategies.controls": ("FlippedReward", "RWSEvery", "RandomReward"),
     "decode": ("Decoding",),
-    "dialogue": ("Dialogue",),
-    "diff": ("TraceDiff",),
-    "generation": ("RWSGenerationConfig",),
-    "guidance": (
+    "canvas.dialogue": ("Dialogue",),
+    "trace.diff": ("TraceDiff",),
+    "adapters.generation": ("RWSGenerationConfig",),
+    "strategies.factors": (
         "Confidence",
         "FactorStrategy",
         "OrderStrategy",
@@ -61,14 +61,14 @@ _HOME = {
         "recorded",
         "shuffled",
     ),
-    "orders": ("Entropy", "LeftToRight", "Margin", "MaskedPositions", "RandomOrder", "RecordedOrder"),
+    "strategies.orders": ("Entropy", "LeftToRight", "Margin", "MaskedPositions", "RandomOrder", "RecordedOrder"),
     "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "load_predictor"),
-    "reach": ("Output", "Reach", "compare_reach"),
-    "replay": ("Replay", "replay_with"),
+    "scales.reach": ("Output", "Reach", "compare_reach"),
+    "trace.replay": ("Replay", "replay_with"),
     "rewards": ("CallableReward", "CausalReward", "RewardModel", "SequenceClassifierReward", "load_reward"),
-    "savings": ("Savings",),
-    "scale_path": ("Breakpoint", "ScalePath", "ScalePiece", "Unexplored"),
-    "trace": ("Trace",),
+    "step.savings": ("Savings",),
+    "scales.path": ("Breakpoint", "ScalePath", "ScalePiece", "Unexplored"),
+    "trace.trace": ("Trace",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

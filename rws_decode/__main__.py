@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
 
-from rws_decode.ending import ended
+from rws_decode.common.exits import ended
 
 __all__ = ["COMMANDS", "Command", "main"]
 
@@ -35,17 +35,8 @@ COMMANDS: dict[str, Command] = {
     "devices": Command(
         "rws_decode.commands.devices", "how far the same decodes part on other devices, dtypes, batches and threads"
     ),
-    "experiment": Command("rws_decode.commands.experiment", "run one of the paper's comparisons, or resume it", True),
-    "summarize": Command("rws_decode.commands.summarize", "tables of experiments, the paper's numbers beside ours"),
-    "judge": Command(
-        "rws_decode.commands.judge", "ask a language model which of two answers is better, both ways", True
-    ),
-    "bench": Command("rws_decode.commands.bench", "seconds and reward calls beside the loops in use"),
     "convert": Command("rws_decode.commands.convert", "write a LLaDA or Dream checkpoint under transformers' names"),
     "calibrate": Command("rws_decode.commands.calibrate", "measure the mean and deviation of a reward model's scores"),
-    "humaneval-check": Command(
-        "rws_decode.commands.humaneval_check", "run HumanEval's canonical solutions in the sandbox"
-    ),
     "train": Command("rws_decode.commands.train", "train, measure and write the shipped models", True),
 }
 
@@ -71,21 +62,25 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status: 0, or 2 with one line on standard error for bad input.
 
-    130, 143 and 141 where it was interrupted, terminated, or nobody read on (`ending.ended`). Only the module of the
-    command named first in `argv` is imported, so that --help answers at once.
+    130, 143 and 141 where it was interrupted, terminated, or nobody read on (`exits.ended`).
     """
+    return run_line("python -m rws_decode", "Decode text with masked diffusion language models.", COMMANDS, argv)
+
+
+def run_line(prog: str, description: str, commands: dict[str, Command], argv: Sequence[str] | None) -> int:
+    """Run one of the commands. Only the module of the command named first is imported: --help answers at once."""
     words = list(sys.argv[1:] if argv is None else argv)
-    parser = _Parser(prog="python -m rws_decode", description="Decode text with masked diffusion language models.")
-    named = COMMANDS.get(words[0]) if words else None
+    parser = _Parser(prog=prog, description=description)
+    named = commands.get(words[0]) if words else None
 
     def run() -> int:
         subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-        for name, command in COMMANDS.items():
+        for name, command in commands.items():
             subparser = subparsers.add_parser(name, help=command.summary, description=command.summary)
             if command is named:
                 import_module(command.module).add_arguments(subparser)
         args = parser.parse_args(words)
-        return import_module(COMMANDS[args.command].module).run(args)
+        return import_module(commands[args.command].module).run(args)
 
     note = "; the same command goes on where it was" if named is not None and named.resumes else ""
     return ended(parser.prog if named is None else f"{parser.prog} {words[0]}", run, note)

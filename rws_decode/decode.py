@@ -11,23 +11,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rws_decode.batching import batches, logit_bytes
-from rws_decode.canvas import Padding, Prompt, encode_prompts
-from rws_decode.classifier_free import check_cfg
-from rws_decode.dialogue import Dialogue
-from rws_decode.end_of_text import EndOfText, end_tokens
-from rws_decode.guidance import FactorStrategy, OrderStrategy, Strategy, describe
-from rws_decode.loop import BatchRun, Loop
+from rws_decode.canvas.batches import batches, logit_bytes
+from rws_decode.canvas.dialogue import Dialogue
+from rws_decode.canvas.end_of_text import EndOfText, end_tokens
+from rws_decode.canvas.layout import Padding, Prompt, encode_prompts
+from rws_decode.canvas.schedule import block_plan
+from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.ranking import Precision, Ranking, check_ranking
 from rws_decode.rewards.base import RewardModel
-from rws_decode.sampling import TokenSampler
-from rws_decode.savings import Savings
-from rws_decode.schedule import block_plan
-from rws_decode.scoring import Scorer, scorer_for
-from rws_decode.streaming import StepCallback
-from rws_decode.threads import torch_threads
-from rws_decode.trace import NOT_NEEDED, Trace
+from rws_decode.step.candidate import TokenSampler
+from rws_decode.step.classifier_free import check_cfg
+from rws_decode.step.loop import BatchRun, Loop
+from rws_decode.step.order import Precision, Ranking, check_ranking
+from rws_decode.step.reward import Scorer, scorer_for
+from rws_decode.step.savings import Savings
+from rws_decode.strategies.factors import FactorStrategy, OrderStrategy, Strategy, describe
+from rws_decode.trace.trace import NOT_NEEDED, Trace
+from rws_decode.view.drafts import StepCallback
 
 __all__ = ["Decoding", "check_models", "decode", "reward_settings", "run_batches"]
 
@@ -101,8 +101,8 @@ def decode(
     The paper's algorithm (Section "Reward-Weighted Sampling Algorithm"), in each of `steps` steps: (1) one forward
     over the whole canvas and the greedy completion of all masked positions; (2) if the strategy asks, the reward of
     prompt and completed answer, normalised to r = (raw - mean) / std; (3) all logits times the strategy's factor;
-    (4) commit the most confident positions of the current block (`schedule.block_plan`, `ranking.rank_values`,
-    `ranking.select_top`). A strategy with an order of its own takes the place of (3) and of the confidence in (4).
+    (4) commit the most confident positions of the current block (`schedule.block_plan`, `order.rank_values`,
+    `order.select_top`). A strategy with an order of its own takes the place of (3) and of the confidence in (4).
 
     prompts: text, a `dialogue.Dialogue` of several turns, or the token ids that stand before the answer; lengths may
     differ (rows are padded on one side, `padding`, under an attention mask, and no mask is passed where none is
@@ -111,13 +111,13 @@ def decode(
     ranking, precision: log-odds in float64 order as the exact probability does; "probability" is softmax in
     `precision`, ties leftmost; "topk" is what public decoders compute: softmax over the whole vocabulary, forbidden
     tokens too, and `torch.topk` over the canvas. sampling_temperature: above 0, the completion is drawn by Gumbel-max
-    (`sampling.TokenSampler`) and the confidence is that of the drawn token without the noise; seed: one number, or one
+    (`candidate.TokenSampler`) and the confidence is that of the drawn token without the noise; seed: one number, or one
     per row. cfg: scale of classifier-free guidance (`classifier_free.guided_logits`). end_of_text: "none", "suppress"
     or "defer" (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's end_id if None.
 
     savings: what is left out, and the memory that the logits of a batch may take (`savings.Savings`); prompts are
     decoded in batches of like length, as many at a time as fit. finished: called with a prompt's number and its trace
-    as soon as its batch is done, so that what is done can be kept. callback: called with a `streaming.StepView` after
+    as soon as its batch is done, so that what is done can be kept. callback: called with a `drafts.StepView` after
     each step of each batch; where it returns what is true, the batch ends there. Its rows' traces are of the steps run:
     positions left masked have `commit_step` -1 and hold the mask id, and the text is that of the committed tokens.
 
@@ -128,7 +128,7 @@ def decode(
     predictor's arithmetic does (`Trace.near_ties`). ValueError names the argument that is wrong, or the model whose
     output is not finite.
 
-    >>> from rws_decode.guidance import Confidence
+    >>> from rws_decode.strategies.factors import Confidence
     >>> from rws_decode.predictors import CallablePredictor
     >>> table = torch.tensor([[9.0, 1.0, 0.0], [9.0, 0.0, 3.0], [9.0, 0.0, 2.0]])
     >>> predictor = CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=0)
@@ -189,7 +189,7 @@ def decode(
     if predictor.vocab_size is not None:
         # A predictor without logits_at computes those of the prompt as well.
         whole = 0 if hasattr(predictor, "logits_at") else max(len(prompt.ids) for prompt in encoded)
-        copies = {"guided": cfg != 0, "published": ranking == "topk", "ahead": savings.ahead}
+        copies = {"guided": cfg != 0, "published": ranking == "topk"}
         row_bytes = logit_bytes(length, predictor.vocab_size, width=whole, **copies)
     widths = [len(prompt.ids) + length for prompt in encoded]
     groups = batches(widths, row_bytes, savings.memory, savings.spread)
@@ -218,7 +218,7 @@ def run_batches(
             end = None if place in done.stopped else predictor.end_id
             known = settings | done.record.row(place, predictor.mask_id if end is None else end)
             known |= {"logits_dtype": done.logits_dtype, "width": done.width, "offset": done.offsets[place]}
-            known |= {"seed": seeds[row], "forwards": known["steps_run"] + done.missed}
+            known |= {"seed": seeds[row], "forwards": known["steps_run"]}
             trace = _trace_of(predictor, encoded[row], scorer, row, known)
             traces[row] = trace
             if finished is not None:

@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass, fields
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.threads import torch_threads
+from rws_decode.common.threads import torch_threads
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rws_decode.trace import Trace
+    from rws_decode.trace.trace import Trace
 
 __all__ = ["CPUS", "USUAL", "Apart", "Recording", "Setting", "Work", "apart", "record", "recordings", "setting_named"]
 
@@ -138,9 +138,9 @@ def _begin(environment: Mapping[str, str]) -> None:
 def record(work: Work, setting: Setting, first: Recording | None = None) -> Recording:
     """Decode and record in this process; first: whose canvases the logits are of, None: one's own."""
     from rws_decode.decode import decode
-    from rws_decode.guidance import RWS, Confidence
     from rws_decode.predictors import load_predictor
     from rws_decode.rewards import load_reward
+    from rws_decode.strategies.factors import RWS, Confidence
 
     predictor = load_predictor(work.model, setting.device, dtype=setting.dtype, progress=False)
     shape: dict[str, Any] = {"length": work.length, "steps": work.steps, "block": work.block}
@@ -186,8 +186,8 @@ def _logits(predictor: Any, traces: Sequence[Trace], places: Sequence[Any], batc
     import numpy as np
     import torch
 
-    from rws_decode.canvas import lay_out
-    from rws_decode.completion import masked_logits
+    from rws_decode.canvas.layout import lay_out
+    from rws_decode.step.forward import masked_logits
 
     found: dict[int, NDArray[np.float64]] = {}
     for turn in range(0, len(places), batch):
@@ -210,8 +210,8 @@ def apart(name: str, first: Recording, other: Recording) -> list[Apart]:
     import numpy as np
     import torch
 
-    from rws_decode.bench.agreement import agreement
     from rws_decode.plain_loop import PlainRun
+    from rws_decode.trace.agreement import agreement
 
     finite = np.isfinite(first.logits) & np.isfinite(other.logits)
     logits = float(np.abs(first.logits[finite] - other.logits[finite]).max())

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rws_decode.canvas import forbidden_tokens
+from rws_decode.canvas.layout import forbidden_tokens
+from rws_decode.canvas.schedule import commit_counts
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
-from rws_decode.schedule import commit_counts
 from rws_theory.gain import normalise, reward_factor
 
 __all__ = ["PlainRun", "plain_loop", "plain_rws"]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple, NoReturn
 
-from . import __version__
+from rws_theory import __version__
 
 __all__ = ["COMMANDS", "Command", "main"]
 

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from ._corpus import HardPair, corpus
-from .confidence import gaps
-from .crossings import crossings
-from .pairs import DECIDED_BY, classify_pairs
+from rws_theory.certified.hard_pairs import HardPair, corpus
+from rws_theory.confidence import gaps
+from rws_theory.crossings import crossings
+from rws_theory.pairs import DECIDED_BY, classify_pairs
 
 __all__ = ["SOLVERS", "bench", "bench_corpus", "bench_pairs", "bench_vocabulary"]
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from ._exact_polynomial import square_free
-from ._exponential_sum import ExponentialSum, exact_gaps, gap_difference
-from ._isolation import PRECISIONS, Interval, isolate, resolve
-from .confidence import check_logits
+from rws_theory.certified.exact_polynomial import square_free
+from rws_theory.certified.exponential_sum import ExponentialSum, exact_gaps, gap_difference
+from rws_theory.certified.isolation import PRECISIONS, Interval, isolate, resolve
+from rws_theory.confidence import check_logits
 
 __all__ = ["Crossing", "Crossings", "crossings"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .confidence import check_logits
-from .crossings import crossings
+from rws_theory.confidence import check_logits
+from rws_theory.crossings import crossings
 
 __all__ = ["DECIDED_BY", "PairClasses", "classify_pairs"]
 

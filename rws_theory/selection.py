@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._selection_cells import Cell, contest
-from ._selection_pairs import Pairs
-from ._selection_sums import Row, equal_classes
-from .confidence import check_logits
+from rws_theory.certified.selection_cells import Cell, contest
+from rws_theory.certified.selection_pairs import Pairs
+from rws_theory.certified.selection_sums import Row, equal_classes
+from rws_theory.confidence import check_logits
 
 __all__ = ["Bracket", "Piece", "SelectionPath", "same_at_every_scale", "selection_path"]
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ._exponential_sum import ExponentialSum, exact_gaps, gap_difference
-from .crossings import Crossings, crossings, exact_logits
+from rws_theory.certified.exponential_sum import ExponentialSum, exact_gaps, gap_difference
+from rws_theory.crossings import Crossings, crossings, exact_logits
 
 __all__ = ["Clause", "Parity", "Theorem1Verdict", "no_flip_certificate", "parity", "theorem1"]
 

@@ -1,7 +1,7 @@
 """What was measured on a device, as data: each file is one run of `python -m rws_decode bench --shape NAME --out FILE`.
 
-A file holds the command, commit, device and date that made it, beside its numbers (`rws_decode.bench.whole` has the
-schema). Files in this folder are drawn by `paper_figures.device_cost`, as are those below RUNS/bench.
+A file holds the command, commit, device and date that made it, beside its numbers (`paper_figures.bench.whole` has the
+schema). Files in this folder are drawn by `paper_figures.figures.device_cost`, as are those below RUNS/bench.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from rws_decode.files import parse_json
+from rws_decode.common.files import parse_json
 
 __all__ = ["COMMAND", "FOLDER", "Measurement", "read_measured", "read_measurement"]
 
 FOLDER = Path(__file__).resolve().parent
 COMMAND = "python -m rws_decode bench --shape llada-8b --device cuda --out paper_figures/measured/NAME.json"
-# That of `rws_decode.bench.device_run`, which takes seconds to import.
+# That of `paper_figures.bench.device_run`, which takes seconds to import.
 SCHEMA = 1
 _LARGEST = 1e100
 

@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.guidance import FactorStrategy, asks_reward
-from rws_decode.orders import MaskedPositions
 from rws_decode.predictors.base import CallablePredictor
 from rws_decode.rewards.base import RewardModel
-from rws_decode.scoring import Scorer
+from rws_decode.step.reward import Scorer
+from rws_decode.strategies.factors import FactorStrategy, asks_reward
+from rws_decode.strategies.orders import MaskedPositions
 
 __all__ = ["DreamHooks", "DreamStep"]
 
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 class DreamStep:
     """What the hook did at one step of B rows: factor, and raw and normalised reward, [B] each, NaN where not asked.
 
-    >>> from rws_decode.guidance import Temperature
+    >>> from rws_decode.strategies.factors import Temperature
     >>> hooks = DreamHooks(Temperature(2.0), mask_id=0)
     >>> scaled = hooks.logits(0, torch.tensor([[1, 0]]), torch.ones(1, 2, 3))
     >>> hooks.steps[0].factor.tolist(), hooks.steps[0].reward_raw.tolist()
@@ -52,7 +52,7 @@ class DreamHooks:
     Dream's. `tokens(step, x, logits)` changes nothing; called first with step None it starts a new run, as step 0 of
     `logits` does too. A row's answer begins at its first masked column.
 
-    strategy: one that gives factors (`guidance.FactorStrategy`); reward: asked for where the strategy needs it;
+    strategy: one that gives factors (`factors.FactorStrategy`); reward: asked for where the strategy needs it;
     prompts: their texts, one per row, which the reward reads; decode: ids of the answer, before the first `end_id` and
     without masks -> text. forbidden_ids: further tokens that a completion never holds. dtype: of the logits returned,
     their own if None.
@@ -66,7 +66,7 @@ class DreamHooks:
     `steps` holds what was done since the run began (`DreamStep`). ValueError for a strategy without factors, a reward
     or prompts that are missing, and rows that are not as many as the prompts.
 
-    >>> from rws_decode.guidance import Temperature
+    >>> from rws_decode.strategies.factors import Temperature
     >>> hooks = DreamHooks(Temperature(2.0), mask_id=0)
     >>> hooks.logits(0, torch.tensor([[1, 0]]), torch.ones(1, 2, 3)).tolist()
     [[[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]]

@@ -19,15 +19,15 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from rws_decode.adapters.generation import RWSGenerationConfig
+from rws_decode.common.extras import required
+from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
-from rws_decode.extras import required
-from rws_decode.generation import RWSGenerationConfig
-from rws_decode.guidance import Confidence
 from rws_decode.predictors import load_predictor
 from rws_decode.predictors.base import MaskPredictor, logits_at
 from rws_decode.rewards import load_reward
 from rws_decode.rewards.base import RewardModel
-from rws_decode.threads import torch_threads
+from rws_decode.strategies.factors import Confidence
 
 try:  # The methods work without the harness, on any requests that have `args`; only running its tasks needs it.
     from lm_eval.api.model import LM  # pyright: ignore[reportMissingImports] - the extra may be absent
@@ -66,7 +66,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
 
     >>> from types import SimpleNamespace
     >>> from rws_decode.predictors.exact import exact_predictor
-    >>> from rws_theory.exact import JointTable
+    >>> from rws_theory.worlds.joint_table import JointTable
     >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))
     >>> model = RWSLM(predictor, encode=lambda text: [int(word) for word in text.split()],
     ...               max_new_tokens=1, steps=1, block_length=1)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rws_decode.predictors import HFMaskPredictor
     from rws_decode.rewards import RewardModel
 
-from rws_decode.files import parse_json
+from rws_decode.common.files import parse_json
 
 __all__ = [
     "add_answer",
@@ -94,7 +94,7 @@ def reward_of(args: argparse.Namespace) -> RewardModel:
 
 def _is_large(name: str) -> bool:
     """Return whether a model may take long to load: the shipped ones do not."""
-    from rws_decode.checkpoints import shipped
+    from rws_decode.checkpoints.files import shipped
     from rws_decode.rewards.classifier import SHIPPED
 
     return name not in {*shipped("ForMaskedLM"), *SHIPPED}

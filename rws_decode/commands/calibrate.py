@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
     from tqdm import tqdm
 
-    from rws_decode.files import write_json
+    from rws_decode.common.files import write_json
     from rws_decode.rewards import load_reward, published_reward
     from rws_decode.rewards.calibration import read_pairs, sampled, score_pairs, statistics
 
@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _data(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
-    from rws_decode.extras import required
+    from rws_decode.common.extras import required
     from rws_decode.rewards.calibration import digest, read_rows
 
     if args.data is not None:

@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Convert and print the new directory; ValueError for a source that is refused or a target that exists."""
-    from rws_decode.convert import convert
+    from rws_decode.checkpoints.convert import convert
 
     print(convert(args.source, args.target, revision=args.revision))
     return 0

@@ -8,8 +8,8 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from rws_decode.canvas.schedule import block_plan
 from rws_decode.commands._options import add_answer
-from rws_decode.schedule import block_plan
 
 if TYPE_CHECKING:
     from rws_decode.devices import Apart
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _table(found: list[Apart], first: str) -> str:
-    from rws_decode.experiments.tables import to_markdown
+    from paper_figures.studies.summaries.files import to_markdown
 
     rows = [
         {

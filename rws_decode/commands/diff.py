@@ -21,11 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compare and print; ValueError for input that cannot be used."""
-    from rws_decode.trace import load
+    from rws_decode.trace.trace import load
 
     first, second = load(args.first), load(args.second)
 
-    from rws_decode.diff import diff
+    from rws_decode.trace.diff import diff
 
     predictor = None
     if args.model is not None:

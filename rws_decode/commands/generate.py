@@ -6,10 +6,10 @@ import argparse
 import json
 import math
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rws_decode.canvas.schedule import block_plan
 from rws_decode.commands._options import (
     add_answer,
     add_loading,
@@ -23,11 +23,10 @@ from rws_decode.commands._options import (
     threads_of,
     token_ids,
 )
-from rws_decode.named import STRATEGIES, strategy_named
-from rws_decode.schedule import block_plan
+from rws_decode.strategies.table import STRATEGIES, strategy_named
 
 if TYPE_CHECKING:
-    from rws_decode.trace import Trace
+    from rws_decode.trace.trace import Trace
 
 __all__ = ["STRATEGIES", "add_arguments", "result", "run"]
 
@@ -74,11 +73,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave out what cannot change the text: repeated scores alone, all that one device can, nothing (usual)",
     )
     parser.add_argument(
-        "--ahead",
-        action="store_true",
-        help="while a reward is scored on a --reward-device of its own, run the next forward as if it changed nothing",
-    )
-    parser.add_argument(
         "--compact",
         action="store_true",
         help="use the compact decoder, meant for a GPU: the same tokens; for greedy decoding of scaled logits",
@@ -105,8 +99,6 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"--trace is {args.trace}: a file; a directory is needed")
     if not 0 <= args.seed < 2**63:
         raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**63 is needed")
-    if args.ahead and args.savings == "everything":
-        raise ValueError("--ahead is given: rows that end early (--savings everything) cannot be run ahead, choose one")
     if args.compact:
         _check_compact(args)
     threads = threads_of(args)
@@ -114,10 +106,10 @@ def run(args: argparse.Namespace) -> int:
     if args.input_ids is not None:
         token_ids(args.input_ids)
 
-    from rws_decode.compact import CompactSavings, decode_compact
+    from rws_decode.common.threads import torch_threads
     from rws_decode.decode import decode
-    from rws_decode.savings import Savings
-    from rws_decode.threads import torch_threads
+    from rws_decode.gpu import CompactSavings, decode_compact
+    from rws_decode.step.savings import Savings
 
     options = {option: getattr(args, option) for option in ("scale", "reward_scale", "every", "seed")}
     strategy: Any = strategy_named(args.strategy, **options, run=_run(args))
@@ -141,7 +133,7 @@ def run(args: argparse.Namespace) -> int:
                 sampling_temperature=args.sampling_temperature,
                 seed=args.seed,
                 cfg=args.cfg,
-                savings=replace(savings, ahead=args.ahead),
+                savings=savings,
                 **shared,
             )
     if args.trace is not None:
@@ -152,7 +144,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check_compact(args: argparse.Namespace) -> None:
     """Raise ValueError, naming it, for an option that the compact decoder does not know."""
-    known = {"ranking": "log-odds", "precision": "float64", "sampling_temperature": 0.0, "cfg": 0.0, "ahead": False}
+    known = {"ranking": "log-odds", "precision": "float64", "sampling_temperature": 0.0, "cfg": 0.0}
     other = [name for name, value in known.items() if getattr(args, name) != value]
     other += ["end_of_text"] if args.end_of_text == "defer" else []
     if other:
@@ -188,7 +180,7 @@ def _summary(trace: Trace) -> str:
 
 
 def _run(args: argparse.Namespace) -> Trace | None:
-    from rws_decode.trace import load
+    from rws_decode.trace.trace import load
 
     if "run" not in STRATEGIES[args.strategy]:
         return None

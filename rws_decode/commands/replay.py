@@ -26,12 +26,12 @@ def run(args: argparse.Namespace) -> int:
     JSON: `same`, whether the tokens and their steps are those recorded; `parted_at`, the first step at which they are
     not, or null; `tokens`, those of the replay; `steps_run`, steps of the record.
     """
-    from rws_decode.trace import load
+    from rws_decode.trace.trace import load
 
     trace = load(args.file)
 
-    from rws_decode.diff import diff
-    from rws_decode.replay import replay, replay_with
+    from rws_decode.trace.diff import diff
+    from rws_decode.trace.replay import replay, replay_with
 
     if args.model is None:
         outcome = replay(trace)

@@ -7,6 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from rws_decode.canvas.schedule import block_plan
 from rws_decode.commands._options import (
     add_answer,
     add_loading,
@@ -20,10 +21,9 @@ from rws_decode.commands._options import (
     threads_of,
     token_ids,
 )
-from rws_decode.schedule import block_plan
 
 if TYPE_CHECKING:
-    from rws_decode.scale_path import Level, ScalePath
+    from rws_decode.scales.path import Level, ScalePath
 
 __all__ = ["add_arguments", "result", "run"]
 
@@ -63,8 +63,8 @@ def run(args: argparse.Namespace) -> int:
     if args.input_ids is not None:
         token_ids(args.input_ids)
 
-    from rws_decode.scale_path import scale_path
-    from rws_decode.threads import torch_threads
+    from rws_decode.common.threads import torch_threads
+    from rws_decode.scales.path import scale_path
 
     def progress(level: Level) -> None:
         line = f"step {level.step + 1} of {args.steps}: {level.states} canvases, {level.intervals} intervals"
@@ -96,7 +96,7 @@ def result(path: ScalePath) -> dict[str, Any]:
     """Return what `--json` prints.
 
     `pieces` and `unexplored` together cover the range, in rising order, each beginning where the one before ends; that
-    end lies in one of `breakpoints`, outside which the pieces are proved. The rest is as in `scale_path.ScalePath`.
+    end lies in one of `breakpoints`, outside which the pieces are proved. The rest is as in `path.ScalePath`.
     """
     return {
         "over": path.over,
@@ -128,8 +128,8 @@ def result(path: ScalePath) -> dict[str, Any]:
 
 
 def _table(path: ScalePath) -> str:
-    from rws_decode.scale_path import Unexplored
-    from rws_theory.order import generation_order_deviation
+    from rws_decode.scales.path import Unexplored
+    from rws_theory.orders.deviation import generation_order_deviation
 
     lines = [f"{'from':>12}  {'to':>12}  {'GOD':>6}  {'output':>6}  text"]
     number: dict[tuple[int, ...], int] = {}

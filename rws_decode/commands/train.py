@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     """Train or resume a run; with --export measure it and write it as it ships."""
     import torch
 
-    from rws_decode.training.recipes import export_model, train_model
+    from rws_decode.mini.training.recipes import export_model, train_model
 
     for option in ("every", "stop_after", "threads"):
         value = getattr(args, option)

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from rws_decode.dialogue import Dialogue, as_dialogue
+from rws_decode.canvas.dialogue import Dialogue, as_dialogue
 
 __all__ = ["CallablePredictor", "MaskPredictor", "before_end", "ends_of", "logits_at", "prompt_ids", "without_mask"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rws_decode.compact.body import Body
+from rws_decode.common.threads import torch_threads
+from rws_decode.networks.body import Body
 from rws_decode.predictors.huggingface import HFMaskPredictor
-from rws_decode.threads import torch_threads
 
 __all__ = ["ATTENTION", "BidirectionalPredictor", "attend_both_ways"]
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from rws_decode.predictors.base import CallablePredictor
 from rws_decode.rewards.base import CallableReward
-from rws_theory.exact import MASK, MaskedModel
+from rws_theory.worlds.joint_table import MASK, MaskedModel
 
 __all__ = ["exact_predictor", "token_reward"]
 
@@ -25,8 +25,8 @@ def exact_predictor(model: MaskedModel, name: str = "exact") -> CallablePredicto
     tokens of probability 0 or a length it does not have.
 
     >>> from rws_decode.decode import decode
-    >>> from rws_decode.guidance import Confidence
-    >>> from rws_theory.exact import JointTable
+    >>> from rws_decode.strategies.factors import Confidence
+    >>> from rws_theory.worlds.joint_table import JointTable
     >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))
     >>> (trace,) = decode(predictor, ["0"], Confidence(), length=1, steps=1, block=1)
     >>> trace.text, trace.value.round(4).tolist()  # log(3 / 1)
@@ -56,7 +56,7 @@ def token_reward(
 ) -> CallableReward:
     """Wrap a function of the whole sequence of tokens, prompt included, as a reward of texts of `exact_predictor`.
 
-    mean, std: the normalisation, as in `CallableReward`; exact ones come from `rws_theory.exact.reward_statistics`.
+    mean, std: the normalisation, as in `CallableReward`; exact ones come from `rws_theory.worlds.joint_table.reward_statistics`.
 
     >>> token_reward(sum).score(["1 2"], ["3"])
     [6.0]

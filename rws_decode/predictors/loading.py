@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from tokenizers import AddedToken
 
-from rws_decode.checkpoints import (
+from rws_decode.checkpoints.files import (
     Checkpoint,
     checked_tokenizer,
     device_named,
@@ -22,12 +22,7 @@ from rws_decode.checkpoints import (
     shipped,
     without_panics,
 )
-from rws_decode.extras import required
-from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
-from rws_decode.predictors.families import Family, Layout, special_ids
-from rws_decode.predictors.huggingface import HFMaskPredictor
-from rws_decode.predictors.native import FAMILIES, family_of
-from rws_decode.weights import (
+from rws_decode.checkpoints.weights import (
     Stored,
     check_memory,
     loaded_bytes,
@@ -37,6 +32,11 @@ from rws_decode.weights import (
     refuse_sizes,
     stored_tensors,
 )
+from rws_decode.common.extras import required
+from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
+from rws_decode.predictors.families import Family, Layout, special_ids
+from rws_decode.predictors.huggingface import HFMaskPredictor
+from rws_decode.predictors.native import FAMILIES, family_of
 
 __all__ = ["config_of", "expected_tensors", "load_predictor", "renamed", "tokenizer_of"]
 
@@ -58,7 +58,7 @@ def load_predictor(
 ) -> HFMaskPredictor:
     """Load a mask predictor by shipped name, directory, or hub id.
 
-    config.json says what it is: LLaDA or Dream, as published or converted (`rws_decode.convert`), or else any
+    config.json says what it is: LLaDA or Dream, as published or converted (`rws_decode.checkpoints.convert`), or else any
     `AutoModelForMaskedLM`; safetensors only, no remote code. A directory without tokenizer files gives a predictor that
     works on token ids. mask_id: in place of the checkpoint's. dtype: of the weights; None is float32, and bfloat16 for
     LLaDA and Dream on CUDA. device_map, quantization: transformers' device_map and quantization_config, as they are, in

@@ -5,7 +5,7 @@ One's own in one line: a function of prompt and answer, or the directory of a se
 >>> shorter = CallableReward(lambda prompt, answer: -len(answer.split()), mean=-10.0, std=5.0)
 >>> shorter.score(["why?"], ["because it is"])
 [-3.0]
->>> from rws_decode.checkpoints import models_directory
+>>> from rws_decode.checkpoints.files import models_directory
 >>> own = load_reward(str(models_directory() / "mini-reward"), mean=0.0, std=1.0)
 >>> [type(own.score(["sort : two one"], ["one two ."])[0])]
 [<class 'float'>]

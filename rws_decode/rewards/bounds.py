@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rws_decode.threads import torch_threads
+from rws_decode.common.threads import torch_threads
 
 __all__ = ["head_bounds"]
 

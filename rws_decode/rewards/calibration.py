@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rws_decode.files import parse_json, write_json
+from rws_decode.common.files import parse_json, write_json
 from rws_decode.rewards.base import RewardModel, score_checked
 
 __all__ = ["Pair", "Statistics", "digest", "read_pairs", "read_rows", "sampled", "score_pairs", "statistics"]

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from rws_decode.compact.body import Body
-from rws_decode.dialogue import Dialogue
+from rws_decode.canvas.dialogue import Dialogue
+from rws_decode.common.threads import torch_threads
+from rws_decode.networks.body import Body
 from rws_decode.rewards.base import RewardSession, check_statistics
 from rws_decode.rewards.bounds import head_bounds
 from rws_decode.rewards.templates import Template, text_encoder
-from rws_decode.threads import torch_threads
 
 if TYPE_CHECKING:
     from transformers import DynamicCache

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from rws_decode.checkpoints import (
+from rws_decode.canvas.dialogue import Dialogue, as_dialogue, check_text
+from rws_decode.checkpoints.files import (
     Checkpoint,
     checked_tokenizer,
     device_named,
@@ -22,8 +23,17 @@ from rws_decode.checkpoints import (
     refuse_incomplete,
     without_panics,
 )
-from rws_decode.dialogue import Dialogue, as_dialogue, check_text
-from rws_decode.extras import required
+from rws_decode.checkpoints.weights import (
+    Stored,
+    check_memory,
+    loaded_bytes,
+    read_headers,
+    refuse_nonfinite,
+    refuse_sizes,
+    some,
+)
+from rws_decode.common.extras import required
+from rws_decode.common.threads import torch_threads
 from rws_decode.rewards.base import RewardModel, check_statistics
 from rws_decode.rewards.bounds import head_bounds
 from rws_decode.rewards.causal import CACHE_BYTES, CausalReward, is_causal_classifier
@@ -39,8 +49,6 @@ from rws_decode.rewards.heads import (
 )
 from rws_decode.rewards.registry import PUBLISHED, Layout, PublishedReward, layout_of, published_reward
 from rws_decode.rewards.templates import Template, check_template, pair_ids
-from rws_decode.threads import torch_threads
-from rws_decode.weights import Stored, check_memory, loaded_bytes, read_headers, refuse_nonfinite, refuse_sizes, some
 
 __all__ = ["SHIPPED", "SequenceClassifierReward", "load_reward"]
 
@@ -148,7 +156,7 @@ def load_reward(
     finite or not those of config.json, a tokenizer of another vocabulary, too little memory, or an unknown device.
     """
     if name == "exact":
-        from rws_decode.stories.reward import exact_reward
+        from rws_decode.mini.stories.reward import exact_reward
 
         return exact_reward()
     place, kind = device_named(device), dtype_named(dtype)

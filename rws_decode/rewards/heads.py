@@ -13,13 +13,13 @@ import torch
 from safetensors import safe_open
 from torch import Tensor, nn
 
-from rws_decode.checkpoints import Checkpoint
-from rws_decode.dialogue import Dialogue
+from rws_decode.canvas.dialogue import Dialogue
+from rws_decode.checkpoints.files import Checkpoint
+from rws_decode.checkpoints.weights import Stored, refuse_other_layout
+from rws_decode.common.threads import torch_threads
 from rws_decode.rewards.base import check_statistics
 from rws_decode.rewards.registry import Layout
 from rws_decode.rewards.templates import Template, text_encoder
-from rws_decode.threads import torch_threads
-from rws_decode.weights import Stored, refuse_other_layout
 
 __all__ = [
     "QuantileHead",

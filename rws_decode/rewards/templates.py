@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
-from rws_decode.dialogue import Dialogue, as_dialogue, check_text
+from rws_decode.canvas.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.predictors.prompts import laid_out, special_names, woven_ids
 
 __all__ = ["Template", "check_template", "pair_ids", "text_encoder"]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from . import example, method, reversal, reward, tables
-from .record import Check, Claim, Verdict
+from rws_theory.claims import example, method, reversal, reward, tables
+from rws_theory.claims.claim import Check, Claim, Verdict
 
 __all__ = ["CHECKS", "Check", "Claim", "Verdict", "claims"]
 

@@ -6,9 +6,8 @@ from fractions import Fraction
 
 from flint import arb, fmpq
 
+from rws_theory.claims.claim import Check, Claim, printed
 from rws_theory.crossings import crossings
-
-from .record import Check, Claim, printed
 
 __all__ = ["CHECKS"]
 

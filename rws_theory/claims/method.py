@@ -11,11 +11,10 @@ import numpy as np
 from flint import arb
 from scipy.special import expit
 
+from rws_theory.claims.claim import Check, Claim, Verdict, printed
+from rws_theory.claims.pair_search import SMALLEST, UNITS, Pair, smallest
 from rws_theory.gain import factor_range, reward_factor
-from rws_theory.order import footrule_max, footrule_mean, generation_order_deviation
-
-from .record import Check, Claim, Verdict, printed
-from .search import SMALLEST, UNITS, Pair, smallest
+from rws_theory.orders.deviation import footrule_max, footrule_mean, generation_order_deviation
 
 __all__ = ["CHECKS"]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from .method import argmax_unchanged
-from .record import Check, Claim, Verdict
-from .search import SMALLEST, UNITS, Pair, ordered_pairs, smallest
+from rws_theory.claims.claim import Check, Claim, Verdict
+from rws_theory.claims.method import argmax_unchanged
+from rws_theory.claims.pair_search import SMALLEST, UNITS, Pair, ordered_pairs, smallest
 
 __all__ = ["CHECKS"]
 

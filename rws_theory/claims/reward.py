@@ -9,10 +9,9 @@ from typing import Any
 
 from flint import arb
 
-from rws_theory.ensembles import corollary_study
-from rws_theory.less_reward import rws_less_reward_example
-
-from .record import Check, Claim
+from rws_theory.claims.claim import Check, Claim
+from rws_theory.worlds.ensembles import corollary_study
+from rws_theory.worlds.less_reward import rws_less_reward_example
 
 __all__ = ["CHECKS"]
 
@@ -153,8 +152,8 @@ def scaling() -> Claim:
 
 def algorithm() -> Claim:
     """One masked model on which RWS earns less, proved in rational arithmetic, refutes the corollary for RWS:
-    :func:`rws_theory.less_reward.rws_less_reward_example`. How often it happens is a matter of the ensemble:
-    :func:`rws_theory.ensembles.corollary_study`, whose cells are summed here, each with its own random models.
+    :func:`rws_theory.worlds.less_reward.rws_less_reward_example`. How often it happens is a matter of the ensemble:
+    :func:`rws_theory.worlds.ensembles.corollary_study`, whose cells are summed here, each with its own random models.
     """
     example = rws_less_reward_example()
     study = corollary_study()
@@ -179,7 +178,7 @@ def algorithm() -> Claim:
         f"On {study.models * len(study.cells):,} random exact models (s_R = {study.reward_scale:g}; three ensembles,"
         f" three rewards) RWS ended with more / equal / less reward than: {'; '.join(shown)}. Its first commit lowered"
         f" the expected reward in {sum(c.less for c in lower)} of them. Intervals per ensemble:"
-        " rws_theory.ensembles.corollary_study.",
+        " rws_theory.worlds.ensembles.corollary_study.",
         f"Two positions, three words, weights ({weights}) / 7, R = 1 if the first word is 0: at s_R ="
         f" {example.reward_scale} RWS's first commit takes E[R] from {example.mean} to {example.rws_expected} and its"
         f" output has R = {example.rws_reward}, that of confidence decoding {example.confidence_reward} (smallest:"

@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from .record import Check, Claim, Verdict, printed
+from rws_theory.claims.claim import Check, Claim, Verdict, printed
 
 __all__ = ["CHECKS"]
 

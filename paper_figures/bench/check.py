@@ -1,0 +1,150 @@
+"""The bench's self-check: that what is measured computes what it ought to, on the device that it is measured on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from paper_figures.bench.kernels import reference
+from paper_figures.bench.random_models import make_models, random_prompts
+from paper_figures.bench.shapes import SHAPES, Shapes
+from rws_decode.decode import Decoding
+from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
+from rws_decode.step.rounding import ROUNDING_UNITS
+from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode.trace.agreement import agreement
+
+__all__ = ["Check", "kernel_check", "model_checks", "self_check"]
+
+# Vocabularies of less than a block, of a block and more or less, and of several with a tail.
+_SIZES = (2, 3, 31, 64, 127, 1000, 4095, 4097, 9001)
+_LARGE = (50_257, 126_464)
+# Each pair of a small vocabulary and a number of factors is compiled for itself: one number is enough there.
+_FACTORS = (1, 4, 9, 16)
+_FEW = 1000
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was checked, whether it held, and what was found."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+def self_check(
+    device: torch.device,
+    *,
+    shapes: Shapes = SHAPES["small"],
+    seed: int = 0,
+    tell: Callable[[str], None] = lambda line: None,
+) -> list[Check]:
+    """Check the kernel and the compact decoder on a device; what fails is a Check that did not pass.
+
+    The kernel against float64 at random shapes with tails, for bfloat16 and float32; decodes of a small random model
+    with graphs and without, and against the plain loop, default and RWS: in float32, and on CUDA in bfloat16 as well.
+    """
+    cuda = device.type == "cuda"
+    sizes = _SIZES + (_LARGE if cuda else ())
+    tasks: dict[str, Callable[[], list[Check]]] = {
+        "row statistics, bfloat16": lambda: [kernel_check(device, torch.bfloat16, sizes, seed)],
+        "row statistics, float32": lambda: [kernel_check(device, torch.float32, sizes, seed)],
+        "decodes, float32": lambda: model_checks(device, torch.float32, shapes, seed),
+    }
+    if cuda:
+        tasks["decodes, bfloat16"] = lambda: model_checks(device, torch.bfloat16, shapes, seed)
+    found = []
+    for name, task in tasks.items():
+        try:
+            checks = task()
+        except Exception as error:  # What cannot run has not passed: a compiler's errors are of many kinds.
+            checks = [Check(name, False, " ".join(f"{type(error).__name__}: {error}".split())[:500])]
+        for check in checks:
+            tell(f"check: {check.name}: {'passed' if check.passed else 'FAILED'} ({check.detail})")
+            found.append(check)
+    return found
+
+
+def kernel_check(device: torch.device, dtype: torch.dtype, sizes: tuple[int, ...] = _SIZES, seed: int = 0) -> Check:
+    """Compare `row_statistics`, by what "auto" takes on the device, with float64 on random logits of many shapes."""
+    from rws_decode.gpu.row_statistics import log_f_error, row_statistics
+
+    draw, worst, wrong = np.random.default_rng(seed), 0.0, []
+    shapes = [(size, number) for size in sizes for number in _FACTORS if size > _FEW or number == 1]
+    for size, number in shapes:
+        for _ in range(2):
+            rows = int(draw.integers(1, 9))
+            values = draw.normal(0, draw.uniform(0.1, 10), (rows, size))
+            values[draw.random((rows, size)) < 0.05] = -np.inf
+            values[:, int(draw.integers(size))] = 0.5
+            logits = torch.tensor(values, device=device).to(dtype)
+            factors = torch.tensor(draw.uniform(0.05, 32, number), dtype=torch.float32, device=device)
+            ours, truth = row_statistics(logits, factors), reference(logits, factors)
+            alone = truth.log_f == -torch.inf
+            bound = log_f_error(truth.log_f)
+            error = ((ours.log_f.double() - truth.log_f).abs() / bound).masked_fill(alone, 0.0)
+            fits = torch.equal(ours.token, truth.token) and torch.equal(ours.log_f == -torch.inf, alone)
+            fits = fits and torch.equal(ours.lead, truth.lead.float()) and bool((error <= 1).all())
+            worst = max(worst, float(error.nan_to_num(nan=torch.inf).max()))
+            if not fits:
+                wrong.append(f"{rows} x {size}, {number} factors")
+    name = f"row statistics against float64, {str(dtype).removeprefix('torch.')}"
+    detail = f"{len(shapes) * 2} shapes, largest error of log F {worst:.2g} of its bound"
+    return Check(name, not wrong, f"{detail}; wrong: {'; '.join(wrong[:3])}" if wrong else detail)
+
+
+def model_checks(device: torch.device, dtype: torch.dtype, shapes: Shapes, seed: int = 0) -> list[Check]:
+    """Decode some random prompts by a random model in the ways that must agree."""
+    from rws_decode.gpu import CompactSavings, decode_compact
+
+    precision = str(dtype).removeprefix("torch.")
+    predictor, reward = make_models(shapes, device=device, dtype=dtype, seed=seed)
+    prompts = random_prompts(shapes, 4, 16, seed)
+    answer: dict[str, Any] = {"length": 32, "steps": 16, "block": 16}
+    ids = torch.tensor([predictor.encode_prompt(prompt) for prompt in prompts], device=device)
+    canvas = torch.cat([ids, ids.new_full((len(ids), answer["length"]), predictor.mask_id)], dim=1)
+    with torch.inference_mode():
+        largest = float(predictor.logits(canvas, None).abs().max())
+    checks = []
+    for strategy in (Confidence(), RWS(8.0)):
+        asked = reward if strategy.needs_reward else None
+        options: dict[str, Any] = {"reward": asked, **answer}
+        ours = decode_compact(predictor, prompts, strategy, **options)
+        own = decode_compact(predictor, prompts, strategy, savings=replace(CompactSavings(), graphs=False), **options)
+        checks.append(_recorded(f"{strategy.name}: forwards recorded or not, {precision}", ours, own, largest, dtype))
+        with torch.inference_mode():
+            if asked is None:
+                plain = plain_loop(predictor, ids, **answer)
+            else:
+                plain = plain_rws(predictor, asked, prompts, 8.0, **answer)
+        found = agreement(ours.traces, plain)
+        detail = f"{found.equal} of {found.answers} equal, {found.explained} part at a tie or near-tie"
+        detail += f", {found.unexplained} without one; near-ties at {found.near_steps:.0%} of steps"
+        checks.append(Check(f"{strategy.name}: tokens of the plain loop, {precision}", not found.unexplained, detail))
+    return checks
+
+
+def _recorded(name: str, one: Decoding, other: Decoding, largest: float, dtype: torch.dtype) -> Check:
+    """Compare two decodes by their tokens, and by the values at the first step, where canvas and factor are the same.
+
+    largest: the largest |logit| there, by which `rounding.logit_error` says how far values may be apart.
+    """
+    apart: list[float] = []
+    for first, second in zip(one.traces, other.traces, strict=True):
+        both = np.isfinite(first.value[0]) & np.isfinite(second.value[0])
+        if both.any() and first.factor[0] == second.factor[0]:
+            apart.append(float(np.abs(first.value[0] - second.value[0])[both].max() / first.factor[0]))
+    steps = torch.tensor(np.stack([trace.commit_step for trace in other.traces]))
+    found = agreement(one.traces, PlainRun(torch.tensor(other.tokens), 0, 0, steps, None))
+    allowed = 2 * ROUNDING_UNITS[dtype] * torch.finfo(dtype).eps * largest
+    detail = f"{found.equal} of {found.answers} equal, {found.explained} part at a near-tie, {found.unexplained} "
+    told = "log F not compared, as no factor is known to be the same"
+    if apart:
+        told = f"log F per unit of factor at most {max(apart):.2g} apart, {allowed:.2g} allowed"
+    passed = not found.unexplained and max(apart, default=0.0) <= allowed
+    return Check(name, passed, f"{detail}without one; {told}")

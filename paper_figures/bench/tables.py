@@ -1,0 +1,121 @@
+"""What follows from the times of all ways: ratios beside their goals, and the paper's Tables 11 and 12 as run here."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from paper_figures.bench.ways import SAVINGS
+
+__all__ = ["frequency", "overhead", "ratios", "savings_table"]
+
+_GIB = 2**30
+_MET = {"at most": operator.le, "at least": operator.ge, "below": operator.lt}
+_MEMORY_GOAL = "below 2"
+# Slow way, fast way, and by what factor it ought to be faster. What asks at every step owes nothing to the text.
+_SPEEDS = (("plain", "default", None), ("naive rws", "rws", "at least 2"), ("naive rws", "rws every 1", None))
+
+_OVERHEADS = (("ours", "default", "rws"), ("every step", "default", "rws every 1"), ("naive", "plain", "naive rws"))
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def ratios(ways: Rows, floor: Rows, *, goals: bool = True) -> list[dict[str, Any]]:
+    """Return ratios by batch, with the goal and whether it is met where there is one; none of what was not measured.
+
+    goals: False where the device or the models are not those that they are set for.
+
+    >>> ways = [{"batch": 1, "group": "ways", "way": name, "median_seconds": seconds, "memory_bytes": None}
+    ...         for name, seconds in [("naive rws", 6.0), ("rws", 2.0)]]
+    >>> ratios(ways, [])
+    [{'name': 'naive rws over rws', 'batch': 1, 'value': 3.0, 'goal': 'at least 2', 'met': True}]
+    """
+    found: list[dict[str, Any]] = []
+
+    def add(name: str, batch: int, value: float, goal: str | None = None) -> None:
+        met, goal = None, goal if goals else None
+        if goal is not None:
+            kind, _, bound = goal.rpartition(" ")
+            met = _MET[kind](value, float(bound))
+        found.append({"name": name, "batch": batch, "value": value, "goal": goal, "met": met})
+
+    for batch in dict.fromkeys(row["batch"] for row in ways):
+        times = _seconds(ways, batch)
+        least = {row["method"]: row["seconds"] for row in floor if row["batch"] == batch}
+        over = [("default", "at most 1.25"), ("rws", None), ("plain", None)]
+        for name, goal in over:
+            against = least.get("rws" if name == "rws" else "default")
+            if name in times and against:
+                add(f"{name} over floor", batch, times[name] / against, goal)
+        for slow, fast, goal in _SPEEDS:
+            if slow in times and fast in times:
+                add(f"{slow} over {fast}", batch, times[slow] / times[fast], goal)
+        for row in ways:
+            if row["batch"] == batch and row["group"] == "ways" and row["memory_bytes"] is not None:
+                ours = row["way"] in ("default", "rws") and batch == 1
+                name = f"{row['way']}: GiB above the weights"
+                add(name, batch, row["memory_bytes"] / _GIB, _MEMORY_GOAL if ours else None)
+    return found
+
+
+def overhead(ways: Rows, reward_bytes: int) -> list[dict[str, Any]]:
+    """Return what RWS costs over the default (Table 11), by batch: ours, ours asking at every step, the loops in use.
+
+    added_bytes: the reward model's weights, and the peak of rws over that of the default; None on a CPU.
+    """
+    found = []
+    for batch in dict.fromkeys(row["batch"] for row in ways):
+        times = _seconds(ways, batch)
+        memory = {row["way"]: row["memory_bytes"] for row in ways if row["batch"] == batch and row["group"] == "ways"}
+        for of, default, rws in _OVERHEADS:
+            if default not in times or rws not in times:
+                continue
+            held = memory[default], memory[rws]
+            known = None not in held
+            row = {"batch": batch, "of": of, "default_seconds": times[default], "rws_seconds": times[rws]}
+            row["increase"] = 100 * (times[rws] / times[default] - 1)
+            found.append(row | {"added_bytes": reward_bytes + held[1] - held[0] if known else None})
+    return found
+
+
+def frequency(ways: Rows, batch: int) -> list[dict[str, Any]]:
+    """Return the seconds of RWS that asks the reward at every k-th step, of ours, at one batch (Table 12).
+
+    Asked means asked: none of these leaves a call out because it cannot matter or was made before.
+    """
+    times = _seconds(ways, batch)
+    calls = {row["way"]: row["reward_calls"] for row in ways if row["batch"] == batch and row["group"] == "ways"}
+    asked = {name: int(name.removeprefix("rws every ")) for name in times if name.startswith("rws every ")}
+    if not asked:
+        return []
+    base, whole = times.get("default"), times.get("rws every 1")
+    found = []
+    for name, every in ({"default": None} | asked).items():
+        if name in times:
+            row: dict[str, Any] = {"every": every, "seconds": times[name]}
+            row["over_every_step"] = times[name] / whole if whole else None
+            row["increase"] = 100 * (times[name] / base - 1) if base else None
+            found.append(row | {"reward_calls": calls[name]})
+    return found
+
+
+def savings_table(ways: Rows) -> list[dict[str, Any]]:
+    """Return by how much each saving shortens a decode: left out of all, and alone."""
+    times = {row["way"]: row["median_seconds"] for row in ways if row["group"] == "savings"}
+    found = []
+    for method, parts in SAVINGS.items():
+        every, nothing = times.get(method), times.get(f"{method} without any")
+        for part in parts:
+            off, alone = times.get(f"{method} without {part}"), times.get(f"{method} with {part} alone")
+            row: dict[str, Any] = {"method": method, "saving": part}
+            row["off"] = off / every if off and every else None
+            row["alone"] = nothing / alone if alone and nothing else None
+            if row["off"] is not None or row["alone"] is not None:
+                found.append(row)
+    return found
+
+
+def _seconds(ways: Rows, batch: int) -> dict[str, float]:
+    rows = [row for row in ways if row["batch"] == batch and row["group"] == "ways"]
+    return {row["way"]: row["median_seconds"] for row in rows if row["median_seconds"] is not None}

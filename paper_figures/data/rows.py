@@ -1,0 +1,144 @@
+"""Rows of a benchmark, and where they are from: a local file, or the datasets library where it is installed."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rws_decode.common.extras import required
+from rws_decode.common.files import parse_json
+
+__all__ = ["ENDINGS", "Origin", "hub_rows", "is_offline", "local_rows"]
+
+ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".parquet")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where rows are from: a file (its name and SHA-256), or a dataset of the hub (id, split, revision, fingerprint).
+
+    revision: the commit that the rows are of, where the library tells it, else the one that was asked for.
+    """
+
+    name: str
+    sha256: str | None = None
+    split: str | None = None
+    revision: str | None = None
+    fingerprint: str | None = None
+
+
+def local_rows(path: str | os.PathLike[str]) -> tuple[list[dict[str, Any]], Origin]:
+    """Return the rows of a JSON (a list of objects), JSON Lines or Parquet file, the first two gzipped too.
+
+    The content is told by the ending (see ENDINGS). ValueError, in one line that names the file, for a file that is
+    not there, another ending, broken content, a row that is no object (with its line), or no row at all.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"file is {path}: {'a directory' if file.is_dir() else 'no such file'}")
+    if not file.name.endswith(ENDINGS):
+        raise ValueError(f"file is {path}: files that end in {', '.join(ENDINGS)} are read")
+    data = file.read_bytes()
+    origin = Origin(file.name, hashlib.sha256(data).hexdigest())
+    if file.suffix == ".gz":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"file is {path}: not gzip, or cut short ({error})") from error
+    if file.suffix == ".parquet":
+        return _parquet(path, data), origin
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"file is {path}: not UTF-8 ({error.reason} at byte {error.start})") from error
+    rows = _lines(path, text) if ".jsonl" in file.suffixes[-2:] else _list(path, text)
+    if not rows:
+        raise ValueError(f"file is {path}: it holds no row")
+    return rows, origin
+
+
+def _lines(path: str | os.PathLike[str], text: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    # At \n only: a JSON string may hold the other characters that splitlines() splits at.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                row = parse_json(line)
+            except ValueError as error:
+                raise ValueError(f"file is {path}: line {number} is not JSON ({error})") from error
+            if not isinstance(row, dict):
+                raise ValueError(f"file is {path}: line {number} is no object")
+            rows.append(row)
+    return rows
+
+
+def _list(path: str | os.PathLike[str], text: str) -> list[dict[str, Any]]:
+    try:
+        rows = parse_json(text)
+    except ValueError as error:
+        raise ValueError(f"file is {path}: not JSON ({error}); one object a line wants the ending .jsonl") from error
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"file is {path}: a list of objects is needed")
+    return rows
+
+
+def _parquet(path: str | os.PathLike[str], data: bytes) -> list[dict[str, Any]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        rows = pyarrow.parquet.read_table(io.BytesIO(data)).to_pylist()
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise ValueError(f"file is {path}: not Parquet ({' '.join(str(error).split())})") from error
+    if not rows:
+        raise ValueError(f"file is {path}: it holds no row")
+    return rows
+
+
+def is_offline(environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether HF_HUB_OFFLINE or HF_DATASETS_OFFLINE asks for no network.
+
+    >>> is_offline({"HF_HUB_OFFLINE": "1"}), is_offline({})
+    (True, False)
+    """
+    names = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
+    return any(environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE") for name in names)
+
+
+def hub_rows(
+    dataset: str, split: str, revision: str | None = None, config: str | None = None
+) -> tuple[list[dict[str, Any]], Origin]:
+    """Return the rows of a dataset by the library datasets, of a revision where one is named; no remote code runs.
+
+    Offline (see `is_offline`), only what the library has in its cache is used. ValueError, in one line, where the
+    library is not installed, or cannot load the dataset.
+    """
+    datasets = required("datasets", f"file is missing, and {dataset} is loaded by the library datasets")
+    options: dict[str, Any] = {}
+    if is_offline():
+        options["download_config"] = datasets.DownloadConfig(local_files_only=True)
+    try:
+        loaded = datasets.load_dataset(dataset, config, split=split, revision=revision, **options)
+    except (OSError, ValueError, RuntimeError, LookupError) as error:
+        place = "offline, from the cache" if is_offline() else "from the hub"
+        first = " ".join(str(error).split())
+        raise ValueError(f"dataset {dataset}, split {split}, cannot be loaded {place}: {first}") from error
+    fingerprint = getattr(loaded, "_fingerprint", None)
+    return [dict(row) for row in loaded], Origin(dataset, None, split, _commit(loaded) or revision, fingerprint)
+
+
+def _commit(loaded: Any) -> str | None:
+    # The library keeps the commit in the addresses of what it downloaded: hf://datasets/owner/name@commit/file.
+    for address in getattr(getattr(loaded, "info", None), "download_checksums", None) or {}:
+        _, at, rest = str(address).partition("@")
+        commit = rest.split("/")[0]
+        if at and len(commit) == 40 and all(letter in "0123456789abcdef" for letter in commit):
+            return commit
+    return None

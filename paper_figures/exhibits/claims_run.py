@@ -1,0 +1,74 @@
+"""The ledger of claims as a file, RUNS/claims/results.json: checking takes half a minute, reading no time."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from paper_figures.runner.executors import Backend
+
+__all__ = ["NAME", "SCHEMA", "claims_sources", "is_ours", "make_claims", "up_to_date"]
+
+NAME = "claims"
+SCHEMA = ("rws_theory.claims", 1)
+_WORK = "rws_theory.claims"
+
+
+def claims_sources() -> dict[str, str]:
+    """Return what verdicts follow from: the digest of the checks' code, and that of the numbers as printed."""
+    from paper_figures.runner.code import code_digest
+    from paper_figures.runner.digests import digest
+
+    folder = files("rws_theory.printed")
+    data = {one.name: one for one in folder.iterdir() if one.name.endswith(".json")}
+    printed = {name: hashlib.sha256(data[name].read_bytes()).hexdigest() for name in sorted(data)}
+    return {"work": _WORK, "code": code_digest(_WORK), "printed": digest(printed)}
+
+
+def is_ours(where: str) -> bool:
+    """Say whether a claim is one that the paper does not make: it counts neither for nor against it.
+
+    >>> is_ours("Ours, on Table 1"), is_ours("Table 1")
+    (True, False)
+    """
+    return where.startswith("Ours")
+
+
+def up_to_date(path: Path) -> bool:
+    """Say whether a file holds the claims as the code and the printed numbers are; a file of anything else does not."""
+    from rws_decode.common.files import parse_json
+
+    try:
+        held = parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(held, dict) and held.get("sources") == claims_sources()
+
+
+def make_claims(runs: Path, backend: Backend) -> Path:
+    """Check every claim, one by one over the backend's processes, write RUNS/claims/results.json, return its path.
+
+    Parts: schema, version; sources, what the verdicts follow from; seconds, those of all checks added up; claims, the
+    records of `rws_theory.claims` in the order of the ledger.
+    """
+    from rws_decode.common.files import write_json
+    from rws_theory.claims import CHECKS
+
+    sources = claims_sources()
+    with backend.open() as pool:
+        checked = list(pool.map(_checked, CHECKS))
+    results = {"schema": SCHEMA[0], "version": SCHEMA[1], "sources": sources}
+    results |= {"seconds": round(sum(seconds for seconds, _ in checked), 3), "claims": [claim for _, claim in checked]}
+    return write_json(runs / NAME / "results.json", results)
+
+
+def _checked(claim: str) -> tuple[float, dict[str, Any]]:
+    from rws_theory.claims import claims
+
+    start = time.perf_counter()
+    (found,) = claims([claim])
+    return time.perf_counter() - start, found.as_dict()

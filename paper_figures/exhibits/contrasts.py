@@ -1,0 +1,161 @@
+"""Differences with intervals in words: what a line says follows from whether intervals exclude zero, and from p."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from paper_figures.exhibits.exhibit import Sheet
+from paper_figures.exhibits.methods import in_words, method_name
+
+__all__ = [
+    "ALPHA",
+    "clear",
+    "contrast_lines",
+    "difference_text",
+    "differences_sheet",
+    "excludes_zero",
+    "finding",
+    "range_line",
+]
+
+Row = Mapping[str, Any]
+
+_METRICS = {
+    "coherent": "share coherent",
+    "perplexity": "perplexity",
+    "judge": "judge's reward",
+    "god_steps": "GOD in steps",
+}
+_QUALITY = ("coherent", "judge")
+# What RWS is set against, and by which metrics.
+_CONTROLS: dict[str, Sequence[str]] = {
+    **dict.fromkeys(("constant", "shuffled", "temperature", "default"), tuple(_METRICS)),
+    **dict.fromkeys(("flipped", "random", "margin", "best-of-n"), _QUALITY),
+}
+ALPHA = 0.05
+
+
+def excludes_zero(row: Row) -> bool:
+    """Say whether the interval from "low" to "high" leaves zero outside; one of no width knows of no other prompts.
+
+    >>> [excludes_zero({"low": low, "high": high}) for low, high in [(0.1, 0.2), (-0.1, 0.2), (0.3, 0.3)]]
+    [True, False, False]
+    """
+    return (row["low"] > 0 or row["high"] < 0) and row["low"] < row["high"]
+
+
+def clear(row: Row) -> bool:
+    """Say whether a difference is shown: its interval excludes zero and p, corrected, is at most 0.05.
+
+    >>> row = {"low": 0.1, "high": 0.3, "p_holm": 0.04}
+    >>> clear(row), clear(row | {"low": -0.1}), clear(row | {"p_holm": None})
+    (True, False, False)
+    """
+    return excludes_zero(row) and row["p_holm"] is not None and row["p_holm"] <= ALPHA
+
+
+def difference_text(row: Row) -> str:
+    """Return a difference and its interval to three significant digits.
+
+    >>> difference_text({"difference": 0.1234, "low": -1.0, "high": 20.0})
+    '+0.123 [-1, +20]'
+    """
+    return f"{row['difference']:+.3g} [{row['low']:+.3g}, {row['high']:+.3g}]"
+
+
+def contrast_lines(controls: Sequence[Row]) -> tuple[str, ...]:
+    """Return a line per control and metric: at how many scales RWS differs from it, where, by how much, and p.
+
+    controls: rows with control, scale, metric, difference (RWS minus control), low, high, p_holm.
+
+    >>> row = {"control": "constant", "metric": "coherent", "scale": 8.0, "difference": 0.1, "low": 0.0, "high": 0.2}
+    >>> contrast_lines([row | {"p_holm": 0.1}])[0].partition(": ")[2]
+    'no 95 % interval of 1 excludes zero; no difference is shown (the largest is at s_R = 8: +0.1 [+0, +0.2]).'
+    """
+    lines = []
+    for control, metrics in _CONTROLS.items():
+        for metric in metrics:
+            rows = [row for row in controls if row["control"] == control and row["metric"] == metric]
+            if rows:
+                found = finding(sorted(rows, key=lambda row: row["scale"]))
+                lines.append(f"RWS minus {in_words(control)}, {_METRICS[metric]}: {found}")
+    return tuple(lines)
+
+
+def finding(
+    rows: Sequence[Row],
+    of: Callable[[Row], str] = lambda row: f"s_R = {row['scale']:g}",
+    family: str = "scales",
+    place: str = "at ",
+) -> str:
+    """Return what the differences of one comparison say together; rows: difference, low, high, p_holm (None: no test).
+
+    of: what tells a row from the others, in words; family, place: what the rows are many of, and the word before one.
+
+    >>> row = {"guide": "mini", "difference": 0.2, "low": 0.1, "high": 0.3, "p_holm": 0.01}
+    >>> finding([row], lambda row: row["guide"], "reward models", "with ")  # doctest: +NORMALIZE_WHITESPACE
+    '1 of 1 95 % intervals exclude zero, RWS higher (mini: +0.2 [+0.1, +0.3]); p, corrected for 1 reward models, is at
+    most 0.05 with mini.'
+    """
+    count, outside = len(rows), [row for row in rows if excludes_zero(row)]
+    if not any(row[field] for row in rows for field in ("difference", "low", "high")):
+        return f"every difference is exactly zero ({count} {family})."
+    if not outside:
+        most = max(rows, key=lambda row: abs(row["difference"]))
+        shown = f"the largest is {place}{of(most)}: {difference_text(most)}"
+        return f"no 95 % interval of {count} excludes zero; no difference is shown ({shown})."
+    signs = {"higher" if row["low"] > 0 else "lower" for row in outside}
+    direction = signs.pop() if len(signs) == 1 else f"higher {place}some {family} and lower {place}others"
+    shown = "; ".join(f"{of(row)}: {difference_text(row)}" for row in outside)
+    kept = [of(row) for row in rows if row["p_holm"] is not None and row["p_holm"] <= ALPHA]
+    where = f"{place}{', '.join(kept)}" if kept else "nowhere"
+    return (
+        f"{len(outside)} of {count} 95 % intervals exclude zero, RWS {direction} ({shown}); p, corrected for {count} "
+        f"{family}, is at most {ALPHA:g} {where}."
+    )
+
+
+def differences_sheet(stem: str, controls: Sequence[Row], metrics: Mapping[str, str]) -> Sheet:
+    """Return a line per control and scale with RWS minus the control in every metric that `controls` have.
+
+    metrics: metric -> its column, in order.
+    """
+    lines: dict[tuple[str, float], dict[str, str | None]] = {}
+    present = {metric: name for metric, name in metrics.items() if any(row["metric"] == metric for row in controls)}
+    for row in controls:
+        control, scale = row["control"], row["scale"]
+        start = {"RWS minus": method_name(control), "scale": f"{scale:g}"}
+        line = lines.setdefault((control, scale), start | dict.fromkeys(present.values()))
+        if row["metric"] in present:
+            text = f"{difference_text(row)} p {row['p_holm']:.2g}"
+            line[present[row["metric"]]] = text + (" *" if excludes_zero(row) else "")
+    caption = (
+        "RWS minus each control on the same prompts: mean difference with its 95 % bootstrap interval, * where it "
+        "excludes zero, and p of the sign-flip permutation test, corrected over the scales by Holm's method. "
+        "The default and margin order have one run, the others one at each scale. The CSV has further metrics."
+    )
+    return Sheet(stem, controls, list(lines.values()), caption)
+
+
+def range_line(summary: Sequence[Row]) -> str | None:
+    """Return how the perplexities of temperature and RWS lie over the scales; None where a method is absent.
+
+    The paper's claim is that every temperature is worse than the worst RWS (Appendix F).
+
+    >>> rows = [{"method": "rws", "perplexity": 2.0}, {"method": "temperature", "perplexity": 3.0}]
+    >>> range_line(rows).partition("; ")[2]
+    'every temperature is worse than the worst RWS.'
+    """
+    of = {name: [row["perplexity"] for row in summary if row["method"] == name] for name in ("temperature", "rws")}
+    if not all(of.values()):
+        return None
+    (low_t, high_t), (low_r, high_r) = ((min(values), max(values)) for values in of.values())
+    if low_t > high_r:
+        order = "every temperature is worse than the worst RWS"
+    elif low_r > high_t:
+        order = "every RWS is worse than the worst temperature"
+    else:
+        order = "the ranges overlap, so not every temperature is worse than the worst RWS"
+    spans = f"temperature {low_t:.2f} to {high_t:.2f}, RWS {low_r:.2f} to {high_r:.2f}"
+    return f"Perplexity over the scales: {spans}; {order}."

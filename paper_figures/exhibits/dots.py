@@ -1,0 +1,63 @@
+"""Values by name as dots on lines, side by side for several methods, with intervals where there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from paper_figures.exhibits.style import PRINTED, Line
+
+__all__ = ["AS_PRINTED", "Dots", "Mark", "draw_dots", "height_of"]
+
+# A value, and the ends of its interval, None where it has none.
+Mark = tuple[float, float | None, float | None]
+AS_PRINTED = Line(PRINTED, "s", "none", "RWS, as printed")
+
+
+@dataclass(frozen=True)
+class Dots:
+    """One series: its look, what the legend calls it, and name -> (value, low, high); hollow: printed, not measured."""
+
+    look: Line
+    label: str
+    marks: Mapping[str, Mark]
+    hollow: bool = False
+
+
+def draw_dots(axes: Axes, names: Sequence[str], series: Sequence[Dots], labelled: bool = True) -> None:
+    """Draw series from top to bottom within each name's band; names from the top; labelled: with the names beside.
+
+    A printed number has a hollow marker and no interval, a measured one a filled marker and its interval.
+    """
+    for place, name in enumerate(names):
+        present = [one for one in series if name in one.marks]
+        for index, one in enumerate(present):
+            value, low, high = one.marks[name]
+            spread = None if low is None or high is None else [[max(value - low, 0.0)], [max(high - value, 0.0)]]
+            axes.errorbar(
+                value,
+                place + 0.7 * ((index + 0.5) / len(present) - 0.5),
+                xerr=spread,
+                color=one.look.color,
+                marker=one.look.marker,
+                markerfacecolor="white" if one.hollow else one.look.color,
+                linestyle="none",
+                elinewidth=1.1,
+                capsize=2.5,
+                label=one.label,
+            )
+        if place % 2:
+            axes.axhspan(place - 0.5, place + 0.5, color="#f2f2f2", zorder=0, linewidth=0)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_yticks(range(len(names)), names if labelled else [""] * len(names))
+    axes.tick_params(axis="y", length=0)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.grid(axis="y", visible=False)
+
+
+def height_of(names: Sequence[str], series: int) -> float:
+    """Return the inches that a panel of so many names and series side by side needs."""
+    return 0.55 + len(names) * max(0.26, 0.13 * series + 0.1)

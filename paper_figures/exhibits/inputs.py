@@ -1,0 +1,144 @@
+"""What figures read: results of experiments, whose models and data are called without the folders that they lay in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paper_figures.exhibits.exhibit import MissingRun
+from paper_figures.plan import command
+from rws_decode.common.files import parse_json
+
+__all__ = ["Results", "read_named", "read_results", "read_run", "renamed", "short_names"]
+
+Row = Mapping[str, Any]
+
+_KINDS = {"settings": dict, "selection": dict | None, "units": str | dict}
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a study's results.json holds (`paper_figures.runner.results_json`).
+
+    settings: its options; prompts: source, and how many test and validate; selection: guide -> reward scale chosen,
+    None where they were given; rows: table -> rows as measured; inputs: its files, below the runs; units: the name of
+    their folder; names: absolute path -> what it is called in all of these.
+    """
+
+    experiment: str
+    settings: Mapping[str, Any]
+    prompts: Mapping[str, Any]
+    selection: Mapping[str, float] | None
+    rows: Mapping[str, Sequence[Row]]
+    inputs: tuple[str, ...]
+    units: str
+    names: Mapping[str, str]
+
+
+def read_run(runs: Path, experiment: str) -> Results:
+    """Return the results of a study below `runs`; MissingRun, naming the command that makes them, where absent.
+
+    ValueError as `read_results` has it.
+    """
+    path, made_by = runs / experiment / "results.json", command(experiment, runs)
+    held, names = read_named(path, made_by, ("settings", "prompts", "selection", "units", "tables"))
+    try:
+        rows = {name: [{**row} for row in one["rows"]] for name, one in held["tables"].items()}
+    except (AttributeError, KeyError, TypeError):
+        raise ValueError(f"{path} has a table without rows: make it again with {made_by}") from None
+    files = (f"{experiment}/results.json", *(f"{experiment}/{name}.csv" for name in rows))
+    settings, prompts, selection, units = (held[name] for name in ("settings", "prompts", "selection", "units"))
+    return Results(experiment, settings, prompts, selection, rows, files, units, names)
+
+
+def read_named(path: Path, command: str, parts: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return what `read_results` does, with short names for the paths among its settings; and those names."""
+    held = read_results(path, command, parts)
+    names = short_names(held.get("settings"))
+    return renamed(held, names), names
+
+
+def read_results(path: Path, command: str, parts: Sequence[str]) -> dict[str, Any]:
+    """Return an experiment's results.json as it is; MissingRun, naming the command, where there is none.
+
+    ValueError for a file that is not a JSON object, of another schema or version, or lacks one of its `parts`.
+    """
+    if not path.is_file():
+        raise MissingRun(f"{path} is missing: make it with {command}")
+    try:
+        results = parse_json(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from error
+    if not isinstance(results, dict):
+        raise ValueError(f"{path} is not a JSON object: make it again with {command}")
+    found = (results.get("schema"), results.get("version"))
+    if found != (None, None) and found not in _schemas(path.parent.name):
+        schema, version = found
+        raise ValueError(f"{path} is {schema} of version {version}, not read here: make it again with {command}")
+    if absent := [part for part in parts if part not in results]:
+        raise ValueError(f"{path} has no {absent[0]}: make it again with {command}")
+    for part, kind in _KINDS.items():
+        if part in results and not isinstance(results[part], kind):
+            raise ValueError(f"{path} has {str(results[part])[:60]!r} as {part}: make it again with {command}")
+    return results
+
+
+def _schemas(experiment: str) -> tuple[tuple[str, int], ...]:
+    """Return the schemas, with their versions, that results of an experiment may have."""
+    from paper_figures.exhibits import claims_run
+    from paper_figures.runner import results_json as run_results
+    from paper_figures.studies.design import single_stage as one_round
+
+    if experiment == claims_run.NAME:
+        return (claims_run.SCHEMA,)
+    return run_results.SCHEMA, one_round.schema_of(experiment)
+
+
+def renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """Return JSON-ready data in which every path of `names`, in values and in keys, has its short name.
+
+    >>> renamed({"/a/mini": ["reward /a/mini", 1]}, {"/a/mini": "mini"})
+    {'mini': ['reward mini', 1]}
+    """
+    if not names:
+        return value
+    if isinstance(value, Mapping):
+        return {renamed(name, names): renamed(one, names) for name, one in value.items()}
+    if isinstance(value, list):
+        return [renamed(one, names) for one in value]
+    if isinstance(value, str):
+        for path in sorted(names, key=len, reverse=True):  # a folder may lie in another
+            value = value.replace(path, names[path])
+    return value
+
+
+def short_names(settings: Any) -> dict[str, str]:
+    """Return absolute path -> its last part, or as many as tell it from others, for every path in a run's options.
+
+    Which folders models and data lay in is nobody's business.
+
+    >>> short_names({"model": "/a/llada", "data": "text:/b/prompts.txt", "rewards": ["mini"]})
+    {'/a/llada': 'llada', '/b/prompts.txt': 'prompts.txt'}
+    >>> short_names({"rewards": ["/a/one/final", "/a/two/final"]})
+    {'/a/one/final': 'one/final', '/a/two/final': 'two/final'}
+    """
+    paths = sorted({path for value in _strings(settings) if (path := _path_in(value))})
+    ends = {path: ["/".join(Path(path).parts[-count:]) for count in range(1, len(Path(path).parts))] for path in paths}
+    shared = Counter(end for own in ends.values() for end in own)
+    return {path: next((end for end in own if shared[end] == 1), path) for path, own in ends.items()}
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(one)
+
+
+def _path_in(value: str) -> str | None:
+    """Return the absolute path that an option is, or has behind a colon as sources of prompts have it."""
+    return next((one for one in (value, value.partition(":")[2]) if len(one) > 1 and Path(one).is_absolute()), None)

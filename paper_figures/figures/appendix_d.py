@@ -1,0 +1,167 @@
+"""Appendix D's worked example: the two confidence curves, their difference, and where they truly cross.
+
+Shows: P^a(r) and P^b(r) for the two logit vectors that the paper works through, the crossing that `rws_theory` proves,
+and what the paper printed, marked as printed.
+Inputs: none but `published/appendix_d.json`. Run time: about two seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, panel_title
+from rws_theory import Crossings, crossings, gap_statistics, max_probability
+from rws_theory.printed import published
+
+__all__ = ["Example", "compute", "draw", "exhibit", "sheet"]
+
+NEEDS: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """The two curves on a grid of scales: `scale` [m], `probability` [2, m] (of a, then b), and their crossings."""
+
+    printed: dict[str, Any]
+    scale: NDArray[np.float64]
+    probability: NDArray[np.float64]
+    found: Crossings
+
+    @property
+    def crossing(self) -> float:
+        """Return the scale at which the curves cross; ValueError unless it is proved to be the only one."""
+        if not (self.found.complete and self.found.count == 1):
+            raise ValueError(f"the example has {self.found.count} crossings, at most {self.found.bound}: one is drawn")
+        return self.found.roots[0]
+
+
+def compute(upper: float = 10.0, points: int = 801) -> Example:
+    """Evaluate both curves at `points` scales in (0, upper] and find their crossing."""
+    printed = published("appendix_d")
+    scale = np.linspace(0.0, upper, points + 1)[1:]
+    probability = max_probability(np.array([printed["a"], printed["b"]])[:, None, :], scale)
+    return Example(printed, scale, probability, crossings(printed["a"], printed["b"]))
+
+
+def draw(example: Example) -> Figure:
+    """Draw the curves above their difference, on one axis of scales."""
+    picture = figure(6.6, 5.6)
+    top, bottom = picture.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    root, printed = example.crossing, example.printed
+    for row, name in enumerate("ab"):
+        line, vector = LINES[name], printed[name]
+        label = f"$P^{name}(r)$, {name} = ({', '.join(map(str, vector))})"
+        top.plot(example.scale, example.probability[row], color=line.color, linestyle=line.dash, label=label)
+        for index, point in enumerate(printed["probability"]):
+            label = f"printed $P^{name}$"
+            style = {"marker": line.marker, "markersize": 7, "markerfacecolor": "none", "markeredgecolor": line.color}
+            top.plot(point["r"], point[name], linestyle="none", label=None if index else label, **style)
+    top.set_ylabel("confidence P(r)  [probability]")
+    top.set_ylim(0.3, 1.0)
+    panel_title(top, "Confidence of two positions against the scale")
+
+    difference = 1e3 * (example.probability[0] - example.probability[1])
+    bottom.plot(example.scale, difference, color="black")
+    bottom.fill_between(example.scale, 0, difference, where=difference > 0, color=LINES["a"].color, alpha=0.25, lw=0)
+    bottom.fill_between(example.scale, 0, difference, where=difference < 0, color=LINES["b"].color, alpha=0.25, lw=0)
+    bottom.axhline(0, color=GREY, linewidth=0.8)
+    bottom.set_ylabel("$P^a - P^b$  [10$^{-3}$]")
+    bottom.set_xlabel("scale r  [factor on the logits]")
+    bottom.set_xlim(0, example.scale[-1])
+    low, high = bottom.get_ylim()
+    bottom.set_ylim(low, high + 0.25 * (high - low))
+    panel_title(bottom, "Their difference: a leads where it is above zero")
+    for axes in (top, bottom):
+        axes.axvline(root, color="black", linewidth=1.0, linestyle=(0, (4, 2)))
+        axes.axvline(printed["crossing"], color=PRINTED, linewidth=1.0, linestyle=(0, (1, 1.5)))
+    bottom.annotate(
+        f"crossing, r = {root:.4f}", (root, 0), (6, 26), textcoords="offset points", color="black", va="bottom"
+    )
+    bottom.annotate(
+        f"printed: r = {printed['crossing']}",
+        (printed["crossing"], bottom.get_ylim()[1]),
+        (5, -3),
+        textcoords="offset points",
+        color=PRINTED,
+        va="top",
+    )
+    top.legend(loc="lower right")
+    return picture
+
+
+def sheet(example: Example) -> Sheet:
+    """Return every number of the example: as the paper printed it, as computed, and whether they agree."""
+    printed = example.printed
+    statistics = gap_statistics([printed["a"], printed["b"]])
+    rows: list[tuple[str, float, float]] = []
+    for row, name in enumerate("ab"):
+        rows.append((f"Sigma_{name}", printed[f"sigma_{name}"], float(statistics.total[row])))
+        rows.append((f"delta_{name}", printed[f"delta_{name}"], float(statistics.smallest[row])))
+    for point in printed["probability"]:
+        for name in "ab":
+            value = float(max_probability(printed[name], point["r"]))
+            rows.append((f"P^{name}({point['r']:g})", point[name], value))
+    rows.append(("crossing r", printed["crossing"], example.crossing))
+    columns = ("quantity", "paper: printed", "here: computed", "agrees to the digits printed")
+    caption = f"{printed['where']}: what was printed and what is computed from the same two vectors."
+    return Sheet(
+        "appendix_d",
+        [dict(zip(columns, (name, p, c, agrees(p, c)), strict=True)) for name, p, c in rows],
+        [
+            dict(zip(columns, (name, f"{p:g}", f"{c:.4f}", "yes" if agrees(p, c) else "no"), strict=True))
+            for name, p, c in rows
+        ],
+        caption,
+    )
+
+
+def agrees(printed: float, computed: float) -> bool:
+    """Say whether `computed` rounds to `printed` at the decimals that `printed` shows, a tie either way.
+
+    >>> agrees(0.486, 0.48641), agrees(1.73, 4.8121)
+    (True, False)
+    """
+    decimals = len(f"{printed!r}".partition(".")[2])
+    return abs(printed - computed) <= 0.5 * 10.0**-decimals + 1e-12
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return the example's figure and table; `runs` is not read."""
+    example = compute()
+    root, printed = example.crossing, example.printed
+    table = sheet(example)
+    wrong = [row["quantity"] for row in table.rows if not row["agrees to the digits printed"]]
+    golden = 10 * math.log((1 + math.sqrt(5)) / 2)
+    exactly = (
+        f"With x = exp(r/10) the equation is (x - 1)(x² - x - 1) = 0, so r = 10 ln((1 + √5)/2) = {golden:.6f}; "
+        f"the proved enclosure is [{example.found.crossings[0].lower:.12f}, {example.found.crossings[0].upper:.12f}]."
+    )
+    at_two = max_probability([printed["a"], printed["b"]], 2.0)
+    caption = (
+        f"The example of {printed['where']}. The two curves cross once, at r = {root:.4f} (dashed); the paper prints "
+        f"{printed['crossing']} (dotted). Hollow markers are the confidences that it prints at r = 1 and r = 2."
+    )
+    alt = (
+        f"Two rising confidence curves from one third towards one, almost on top of each other. Curve a is above b "
+        f"until they cross at scale {root:.2f}, far right of the printed {printed['crossing']}. The printed values "
+        "lie on the curves at scale 1 and far above them at scale 2. Below, their difference, in thousandths."
+    )
+    conclusions = (
+        f"Appendix D: {len(wrong)} of {len(table.rows)} printed numbers differ from the computed ones"
+        + (f" ({', '.join(wrong)})." if wrong else "."),
+        f"At r = 2, P^a = {at_two[0]:.4f} and P^b = {at_two[1]:.4f}; the one crossing is at r = {root:.4f}. {exactly}",
+    )
+    return Exhibit(
+        "Appendix D: two confidence curves and their crossing",
+        (Picture("appendix_d", draw(example), caption, alt),),
+        (table,),
+        conclusions=conclusions,
+    )

@@ -1,0 +1,127 @@
+"""The least work of the paper's decode as tables: beside the printed seconds, by part of a step, by prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from paper_figures.exhibits.exhibit import Sheet
+from paper_figures.figures.device.measured_tables import printed_overheads
+from paper_figures.figures.device.step_arithmetic import A100, ASSUMED_PROMPT, Least
+from rws_theory.printed import published
+
+__all__ = ["arithmetic_sheets", "assumed", "of_8b"]
+
+
+def arithmetic_sheets(by_prompt: Mapping[int, Least]) -> tuple[Sheet, ...]:
+    """Return the printed seconds beside the least ones, the parts of a step, and the same by tokens of prompt."""
+    found = by_prompt[ASSUMED_PROMPT]
+    return (_printed(found), _steps(found), _prompts(by_prompt))
+
+
+def of_8b() -> list[str]:
+    """Return the reward models of the shape that the arithmetic is of: Llama-3's and Llama-3.1's, of 8B.
+
+    >>> of_8b()
+    ['Skywork', 'LlamaOB', 'QRM']
+    """
+    return [row["model"] for row in published("table9_reward_models")["rows"] if row["size"] == "8B"]
+
+
+def _printed(found: Least) -> Sheet:
+    table = published("table11_overhead")
+    base, overheads, known = table["default_seconds"], printed_overheads(), of_8b()
+    default = {"least seconds": found.default_seconds, "over the least": base / found.default_seconds}
+    lines = [_line("default", {"seconds": base}, default)]
+    for row in table["rows"]:
+        extra, (increase, mib) = row["seconds"] - base, overheads[row["model"]]
+        seconds, over = (found.reward_seconds, extra / found.reward_seconds) if row["model"] in known else (None, None)
+        lines.append(
+            _line(
+                f"RWS, {row['model']}",
+                {"seconds": row["seconds"], "extra seconds": extra, "increase, %, computed": increase}
+                | {"memory, MiB": mib},
+                {"least seconds": seconds, "over the least": over}
+                | {"increase with the default at its least, %": 100 * extra / found.default_seconds},
+            )
+        )
+    caption = (
+        f"Left: {table['where']}, {table['task']}. Right, arithmetic, nothing measured: the default's least time, and "
+        "of RWS what a reward read anew at every step adds to it at least, and how many times that the printed "
+        "(extra) seconds are; the increase that the same extra seconds would be if the default took its least time. "
+        f"{assumed()} The reward's shape is known here for those of 8B alone."
+    )
+    shown = [{key: _text(key, value) for key, value in line.items()} for line in lines]
+    return Sheet("device_cost_printed", lines, shown, caption)
+
+
+def _text(column: str, value: Any) -> str | None:
+    """Return a number to the digits that its column is known to, seconds as printed."""
+    if value is None or isinstance(value, str):
+        return value
+    if "%" in column:
+        return f"{value:+.1f}"
+    if column.endswith("seconds"):
+        return f"{value:.{published('table11_overhead')['decimals']}f}"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.2f}"
+
+
+def _line(method: str, paper: Mapping[str, Any], arithmetic: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of the printed times: what a method has not is None."""
+    columns = ("seconds", "extra seconds", "increase, %, computed", "memory, MiB")
+    computed = ("least seconds", "over the least", "increase with the default at its least, %")
+    row: dict[str, Any] = {"method": method} | {f"paper: {name}": paper.get(name) for name in columns}
+    return row | {f"arithmetic: {name}": arithmetic.get(name) for name in computed}
+
+
+def _steps(found: Least) -> Sheet:
+    rows: list[dict[str, Any]] = []
+    own = {part["part"]: part for part in found.default}
+    numbers = {"Gflop": "gigaflop", "MB": "megabytes", "ms": "ms", "bound by": "bound"}
+    for part in found.rws:
+        row: dict[str, Any] = {"part": part["part"]}
+        for name, one in (("default", own.get(part["part"])), ("RWS", part)):
+            row |= {f"{name}: {label}": None if one is None else one[key] for label, key in numbers.items()}
+        rows.append(row)
+    total: dict[str, Any] = {"part": "all"}
+    for column in list(rows[0])[1:]:
+        total[column] = None if column.endswith("bound by") else sum(row[column] or 0.0 for row in rows)
+    caption = (
+        f"The least work of a step, means over the steps, and its least time on an {A100.name}: each part takes the "
+        "longer of its operations and its bytes at the device's limits. RWS asks at every step, and the reward model "
+        "reads prompt and answer anew. Arithmetic, nothing measured."
+    )
+    rows.append(total)
+    shown = [{key: _text(key, value) for key, value in row.items()} for row in rows]
+    return Sheet("device_cost_steps", rows, shown, caption)
+
+
+def _prompts(by_prompt: Mapping[int, Least]) -> Sheet:
+    printed = published("table11_overhead")["default_seconds"]
+    rows = [
+        {
+            "tokens of prompt": prompt,
+            "default, least seconds": found.default_seconds,
+            "printed over the least": printed / found.default_seconds,
+            "RWS, more operations, %": found.more_operations,
+        }
+        | {f"least increase, every {every}, %": found.increase(every) for every in found.rws_seconds}
+        for prompt, found in by_prompt.items()
+    ]
+    texts = [{key: _text(key, value) for key, value in row.items()} for row in rows]
+    shown = [text | {"tokens of prompt": str(row["tokens of prompt"])} for text, row in zip(texts, rows, strict=True)]
+    caption = (
+        "The same by the length of the prompt, which the paper does not say. Least increase: of RWS that asks at every "
+        "k-th step, where it and the default take their least time."
+    )
+    return Sheet("device_cost_prompts", rows, shown, caption)
+
+
+def assumed() -> str:
+    """Return what the arithmetic assumes."""
+    setting = published("setting")
+    return (
+        f"Assumed: the shapes of LLaDA-8B and Llama-3.1-8B, two bytes a weight, {ASSUMED_PROMPT} tokens of "
+        f"prompt, {setting['length']} tokens in {setting['steps']} steps, blocks of {setting['block']}, batch 1; "
+        f"{A100.rate / 1e12:g} TFLOP/s and {A100.bandwidth / 1e9:,g} GB/s ({A100.where}), which no program reaches."
+    )

@@ -1,0 +1,113 @@
+"""The least operations, bytes and seconds of the paper's decode on its GPU, from shapes and a datasheet: no device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rws_theory.printed import published
+
+__all__ = ["A100", "ASSUMED_PROMPT", "BYTES", "EVERY", "PROMPTS", "SHAPE", "Least", "Limits", "least", "weights_mib"]
+
+SHAPE = "llada-8b"
+# The paper does not say how long its prompts are.
+ASSUMED_PROMPT = 64
+PROMPTS = (32, 64, 128, 256)
+# Per weight and per logit: the paper does not say its precision either, but see `weights_mib`.
+BYTES = 2
+EVERY = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a device can do at best by its maker's word. rate: operations per second; bandwidth: bytes per second."""
+
+    name: str
+    rate: float
+    bandwidth: float
+    where: str
+
+
+A100 = Limits("A100", 312e12, 1.555e12, "NVIDIA's datasheet: dense bfloat16 on tensor cores, the 40 GB card's memory")
+
+
+@dataclass(frozen=True)
+class Least:
+    """The least of one answer after a prompt of `prompt` tokens (`paper_figures.bench.floor` says what is counted).
+
+    default, rws: rows by part of a step, means over the steps; rws asks the reward at every step and reads all of its
+    text anew. operations: of a decode, default's and rws's. default_seconds; rws_seconds: steps from one call of the
+    reward to the next -> seconds.
+    """
+
+    prompt: int
+    default: Sequence[Mapping[str, Any]]
+    rws: Sequence[Mapping[str, Any]]
+    operations: tuple[float, float]
+    default_seconds: float
+    rws_seconds: Mapping[int, float]
+
+    @property
+    def more_operations(self) -> float:
+        """Return by how many percent rws at every step has more operations than the default."""
+        return 100 * (self.operations[1] / self.operations[0] - 1)
+
+    @property
+    def reward_seconds(self) -> float:
+        """Return what asking at every step adds to the least time of a decode, in seconds."""
+        return self.rws_seconds[1] - self.default_seconds
+
+    def increase(self, every: int) -> float:
+        """Return by how many percent rws takes longer than the default where both take their least time."""
+        return 100 * (self.rws_seconds[every] / self.default_seconds - 1)
+
+
+def least(prompt: int = ASSUMED_PROMPT, limits: Limits = A100) -> Least:
+    """Return the least of the paper's setting, batch 1, for LLaDA-8B's shape and a reward of Llama-3.1-8B's.
+
+    Between calls of the reward a step is the default's.
+
+    >>> found = least()
+    >>> round(found.more_operations, 1), round(found.default_seconds, 3), round(found.increase(1), 1)
+    (101.6, 1.946, 95.4)
+    """
+    from paper_figures.bench.ceilings import Ceilings
+    from paper_figures.bench.floor import decode_floor, floor_seconds, floor_table
+    from paper_figures.bench.shapes import shapes_named
+    from rws_decode.canvas.schedule import block_plan
+
+    setting, ceilings = published("setting"), Ceilings(limits.bandwidth, limits.rate, "bfloat16")
+    plan = block_plan(setting["length"], setting["steps"], setting["block"])
+    default, rws = (
+        decode_floor(shapes_named(SHAPE), plan, rows=1, prompt=prompt, itemsize=BYTES, rewarded=rewarded)
+        for rewarded in (False, True)
+    )
+    mixed = {every: [(default, rws)[step % every == 0][step] for step in range(len(plan))] for every in EVERY}
+    operations = [sum(part.operations for parts in steps for part in parts) for steps in (default, rws)]
+    return Least(
+        prompt,
+        floor_table(default, ceilings),
+        floor_table(rws, ceilings),
+        (operations[0], operations[1]),
+        floor_seconds(default, ceilings),
+        {every: floor_seconds(steps, ceilings) for every, steps in mixed.items()},
+    )
+
+
+def weights_mib() -> tuple[float, float]:
+    """Return the MiB of the weights of predictor and reward model, of `BYTES` each, norms and embeddings included.
+
+    >>> [round(one) for one in weights_mib()]
+    [15289, 14315]
+    """
+    from paper_figures.bench.floor import body_weights
+    from paper_figures.bench.shapes import shapes_named
+
+    shapes, found = shapes_named(SHAPE), []
+    # Embedding and head of the one, embedding and a score's row of the other: no network is built, it takes seconds.
+    columns = {shapes.predictor: 2 * shapes.predictor.vocabulary, shapes.reward: shapes.reward.vocabulary + 1}
+    for shape, ends in columns.items():
+        count = body_weights(shape) + shape.hidden * (ends + 2 * shape.layers + 1)
+        found.append(BYTES * count / 2**20)
+    return found[0], found[1]

@@ -1,0 +1,191 @@
+"""Figure 1: when each position of an answer is committed, left to right, by confidence, and by RWS.
+
+Shows: position in the answer against diffusion step, one panel per strategy, for one prompt; a table has every prompt.
+Inputs: RUNS/commit-order/results.json and the traces that it names, {left-to-right,default,rws}-EXAMPLE.parquet, of
+`python -m paper_figures experiment commit-order --out RUNS`. Run time: about two seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from paper_figures.exhibits.exhibit import Exhibit, MissingRun, Picture, Sheet
+from paper_figures.exhibits.inputs import read_results
+from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
+from paper_figures.exhibits.words import words_of
+from paper_figures.plan import command
+from rws_decode.trace.trace import Trace, load
+from rws_theory import footrule_mean, generation_order_deviation
+
+__all__ = ["STRATEGIES", "CommitOrders", "compute", "draw", "exhibit", "sheet"]
+
+NEEDS: tuple[str, ...] = ("commit-order",)
+
+STRATEGIES = ("left-to-right", "default", "rws")
+
+
+@dataclass(frozen=True, eq=False)
+class CommitOrders:
+    """Traces of every prompt by strategy, and how many tokens of each answer stand before its end of text.
+
+    `traces[index][strategy]`; `written[index][strategy]`: tokens before the first end of text, all of them where there
+    is none or the model names none; `settings` and `files` of the run.
+    """
+
+    traces: Mapping[int, Mapping[str, Trace]]
+    written: Mapping[int, Mapping[str, int]]
+    settings: Mapping[str, Any]
+    files: tuple[str, ...]
+
+    @property
+    def drawn(self) -> int:
+        """Return the index of the prompt that is drawn: the run's first, so that none is picked for its looks."""
+        return next(iter(self.traces))
+
+
+def compute(runs: Path) -> CommitOrders:
+    """Load the traces that the experiment's results name; MissingRun where these or a trace are absent."""
+    (experiment,) = NEEDS
+    folder, made_by = runs / experiment, command(experiment, runs)
+    results = read_results(folder / "results.json", made_by, ("rows", "settings"))
+    paths: dict[int, dict[str, Path]] = {}
+    for row in results["rows"]:
+        paths.setdefault(row["example"], {})[row["method"]] = folder / row["trace"]
+    paths = {index: held for index, held in paths.items() if held.keys() >= set(STRATEGIES)}
+    if not paths:
+        wanted = ", ".join(STRATEGIES)
+        raise ValueError(f"{folder / 'results.json'} has no prompt with {wanted}: run {made_by} --retry-failed")
+    for path in (path for named in paths.values() for path in named.values()):
+        if not path.is_file():
+            raise MissingRun(f"{path} is missing: make it with {made_by}")
+    end = words_of(results["settings"]["model"]).end
+    traces = {i: {name: load(paths[i][name]) for name in STRATEGIES} for i in paths}
+    written = {i: {name: _written(trace, end) for name, trace in row.items()} for i, row in traces.items()}
+    files = tuple(str(paths[i][name].relative_to(runs)) for i in paths for name in STRATEGIES)
+    return CommitOrders(traces, written, results["settings"], files)
+
+
+def _written(trace: Trace, end: int | None) -> int:
+    ends: NDArray[np.int64] = np.flatnonzero(trace.tokens == end) if end is not None else np.array([], dtype=np.int64)
+    return int(ends[0]) if ends.size else trace.length
+
+
+def draw(orders: CommitOrders) -> Figure:
+    """Draw one panel per strategy, stacked as in the paper: a mark where and when a token is committed."""
+    picture = figure(6.6, 7.4)
+    panels = picture.subplots(len(STRATEGIES), 1, sharex=True, sharey=True)
+    for axes, name in zip(panels, STRATEGIES, strict=True):
+        trace, written = orders.traces[orders.drawn][name], orders.written[orders.drawn][name]
+        line, position = LINES[name], np.arange(trace.length)
+        # Left to right runs in blocks of one step's tokens: the blocks of the other two are the ones to see.
+        block = orders.traces[orders.drawn]["rws"].block
+        for edge in range(block, trace.length, block):
+            axes.axvline(edge - 0.5, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
+        axes.plot(position, np.sort(trace.commit_step), color=GREY, linewidth=0.8, label="strictly left to right")
+        axes.plot(
+            position[:written],
+            trace.commit_step[:written],
+            linestyle="none",
+            marker=line.marker,
+            color=line.color,
+            label="token of the text",
+        )
+        if written < trace.length:
+            axes.plot(
+                position[written:],
+                trace.commit_step[written:],
+                linestyle="none",
+                marker=line.marker,
+                markerfacecolor="none",
+                markeredgecolor="#a0a0a0",
+                label="end-of-text filler",
+            )
+        panel_title(axes, f"{LINES[name].label}:  GOD {trace.god_tokens:.2f} tokens, {trace.god_steps:.2f} steps")
+        axes.set_ylabel("diffusion step")
+        axes.set_xlim(-1.5, trace.length + 0.5)
+        axes.legend(loc="upper left", handletextpad=0.5, borderaxespad=0.2)
+    panels[-1].set_xlabel("position in the answer  [tokens, from 0]")
+    return picture
+
+
+def sheet(orders: CommitOrders) -> Sheet:
+    """Return both readings of GOD for every prompt and strategy, and their means over the prompts."""
+    rows = [
+        {"prompt": str(index), "strategy": name, **_measures(trace, orders.written[index][name])}
+        for index, row in orders.traces.items()
+        for name, trace in row.items()
+    ]
+    for name in STRATEGIES:
+        of_name = [row for row in rows if row["strategy"] == name]
+        means = {field: float(np.mean([row[field] for row in of_name])) for field in list(rows[0])[2:]}
+        rows.append({"prompt": "mean", "strategy": name, **means})
+    named = [row | {"strategy": LINES[row["strategy"]].label} for row in rows]
+    shown = [{field: _text(field, value) for field, value in row.items()} for row in named]
+    caption = (
+        f"Generation Order Deviation of each prompt ({len(orders.traces)} here) and on average, in both readings, and "
+        "of the text alone, before its first end of text."
+    )
+    return Sheet("fig1_commit_order", rows, shown, caption)
+
+
+def _text(field: str, value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:.2f}" if "GOD" in field else f"{value:g}"
+
+
+def _measures(trace: Trace, written: int) -> dict[str, float]:
+    # The first `written` positions alone: how far the text itself is from left to right.
+    text = float(generation_order_deviation(trace.commit_step[:written], "tokens")) if written else 0.0
+    return {
+        "GOD, tokens": trace.god_tokens,
+        "GOD, steps": trace.god_steps,
+        "tokens of text": written,
+        "GOD of the text, tokens": text,
+        "ties": int(trace.ties.sum()),
+    }
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return Fig. 1 from the traces below `runs`."""
+    orders = compute(runs)
+    row = orders.traces[orders.drawn]
+    first, table = row["rws"], sheet(orders)
+    mean = {row["strategy"]: row for row in table.rows if row["prompt"] == "mean"}
+    random = footrule_mean(first.length, first.block)
+    filler = {name: first.length - written for name, written in orders.written[orders.drawn].items()}
+    of_filler = ", ".join(f"{LINES[name].label}: {count}" for name, count in filler.items())
+    caption = (
+        f"Commit order of one answer ({first.length} tokens, {first.steps} steps, blocks of {first.block}, model "
+        f"{first.predictor}, reward {first.reward_model}, s_R = {first.strategy['reward_scale']:g}) to held-out prompt "
+        f"{orders.drawn}, “{first.prompt_text}” Each mark is a token, the grey line strict left-to-right order; "
+        "dashed lines separate blocks. Open grey marks are end-of-text filler, the positions from the first end of "
+        f"text on ({of_filler}). A random order within blocks would have a mean GOD of {random:.2f} tokens. Left to "
+        "right commits each step's tokens as one block."
+    )
+    alt = "Three scatter panels of position in the answer against diffusion step. " + " ".join(
+        f"{LINES[name].label}: Generation Order Deviation {trace.god_tokens:.2f} in tokens, "
+        f"{trace.god_steps:.2f} in steps."
+        for name, trace in row.items()
+    )
+    of_rws, of_default = mean["rws"], mean["default"]
+    several = len(orders.traces) > 1
+    prompts = f"{'Mean over the prompts' if several else 'Prompt'} {', '.join(map(str, orders.traces))}"
+    conclusions = (
+        f"{prompts}, GOD in tokens: RWS {of_rws['GOD, tokens']:.2f}, the default {of_default['GOD, tokens']:.2f}, a "
+        f"random order within blocks {random:.2f}; of the text before its end alone, RWS "
+        f"{of_rws['GOD of the text, tokens']:.2f}, the default {of_default['GOD of the text, tokens']:.2f}.",
+        "Examples show what orders look like, not how they differ on average.",
+    )
+    return Exhibit(
+        "Figure 1: commit order",
+        (Picture("fig1_commit_order", draw(orders), caption, alt),),
+        (table,),
+        conclusions=conclusions,
+        inputs=orders.files,
+    )

@@ -1,0 +1,284 @@
+"""Figure 2: the forward process masks an answer at random, the reverse process fills it by confidence.
+
+Shows: a held-out answer with more and more tokens masked, as q(x_t | x_0) draws them; the model's own answer to the
+same prompt, unmasked step by step by confidence decoding; and the confidences of one of these steps.
+Inputs: RUNS/commit-order/results.json and the traces that it names, of `python -m paper_figures experiment commit-order
+--out RUNS`; the model's held-out prompts and its tokenizer. Run time: about a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.style import LINES, figure
+from paper_figures.exhibits.words import Words, words_of
+from paper_figures.figures import fig1_commit_order
+from paper_figures.figures.fig1_commit_order import CommitOrders
+from paper_figures.figures.parts.cells import FRESH, HEIGHT, MASKED, SHOWN, flow, height_of, paint, sheet_axes
+from paper_figures.figures.parts.rws_step import foremost
+from rws_decode.trace.trace import Trace
+
+__all__ = ["CloseUp", "Masking", "State", "compute", "draw", "exhibit", "forward_masks", "sheet"]
+
+NEEDS: tuple[str, ...] = ("commit-order",)
+_SHOWN = 32  # tokens, the first of the answer: more do not fit on the page in words
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """One canvas, its first n positions: at time `t`, which are masked and which came since the state before, [n]."""
+
+    t: int
+    masked: NDArray[np.bool_]
+    fresh: NDArray[np.bool_]
+
+    @property
+    def share(self) -> float:
+        """Return the masked share of the positions."""
+        return float(self.masked.mean())
+
+
+@dataclass(frozen=True, eq=False)
+class CloseUp:
+    """One step of the reverse process from time `t`: masked positions, their best tokens, and log-odds.
+
+    Of the `masked` positions of the block the m foremost: `position` int [m]; `words`, m; `log_odds` [m], of the
+    confidence, in nats; `chosen` bool [m].
+    """
+
+    t: int
+    masked: int
+    position: NDArray[np.int64]
+    words: tuple[str, ...]
+    log_odds: NDArray[np.float64]
+    chosen: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Masking:
+    """What is drawn: words and states of both processes over `steps` times, the step close up, and where it is from.
+
+    held_out: whether the forward process masks the prompt's held-out answer, or, where the model ships none, the
+    model's own. files: the traces, below the runs.
+    """
+
+    prompt: str | None
+    steps: int
+    seed: int
+    held_out: bool
+    original: tuple[str, ...]
+    forward: tuple[State, ...]
+    written: tuple[str, ...]
+    reverse: tuple[State, ...]
+    close_up: CloseUp
+    orders: CommitOrders
+    files: tuple[str, ...]
+
+
+def forward_masks(length: int, times: Sequence[int], steps: int, seed: int = 0) -> NDArray[np.bool_]:
+    """Return which of `length` tokens are masked at each time, bool [times, length], drawn from q(x_t | x_0).
+
+    Each token is masked with probability t / steps, independently of the others (the paper's appendix on masked
+    diffusion). One uniform number per token serves all times, so that what is masked once stays masked.
+
+    >>> forward_masks(4, (0, 2, 4), 4).sum(axis=1).tolist()[::2]
+    [0, 4]
+    """
+    uniform = np.random.default_rng(seed).uniform(size=length)
+    return uniform < np.array(times)[:, None] / steps
+
+
+def compute(runs: Path, seed: int = 0) -> Masking:
+    """Draw the forward masks and read the reverse process from the default trace of the run's first prompt."""
+    orders = fig1_commit_order.compute(runs)
+    model, trace = orders.settings["model"], orders.traces[orders.drawn]["default"]
+    words = words_of(model)
+    answer = _held_out(model, orders.drawn, words)
+    own = trace.tokens[: orders.written[orders.drawn]["default"]]
+    original = (own if answer is None else np.array(answer))[:_SHOWN]
+    times = tuple(trace.steps * quarter // 4 for quarter in range(5))
+    masks = forward_masks(len(original), times, trace.steps, seed)
+    before = np.vstack([masks[:1], masks[:-1]])
+    forward = tuple(State(t, mask, mask & ~old) for t, mask, old in zip(times, masks, before, strict=True))
+
+    count = min(trace.block, _SHOWN)
+    block_steps = min(trace.steps_run, trace.steps * trace.block // trace.length)
+    stops = sorted({max(1, block_steps * quarter // 4) for quarter in range(1, 5)})
+    reverse = tuple(_after(trace, stop, since, count) for since, stop in zip([0, *stops], stops, strict=False))
+    return Masking(
+        trace.prompt_text,
+        trace.steps,
+        seed,
+        answer is not None,
+        words.words(original),
+        forward,
+        words.words(trace.tokens[:count]),
+        reverse,
+        _close_up(trace, stops[(len(stops) - 1) // 2] % trace.steps_run, words),
+        orders,
+        tuple(file for file in orders.files if file.endswith(f"/default-{orders.drawn}.parquet")),
+    )
+
+
+def _held_out(model: str, index: int, words: Words) -> list[int] | None:
+    from paper_figures.runner.sources import examples_of
+
+    try:
+        answer = examples_of(model)[index].get("answer")
+    except (ValueError, IndexError):  # the model ships none
+        return None
+    return words.ids(answer) if answer else None
+
+
+def _after(trace: Trace, stop: int, since: int, count: int) -> State:
+    step = trace.commit_step[:count]
+    masked = (step < 0) | (step >= stop)
+    return State(trace.steps - stop, masked, ~masked & (step >= since))
+
+
+def _close_up(trace: Trace, step: int, words: Words) -> CloseUp:
+    position = np.flatnonzero(trace.eligible[step] & ~np.isnan(trace.value[step]))
+    position = position[foremost(int(trace.chosen[step].sum()), trace.value[step, position])]
+    value = trace.value[step, position]
+    if trace.ranking != "log-odds":  # probabilities, which may have rounded to 1
+        value = np.clip(value, 1e-7, 1 - 1e-7)
+        value = np.log(value) - np.log1p(-value)
+    texts = words.words(trace.candidate[step, position])
+    masked = int(trace.eligible[step].sum())
+    return CloseUp(trace.steps - step, masked, position, texts, value, trace.chosen[step, position])
+
+
+_MARGIN, _WIDTH = 1.12, 6.6  # inches: the column of labels, and all
+
+
+def draw(data: Masking) -> Figure:
+    """Draw the states of both processes as running text, masks hatched, and one step's confidences below."""
+    parts = ((data.original, data.forward), (data.written, data.reverse))
+    places = [flow(words, _WIDTH - _MARGIN - 0.1) for words, _ in parts]
+    each = [max(height_of(cells), 2.4 * HEIGHT) + 0.12 for cells in places]
+    bottom = 2.35
+    total = sum(len(states) * height + 0.3 for (_, states), height in zip(parts, each, strict=True)) + bottom
+    picture = figure(_WIDTH, total)
+    picture.set_layout_engine("none")
+    top = 0.05
+    titles = (
+        "Forward process: each token is masked with probability t / T",
+        "Reverse process: starting from masks alone (t = T), the most confident tokens are filled in",
+    )
+    for (words, states), cells, height, title in zip(parts, places, each, titles, strict=True):
+        axes = sheet_axes(picture, 0.05, top, _WIDTH - 0.1, 0.3 + len(states) * height)
+        axes.text(0, 0.12, title, fontsize=9.5, va="center")
+        for row, state in enumerate(states):
+            upper = 0.28 + row * height
+            label = f"t = {state.t} of {data.steps}\nmasked {100 * state.share:.0f} %"
+            if states is data.forward:
+                label += f"\nexpected {100 * state.t / data.steps:.0f} %"
+            axes.text(0, upper - 0.01, label, fontsize=8, va="top", linespacing=1.25)
+            fresh = FRESH if states is data.reverse else MASKED
+            looks = [
+                MASKED if hidden else fresh if new else SHOWN
+                for hidden, new in zip(state.masked, state.fresh, strict=True)
+            ]
+            sub = sheet_axes(picture, 0.05 + _MARGIN, top + upper, _WIDTH - 0.1 - _MARGIN, height)
+            paint(sub, cells, words, looks)
+        top += 0.3 + len(states) * height
+    _confidences(picture, data, bottom)
+    return picture
+
+
+_PROBABILITIES = (1e-6, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.99, 0.9999, 0.999999)
+
+
+def _confidences(picture: Figure, data: Masking, height: float) -> None:
+    across, down = picture.get_size_inches()
+    place = (0.95 / across, 0.86 / down, (across - 1.05) / across, (height - 1.2) / down)
+    axes: Axes = picture.add_axes(place)
+    one, look = data.close_up, LINES["temperature"]
+    x = np.arange(len(one.position))
+    # Log-odds: as probabilities the confident ones would all look like 1.
+    ticks = {float(np.log(p) - np.log1p(-p)): f"{p:.10g}" for p in _PROBABILITIES}
+    low, high = min(one.log_odds.min(), 0.0) - 0.8, max(one.log_odds.max(), 0.0) + 0.8
+    axes.vlines(x, low, one.log_odds, color="#b0b0b0", linewidth=1.0)
+    for chosen, face in ((True, look.color), (False, "white")):
+        kept = one.chosen == chosen
+        style = {"markerfacecolor": face, "markeredgecolor": look.color if chosen else "#505050", "markersize": 7}
+        marker = look.marker if chosen else "D"
+        axes.plot(x[kept], one.log_odds[kept], marker, clip_on=False, zorder=3, **style)
+    kept_ticks = [tick for tick in ticks if low <= tick <= high]
+    axes.set_yticks(kept_ticks, [ticks[tick] for tick in kept_ticks])
+    axes.set_xticks(x, one.words, rotation=90, fontsize=8, parse_math=False)
+    axes.tick_params(axis="x", length=0)
+    axes.grid(axis="x", visible=False)
+    axes.set_xlim(-0.7, max(len(x), 2) - 0.3)
+    axes.set_ylim(low, high)
+    axes.set_ylabel("confidence\n[probability]")
+    count = f"the {int(one.chosen.sum())} most confident of {one.masked} (filled)"
+    axes.set_title(f"One step, t = {one.t} to {one.t - 1}: {count} are unmasked", loc="left")
+
+
+def sheet(data: Masking) -> Sheet:
+    """Return the masked share of every state drawn, and of the forward process what is expected."""
+    rows = [
+        {"process": name, "t": state.t, "masked": int(state.masked.sum()), "of": len(state.masked)}
+        | {"share": state.share, "expected": state.t / data.steps if name == "forward" else None}
+        for name, states in (("forward", data.forward), ("reverse", data.reverse))
+        for state in states
+    ]
+    shown = [{name: _text(value) for name, value in row.items()} for row in rows]
+    caption = f"Masked tokens of those drawn at each time t of {data.steps}. Expected: t / {data.steps}, forward only."
+    return Sheet("fig2_masking", rows, shown, caption)
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, float):
+        return f"{100 * value:.0f} %"
+    return None if value is None else str(value)
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return Fig. 2 from the default trace below `runs`."""
+    data = compute(runs)
+    first, one = data.orders.traces[data.orders.drawn]["default"], data.close_up
+    source = "the held-out answer" if data.held_out else "the model's own answer, as it ships no held-out one,"
+    shown = len(data.original), len(data.written)
+    few = f"; the {len(one.words)} foremost of {one.masked} are drawn" if one.masked > len(one.words) else ""
+    caption = (
+        f"Forward: {source} to prompt {data.orders.drawn}, “{data.prompt}”, its first {shown[0]} tokens, masked as "
+        f"q(x_t | x_0) has it: each with probability t / T, T = {data.steps}, by one random number per token (seed "
+        f"{data.seed}), so that masks are nested. Reverse: model {first.predictor} answers the same prompt by "
+        f"confidence ({first.length} tokens, {first.steps} steps, blocks of {first.block}); the first {shown[1]} are "
+        "drawn. Hatched: masked. Blue: filled since the state above. The two texts differ: the lower one is the "
+        "model's. Bottom: the best token of the masked positions of the block at one of these steps, and its "
+        f"confidence, on a scale of log-odds{few}. “(end)” is the end-of-text token."
+    )
+    alt = (
+        f"Rows of words in cells. Upper rows: {len(data.forward)} states of an answer whose masked share grows from "
+        f"{100 * data.forward[0].share:.0f} to {100 * data.forward[-1].share:.0f} percent, at random places. Lower "
+        f"rows: {len(data.reverse)} states of a decode whose masked share falls to "
+        f"{100 * data.reverse[-1].share:.0f} percent. Below, {len(one.words)} confidences, of which the "
+        f"{int(one.chosen.sum())} highest are chosen: {', '.join(np.array(one.words, dtype=object)[one.chosen])}."
+    )
+    pairs = [(state.t, state.share, state.t / data.steps) for state in data.forward[1:-1]]
+    listed = "; ".join(f"{100 * share:.0f} % at t = {t} ({100 * mean:.0f} % expected)" for t, share, mean in pairs)
+    least, rest = one.log_odds[one.chosen].min(), one.log_odds[~one.chosen]
+    against = f"the best passed over has {rest.max():.3f}" if rest.size else "none is passed over"
+    conclusions = (
+        f"Forward process, one draw over {shown[0]} tokens: masked {listed or 'nothing between 0 and T'}.",
+        f"Reverse process, step from t = {one.t}: the {int(one.chosen.sum())} positions committed have confidences of "
+        f"log-odds {least:.3f} or more; {against}.",
+    )
+    return Exhibit(
+        "Figure 2: masking and unmasking",
+        (Picture("fig2_masking", draw(data), caption, alt),),
+        (sheet(data),),
+        conclusions=conclusions,
+        inputs=data.files,
+    )

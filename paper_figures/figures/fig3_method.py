@@ -1,0 +1,199 @@
+"""Figure 3: one step of reward-weighted sampling, from the canvas to the positions committed, with real numbers.
+
+Shows: the canvas before a step, its greedy completion, the completion's reward, the factor that follows from it, and
+the log-odds of the masked positions before and after scaling, with the positions that either would commit.
+Inputs: RUNS/commit-order/results.json and the default and RWS traces that it names, of `python -m paper_figures experiment
+commit-order --out RUNS`; the model's tokenizer. Run time: about a second.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.style import GREY, LINES, figure
+from paper_figures.figures.parts.cells import GUESSED, MASKED, SHOWN, flow, height_of, paint, sheet_axes
+from paper_figures.figures.parts.rws_step import Step, compute
+
+__all__ = ["compute", "draw", "exhibit", "sheet"]
+
+NEEDS: tuple[str, ...] = ("commit-order",)
+_WIDTH, _INDENT, _GAP, _PANEL = 6.6, 0.12, 0.26, 1.05  # inches
+
+
+def draw(data: Step) -> Figure:
+    """Draw the step as boxes from top to bottom, joined by arrows, with the log-odds in two panels."""
+    cells = flow(data.words, _WIDTH - 4 * _INDENT)
+    text = height_of(cells) + 0.34
+    labels = max((cell.width for cell in flow(data.tokens, _WIDTH)), default=0.2)
+    lines = [
+        *_wrapped("4  ", f"RWS commits {data.committed(data.rws)}"),
+        *_wrapped("    ", f"The default, factor 1, would commit {data.committed(data.default)}"),
+    ]
+    heights = (text, text, 0.8, 0.78 + 2 * _PANEL + labels, 0.1 + 0.2 * len(lines))
+    tops = [0.05 + sum(heights[:row]) + _GAP * row for row in range(len(heights))]
+    picture = figure(_WIDTH, tops[-1] + heights[-1] + 0.06)
+    picture.set_layout_engine("none")
+    page = sheet_axes(picture, 0, 0, _WIDTH, picture.get_size_inches()[1])
+    for row, (top, height) in enumerate(zip(tops, heights, strict=True)):
+        if row != 2:
+            _box(page, _INDENT, top, _WIDTH - 2 * _INDENT, height)
+        if row:
+            # To the first of the reward's boxes, from the last of them, else down the middle.
+            x = {2: 1.0, 3: _WIDTH - 1.0}.get(row, _WIDTH / 2)
+            _arrow(page, (x, top - _GAP), (x, top))
+    more = f": the first {len(data.words)} of {len(data.words) + data.hidden} tokens" if data.hidden else ""
+    titles = (
+        f"Canvas before step {data.step}{more} (hatched: masked)",
+        "1  Its greedy completion, which the reward model reads (dashed: predicted)",
+        "",
+        "3  All logits times the factor: masked positions of the block, by their predicted token",
+    )
+    for title, top in zip(titles, tops, strict=False):
+        page.text(2 * _INDENT, top + 0.15, title, fontsize=9, va="center", parse_math=False)
+    for row, other in enumerate((MASKED, GUESSED)):
+        looks = [other if hidden else SHOWN for hidden in data.masked]
+        inside = sheet_axes(picture, 2 * _INDENT, tops[row] + 0.28, _WIDTH - 4 * _INDENT, text)
+        paint(inside, cells, data.words, looks)
+    _reward(page, data, tops[2], heights[2])
+    _log_odds(picture, data, tops[3])
+    for row, line in enumerate(lines):
+        page.text(2 * _INDENT, tops[4] + 0.15 + 0.2 * row, line, fontsize=9, va="center", parse_math=False)
+    return picture
+
+
+def _wrapped(start: str, text: str) -> list[str]:
+    """Return lines that fit into the box, those after the first indented."""
+    return textwrap.wrap(text, 88, initial_indent=start, subsequent_indent="        ")
+
+
+def _box(page: Axes, left: float, top: float, width: float, height: float) -> None:
+    page.add_patch(Rectangle((left, top), width, height, facecolor="none", edgecolor="#505050", linewidth=0.9))
+
+
+def _arrow(page: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
+    style = {"arrowstyle": "-|>", "color": "black", "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+    page.annotate("", end, start, arrowprops=style)
+
+
+def _reward(page: Axes, data: Step, top: float, height: float) -> None:
+    """Draw the way from the raw reward to the factor, left to right."""
+    known = data.mean is not None and data.std is not None
+    sums = f"({data.raw:.3f} - {data.mean:.3f}) / {data.std:.3f}".replace("- -", "+ ") if known else "r, normalised"
+    formula = f"{data.scale:g} $\\times$ $\\sqrt{{\\sigma({data.normalised:.3f}) + \\epsilon}}$"
+    boxes = (
+        (1.4, "2  Reward", f"{data.raw:.3f}", "raw score"),
+        (2.2, "normalised", f"{data.normalised:.3f}", sums),
+        (2.2, "factor", f"{data.factor:.3f}", formula),
+    )
+    left, gap = _INDENT, (_WIDTH - 2 * _INDENT - sum(box[0] for box in boxes)) / (len(boxes) - 1)
+    for place, (width, title, number, how) in enumerate(boxes):
+        _box(page, left, top, width, height)
+        middle = left + width / 2
+        page.text(middle, top + 0.14, title, fontsize=9, ha="center", va="center")
+        page.text(middle, top + 0.37, number, fontsize=11, ha="center", va="center")
+        page.text(middle, top + 0.63, how, fontsize=8.5, ha="center", va="center")
+        if place:
+            _arrow(page, (left - gap, top + height / 2), (left, top + height / 2))
+        left += width + gap
+
+
+def _log_odds(picture: Figure, data: Step, top: float) -> None:
+    """Draw what positions are ranked by at factor 1 and at the step's factor, those that would be committed hatched."""
+    across, down = picture.get_size_inches()
+    x, look = np.arange(len(data.position)), {"default": GREY, "rws": LINES["rws"].color}
+    rows = (
+        ("factor 1: the default commits the hatched", data.before, data.default, look["default"]),
+        (f"factor {data.factor:.3f}: RWS commits the hatched", data.after, data.rws, look["rws"]),
+    )
+    for row, (title, values, chosen, color) in enumerate(rows):
+        upper = top + 0.5 + row * (_PANEL + 0.24)
+        place = (0.85 / across, 1 - (upper + _PANEL) / down, (across - 1.1) / across, _PANEL / down)
+        axes: Axes = picture.add_axes(place)
+        bars = axes.bar(x, values, color=np.where(chosen, color, "#e0e0e0"), edgecolor="#505050", linewidth=0.7)
+        for bar, hit in zip(bars, chosen, strict=True):
+            bar.set_hatch("///" if hit else "")
+        axes.axhline(0, color="black", linewidth=0.7)
+        axes.set_xlim(-0.7, max(len(x), 2) - 0.3)
+        axes.set_xticks(x, data.tokens if row else [], rotation=90, fontsize=8, parse_math=False)
+        axes.tick_params(axis="x", length=0)
+        axes.grid(axis="x", visible=False)
+        axes.set_title(title, loc="left", fontsize=9, pad=3)
+        axes.set_ylabel(data.unit, fontsize=8.5)
+
+
+def sheet(data: Step) -> Sheet:
+    """Return every masked position of the block with its token, what it is ranked by, its rank, and who commits it."""
+    ranks = [np.argsort(np.argsort(-values, kind="stable")) + 1 for values in (data.before, data.after)]
+    rows = [
+        {
+            "position": int(data.position[i]),
+            "token": data.tokens[i],
+            f"{data.unit}, factor 1": float(data.before[i]),
+            f"{data.unit}, factor of the step": float(data.after[i]),
+            "rank at factor 1": int(ranks[0][i]),
+            "rank at the step's factor": int(ranks[1][i]),
+            "committed by": " and ".join(
+                name for name, chosen in (("the default", data.default), ("RWS", data.rws)) if chosen[i]
+            ),
+        }
+        for i in range(len(data.position))
+    ]
+    shown = [
+        {name: f"{value:.3f}" if isinstance(value, float) else str(value) for name, value in row.items()}
+        for row in rows
+    ]
+    caption = f"The masked positions of the block before step {data.step}, left to right; ties rank leftmost first."
+    return Sheet("fig3_method", rows, shown, caption)
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return Fig. 3 from the traces below `runs`."""
+    data = compute(runs)
+    trace = data.trace
+    rule = (
+        "the first at which RWS and the default commit different positions"
+        if data.parted
+        else "the middle one, as RWS and the default commit the same positions at every step"
+    )
+    caption = (
+        f"One step of RWS with the numbers of its trace: model {trace.predictor}, reward model {trace.reward_model}, "
+        f"s_R = {data.scale:g}, held-out prompt {data.orders.drawn}, “{trace.prompt_text}”, step {data.step} of "
+        f"{trace.steps} (from 0), {rule}. Bars: {data.unit.partition(' ')[0]} of the best token of "
+        f"{f'{len(data.position)} of the {data.open}' if data.open > len(data.position) else 'each of the'} masked "
+        "positions of the block. The factor rescales all of them; what counts is whose are the largest. Positions are "
+        "counted from 0."
+    )
+    alt = (
+        f"Boxes joined by arrows. A canvas with {int(data.masked.sum())} of {len(data.masked)} tokens masked; its "
+        f"completion; its reward {data.raw:.3f}, normalised {data.normalised:.3f}, hence factor {data.factor:.3f}; two "
+        f"bar charts of {len(data.position)} positions before and after scaling. RWS commits "
+        f"{data.committed(data.rws)}; the default would commit {data.committed(data.default)}."
+    )
+    first, second = (np.argsort(np.argsort(-values, kind="stable")) for values in (data.before, data.after))
+    changed = int((first != second).sum())
+    where = (
+        f"RWS commits {data.committed(data.rws)}, the default {data.committed(data.default)}"
+        if data.parted
+        else f"both commit {data.committed(data.rws)}"
+    )
+    what = "the same completion" if data.same else "different completions, which rounding alone can make,"
+    conclusions = (
+        f"Step {data.step} of prompt {data.orders.drawn}: a reward of {data.raw:.3f} makes a factor of "
+        f"{data.factor:.3f}; {where}. In a step the factor can change where a token is committed, not which.",
+        f"{changed} of {len(data.position)} positions have another rank than at factor 1. Both runs have {what} at "
+        "this step.",
+    )
+    return Exhibit(
+        "Figure 3: one step of reward-weighted sampling",
+        (Picture("fig3_method", draw(data), caption, alt),),
+        (sheet(data),),
+        conclusions=conclusions,
+        inputs=data.files,
+    )

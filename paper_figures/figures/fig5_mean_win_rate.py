@@ -1,0 +1,210 @@
+"""Figure 5: mean win rate over the guides, RWS against the default, with the controls and the other judges beside it.
+
+Shows: the two bars that the paper's text gives numbers for; then here, for RWS and each control, how many prompts it
+wins from the default and loses to it, by its own guide and by other reward models, with 95 % intervals.
+Inputs: RUNS/reward-bench/results.json of `python -m paper_figures experiment reward-bench --out RUNS`. Run time: about two
+seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from paper_figures.exhibits.beside import beside
+from paper_figures.exhibits.contrasts import ALPHA
+from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.inputs import Results, read_run
+from paper_figures.exhibits.judged import Difference, from_row, lookup, setting, span
+from paper_figures.exhibits.methods import RELATIONS, controls_of, in_words, method_name
+from paper_figures.exhibits.style import figure, panel_title
+from paper_figures.figures.parts.win_bars import draw_pair, pair_handles
+from rws_theory.printed import published
+
+__all__ = ["MeanWinRates", "compute", "draw", "exhibit", "sheet"]
+
+Row = Mapping[str, Any]
+
+NEEDS = ("reward-bench",)
+
+
+@dataclass(frozen=True)
+class MeanWinRates:
+    """The experiment's table `mean_win_rates`, in percent of prompts; lines: (method, scale) in the order of bars."""
+
+    run: Results
+    rows: Sequence[Row]
+    lines: Sequence[tuple[str, float | None]]
+    guides: int
+    printed: Mapping[str, Any]
+
+    @property
+    def relations(self) -> list[str]:
+        """Return which judges there are, "own" first: a run of one reward model has no others."""
+        return [one for one in RELATIONS if any(row["relation"] == one for row in self.rows)]
+
+    def of(self, relation: str, line: tuple[str, float | None], measure: str) -> Row | None:
+        """Return the row of one method and measure by one kind of judge; None where there is none, or no value."""
+        scale = {} if line[1] is None else {"reward_scale": line[1]}
+        row = lookup(self.rows, relation=relation, method=line[0], measure=measure, **scale)
+        return None if row is None or row["mean"] is None else row
+
+    def net(self, relation: str, scale: float | None) -> Difference | None:
+        """Return the mean net of RWS with its interval, and p against the default."""
+        row, tested = (self.of(relation, (method, scale), "net") for method in ("rws", "default"))
+        if row is None:
+            return None
+        return Difference("RWS", row["mean"], row["low"], row["high"], None if tested is None else tested["p_holm"])
+
+    def name(self, line: tuple[str, float | None]) -> str:
+        """Return a line's method, with its scale where the run has several."""
+        return method_name(line[0]) + ("" if line[1] is None else f", s_R = {line[1]:g}")
+
+
+def compute(runs: Path) -> MeanWinRates:
+    """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
+    run = read_run(runs, NEEDS[0])
+    rows = run.rows.get("mean_win_rates", ())
+    if not rows:
+        raise ValueError(f"{runs / NEEDS[0]} has no table mean_win_rates: no answer was judged")
+    # The table has a column of scales only where a guide has several.
+    scales = sorted({row["reward_scale"] for row in rows}) if "reward_scale" in rows[0] else [None]
+    lines = [(method, scale) for scale in scales for method in ("rws", *controls_of(rows))]
+    guides = len({row["guide"] for row in run.rows.get("win_rates", ())})
+    return MeanWinRates(run, rows, lines, guides, published("table1_win_rate"))
+
+
+def draw(data: MeanWinRates) -> Figure:
+    """Draw the printed pair of bars on an axis of its own, and ours: a pair per method, a panel per kind of judge."""
+    count = len(data.lines)
+    picture = figure(6.6, 2.5 + 0.42 * count)
+    grid = picture.add_gridspec(2, len(data.relations), height_ratios=(1.3, count))
+    top = picture.add_subplot(grid[0, :])
+    text = data.printed["text"]
+    draw_pair(top, 0, {"mean": text["win_mean"]}, {"mean": text["default_mean"]}, "printed", "RWS")
+    top.set_yticks([0], ["RWS"])
+    top.set_ylim(0.5, -0.5)
+    panel_title(top, f"Printed in the text: mean of {len(data.printed['rows'])} guides, by own guide, no interval")
+    panels = [picture.add_subplot(grid[1, place]) for place in range(len(data.relations))]
+    for axes, relation in zip(panels, data.relations, strict=True):
+        for place, line in enumerate(data.lines):
+            won, lost = (data.of(relation, line, measure) for measure in ("win", "loss"))
+            if won and lost:
+                draw_pair(axes, place, won, lost, "here", "RWS" if line[0] == "rws" else "its control")
+        axes.set_ylim(count - 0.5, -0.5)
+        names = [data.name(line) for line in data.lines]
+        axes.set_yticks(range(count), names if axes is panels[0] else [""] * count)
+        panel_title(axes, f"Here: by {RELATIONS[relation]}")
+    for axes in (top, *panels):
+        axes.set_xlim(0, 110)  # room for the numbers beside bars of 100
+        axes.set_xticks(range(0, 101, 20))
+        axes.grid(visible=False, axis="y")
+    picture.supxlabel("prompts won by each side; the rest are draws  [percent, mean over guides]", fontsize=9)
+    picture.legend(*pair_handles(), loc="outside upper center", ncols=2)
+    return picture
+
+
+def sheet(data: MeanWinRates) -> Sheet:
+    """Return the printed means beside ours, a row per method and kind of judge."""
+    text = data.printed["text"]
+    columns = {"wins, %": "win", "draws, %": "draw", "default wins, %": "loss", "net, points": "net"}
+    printed = {f"RWS, by {RELATIONS['own']}": {"wins, %": text["win_mean"], "default wins, %": text["default_mean"]}}
+    here: dict[str, dict[str, Any]] = {}
+    shown: dict[str, dict[str, str | None]] = {}
+    for relation in data.relations:
+        for line in data.lines:
+            name = f"{data.name(line)}, by {RELATIONS[relation]}"
+            here[name], shown[name] = {}, {}
+            for column, measure in columns.items():
+                row = data.of(relation, line, measure)
+                here[name][column] = None if row is None else row["mean"]
+                shown[name][column] = span(row, form="+.1f" if measure == "net" else ".1f")
+            found = _minus(data, relation, line)
+            here[name]["net of RWS minus this"] = None if found is None else found.value
+            shown[name]["net of RWS minus this"] = None if found is None else found.text() + (" *" * bool(found.sign))
+    caption = (
+        f"Left: the means in the text of {data.printed['where']}; Figure 5 shows them without intervals. "
+        f"{setting(data.run)} Means over {data.guides} guides, prompt by prompt, with 95 % bootstrap intervals over "
+        "prompts. Last column: on the same prompts, with p of the sign-flip permutation test, not corrected over "
+        "methods; for RWS itself its net over the default; * where the interval leaves zero outside and p is at most "
+        "0.05."
+    )
+    return beside("fig5_mean_win_rate", "method and judge", printed, here, caption, shown)
+
+
+def _minus(data: MeanWinRates, relation: str, line: tuple[str, float | None]) -> Difference | None:
+    method, scale = line
+    if method == "rws":
+        return data.net(relation, scale)
+    return from_row(data.name(line), data.of(relation, line, "net"))
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return Figure 5 from the experiment's results below `runs`."""
+    data = compute(runs)
+    text = data.printed["text"]
+    caption = (
+        f"Top: the means that the text of {data.printed['where']} gives for Figure 5. Below, on axes of their own, "
+        f"what was measured. {setting(data.run)} Per method, upper bar: prompts it wins from the default; lower bar: "
+        f"prompts the default wins; mean over {data.guides} guides, 95 % bootstrap intervals over prompts. A control "
+        "that does as well as RWS does so without its reward."
+    )
+    alt = f"Bars. Printed: RWS wins {text['win_mean']} percent, the default {text['default_mean']}. " + " ".join(
+        f"Here, by {RELATIONS[relation]}, {data.name(line)}: {won['mean']:.0f} percent won, {lost['mean']:.0f} lost."
+        for relation in data.relations
+        for line in data.lines
+        if (won := data.of(relation, line, "win")) and (lost := data.of(relation, line, "loss"))
+    )
+    return Exhibit(
+        "Figure 5: mean win rate",
+        (Picture("fig5_mean_win_rate", draw(data), caption, alt),),
+        (sheet(data),),
+        conclusions=_conclusions(data),
+        inputs=data.run.inputs,
+    )
+
+
+_IS = {1: "above", -1: "below", 0: "not shown to differ from"}
+
+
+def _less_constant(data: MeanWinRates, relation: str, scale: float | None) -> str:
+    found = _minus(data, relation, ("constant", scale))
+    if found is None:
+        return ""
+    return f"; minus that of {in_words('constant')}, {found.text()}: {_IS[found.sign]} zero"
+
+
+def _conclusions(data: MeanWinRates) -> tuple[str, ...]:
+    lines = []
+    for method, scale in data.lines:
+        if method != "rws":
+            continue
+        at = "" if scale is None else f" at s_R = {scale:g}"
+        for relation in data.relations:
+            won, lost = (data.of(relation, ("rws", scale), measure) for measure in ("win", "loss"))
+            net = data.net(relation, scale)
+            if won and lost and net:
+                lines.append(
+                    f"Mean over {data.guides} guides{at}, by {RELATIONS[relation]}: RWS wins {won['mean']:.1f} % of "
+                    f"prompts, the default {lost['mean']:.1f} %; net {net.text()}: {_IS[net.sign]} zero"
+                    f"{_less_constant(data, relation, scale)}."
+                )
+    for relation in data.relations:
+        held: dict[str, list[str]] = {"higher": [], "lower": [], "not shown to differ": []}
+        for line in data.lines:
+            found = None if line[0] == "rws" else _minus(data, relation, line)
+            if found is not None:
+                scale = "" if line[1] is None else f" at s_R = {line[1]:g}"
+                word = {1: "higher", -1: "lower", 0: "not shown to differ"}[found.sign]
+                held[word].append(f"{in_words(line[0])}{scale} ({found.text()})")
+        if any(held.values()):
+            parts = "; ".join(f"{word}: {', '.join(names)}" for word, names in held.items() if names)
+            lines.append(
+                f"Mean net of RWS minus each control, points, by {RELATIONS[relation]} (p at most {ALPHA:g}, not "
+                f"corrected over them, and an interval without zero make a difference). {parts[0].upper()}{parts[1:]}."
+            )
+    return tuple(lines)

@@ -1,0 +1,185 @@
+"""Net win rates of RWS and its controls against the default, and RWS minus each: from a study's mean win rates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from paper_figures.exhibits.beside import named
+from paper_figures.exhibits.contrasts import clear, difference_text, excludes_zero
+from paper_figures.exhibits.exhibit import Picture, Sheet
+from paper_figures.exhibits.inputs import Results
+from paper_figures.exhibits.methods import RELATIONS, method_name
+from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
+
+__all__ = [
+    "Net",
+    "against_default",
+    "draw_nets",
+    "minus_line",
+    "nets_of",
+    "nets_picture",
+    "nets_sheet",
+]
+
+Row = Mapping[str, Any]
+
+_LOOKS = {"own": LINES["temperature"], "other": LINES["constant"]}
+
+
+@dataclass(frozen=True)
+class Net:
+    """One method's net win rate against the default, in percent of prompts, and RWS minus it; by one kind of judge.
+
+    mean, low, high: of the rate; minus: difference, low, high, p_holm; of RWS itself, minus the default, which has 0.
+    """
+
+    name: str
+    method: str
+    relation: str
+    mean: float
+    low: float
+    high: float
+    minus: Row | None
+
+
+def nets_of(run: Results, order: Sequence[str]) -> tuple[Net, ...]:
+    """Return the net win rates of a study's mean win rates: RWS, the methods of `order`, further ones; own guide first.
+    """
+    nets = []
+    rows = [row for row in run.rows.get("mean_win_rates", ()) if row["measure"] == "net" and row["mean"] is not None]
+    for row in rows:
+        if row["method"] == "default":
+            continue
+        name = method_name(row["method"])
+        if row.get("reward_scale") is not None:
+            name += f", s_R = {row['reward_scale']:g}"
+        against = row
+        if row["method"] == "rws":
+            keys = ("relation", "reward_scale")
+            same = [one for one in rows if all(one.get(key) == row.get(key) for key in keys)]
+            against = next((one for one in same if one["method"] == "default"), row)
+        ends = (row["mean"], row["low"], row["high"])
+        nets.append(Net(name, row["method"], row["relation"], *ends, _minus(against)))
+    methods = list(dict.fromkeys(["rws", *order, *(one.method for one in nets)]))
+    judges = list(RELATIONS)
+    return tuple(sorted(nets, key=lambda one: (methods.index(one.method), one.name, judges.index(one.relation))))
+
+
+def _minus(row: Row) -> Row | None:
+    """Return RWS minus the row's method: in the table the difference is the other way round."""
+    if row["difference"] is None:
+        return None
+    ends = {"difference": "difference", "low": "difference_high", "high": "difference_low"}
+    # Rounded, as means of equal numbers differ in the last bit; adding 0.0 leaves no negative zero.
+    return {name: round(-row[key], 9) + 0.0 for name, key in ends.items()} | {"p_holm": row["p_holm"]}
+
+
+def draw_nets(nets: Sequence[Net]) -> Figure:
+    """Draw the net win rate of every method against the default, and beside it RWS minus the method."""
+    names = list(dict.fromkeys(one.name for one in nets))
+    relations = [name for name in RELATIONS if any(one.relation == name for one in nets)]
+    picture = figure(6.6, 1.5 + 0.42 * len(names))
+    left, right = picture.subplots(1, 2, sharey=True)
+    for one in nets:
+        at = names.index(one.name) + (0.14 if one.relation == "other" else -0.14) * (len(relations) > 1)
+        look = _LOOKS[one.relation]
+        spread = [[max(one.mean - one.low, 0.0)], [max(one.high - one.mean, 0.0)]]
+        style = {"color": look.color, "marker": look.marker, "linestyle": "none", "elinewidth": 1.0, "capsize": 2}
+        left.errorbar(one.mean, at, xerr=spread, **style)
+        if one.minus is not None and one.method != "rws":
+            middle = one.minus["difference"]
+            ends = [[max(middle - one.minus["low"], 0.0)], [max(one.minus["high"] - middle, 0.0)]]
+            style["markerfacecolor"] = look.color if clear(one.minus) else "white"
+            right.errorbar(middle, at, xerr=ends, **style)
+    for axes, title in ((left, "Method against the default"), (right, "RWS minus the method")):
+        axes.axvline(0, color=GREY, linewidth=1.0)
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        panel_title(axes, title)
+        for row in range(1, len(names), 2):
+            axes.axhspan(row - 0.5, row + 0.5, color="#f2f2f2", zorder=0, linewidth=0)
+    left.set_yticks(range(len(names)), names)
+    left.set_ylim(len(names) - 0.5, -0.5)
+    left.set_xlabel("prompts won minus lost  [%]")
+    right.set_xlabel("difference  [percentage points]")
+    handles = [
+        Line2D([], [], linestyle="none", color=look.color, marker=look.marker, label=f"by {RELATIONS[name]}")
+        for name, look in _LOOKS.items()
+        if name in relations
+    ]
+    hollow: dict[str, Any] = {"color": "black", "marker": "o", "markerfacecolor": "white", "linestyle": "none"}
+    handles.append(Line2D([], [], label="right: hollow where none is shown", **hollow))
+    picture.legend(handles=handles, loc="outside upper center", ncols=3, handletextpad=0.2)
+    return picture
+
+
+def nets_picture(run: Results, nets: Sequence[Net]) -> Picture:
+    """Return the drawn net win rates with caption and alternative text."""
+    guides = ", ".join(named(guide) for guide in run.settings["rewards"])
+    chosen = "chosen on validation prompts" if run.selection else "given"
+    caption = (
+        f"Net win rate against the default on {run.prompts['test']} test prompts of {run.prompts['source']}, model "
+        f"{run.settings['model']}, mean over the guides {guides}, s_R {chosen}; judged by the guide itself, "
+        "as in the paper, and by other reward models. Left: of each method. Right: RWS minus the method, filled where "
+        "the interval excludes zero and p of the sign-flip permutation test, not corrected over methods, is at most "
+        "0.05. Bars are 95 % bootstrap intervals over prompts. Above zero is better."
+    )
+    parts = (f"{one.name}, by {RELATIONS[one.relation]}: {one.mean:+.0f}" for one in nets)
+    alt = f"Net win rates against the default in percent, as dots with bars. {'; '.join(parts)}."
+    return Picture("controls_net", draw_nets(nets), caption, alt)
+
+
+def nets_sheet(nets: Sequence[Net]) -> Sheet:
+    """Return the net win rates and RWS minus each method, of RWS itself minus the default, as a table."""
+    rows, shown = [], []
+    for one in nets:
+        start = {"method": one.name, "judged by": RELATIONS[one.relation]}
+        minus = one.minus or dict.fromkeys(("difference", "low", "high", "p_holm"))
+        row: dict[str, Any] = start | {"net": one.mean, "low": one.low, "high": one.high}
+        rows.append(row | {f"RWS minus it, {name}": value for name, value in minus.items()})
+        net = {"difference": one.mean, "low": one.low, "high": one.high}
+        text = {"net, %": difference_text(net) + " *" * excludes_zero(net), "RWS minus it": None, "p": None}
+        if one.minus is not None:
+            if one.method != "rws":
+                text["RWS minus it"] = difference_text(one.minus) + " *" * excludes_zero(one.minus)
+            text["p"] = None if one.minus["p_holm"] is None else f"{one.minus['p_holm']:.2g}"
+        shown.append(start | text)
+    caption = (
+        "Net win rate against the default: prompts won minus lost, in percent, mean over the guides, with 95 % "
+        "bootstrap intervals; RWS minus each method on the same prompts; * where an interval excludes zero; p of the "
+        "sign-flip permutation test of that difference, in the rows of RWS of its net win rate, not corrected over the "
+        "methods."
+    )
+    return Sheet("controls_net", rows, shown, caption)
+
+
+def against_default(nets: Sequence[Net]) -> list[str]:
+    """Return the net win rate of RWS in words, by each kind of judge."""
+    lines = []
+    for one in (one for one in nets if one.method == "rws"):
+        net = {"difference": one.mean, "low": one.low, "high": one.high}
+        p = None if one.minus is None else one.minus["p_holm"]
+        told = "" if p is None else f", p {p:.2g}"
+        lines.append(
+            f"{one.name} against the default, by {RELATIONS[one.relation]}: net win rate {difference_text(net)} %; the "
+            f"interval {'excludes' if excludes_zero(net) else 'does not exclude'} zero{told}."
+        )
+    return lines
+
+
+def minus_line(nets: Sequence[Net], method: str) -> str:
+    """Return RWS minus a method in net win rate as a sentence with a space before it, "" where it was not run."""
+    told = []
+    for one in nets:
+        if one.method == method and one.minus is not None:
+            same = not any(one.minus[name] for name in ("difference", "low", "high"))
+            text = "0 in every prompt" if same else difference_text(one.minus)
+            told.append(f"by {RELATIONS[one.relation]} {text}{', shown' if clear(one.minus) else ''}")
+    return f" Net win rate, RWS minus it, in points: {'; '.join(told)}." if told else ""

@@ -1,0 +1,152 @@
+"""Tables of dialogues side by side: how often nothing differs, the answers, and words counted beside the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from paper_figures.exhibits.beside import beside
+from paper_figures.exhibits.exhibit import Sheet
+from paper_figures.exhibits.inputs import Results
+from paper_figures.exhibits.judged import guide_names, lookup, setting, span
+from paper_figures.exhibits.methods import method_name
+from paper_figures.figures.parts.side_by_side import counted, who
+from rws_theory.printed import published
+
+__all__ = ["Examples", "counted_answers", "sheets"]
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """The run, what it shows (`examples.json`), and which dialogue is drawn with which guide's answers.
+
+    drawn: the first shown dialogue in which the first guide's RWS has other words than the default, else the first
+    shown; None where none was traced.
+    """
+
+    run: Results
+    shown: Mapping[str, Any]
+    drawn: Mapping[str, Any] | None
+    guide: str
+
+    def answers(self, turn: Row) -> list[Row]:
+        """Return a turn's answers that are drawn: the default's, then RWS's and the constant's of one guide."""
+        rows = [one for one in turn["answers"] if one["guide"] in (None, self.guide) and one.get("tokens")]
+        order = ("default", "rws", "constant")
+        found = [next((one for one in rows if one["method"] == method), None) for method in order]
+        return [one for one in found if one is not None]
+
+
+def sheets(data: Examples) -> tuple[Sheet, ...]:
+    """Return how often nothing differs, the answers shown, and the words of the paper's dialogue beside ours."""
+    return (_identical(data), _answers(data), _counts(data))
+
+
+def _identical(data: Examples) -> Sheet:
+    table = [row for row in data.run.rows.get("identical", ()) if row["method"] != "default"]
+    table.sort(key=lambda row: row["method"] != "rws")
+    names = guide_names(table)
+    columns = {
+        "identical": "same in all turns, %",
+        "identical_first": "same in the first turn, %",
+        "net": "net by own guide, points",
+        "others_net": "net by other reward models, points",
+        "coherent": "coherent, %",
+    }
+    rows, shown = [], []
+    places = {key: place for place, key in enumerate(names)}
+    keys = dict.fromkeys((row["guide"], row["reward_scale"], row["method"]) for row in table)
+    for key in sorted(keys, key=lambda key: places[key[:2]]):
+        where = dict(zip(("guide", "reward_scale", "method"), key, strict=True))
+        line: dict[str, Any] = {"guide": names[key[:2]], "s_R": key[1], "method": key[2]}
+        text: dict[str, str | None] = {"guide": names[key[:2]], "s_R": f"{key[1]:g}", "method": method_name(key[2])}
+        for measure, column in columns.items():
+            row = lookup(table, **where, measure=measure)
+            if row is None and measure == "coherent":
+                continue
+            line |= {column: None if row is None or row["mean"] is None else 100 * row["mean"]}
+            line |= {f"{column}, {end}": None if row is None or row[end] is None else 100 * row[end] for end in _ENDS}
+            text[column] = span(row, 100)
+        rows.append(line | {"dialogues": max((row["n"] for row in table), default=0)})
+        shown.append(text)
+    caption = (
+        f"How often a method's answers have exactly the default's words, of all {data.shown['test']} test dialogues, "
+        f"not of those shown, and what reward models make of the rest. {setting(data.run)} Brackets: 95 % intervals."
+    )
+    return Sheet("dialogues_identical", rows, shown, caption)
+
+
+_ENDS = ("low", "high")
+
+
+def _answers(data: Examples) -> Sheet:
+    rows, shown = [], []
+    for dialogue in data.shown["dialogues"]:
+        for number, turn in enumerate(dialogue["turns"], start=1):
+            for one in turn["answers"]:
+                line = {"dialogue": dialogue["name"], "turn": number, "answer of": who(one)}
+                measured = {
+                    "same as the default": one["same"],
+                    "coherent": one["coherent"],
+                    "GOD, steps": one["god_steps"],
+                }
+                scores = {f"score, {judge}": score for judge, score in one["scores"].items()}
+                rows.append(line | {"text": one["text"]} | measured | scores)
+                same = one["same"] and one["method"] != "default"
+                text = "as the default" if same else _start(one["text"])
+                shown.append(
+                    {name: str(value) for name, value in line.items()}
+                    | {"text": text}
+                    | {name: _shown(value) for name, value in (measured | scores).items()}
+                )
+    caption = (
+        f"The dialogues shown: {data.shown['text']}. Scores are raw. Long answers are shortened here; the CSV and the "
+        "texts have them whole."
+    )
+    return Sheet("dialogues_answers", rows, shown, caption)
+
+
+def _start(text: str, most: int = 70) -> str:
+    flat = " ".join(text.split()) or "(empty)"
+    return flat if len(flat) <= most else f"{flat[:most].rpartition(' ')[0]} …"
+
+
+def _shown(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return None if value is None else f"{value:.4g}"
+
+
+def _counts(data: Examples) -> Sheet:
+    table = published("dialogues")
+    printed: dict[str, dict[str, Any]] = {}
+    for row in table["rows"]:
+        name = "RWS" if row["method"] == "rws" else row["method"]
+        cell = {f"{name}, words": row["words"], f"{name}, repeating the word before": row["doubled"]}
+        printed.setdefault(f"turn {row['turn']}", {}).update(cell)
+    here: dict[str, dict[str, Any]] = {}
+    for number, found in counted_answers(data).items():
+        for name, (words, doubled) in found.items():
+            cell = {f"{name}, words": words, f"{name}, repeating the word before": doubled}
+            here.setdefault(f"turn {number}", {}).update(cell)
+    caption = (
+        f"Left: {table['where']}: {table['task']}; counted from the printed text. Right: all answers shown here, RWS "
+        f"of the guide {data.guide}, added up over {len(data.shown['dialogues'])} dialogues."
+    )
+    return beside("dialogues_counts", "answers", printed, here, caption)
+
+
+def counted_answers(data: Examples) -> dict[int, dict[str, tuple[int, int]]]:
+    """Return turn -> method -> words, and words that repeat the one before, of all dialogues shown."""
+    found: dict[int, dict[str, tuple[int, int]]] = {}
+    for dialogue in data.shown["dialogues"]:
+        for number, turn in enumerate(dialogue["turns"], start=1):
+            for one in turn["answers"]:
+                if one["method"] == "default" or (one["method"], one["guide"]) == ("rws", data.guide):
+                    name, held = "RWS" if one["method"] == "rws" else "default", found.setdefault(number, {})
+                    words, doubled = counted(one["text"])
+                    held[name] = (held.get(name, (0, 0))[0] + words, held.get(name, (0, 0))[1] + doubled)
+    return found

@@ -1,0 +1,214 @@
+"""The complete scale path: every answer that any factor c, or any reward scale s_R, gives a prompt, and its scores.
+
+Shows: both axes as strips of pieces, one fill per answer, hatched where the paper's grid has no point that gives it;
+the factors that RWS used; reward, perplexity and Generation Order Deviation along the axes; tables of the answers, of
+every piece, of the walks, and of the counts over all prompts of the run. The run's first prompt is drawn.
+Inputs: RUNS/scale-path/results.json of `python -m paper_figures experiment scale-path --out RUNS`. Run time: about three
+seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import NullFormatter
+
+from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
+from paper_figures.figures.parts.path_profiles import AXES, WORDS, Profile, letters
+from paper_figures.figures.parts.path_profiles import read_profile as compute
+from paper_figures.figures.parts.path_tables import conclusions, sheets
+
+__all__ = ["compute", "conclusions", "draw", "exhibit", "sheets"]
+
+Row = Mapping[str, Any]
+
+NEEDS: tuple[str, ...] = ("scale-path",)
+
+
+def draw(data: Profile) -> Figure:
+    """Draw the axes side by side: strip, factors of RWS, scores, perplexity and GOD, one below the other."""
+    picture = figure(6.6, 7.6)
+    panels = picture.subplots(5, 2, sharex="col", sharey="row", height_ratios=(0.8, 0.75, 1.6, 1.3, 1.3))
+    outputs = data.drawn["outputs"]
+    ends = data.settings["scale_min"], data.settings["scale_max"]
+    for column, over in enumerate(AXES):
+        strip, walks, scores, perplexity, god = panels[:, column]
+        path = data.path(over)
+        _strip(strip, data, over)
+        _walks(walks, data.drawn["walks"], over)
+        for name, look in (("reward", LINES["b"]), ("judge", LINES["a"])):
+            values = [outputs[piece["output"]][name] for piece in path["pieces"]]
+            _steps(scores, path["pieces"], values, color=look.color, linestyle=look.dash)
+        _steps(perplexity, path["pieces"], [outputs[piece["output"]]["perplexity"] for piece in path["pieces"]])
+        _steps(god, path["pieces"], [piece["god_steps"] for piece in path["pieces"]])
+        god.set_ylim(0, 1.1 * max(piece["god_steps"] for each in data.drawn["paths"] for piece in each["pieces"]) or 1)
+        for axes in (walks, scores, perplexity, god):
+            for point in data.grid:
+                axes.axvline(point, color=GREY, linewidth=0.6, linestyle=(0, (1, 2)), zorder=0)
+            for part in path["unexplored"]:
+                axes.axvspan(part["lower"], part["upper"], facecolor="#dddddd", hatch="xx", edgecolor="white", zorder=0)
+            axes.grid(visible=False, axis="x")
+        god.set_xscale("log")
+        god.set_xlim(*ends)
+        god.set_xticks(data.grid, [f"{point:g}" for point in data.grid])
+        for axes in panels[:, column]:
+            axes.tick_params(axis="x", which="minor", length=0)
+        god.xaxis.set_minor_formatter(NullFormatter())
+        god.set_xlabel(f"{AXES[over]}  [dimensionless]")
+        panel_title(strip, f"Answers along the {AXES[over]}")
+    named = (("score  [std]", "Rewards"), ("perplexity", "Perplexity"), ("GOD  [steps]", "Order deviation"))
+    for axes, (label, title) in zip(panels[2:, 0], named, strict=True):
+        axes.set_ylabel(label)
+        panel_title(axes, title)
+    if (layout := picture.get_layout_engine()) is not None:
+        layout.set(wspace=0.08)  # type: ignore[call-arg] - constrained layout, by the style
+    _legend(picture, data)
+    return picture
+
+
+def _fill(number: int, count: int) -> Any:
+    # One colour map whose lightness rises throughout: fills differ in grey print and to the colour-blind.
+    return matplotlib.colormaps["cividis"](0.1 + 0.85 * (number / max(1, count - 1)))
+
+
+def _strip(axes: Axes, data: Profile, over: str) -> None:
+    pieces, outputs = data.path(over)["pieces"], data.drawn["outputs"]
+    missed, count = data.missed(over), len(outputs)
+    for piece in pieces:
+        number = piece["output"]
+        axes.axvspan(piece["lower"], piece["upper"], ymax=0.55, facecolor=_fill(number, count), lw=0)
+        if number in missed:
+            span = (piece["lower"], piece["upper"])
+            axes.axvspan(*span, ymax=0.55, facecolor="none", edgecolor="#D55E00", hatch="////", lw=0)
+            axes.plot(span, [0.58, 0.58], color="#D55E00", linewidth=2.5, solid_capstyle="butt")
+    for piece in pieces[1:]:
+        axes.plot([piece["lower"]] * 2, [0, 0.55], color="white", linewidth=0.5)
+    places = _label_places(pieces, data)
+    for number, at in places.items():
+        text = letters(number) + ("✓" if outputs[number]["coherent"] else "")
+        axes.text(at, 0.8, text, transform=axes.transAxes, ha="center", va="bottom", fontsize=8.5)
+        _, lower, upper = max((run for run in _runs(pieces) if run[0] == number), key=lambda run: run[2] / run[1])
+        to = _place(math.sqrt(lower * upper), data)
+        axes.plot([at, to], [0.79, 0.62], transform=axes.transAxes, color="black", linewidth=0.6, clip_on=False)
+    for point in data.grid:
+        axes.plot([point], [0.0], marker="^", color="black", markersize=5, clip_on=False, zorder=5)
+    for part in data.path(over)["unexplored"]:
+        axes.axvspan(part["lower"], part["upper"], ymax=0.55, facecolor="#dddddd", hatch="xx", edgecolor="white", lw=0)
+    axes.set_ylim(0, 1)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=False)
+
+
+def _runs(pieces: Sequence[Row]) -> list[tuple[int, float, float]]:
+    """Return the stretches of one answer: neighbouring pieces that differ in their commit steps alone are one."""
+    found: list[tuple[int, float, float]] = []
+    for piece in pieces:
+        if found and found[-1][0] == piece["output"] and found[-1][2] == piece["lower"]:
+            found[-1] = (piece["output"], found[-1][1], piece["upper"])
+        else:
+            found.append((piece["output"], piece["lower"], piece["upper"]))
+    return found
+
+
+def _place(scale: float, data: Profile) -> float:
+    """Return where a scale lies on its axis, from 0 to 1."""
+    low, high = (math.log(data.settings[name]) for name in ("scale_min", "scale_max"))
+    return (math.log(scale) - low) / (high - low)
+
+
+def _label_places(pieces: Sequence[Row], data: Profile) -> dict[int, float]:
+    """Return where each answer's letter stands, from 0 to 1: over its widest stretch, or beside it, all apart."""
+    widest: dict[int, tuple[float, float]] = {}
+    for number, lower, upper in _runs(pieces):
+        if number not in widest or upper / lower > widest[number][1] / widest[number][0]:
+            widest[number] = lower, upper
+    wanted = sorted((_place(math.sqrt(lower * upper), data), number) for number, (lower, upper) in widest.items())
+    gap = min(0.085, 1.0 / max(1, len(wanted)))
+    places = [place for place, _ in wanted]
+    for _ in range(100):  # push neighbours apart, each by half of what they lack
+        for index in range(len(places) - 1):
+            lack = gap - (places[index + 1] - places[index])
+            if lack > 0:
+                places[index], places[index + 1] = places[index] - lack / 2, places[index + 1] + lack / 2
+    return {number: place for place, (_, number) in zip(places, wanted, strict=True)}
+
+
+def _walks(axes: Axes, walks: Sequence[Row], over: str) -> None:
+    for place, walk in enumerate(walks):
+        points = walk["factors"] if over == "temperature" else [walk["reward_scale"]]
+        style = {"marker": "|", "markersize": 9} if over == "temperature" else {"marker": "s", "markersize": 5}
+        axes.plot(points, [-place] * len(points), linestyle="none", color=LINES["rws"].color, clip_on=False, **style)
+    axes.set_yticks([-place for place in range(len(walks))], [f"$s_R$ = {walk['reward_scale']:g}" for walk in walks])
+    axes.set_ylim(0.6 - len(walks), 0.6)
+    axes.grid(visible=False, axis="y")
+
+
+def _steps(axes: Axes, pieces: Sequence[Row], values: Sequence[float], **style: Any) -> None:
+    """Draw a value per piece, constant over it; a gap where a part is unexplored."""
+    look: dict[str, Any] = {"color": "black", "linewidth": 1.4} | style
+    x: list[float] = []
+    y: list[float] = []
+    for piece, value in zip(pieces, values, strict=True):
+        if x and x[-1] != piece["lower"]:
+            x, y = [*x, math.nan], [*y, math.nan]
+        x, y = [*x, piece["lower"], piece["upper"]], [*y, value, value]
+    axes.plot(x, y, **look)
+
+
+def _legend(picture: Figure, data: Profile) -> None:
+    from matplotlib.lines import Line2D
+
+    handles: list[Any] = [
+        Line2D([], [], color="black", marker="^", linestyle="none", label="point of the printed grid"),
+        Patch(facecolor="#bbbbbb", edgecolor="#D55E00", hatch="////", label="answer that the grid misses"),
+        Line2D([], [], color=LINES["rws"].color, marker="|", markersize=9, linestyle="none", label="factors of RWS"),
+        Line2D([], [], color=LINES["rws"].color, marker="s", linestyle="none", label="its reward scale"),
+        *(
+            Line2D([], [], color=look.color, linestyle=look.dash, label=f"{what} ({data.settings[name]})")
+            for what, name, look in (("guide", "reward", LINES["b"]), ("judge", "judge", LINES["a"]))
+        ),
+    ]
+    picture.legend(handles=handles, loc="outside lower center", ncols=3)
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return the figure and tables of the scale paths below `runs`."""
+    data = compute(runs)
+    settings = data.settings
+    axes = {over: data.path(over) for over in AXES}
+    counts = {over: (len(path["pieces"]), len({p["output"] for p in path["pieces"]})) for over, path in axes.items()}
+    told = "; ".join(
+        f"{WORDS[over]}: {pieces} pieces, {answers} answers, {len(data.missed(over))} of them missed by the grid"
+        for over, (pieces, answers) in counts.items()
+    )
+    caption = (
+        f"Every answer of model {settings['model']} to prompt {data.drawn['index']} of {settings['data']} (the first, "
+        f"by rule), {settings['length']} tokens in {settings['steps']} steps, blocks of {settings['block']}, guide "
+        f"{settings['reward']}. Left: any constant factor c; right: any reward scale. White lines part pieces, which "
+        "differ in answer or in commit order; each letter and fill is one answer, the same on both sides (✓: "
+        "coherent). Hatched answers are given by no point of the printed grid (triangles). Ticks below: the factors "
+        "that RWS used, step by step; a square is its reward scale, on the axis of reward scales. Below: the answer's "
+        "rewards, its perplexity under the causal model, and the order deviation of its commits. Nothing is sampled: "
+        "the lines are exact for these logits and have no error bars; other prompts differ (table)."
+    )
+    ends = f"{settings['scale_min']:g} to {settings['scale_max']:g}"
+    alt = (
+        f"Two strips cut into pieces along logarithmic axes from {ends}, with step lines of reward, perplexity and "
+        f"order deviation below. {told}."
+    )
+    return Exhibit(
+        "The complete scale path of a prompt",
+        (Picture("scale_path", draw(data), caption, alt),),
+        sheets(data),
+        conclusions=conclusions(data),
+        inputs=(f"{NEEDS[0]}/results.json",),
+    )

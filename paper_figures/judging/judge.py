@@ -1,0 +1,173 @@
+"""Which model judges, where it is, and what it is sent: all that determines its replies."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from paper_figures.judging.cache import request_key
+from paper_figures.judging.prompts import PROMPTS, Question, judge_messages
+
+__all__ = ["KEY_VARIABLE", "LLMJudge"]
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+_OPENAI = "https://api.openai.com/v1"
+_NO_KEY = "no-key"
+_RESERVED = ("model", "messages", "stream", "n")
+
+
+@dataclass(frozen=True)
+class LLMJudge:
+    """A language model behind an OpenAI-compatible endpoint that says which of two answers is better.
+
+    base_url: of the endpoint, up to /v1; if None, what the environment variable OPENAI_BASE_URL says, else OpenAI's.
+    temperature, max_tokens, seed: sent as they are, left out if None; a repeat sends seed + attempt, as the same seed
+    would give the same reply. extra: further fields of the request, e.g. {"max_completion_tokens": 2000} for models
+    that refuse max_tokens. prompt: see `judge_messages`; "paper" does not show the question to the judge.
+    repeats: how often a reply that is no verdict is asked again. timeout: seconds for one request in all, from
+    connecting to the last byte. max_retries: further tries of a request that timed out, whose connection failed, or
+    that got 408, 409, 429 or 5xx. requests_per_minute: tries included. concurrency: requests at a time.
+    trust_env: take proxies and certificates from the environment. clock and sleep: for tests.
+
+    The key is read from the environment variable OPENAI_API_KEY when the first request is made, and is no part of this
+    object. The same settings ask the same; whether the model then says the same is its operator's matter: the paper
+    names GPT-4.1, no snapshot, no temperature. ValueError for settings out of range.
+
+    >>> judge = LLMJudge("judge", "http://localhost:8000/v1/", requests_per_minute=60)
+    >>> judge.endpoint, judge.body("?", "Yes.", "No.")["temperature"]
+    ('http://localhost:8000/v1', 0.0)
+    """
+
+    model: str
+    base_url: str | None = None
+    temperature: float | None = 0.0
+    max_tokens: int | None = 16
+    timeout: float = 60.0
+    max_retries: int = 5
+    requests_per_minute: float | None = None
+    concurrency: int = 4
+    seed: int | None = None
+    prompt: str = "paper"
+    repeats: int = 2
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    trust_env: bool = False
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False, compare=False)
+    sleep: Callable[[float], None] | None = field(default=None, repr=False, compare=False)
+    endpoint: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, str) or not self.model.strip():
+            raise ValueError(f"model is {self.model!r}: the name that the endpoint knows it by is needed")
+        if self.prompt not in PROMPTS:
+            raise ValueError(f"prompt is {self.prompt!r}: {' or '.join(PROMPTS)} is needed")
+        _whole("max_retries", self.max_retries, 0)
+        _whole("repeats", self.repeats, 0)
+        _whole("concurrency", self.concurrency, 1)
+        if self.max_tokens is not None:
+            _whole("max_tokens", self.max_tokens, 1)
+        if self.seed is not None:
+            _whole("seed", self.seed, 0)
+        _finite("timeout", self.timeout, positive=True)
+        if self.requests_per_minute is not None:
+            _finite("requests_per_minute", self.requests_per_minute, positive=True)
+        if self.temperature is not None:
+            _finite("temperature", self.temperature, positive=False)
+            # 0 and 0.0 are one setting, and must be one address in the cache.
+            object.__setattr__(self, "temperature", float(self.temperature))
+        object.__setattr__(self, "extra", _extra(self.extra))
+        object.__setattr__(self, "endpoint", _endpoint(self.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI))
+
+    @property
+    def label(self) -> str:
+        """Return how messages name the judge."""
+        return f"judge {self.model} at {self.endpoint}"
+
+    def body(self, question: Question, first: str, second: str, attempt: int = 0) -> dict[str, Any]:
+        """Return the request that asks which answer is better, `first` shown as answer 1; attempt: repeats before."""
+        body: dict[str, Any] = {"model": self.model, "messages": judge_messages(self.prompt, question, first, second)}
+        if self.temperature is not None:
+            body["temperature"] = self.temperature
+        if self.max_tokens is not None:
+            body["max_tokens"] = self.max_tokens
+        if self.seed is not None:
+            body["seed"] = self.seed + attempt
+        return body | dict(self.extra)
+
+    def key(self, body: Mapping[str, Any], attempt: int) -> str:
+        """Return what the reply to a request is stored under."""
+        return request_key(self.endpoint, body, attempt)
+
+    def secret(self) -> str | None:
+        """Return the key of the environment, None for an endpoint on this machine where none is set.
+
+        ValueError, without the key in it, where one is needed and not set, or cannot be sent in a header.
+        """
+        key = os.environ.get(KEY_VARIABLE, "").strip()
+        if not key:
+            if _is_local(self.endpoint):
+                return None
+            raise ValueError(
+                f"{KEY_VARIABLE} is not set: {self.endpoint} needs a key (any word, if the server asks for none)"
+            )
+        if not all("!" <= letter <= "~" for letter in key):
+            raise ValueError(f"{KEY_VARIABLE} holds characters that no key has (it is not shown here)")
+        return key
+
+    @staticmethod
+    def header(secret: str | None) -> str:
+        """Return the value of the Authorization header."""
+        return f"Bearer {_NO_KEY if secret is None else secret}"
+
+
+def _endpoint(url: str) -> str:
+    # Neither what may be a secret nor where it was found is shown.
+    try:
+        parts = urlsplit(url.strip())
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        raise ValueError("base_url is no address: http://HOST:PORT/v1 or https://HOST/v1 is needed") from None
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError(
+            f"base_url holds a user, a query or a fragment, which may be a secret: the key goes in {KEY_VARIABLE}"
+        )
+    if not valid or any(letter.isspace() or not letter.isascii() for letter in url.strip()):
+        raise ValueError(f"base_url is {url!r}: http://HOST:PORT/v1 or https://HOST/v1 is needed")
+    return url.strip().rstrip("/")
+
+
+def _is_local(endpoint: str) -> bool:
+    host = urlsplit(endpoint).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+def _extra(extra: Mapping[str, Any]) -> dict[str, Any]:
+    taken = sorted(set(extra) & set(_RESERVED))
+    if taken:
+        raise ValueError(f"extra holds {', '.join(taken)}: the judge sets these itself, or reads one reply only")
+    try:
+        return json.loads(json.dumps(dict(extra), allow_nan=False))  # a copy, of what JSON can hold
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"extra cannot be sent as JSON: {error}") from error
+
+
+def _whole(name: str, value: Any, least: int) -> None:
+    if type(value) is not int or value < least:
+        raise ValueError(f"{name} is {value!r}: a whole number, at least {least}, is needed")
+
+
+def _finite(name: str, value: Any, *, positive: bool) -> None:
+    if type(value) not in (int, float) or not math.isfinite(value) or value < 0 or (positive and value == 0):
+        raise ValueError(f"{name} is {value!r}: a finite number, {'above' if positive else 'at least'} 0, is needed")

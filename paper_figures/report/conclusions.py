@@ -1,0 +1,130 @@
+"""The page's beginning: what holds, what does not, what the reward does; a line of each exhibit, linked to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from paper_figures.contents import CONTENTS
+from paper_figures.exhibits.claims_run import is_ours
+from paper_figures.report.markup import items, link, prose, verdict
+
+__all__ = ["conclusions", "setting", "short_title"]
+
+Record = Mapping[str, Any]
+
+_FOLDED = "<details>\n<summary>{}</summary>\n{}\n</details>"
+# What comes before the paper's own figures and tables, and of the ledger every line, since each is of a part.
+_LEDGER = "ledger"
+_APART = ("controls", "cross_judging", "saturation")
+
+
+def conclusions(records: Mapping[str, Record]) -> str:
+    """Return the headline of every exhibit, its first conclusion, under headings; exhibits that are absent left out.
+
+    What holds and what the reward does is to be read at once, in two minutes; the rest is unfolded.
+    """
+    rest = {heading: [name for name in names if name not in (_LEDGER, *_APART)] for heading, names in CONTENTS.items()}
+    own = [name for heading, names in rest.items() if heading.endswith("of the paper") for name in names]
+    groups = {
+        "What of the paper holds": [_LEDGER],
+        "What the reward does, apart from sharpening and rounding": list(_APART),
+        "A line for every figure and table of the paper": own,
+        "Beyond the paper": [name for names in rest.values() for name in names if name not in own],
+    }
+    found = []
+    for heading, names in groups.items():
+        if heading.startswith("A line") and (wrong := _wrong(records.get(_LEDGER))):
+            title = f"<h3>The {len(wrong)} statements that are false, and what holds instead</h3>"
+            found.append(_FOLDED.format(title, items(wrong)))
+        lines = [line for name in names if name in records for line in _lines(name, records[name])]
+        if lines:
+            counts = _counts(records[_LEDGER]) if _LEDGER in names else ""
+            title, said = f"<h3>{escape(heading)}</h3>", f"{counts}{items(lines, raw=True)}"
+            folded = names[0] not in (_LEDGER, *_APART)
+            found.append(_FOLDED.format(title, said) if folded else f"{title}\n{said}")
+    return "\n".join(found)
+
+
+def _claims(ledger: Record) -> list[dict[str, str | None]]:
+    """Return the rows of the ledger's claims that the paper makes."""
+    (sheet,) = ledger["sheets"]
+    rows = [dict(zip(sheet["columns"], row, strict=True)) for row in sheet["rows"]]
+    return [row for row in rows if not is_ours(row["where"] or "")]
+
+
+def _wrong(ledger: Record | None) -> list[str]:
+    """Return the paper's false statements, each with its place and what holds instead."""
+    statement, instead = "the paper's statement", "instead"
+    return [
+        f"{row['where']}: {row[statement]}" + (f" Instead: {row[instead]}" if row[instead] else "")
+        for row in (_claims(ledger) if ledger else [])
+        if row["verdict"] == "false"
+    ]
+
+
+def _counts(ledger: Record) -> str:
+    """Return how many claims of the paper have each verdict, most frequent first."""
+    found = Counter(str(row["verdict"]) for row in _claims(ledger))
+    badges = " ".join(verdict(name, f"{number} {name}") for name, number in found.most_common())
+    return f'<p class="counts">{badges}</p>\n'
+
+
+def _lines(name: str, record: Record) -> list[str]:
+    title = short_title(record["title"])
+    lines = record["conclusions"] if name == _LEDGER else record["conclusions"][:1]
+    # A line that begins with its exhibit's name need not say it twice.
+    whole = [line.removeprefix(f"{title}: ") for line in lines]
+    return [f"{link(f'#{name}', title)}: {prose(line)}" for line in whole[:1]] + [prose(line) for line in whole[1:]]
+
+
+def short_title(title: str) -> str:
+    """Return a title up to its colon where that is a figure's or table's number, else all of it.
+
+    >>> short_title("Table 8: temperature against reward"), short_title("Controls: what remains")
+    ('Table 8', 'Controls: what remains')
+    """
+    name = title.partition(":")[0]
+    return name if name.startswith(("Figure ", "Table ", "Appendix ")) else title
+
+
+def setting(records: Mapping[str, Record]) -> str:
+    """Return what was decoded by which model, guided by which rewards, with how many prompts, over all runs."""
+    runs = {name: facts for record in records.values() for name, facts in record.get("runs", {}).items()}
+    settings = [facts["settings"] for facts in runs.values() if facts["settings"]]
+    if not settings:
+        return ""
+    models = _named([one["model"] for one in settings if "model" in one])
+    rewards = _named([name for one in settings for name in [*one.get("rewards", []), *_single(one.get("reward"))]])
+    counts = [facts["prompts"]["test"] for facts in runs.values() if facts["prompts"] and "test" in facts["prompts"]]
+    prompts = f", {_span(counts)} prompts in each study" if counts else ""
+    return f"Ours are of the model {models}, guided by the reward models {rewards}{prompts}.{_whose(settings)}"
+
+
+def _whose(settings: list[Mapping[str, Any]]) -> str:
+    """Return what the shipped models are, where nothing else was decoded: nothing is then said of larger ones."""
+    from rws_decode.checkpoints.files import shipped
+
+    models = {one["model"] for one in settings if "model" in one}
+    if not models or not models <= set(shipped("ForMaskedLM")):
+        return ""
+    what = "is a small model" if len(models) == 1 else "are small models"
+    return (
+        f" {_named(sorted(models))} {what} of a made-up language of stories, shipped with this project: nothing here "
+        "was measured on LLaDA, the paper's model."
+    )
+
+
+def _single(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else []
+
+
+def _named(names: list[str]) -> str:
+    shown = list(dict.fromkeys(names))
+    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]])) or "not named"
+
+
+def _span(counts: list[int]) -> str:
+    return f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"

@@ -1,0 +1,119 @@
+"""Where a page's numbers come from: package versions, commit, processor, and the runs; never host names or paths."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import rws_theory
+from paper_figures.exhibits.inputs import renamed, short_names
+from paper_figures.plan import CLAIMS, FULL, PLAN, command, parsed
+from rws_decode.common.files import parse_json
+
+__all__ = ["commit", "notes", "provenance", "run_facts"]
+
+_PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors", "pyarrow", "matplotlib")
+_FACTS = ("settings", "prompts", "selection", "seconds", "sources")
+
+
+def provenance() -> dict[str, str]:
+    """Return facts about this checkout and machine that may change numbers, by name.
+
+    >>> provenance()["rws"] == rws_theory.__version__
+    True
+    """
+    found = {"rws": rws_theory.__version__}
+    if stamp := commit(Path(__file__).parents[2]):
+        found["git commit"] = stamp
+    found["Python"] = platform.python_version()
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found | {"processor architecture": platform.machine(), "system": platform.system()}
+
+
+def commit(root: Path) -> str | None:
+    """Return the commit of the checkout whose top is `root`, marked if files differ from it; None where it is none."""
+    try:
+        lines = [
+            subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True).stdout.strip()
+            for words in (["rev-parse", "--show-toplevel"], ["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])
+        ]
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    top, head, changes = lines
+    # An installed package may lie inside some other project's checkout.
+    if Path(top).resolve() != root.resolve():
+        return None
+    return head + (" with local changes" if changes else "")
+
+
+def run_facts(runs: Path, experiment: str) -> dict[str, Any] | None:
+    """Return what an experiment's results.json says of its run, without its tables; None where there is none.
+
+    Parts: settings, prompts, selection, seconds and sources, None where the file has no such part; command, the one of
+    the plan, small or full, whose options the run has; smaller, the sizes below the experiment's own defaults.
+    """
+    try:
+        held = parse_json((runs / experiment / "results.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise ValueError(f"{runs / experiment / 'results.json'} is not JSON: {error}") from error
+    if not isinstance(held, dict) or not isinstance(held.get("settings"), dict | None):
+        raise ValueError(f"{runs / experiment / 'results.json'} does not say what options a run had")
+    facts = {part: held.get(part) for part in _FACTS}
+    settings = facts["settings"] or {}
+    planned = [plan for plan in (PLAN, FULL) if experiment in plan and _as_planned(experiment, settings, plan)]
+    # The folder is named as it is by default: which one it was is nobody's business.
+    facts["command"] = command(experiment, Path("out/runs"), planned[0]) if planned else None
+    facts["smaller"] = _smaller(experiment, settings)
+    return renamed(facts, short_names(settings))
+
+
+def _as_planned(experiment: str, settings: Mapping[str, Any], plan: Mapping[str, str]) -> bool:
+    if experiment == CLAIMS:
+        return True
+    options = vars(parsed(experiment, Path("out/runs"), plan))
+    return all(_plain(options[name]) == value for name, value in settings.items() if name in options)
+
+
+def _smaller(experiment: str, settings: Mapping[str, Any]) -> dict[str, list[int]]:
+    """Return size -> [here, by default] of whole numbers that are below the experiment's defaults, the seed aside."""
+    if not settings or experiment not in PLAN:
+        return {}
+    defaults = vars(parsed(experiment, Path("out/runs"), FULL))
+    sizes = {name: value for name, value in settings.items() if type(value) is int and name != "seed"}
+    usual = {name: value for name, value in defaults.items() if type(value) is int}
+    return {name: [value, usual[name]] for name, value in sizes.items() if value < usual.get(name, value)}
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def notes(experiment: str, facts: Mapping[str, Any]) -> list[str]:
+    """Return what a reader must know of a run: other code than this checkout's, small sizes, options of its own.
+
+    A size is small where it is below the experiment's default, and told as so many of that many.
+    """
+    from paper_figures.runner.code import code_digest
+
+    found, sources = [], facts["sources"] or {}
+    if "work" not in sources:
+        found.append("the results do not say which code made them")
+    elif sources["code"] != code_digest(sources["work"]):
+        found.append("made by other code than this checkout's")
+    if facts["smaller"]:
+        below = facts["smaller"].items()
+        sizes = ", ".join(f"{name.replace('_', ' ')} {here} of {full}" for name, (here, full) in below)
+        found.append(f"small sizes: {sizes}")
+    if facts["command"] is None:
+        found.append("other options than those of `paper_figures.plan`")
+    return found

@@ -1,0 +1,101 @@
+"""The page that shows every figure and table beside what the paper printed: OUT/index.html, one file, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from paper_figures.contents import CONTENTS, NAMES
+from paper_figures.report.conclusions import conclusions, setting
+from paper_figures.report.markup import items, link, passage, picture, prose, table
+from paper_figures.report.runs_section import copied_files, runs_section
+from paper_figures.report.template import PAGE, style
+from rws_decode.common.files import parse_json, write_text
+
+__all__ = ["read_records", "write_page"]
+
+# So many further conclusions are read at once; more are unfolded.
+_LINES = 4
+_PARTS = ("title", "pictures", "sheets", "passages", "conclusions", "inputs")
+
+
+def write_page(runs: Path, out: Path) -> list[Path]:
+    """Write OUT/index.html from the records of all exhibits below `out`; return it and the files copied for it.
+
+    Pictures, tables and texts are part of the page. Every link is relative and stays below `out`: results and traces
+    that were recorded elsewhere are copied to OUT/traces.
+    """
+    records = read_records(out)
+    copied, links = copied_files(records.values(), runs, out)
+    headings = {heading: [name for name in names if name in records] for heading, names in CONTENTS.items()}
+    page = Template(PAGE).substitute(
+        style=style(),
+        setting=escape(setting(records)),
+        contents=_contents(headings, records),
+        conclusions=conclusions(records),
+        sections="\n".join(_group(heading, names, records, out) for heading, names in headings.items() if names),
+        provenance=runs_section(records, links),
+    )
+    return [*copied, write_text(out / "index.html", page)]
+
+
+def read_records(out: Path) -> dict[str, dict[str, Any]]:
+    """Return name -> record of the exhibits below `out`, in the page's order.
+
+    Records of other names are left alone; one that cannot be read, lacks a part or a picture is of none.
+    """
+    found = {name: _record(out / "figures" / f"{name}.json") for name in NAMES}
+    return {name: record for name, record in found.items() if record is not None}
+
+
+def _record(path: Path) -> dict[str, Any] | None:
+    try:
+        record = parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(record, dict) or any(part not in record for part in _PARTS):
+        return None
+    return record if all((path.parent / f"{one['stem']}.png").is_file() for one in record["pictures"]) else None
+
+
+def _contents(headings: Mapping[str, list[str]], records: Mapping[str, Mapping[str, Any]]) -> str:
+    groups = {
+        heading: [link(f"#{name}", records[name]["title"]) for name in names] for heading, names in headings.items()
+    }
+    groups["This page"] = [link("#conclusions", "In plain words"), link("#provenance", "Where the numbers come from")]
+    shown = (f"<div><h3>{escape(title)}</h3>\n{items(ones, raw=True)}</div>" for title, ones in groups.items() if ones)
+    absent = [name for name in NAMES if name not in records]
+    note = f"<p>Not drawn: {', '.join(absent)}.</p>" if absent else ""
+    return f'<div class="groups">\n{"".join(shown)}\n</div>\n{note}'
+
+
+def _group(heading: str, names: list[str], records: Mapping[str, Mapping[str, Any]], out: Path) -> str:
+    sections = "\n".join(_section(name, records[name], out) for name in names)
+    return f"<h2>{escape(heading)}</h2>\n{sections}"
+
+
+def _section(name: str, record: Mapping[str, Any], out: Path) -> str:
+    title = f'<span id="{name}-title">{escape(record["title"])}</span>'
+    up = f'<span class="up">{link("#contents", "Contents")}</span>'
+    parts = [
+        f"<h3>{title} {up}</h3>",
+        _said(record["conclusions"]),
+        *(picture(one, out) for one in record["pictures"]),
+        *(table(one) for one in record["sheets"]),
+        *(passage(one) for one in record["passages"]),
+    ]
+    body = "\n".join(filter(None, parts))
+    return f'<section id="{name}" class="exhibit" aria-labelledby="{name}-title">\n{body}\n</section>'
+
+
+def _said(lines: list[str]) -> str:
+    """Return an exhibit's conclusions: the headline, and the rest as a list, folded where it is long."""
+    if not lines:
+        return ""
+    first, rest = f'<p class="headline">{prose(lines[0])}</p>', lines[1:]
+    if len(rest) <= _LINES:
+        return first + (f"\n{items(rest)}" if rest else "")
+    return f"{first}\n<details>\n<summary>{len(rest)} further conclusions</summary>\n{items(rest)}\n</details>"

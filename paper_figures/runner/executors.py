@@ -1,0 +1,224 @@
+"""Where units run: in this process, in a pool of processes, on a Dask cluster, or over any executor given.
+
+A Dask cluster is joined by the address of its scheduler, `--scheduler tcp://HOST:8786`; `dask` and `distributed` are an
+extra (`pip install "rws-toolkit[cluster]"`). Workers need the same code and libraries, which they check, and must see
+the folder of the results under the same path, as they write them. One thread per worker, and one worker per GPU, is
+right: models are loaded once per process. Started by hand:
+
+    dask scheduler --scheduler-file /shared/scheduler.json
+    dask worker --scheduler-file /shared/scheduler.json --nthreads 1        (on every node, as often as wanted)
+    python -m paper_figures experiment NAME --out /shared/out --scheduler /shared/scheduler.json
+
+On Slurm, dask-jobqueue (`pip install dask-jobqueue`) starts the workers as jobs, from a script that stays on the login
+node while the experiment runs in another terminal:
+
+    from dask_jobqueue import SLURMCluster
+    cluster = SLURMCluster(cores=1, processes=1, memory="64GB", walltime="08:00:00",
+                           job_extra_directives=["--gres=gpu:1"], worker_extra_args=["--lifetime", "7h"])
+    cluster.adapt(maximum_jobs=16)
+    print(cluster.scheduler_address)
+    input("Enter ends the cluster")
+
+Jobs that are preempted or reach their wall time only cost the batch that they were at: others do it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from typing import Any
+
+from rws_decode.common.threads import hold_threads
+
+__all__ = [
+    "Backend",
+    "add_run_arguments",
+    "backend_of",
+    "given",
+    "in_process",
+    "kept_open",
+    "on_cluster",
+    "processes",
+    "set_threads",
+]
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A place to run units: how an executor is opened there, and how many batches it works on at once.
+
+    replaceable: whether a broken one may be replaced by opening another.
+    """
+
+    open: Callable[[], AbstractContextManager[Executor]]
+    slots: int
+    replaceable: bool = True
+
+
+def in_process(threads: int | None = None) -> Backend:
+    """Run units in this process, one batch after another. threads: of PyTorch, as `torch_threads` has it if None."""
+
+    @contextmanager
+    def opened() -> Iterator[Executor]:
+        # A thread, so that this process still answers to Ctrl-C, and the runner has but one kind of executor.
+        pool = ThreadPoolExecutor(1, initializer=set_threads, initargs=(threads,))
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    return Backend(opened, 1)
+
+
+def processes(workers: int, threads: int | None = 1) -> Backend:
+    """Run units in a pool of spawned processes, replaced if one of them dies. threads: of PyTorch, in each.
+
+    The processes end with this one, even where it is killed.
+    """
+    if workers < 1:
+        raise ValueError(f"workers is {workers}: at least 1 is needed")
+
+    @contextmanager
+    def opened() -> Iterator[Executor]:
+        pool = ProcessPoolExecutor(
+            workers, mp_context=get_context("spawn"), initializer=_begin_worker, initargs=(threads,)
+        )
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    return Backend(opened, workers)
+
+
+def on_cluster(scheduler: str, *, timeout: float = 30.0) -> Backend:
+    """Run units on the Dask cluster whose scheduler has this address, or whose scheduler file has this path.
+
+    Dask runs a batch again whose worker died, three times at most (`distributed.scheduler.allowed-failures`).
+    ValueError in one line where Dask is not installed, or nothing answers within `timeout` seconds.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ValueError(
+            f'scheduler is {scheduler}: Dask is not installed; run pip install "rws-toolkit[cluster]"'
+        ) from error
+
+    def connect() -> Client:
+        place: dict[str, Any] = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
+        try:
+            return Client(**place, timeout=timeout, set_as_default=False)
+        except (OSError, ValueError) as error:  # TimeoutError is an OSError
+            reason = " ".join(str(error).split())
+            raise ValueError(f"scheduler is {scheduler}: no Dask scheduler answers there ({reason})") from error
+
+    with connect() as client:
+        held: Any = client.nthreads()  # declared as what an asynchronous client returns
+        threads = sum(held.values())
+
+    @contextmanager
+    def opened() -> Iterator[Executor]:
+        with connect() as client, client.get_executor(pure=False) as executor:
+            yield executor
+
+    # Workers may join later; what waits at the scheduler costs nothing.
+    return Backend(opened, max(threads, 64), replaceable=False)
+
+
+def given(executor: Executor, slots: int = 1) -> Backend:
+    """Run units over an executor that the caller opened and will close; slots: batches that it works on at once."""
+    if slots < 1:
+        raise ValueError(f"slots is {slots}: at least 1 is needed")
+    return Backend(lambda: nullcontext(executor), slots, replaceable=False)
+
+
+@contextmanager
+def kept_open(backend: Backend) -> Iterator[Backend]:
+    """Yield the backend with one executor for several runs, whose processes keep the models that they have loaded.
+
+    A broken executor is replaced when it is opened the next time, where the backend's may be.
+    """
+    with ExitStack() as stack:
+        opened: list[Executor] = []
+
+        @contextmanager
+        def same() -> Iterator[Executor]:
+            if opened and backend.replaceable and _broken(opened[0]):
+                stack.pop_all().close()
+                opened.clear()
+            if not opened:
+                opened.append(stack.enter_context(backend.open()))
+            yield opened[0]
+
+        yield replace(backend, open=same)
+
+
+def _broken(executor: Executor) -> bool:
+    try:
+        return isinstance(executor.submit(int).exception(), BrokenExecutor)
+    except BrokenExecutor:
+        return True
+
+
+def add_run_arguments(parser: argparse.ArgumentParser, *, batch: int = 16) -> None:
+    """Add the options that say where and how units run; `backend_of` reads them."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--workers", type=int, default=1, metavar="N", help="processes that units are spread over (1)")
+    where.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler, or its scheduler file, in their place")
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="PyTorch threads per process (1); others may change last digits"
+    )
+    parser.add_argument("--batch", type=int, default=batch, metavar="N", help=f"most answers per decode ({batch})")
+    parser.add_argument("--retry-failed", action="store_true", help="run units again that failed before")
+
+
+def backend_of(args: argparse.Namespace) -> Backend:
+    """Return the backend that parsed options name; ValueError for numbers below 1, and as `on_cluster` does.
+
+    A backend that stands among the options as `backend` is taken as it is: who runs several experiments over one pool
+    of processes puts it there.
+    """
+    if (shared := getattr(args, "backend", None)) is not None:
+        return shared
+    for name in ("workers", "threads", "batch"):
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise ValueError(f"--{name} is {value}: at least 1 is needed")
+    if args.scheduler is not None:
+        return on_cluster(args.scheduler)
+    return in_process(args.threads) if args.workers == 1 else processes(args.workers, args.threads or 1)
+
+
+def _begin_worker(threads: int | None) -> None:
+    # Ctrl-C reaches every process of a terminal: the one that asks ends, this one when it has written its batch.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+
+        def follow() -> None:
+            # A pool's process waits for ever on a parent that was killed, and keeps its models in memory.
+            parent.join()
+            os._exit(1)
+
+        threading.Thread(target=follow, daemon=True).start()
+    set_threads(threads)
+
+
+def set_threads(threads: int | None) -> None:
+    """Set how many threads PyTorch has in this process, loaded or yet to be, and decodes with; None leaves both."""
+    import sys
+
+    # Work that does without PyTorch need not wait for it; what loads it later reads the variable.
+    if threads is not None:
+        hold_threads(threads)
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+        if "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(threads)

@@ -1,0 +1,56 @@
+"""The last whole run of an experiment: which of the units in its folder the tables beside them are about.
+
+A folder keeps the units of every run, so that none is computed twice: of other seeds, lengths or prompts, and of reward
+scales that another validation set chose, on which these test prompts may even be. No table may mix them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from paper_figures.runner.sources import write_changed
+from rws_decode.common.files import parse_json
+
+__all__ = ["LastRun", "read_last_run", "write_last_run"]
+
+_NAME = "last_run.json"
+_DIGITS = 16  # of a unit's hash: enough to tell units apart, and a quarter of the file
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """What a run asked for: results, the name of its units' folder; seed, of its tables; units, hashes' beginnings."""
+
+    results: str
+    seed: int
+    units: frozenset[str]
+
+    def __contains__(self, unit: str) -> bool:
+        """Return whether the run asked for the unit of this hash."""
+        return unit[:_DIGITS] in self.units
+
+
+def write_last_run(results: Path, seed: int, units: Iterable[str]) -> Path:
+    """Record that the last run below results.parent has its units in `results`, unless that is recorded already."""
+    names = sorted(unit[:_DIGITS] for unit in units)
+    held = {"results": results.name, "seed": seed, "units": names}
+    return write_changed(results.parent / _NAME, json.dumps(held) + "\n")
+
+
+def read_last_run(folder: Path) -> LastRun | None:
+    """Return the last whole run of an experiment's folder, None where none is recorded; ValueError for another file.
+
+    >>> read_last_run(Path("nowhere")) is None
+    True
+    """
+    path = folder / _NAME
+    if not path.is_file():
+        return None
+    try:
+        held = parse_json(path.read_text(encoding="utf-8"))
+        return LastRun(str(held["results"]), int(held["seed"]), frozenset(held["units"]))
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise ValueError(f"{path}: not the record of a run; remove it to see all results") from error

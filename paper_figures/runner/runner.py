@@ -1,0 +1,389 @@
+"""The runner: units in, parts of results on disk out, whatever is killed on the way.
+
+An experiment on it is three things: its units, one per answer; a function at the top of a module that is given units
+of one decode and returns the rows of each (`decoding.decode_units` decodes them; models are loaded once per process);
+and a `means.Summary` of what its table shows:
+
+    def measure(units):
+        return [[{"text": trace.text, "god_steps": trace.god_steps}] for trace in decode_units(units)]
+
+    def run(args):
+        units = [Unit(experiment=..., prompt=..., strategy={"name": "rws", "reward_scale": s}, reward="mini") ...]
+        with kept_open(backend_of(args)) as backend:
+            report = run_units(units, measure, args.out, backend=backend, batch=args.batch)
+        table = summarise(report.read(), summary())
+
+What follows from other units' results, a constant factor of equal mean say, is a second round, whose units name the
+numbers that they were given: see `controls`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from paper_figures.runner.digests import digest
+from paper_figures.runner.executors import Backend, in_process
+from paper_figures.runner.results import part_name, read_part, read_parts, rows_of, write_part
+from paper_figures.runner.units import Model, Origin, Unit, batch_key, origin_of, unit_hash
+from rws_decode.common.files import write_json
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Each", "Measured", "Report", "Rows", "Work", "run_units"]
+
+Rows = list[dict[str, Any]]
+_STALE_SECONDS = 3600.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A unit's rows together with one trace per row, which is kept beside them; the row's `trace` is its path."""
+
+    rows: Rows
+    traces: Sequence[Any]
+
+
+# A picklable function: units that can share a decode -> the rows of each, with traces or without.
+Work = Callable[[Sequence[Unit]], Sequence[Rows | Measured]]
+
+
+@dataclass(frozen=True)
+class Each:
+    """Work that takes one unit at a time, made of a picklable function unit -> rows.
+
+    >>> unit = Unit(experiment="x", prompt="why?", strategy={"name": "default"})
+    >>> Each(lambda unit: [{"letters": len(unit.prompt)}])([unit])
+    [[{'letters': 4}]]
+    """
+
+    function: Callable[[Unit], Rows | Measured]
+
+    def __call__(self, units: Sequence[Unit]) -> list[Rows | Measured]:
+        """Return the function's rows for each unit."""
+        return [self.function(unit) for unit in units]
+
+
+class Report(NamedTuple):
+    """What a run did, as hashes of units: those asked for, those that were there already, computed and failed.
+
+    folder: of the results; failed: units without a result, that failed in this run or an earlier one.
+    """
+
+    folder: Path
+    asked: tuple[str, ...]
+    found: tuple[str, ...]
+    computed: tuple[str, ...]
+    failed: tuple[str, ...]
+
+    def read(self) -> pandas.DataFrame:
+        """Return the rows of the units asked for, in that order, failed ones left out; see `results.read_results`."""
+        import pandas as pd
+
+        rows, lines = rows_of(self.folder)
+        for line in lines:
+            print(f"note: {line}", file=sys.stderr)
+        return pd.DataFrame([row for name in self.asked for row in rows.get(name, ())])
+
+
+@dataclass(frozen=True)
+class _Batch:
+    units: tuple[Unit, ...]
+    hashes: tuple[str, ...]
+    crashes: int = 0
+
+    def split(self, crashes: int) -> list[_Batch]:
+        return [_Batch((unit,), (name,), crashes) for unit, name in zip(self.units, self.hashes, strict=True)]
+
+
+class _NotWritten(OSError):
+    """Results could not be written: no unit's fault, and no use in going on."""
+
+
+class _OtherCode(ValueError):
+    """A worker has other code or libraries than the process that hands out the work."""
+
+
+def run_units(
+    units: Sequence[Unit],
+    work: Work,
+    out: str | Path,
+    *,
+    origin: Origin | None = None,
+    backend: Backend | None = None,
+    batch: int = 1,
+    key: Callable[[Unit], Hashable] = batch_key,
+    retry_failed: bool = False,
+    max_crashes: int = 3,
+    progress: bool = True,
+) -> Report:
+    """Compute what is missing of the units' results below out/EXPERIMENT, and return what was done.
+
+    units: of one experiment; equal ones count once. work: called in the backend's processes with up to `batch` units of
+    one `key`, it returns the rows of each; `Each` makes it of a function of one unit. origin: `origin_of(units, work)`.
+    backend: in this process if None. progress: a bar with rate and time left on standard error.
+
+    Guarantees. Whatever is killed at whatever moment, this process, a worker or the machine, parts on disk are whole,
+    and the same call again computes only the units that are in none of them. The process that computed a batch writes
+    it, so that nothing is lost with the process that asked; workers on other machines must see `out` under the same
+    path. Batches are cut from all units, before those are left out that are done, so that an interrupted run decodes in
+    the same company as an undisturbed one. Results of other code, libraries or model files are left alone, never used.
+
+    A batch that raises is run again unit by unit; a unit that raises is recorded with its error (`read_failures`), does
+    not stop the rest, and is run again only with `retry_failed`. A batch whose worker dies is run again, alone, so that
+    no other is blamed, then unit by unit, and a unit is recorded after `max_crashes` deaths.
+
+    ValueError for units of several experiments, a number below 1, an `out` that is a file, workers of other code, or a
+    broken executor that was `given`; OSError where results cannot be written or the cluster is gone: what was written
+    before stays, and nothing is half written.
+    """
+    for name, value in (("batch", batch), ("max_crashes", max_crashes)):
+        if value < 1:
+            raise ValueError(f"{name} is {value}: at least 1 is needed")
+    if not units:
+        raise ValueError("units is empty: at least one is needed")
+    names = {unit.experiment for unit in units}
+    if len(names) != 1:
+        raise ValueError(f"units are of {sorted(names)}: one experiment is needed")
+    if Path(out).exists() and not Path(out).is_dir():
+        raise ValueError(f"out is {out}: a file; a directory is needed")
+    origin = origin_of(units, work) if origin is None else origin
+    backend = in_process() if backend is None else backend
+    folder = (Path(out) / names.pop() / f"units-{origin.name}").resolve()
+    _begin(folder, origin)
+
+    table = {unit_hash(unit, origin): unit for unit in units}
+    parts, lines = read_parts(folder)
+    for line in lines:
+        print(f"left out: {line}", file=sys.stderr)
+    done = {name for part in parts for name in part.units} & table.keys()
+    failed = {path.name.removesuffix(".failed.json") for path in folder.glob("*.failed.json")} & table.keys() - done
+    skipped = done if retry_failed else done | failed
+    run = _Run(folder, origin, work, backend, max_crashes, _batches(table, skipped, batch, key))
+    if run.queue:
+        run.loop(len(table), len(skipped), progress, next(iter(table.values())).experiment)
+        _check_seen(folder, run.written)
+    failed = (failed - run.computed) | run.failed
+
+    def of(names: set[str]) -> tuple[str, ...]:
+        return tuple(name for name in table if name in names)
+
+    return Report(folder, tuple(table), of(done), of(run.computed), of(failed))
+
+
+def _begin(folder: Path, origin: Origin) -> None:
+    """Make the folder, say in it what its name stands for, and remove what killed writers left long ago."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "origin.json").is_file():
+        write_json(folder / "origin.json", {"code": origin.code, "libraries": dict(origin.libraries)})
+    for path in [*folder.glob(".*.part"), *folder.glob("traces/.*.part")]:
+        try:
+            if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                path.unlink()
+        except FileNotFoundError:
+            continue
+
+
+def _batches(table: dict[str, Unit], skipped: set[str], size: int, key: Callable[[Unit], Hashable]) -> deque[_Batch]:
+    groups: dict[Hashable, list[str]] = {}
+    for name, unit in table.items():
+        groups.setdefault(key(unit), []).append(name)
+    # Units of the same models follow each other, so that a process loads each model as seldom as it can.
+    ordered = sorted(groups.values(), key=lambda names: [str(model) for model in table[names[0]].models])
+    cut = [names[start : start + size] for names in ordered for start in range(0, len(names), size)]
+    wanted = [[name for name in names if name not in skipped] for names in cut]
+    return deque(_Batch(tuple(table[name] for name in names), tuple(names)) for names in wanted if names)
+
+
+@dataclass
+class _Run:
+    folder: Path
+    origin: Origin
+    work: Work
+    backend: Backend
+    max_crashes: int
+    queue: deque[_Batch]
+    suspects: deque[_Batch] = field(default_factory=deque)
+    computed: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
+
+    def loop(self, total: int, before: int, progress: bool, name: str) -> None:
+        from tqdm import tqdm
+
+        running: dict[Future[None], _Batch] = {}
+        with (
+            tqdm(total=total, initial=before, desc=name, unit="unit", file=sys.stderr, disable=not progress) as bar,
+            ExitStack() as stack,
+        ):
+            executor = stack.enter_context(self.backend.open())
+            while self.queue or self.suspects or running:
+                broken = self._submit(executor, running)
+                ready, _ = wait(running, return_when=FIRST_COMPLETED) if running else ((), ())
+                for future in ready:
+                    broken |= self._finish(future, running.pop(future))
+                if broken:
+                    # Every batch in flight was lost with the pool.
+                    for future in [*wait(running).done]:
+                        self._finish(future, running.pop(future))
+                    if not self.backend.replaceable:
+                        raise ValueError("executor broke: its processes are gone; run again with another to go on")
+                    stack.close()
+                    executor = stack.enter_context(self.backend.open())
+                bar.update(before + len(self.computed) + len(self.failed) - bar.n)
+                if self.failed:
+                    bar.set_postfix(failed=len(self.failed))
+
+    def _submit(self, executor: Executor, running: dict[Future[None], _Batch]) -> bool:
+        """Hand out work: one suspect alone, or as much as the backend takes; say whether the executor is broken."""
+        while True:
+            if self.suspects:
+                if running:
+                    return False
+                source = self.suspects
+            elif self.queue and len(running) < 2 * self.backend.slots:
+                source = self.queue
+            else:
+                return False
+            batch = source.popleft()
+            identity = _identity(self.origin) if self.origin.checked else None
+            task = _Task(str(self.folder), self.work, batch.units, batch.hashes, identity)
+            try:
+                running[executor.submit(_compute, task)] = batch
+            except BrokenExecutor as error:
+                self._crashed(batch, error, 1)
+                return True
+
+    def _finish(self, future: Future[None], batch: _Batch) -> bool:
+        """Take in what became of a batch; say whether its executor is broken."""
+        if future.cancelled():
+            raise ConnectionError("the cluster's scheduler is gone: start it and run again to go on")
+        error = future.exception()
+        if error is None:
+            self.computed.update(batch.hashes)
+            self.written.add(part_name(batch.hashes))
+            for name in batch.hashes:
+                (self.folder / f"{name}.failed.json").unlink(missing_ok=True)
+        elif isinstance(error, _NotWritten | _OtherCode | KeyboardInterrupt):
+            raise error
+        elif isinstance(error, BrokenExecutor):
+            self._crashed(batch, error, 1)
+            return True
+        elif type(error).__name__ == "KilledWorker":
+            # Dask has tried several workers already, but perhaps in company.
+            self._crashed(batch, error, max(1, self.max_crashes - 1))
+        elif len(batch.units) > 1:
+            self.queue.extendleft(reversed(batch.split(batch.crashes)))
+        else:
+            self._record(batch, error)
+        return False
+
+    def _crashed(self, batch: _Batch, error: BaseException, weight: int) -> None:
+        """Try a batch again alone, then its units alone, until one is known to end the process that it runs in."""
+        crashes = batch.crashes + weight
+        if len(batch.units) > 1 and crashes > 1:
+            self.suspects.extend(batch.split(min(crashes, self.max_crashes - 1)))
+        elif len(batch.units) > 1 or crashes < self.max_crashes:
+            self.suspects.append(_Batch(batch.units, batch.hashes, crashes))
+        else:
+            self._record(_Batch(batch.units, batch.hashes, crashes), error)
+
+    def _record(self, batch: _Batch, error: BaseException) -> None:
+        (unit,), (name,) = batch.units, batch.hashes
+        lines = "".join(traceback.format_exception(error)).splitlines()
+        shown = {"type": type(error).__name__, "message": str(error), "traceback": "\n".join(lines[-40:])}
+        record = {"unit": name, "fields": unit.columns(), "error": shown, "crashes": batch.crashes}
+        write_json(self.folder / f"{name}.failed.json", record)
+        self.failed.add(name)
+
+
+class _Identity(NamedTuple):
+    root: str
+    code: str
+    libraries: tuple[tuple[str, str], ...]
+    models: tuple[tuple[Model, str], ...]
+
+
+def _identity(origin: Origin) -> _Identity:
+    models = tuple((model, digest(found)) for model, found in origin.models.items())
+    return _Identity(origin.root, origin.code, tuple(sorted(origin.libraries.items())), models)
+
+
+class _Task(NamedTuple):
+    folder: str
+    work: Work
+    units: tuple[Unit, ...]
+    hashes: tuple[str, ...]
+    identity: _Identity | None
+
+
+def _compute(task: _Task) -> None:
+    """Compute a batch and write its part, in a process of the backend."""
+    folder = Path(task.folder)
+    if _written(folder, task.hashes):
+        return  # a worker wrote it, and died before it could say so
+    if task.identity is not None:
+        _prepare(task.identity)
+    found = list(task.work(task.units))
+    if len(found) != len(task.units):
+        raise ValueError(f"work returned {len(found)} lists of rows for {len(task.units)} units")
+    whole = [one if isinstance(one, Measured) else Measured(one, ()) for one in found]
+    for one in whole:
+        if one.traces and len(one.traces) != len(one.rows):
+            raise ValueError(f"work returned {len(one.traces)} traces for {len(one.rows)} rows of a unit")
+    try:
+        rows = [_with_traces(folder, name, one) for name, one in zip(task.hashes, whole, strict=True)]
+        write_part(folder, task.units, task.hashes, rows)
+    except OSError as error:
+        raise _NotWritten(error.errno, f"results cannot be written: {error.strerror or error}", str(folder)) from error
+
+
+def _written(folder: Path, hashes: Sequence[str]) -> bool:
+    try:
+        return set(read_part(folder / part_name(hashes)).units) == set(hashes)
+    except (FileNotFoundError, ValueError):
+        return False
+
+
+def _with_traces(folder: Path, name: str, one: Measured) -> Rows:
+    if not one.traces:
+        return one.rows
+    paths = [trace.save(folder / "traces" / f"{name}-{place}.parquet") for place, trace in enumerate(one.traces)]
+    return [row | {"trace": path.relative_to(folder).as_posix()} for row, path in zip(one.rows, paths, strict=True)]
+
+
+@lru_cache(maxsize=1)
+def _prepare(identity: _Identity) -> None:
+    """Raise unless this process has the code and libraries named; drop models that were loaded from other files."""
+    from paper_figures.runner.sources import sources
+    from paper_figures.studies.work.decoding import expect
+
+    found = sources(identity.root)
+    if (found["code"], tuple(sorted(found["libraries"].items()))) != identity[1:3]:
+        raise _OtherCode(
+            f"worker process {os.getpid()} has other code or library versions than this one: install the same and "
+            "restart the workers"
+        )
+    expect(dict(identity.models))
+
+
+def _check_seen(folder: Path, written: set[str], patience: float = 60.0) -> None:
+    """Raise unless parts that workers reported can be seen here, waiting a while for a file system that is late."""
+    until = time.monotonic() + patience
+    while missing := written - {path.name for path in folder.glob("*.parquet")}:
+        if time.monotonic() > until:
+            raise OSError(
+                f"{folder}: {len(missing)} parts were written and are not seen from here: workers must share the folder"
+            )
+        time.sleep(1.0)

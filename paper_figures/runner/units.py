@@ -1,0 +1,203 @@
+"""Units of work: one answer to one prompt by one strategy, addressed by a hash of all that determines it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from paper_figures.runner.code import WORK, module_of
+from paper_figures.runner.digests import digest
+
+__all__ = ["Model", "Origin", "Unit", "batch_key", "origin_of", "unit_hash"]
+
+# Numbers of a strategy that may differ from row to row of one decode: strategies take one per row.
+PER_ROW = {
+    "temperature": ("scale",),
+    "reward-replay": ("rewards",),
+    "schedule": ("factors",),
+    "rws-random": ("seed",),
+    "random-order": ("seed",),
+}
+
+
+class Model(NamedTuple):
+    """A model that a unit uses: its role (predictor, reward, judge or causal) and its name."""
+
+    role: str
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Unit:
+    """One answer: a prompt, how it is decoded, and the models that guide and measure; the finest piece of work.
+
+    experiment: its name; prompt: text; history: turns before it, user, assistant, ...; example: what the prompt is
+    called in its set; strategy: {"name": ..., and its numbers}, as `factors.describe` writes it; predictor, reward
+    (guides), judges (score the answer) and causal (for perplexity): model names, `owner/name@COMMIT` for a commit of
+    the hub, None for none; seed: of what is drawn; length, steps, block, ranking, precision, sampling_temperature,
+    device: as in `decode.decode`; settings: whatever else changes the decode or its measures, the same for all units of
+    a batch (`decoding` reads some of them); labels: what is known of the prompt (keywords, category).
+
+    Mappings hold what JSON can hold, and their order does not matter: units are equal where they are the same JSON with
+    sorted keys. ValueError names the field that is not JSON, a setting or label named as a field is, or a history that
+    does not end with the assistant's turn.
+
+    >>> unit = Unit(experiment="x", prompt="why?", strategy={"name": "rws", "reward_scale": 8.0})
+    >>> unit.scale, unit == Unit(experiment="x", prompt="why?", strategy={"reward_scale": 8.0, "name": "rws"})
+    (8.0, True)
+    """
+
+    experiment: str
+    prompt: str
+    history: tuple[str, ...] = ()
+    example: str = ""
+    strategy: Mapping[str, Any]
+    predictor: str | None = "mini"
+    reward: str | None = None
+    judges: tuple[str, ...] = ()
+    causal: str | None = None
+    seed: int = 0
+    length: int = 64
+    steps: int = 32
+    block: int = 32
+    ranking: str = "log-odds"
+    precision: str = "float64"
+    sampling_temperature: float = 0.0
+    device: str = "cpu"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            try:
+                json.dumps(value, allow_nan=False)
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"{each.name} is {value!r}: JSON without nan or infinity is needed ({error})"
+                ) from error
+            if isinstance(value, Mapping):
+                # A copy: what the caller does to its own afterwards does not change the unit.
+                object.__setattr__(self, each.name, json.loads(json.dumps(value)))
+        if not isinstance(self.strategy.get("name"), str):
+            raise ValueError(f"strategy is {self.strategy!r}: a mapping with its name is needed")
+        object.__setattr__(self, "judges", tuple(self.judges))
+        if isinstance(self.history, str) or len(self.history) % 2:
+            raise ValueError(f"history is {self.history!r}: texts of user and assistant in turn, an even number")
+        object.__setattr__(self, "history", tuple(self.history))
+        taken = _FIXED.intersection([*self.settings, *self.labels]) | set(self.settings).intersection(self.labels)
+        if taken:
+            raise ValueError(f"settings or labels hold {sorted(taken)}: these are columns of a unit already")
+
+    @cached_property
+    def key(self) -> str:
+        """Return the unit as JSON with sorted keys."""
+        return json.dumps({each.name: getattr(self, each.name) for each in fields(self)}, sort_keys=True)
+
+    def __eq__(self, other: object) -> bool:
+        return self.key == other.key if isinstance(other, Unit) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    @property
+    def scale(self) -> float | None:
+        """Return the strategy's scale: s_R, or the factor c of a temperature; None where it has none."""
+        found = self.strategy.get("reward_scale", self.strategy.get("scale"))
+        return None if found is None else float(found)
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """Return the models that the unit uses."""
+        found = [Model("predictor", self.predictor or ""), Model("reward", self.reward or "")]
+        found += [Model("judge", name) for name in self.judges] + [Model("causal", self.causal or "")]
+        return tuple(model for model in found if model.name)
+
+    def columns(self) -> dict[str, Any]:
+        """Return the unit as the columns of its rows: fields, `scale`, and settings and labels under their own names.
+
+        `strategy` is its name, `strategy_json` the whole of it.
+        """
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        own |= {"strategy": self.strategy["name"], "scale": self.scale, "judges": list(self.judges)}
+        own |= {"strategy_json": json.dumps(self.strategy, sort_keys=True), "history": list(self.history)}
+        settings, labels = own.pop("settings"), own.pop("labels")
+        return own | settings | labels
+
+
+_FIXED = {each.name for each in fields(Unit)} | {"unit", "unit_fields", "scale", "strategy_json", "code"}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What results follow from besides their unit: digest of the code, library versions, digests of models' files.
+
+    checked: whether processes that compute compare `code` and `libraries` with their own before they do; root: the
+    module that `code` is reached from (`code.code_digest`).
+    """
+
+    code: str
+    libraries: Mapping[str, str]
+    models: Mapping[Model, Any]
+    checked: bool = False
+    root: str = WORK
+
+    @cached_property
+    def name(self) -> str:
+        """Return a digest of code and libraries, 16 hexadecimal digits: results of another are kept apart."""
+        return digest([self.code, dict(self.libraries)])[:16]
+
+
+def origin_of(units: Iterable[Unit], work: object = None) -> Origin:
+    """Return the origin of units: code, libraries, and the files of every model that they use, each digested once.
+
+    work: what computes them, `measuring.work` if None; only the code that it reaches counts. A hub id stands for its
+    files. ValueError for a model that is not known.
+    """
+    from paper_figures.runner.sources import sources
+    from paper_figures.statistics.metrics import SHIPPED as CAUSAL
+    from rws_decode.checkpoints.files import shipped
+    from rws_decode.rewards.classifier import SHIPPED as REWARDS
+
+    known = {"predictor": {name: name for name in shipped("ForMaskedLM")}, "causal": CAUSAL}
+    models: dict[Model, Any] = {}
+    for model in dict.fromkeys(model for unit in units for model in unit.models):
+        asked: dict[str, Any] = {model.role: (model.name, known.get(model.role, REWARDS))}
+        models[model] = sources(**asked)[model.role]
+    root = WORK if work is None else module_of(work)
+    found = sources(root)
+    return Origin(found["code"], found["libraries"], models, checked=True, root=root)
+
+
+def unit_hash(unit: Unit, origin: Origin) -> str:
+    """Return the SHA-256, in hexadecimal, of all that determines a unit's result: its fields, models, code, libraries.
+
+    Any field changes it; the order of keys does not. ValueError for a model that the origin does not know.
+
+    >>> unit = Unit(experiment="x", prompt="why?", strategy={"name": "default"})
+    >>> len(unit_hash(unit, Origin("", {}, {Model("predictor", "mini"): ""})))
+    64
+    """
+    missing = [model for model in unit.models if model not in origin.models]
+    if missing:
+        raise ValueError(f"origin lacks {missing[0].role} {missing[0].name!r}: make it from the same units")
+    models = [[model, origin.models[model]] for model in unit.models]
+    return digest({"unit": unit.key, "code": origin.code, "libraries": dict(origin.libraries), "models": models})
+
+
+def batch_key(unit: Unit) -> str:
+    """Return what units of one decode share: all but prompt, history, seed, labels, and numbers taken per row.
+
+    >>> two = [Unit(experiment="x", prompt="a", strategy={"name": "temperature", "scale": c}) for c in (1.0, 2.0)]
+    >>> batch_key(two[0]) == batch_key(two[1])
+    True
+    """
+    free = PER_ROW.get(unit.strategy["name"], ())
+    shared = json.loads(unit.key) | {
+        "strategy": {key: value for key, value in unit.strategy.items() if key not in free}
+    }
+    own = ("prompt", "history", "example", "seed", "labels")
+    return json.dumps({key: value for key, value in shared.items() if key not in own}, sort_keys=True)

@@ -1,0 +1,83 @@
+"""HumanEval (Chen et al. 2021): completions run against the benchmark's own checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from paper_figures.data.loaders import HumanEvalProblem
+from paper_figures.sandbox.isolation import Isolation, Limits
+from paper_figures.sandbox.run import Execution, execute
+from paper_figures.statistics.metrics import pass_at_k
+
+__all__ = ["check_canonical", "check_completion", "mean_pass_at_k"]
+
+
+def check_completion(
+    problem: HumanEvalProblem,
+    completion: str,
+    *,
+    allow_code_execution: bool = False,
+    limits: Limits | None = None,
+    isolation: Isolation | None = None,
+) -> Execution:
+    """Run prompt + completion against the problem's checks; arguments and errors as in `execute`.
+
+    The completion is what follows the prompt, as in the benchmark: what a chat model says around it must be cut off
+    before. Stricter than the benchmark's own runner in two ways, which no canonical solution meets: results must be
+    plain data, and helpers that the checks use are those of the prompt, whatever the completion makes of them.
+    """
+    return execute(
+        problem.prompt + completion,
+        problem.test,
+        problem.entry_point,
+        setup=problem.prompt,
+        allow_code_execution=allow_code_execution,
+        limits=limits,
+        isolation=isolation,
+    )
+
+
+def check_canonical(
+    problems: Iterable[HumanEvalProblem],
+    *,
+    allow_code_execution: bool = False,
+    limits: Limits | None = None,
+    isolation: Isolation | None = None,
+    workers: int = 1,
+    advance: Callable[[int], object] = lambda count: None,
+) -> list[tuple[HumanEvalProblem, Execution]]:
+    """Run every problem's canonical solution, `workers` at a time, in their order: all pass where all is well."""
+    if workers < 1:
+        raise ValueError(f"workers is {workers}: at least 1 is needed")
+    rows = list(problems)
+    results: list[tuple[HumanEvalProblem, Execution]] = []
+    # Threads, as each only waits for the processes that do the work.
+    with ThreadPoolExecutor(workers) as pool:
+        runs = pool.map(
+            lambda problem: check_completion(
+                problem,
+                problem.canonical_solution,
+                allow_code_execution=allow_code_execution,
+                limits=limits,
+                isolation=isolation,
+            ),
+            rows,
+        )
+        for problem, run in zip(rows, runs, strict=True):
+            results.append((problem, run))
+            advance(1)
+    return results
+
+
+def mean_pass_at_k(passed: Sequence[Sequence[bool]], k: int) -> float:
+    """Return pass@k averaged over problems; passed: for each problem, whether each of its n >= k samples passed.
+
+    ValueError where there is no problem, or one with fewer than k samples.
+
+    >>> mean_pass_at_k([[True, False], [False, False]], 1)
+    0.25
+    """
+    if not passed:
+        raise ValueError("passed is empty: at least one problem is needed")
+    return sum(pass_at_k(len(samples), sum(map(bool, samples)), k) for samples in passed) / len(passed)

@@ -1,0 +1,190 @@
+"""Distinct-n of two methods on the same prompts (the paper's Table 6): their difference, an interval, and a test.
+
+Distinct-n belongs to a whole set of texts, falls as the set grows and as its texts grow longer, and is no mean over
+texts. So prompts are resampled, both texts of a prompt together; the difference is that of sets of this many prompts;
+and it is given once more with each pair of texts cut to the shorter one's length.
+
+No bootstrap: a text that is drawn twice adds its tokens again and no n-gram, so that resampled distinct-n lies far
+below the one it should spread about.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from paper_figures.statistics.metrics import Interval
+from paper_figures.statistics.resampling import check_resampling, exchange_test
+
+__all__ = ["DistinctComparison", "DistinctDifference", "distinct_difference"]
+
+_Texts = list[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class DistinctDifference:
+    """Distinct-n of the first and of the second method's texts; difference: first - second; p: of no difference."""
+
+    first: float
+    second: float
+    difference: Interval
+    p: float
+
+
+@dataclass(frozen=True)
+class DistinctComparison:
+    """Distinct-n over `pairs` prompts: of the whole texts, and with each pair cut to the shorter of its two."""
+
+    n: int
+    pairs: int
+    whole: DistinctDifference
+    equal_length: DistinctDifference
+
+
+def distinct_difference(
+    texts_a: Sequence[str],
+    texts_b: Sequence[str],
+    n: int,
+    rng: np.random.Generator,
+    *,
+    per: Literal["tokens", "ngrams"] = "tokens",
+    split: Callable[[str], Sequence[str]] = str.split,
+    level: float = 0.95,
+    resamples: int = 9999,
+) -> DistinctComparison:
+    """Return distinct-n of a minus that of b, with a jackknife interval over prompts and a swap test.
+
+    Interval: the difference plus or minus Student's t (pairs - 1) times the jackknife's standard error, one prompt left
+    out at a time, cut to [-1, 1]; for one prompt, all of [-1, 1]. The jackknife's variance is too large rather than too
+    small on average (Efron and Stein 1981), so the interval errs on the wide side; it is about sets of as many prompts.
+
+    p: two-sided, from exchanging the two texts of random prompts, under which neither method is the more diverse; all
+    patterns where they are no more than `resamples`, otherwise drawn ones, (b + 1) / (m + 1). Exact where the two texts
+    of a prompt are exchangeable, whatever the number of prompts. At equal length, where the end of the longer text is
+    left out, it is about the words; of whole texts it is about the lengths too.
+
+    texts_a, texts_b: the same prompts in the same order, at least one; per, split: as in `metrics.distinct_n`, whose
+    numbers these are. ValueError otherwise.
+
+    >>> found = distinct_difference(["a b c d", "e f"], ["a a", "a a"], 1, np.random.default_rng(0))
+    >>> found.whole.first, found.whole.second, found.whole.p, found.equal_length.first
+    (1.0, 0.25, 0.5, 1.0)
+    """
+    check_resampling(level, resamples)
+    if n < 1:
+        raise ValueError(f"n is {n}: at least 1 is needed")
+    if per not in ("tokens", "ngrams"):
+        raise ValueError(f"per is {per!r}: it must be tokens or ngrams")
+    if len(texts_a) != len(texts_b) or not len(texts_a):
+        raise ValueError(f"texts_b has {len(texts_b)} texts: texts_a has {len(texts_a)}, at least one pair is needed")
+    # Sorted, so that neither the order of the prompts nor that of the methods matters to what is drawn.
+    lines = sorted(((tuple(split(a)), tuple(split(b))) for a, b in zip(texts_a, texts_b, strict=True)), key=sorted)
+    shortest = [min(map(len, pair)) for pair in lines]
+    cut = [(a[:length], b[:length]) for (a, b), length in zip(lines, shortest, strict=True)]
+    whole, equal = (
+        _compare([a for a, _ in pairs], [b for _, b in pairs], n, rng, per, level, resamples) for pairs in (lines, cut)
+    )
+    return DistinctComparison(n, len(lines), whole, equal)
+
+
+@dataclass(frozen=True, eq=False)
+class _Grams:
+    """Which n-grams the texts hold: occurrence j is of type types[j], rising, in pair pairs[j], side 0 or 1."""
+
+    types: NDArray[np.int64]
+    pairs: NDArray[np.int64]
+    sides: NDArray[np.int64]
+    totals: NDArray[np.int64]  # [2, pairs], what is divided by
+
+
+def _grams(first: _Texts, second: _Texts, n: int, per: str) -> _Grams:
+    number: dict[tuple[str, ...], int] = {}
+    rows, totals = [], np.zeros((2, len(first)), dtype=np.int64)
+    for side, lines in enumerate((first, second)):
+        for pair, line in enumerate(lines):
+            held = [line[start : start + n] for start in range(len(line) - n + 1)]
+            totals[side, pair] = len(line) if per == "tokens" else len(held)
+            rows += [(number.setdefault(gram, len(number)), pair, side) for gram in dict.fromkeys(held)]
+    table = np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
+    return _Grams(table[:, 0], table[:, 1], table[:, 2], totals)
+
+
+def _compare(
+    first: _Texts,
+    second: _Texts,
+    n: int,
+    rng: np.random.Generator,
+    per: Literal["tokens", "ngrams"],
+    level: float,
+    resamples: int,
+) -> DistinctDifference:
+    grams = _grams(first, second, n, per)
+    shares = [_left_out(grams, side) for side in (0, 1)]
+    whole = (shares[0][-1], shares[1][-1])
+    estimate = whole[0] - whole[1]
+    pairs, low, high = len(first), -1.0, 1.0
+    if pairs > 1:
+        without = np.sort(shares[0][:-1] - shares[1][:-1])  # a sum in another order is another number
+        error = np.sqrt((pairs - 1) * without.var())
+        reach = stats.t.ppf((1 + level) / 2, pairs - 1) * error
+        low, high = max(-1.0, estimate - reach), min(1.0, estimate + reach)
+    turned = np.array([a > b for a, b in zip(first, second, strict=True)])
+    p = _swap_test(grams, turned, abs(estimate), rng, resamples)
+    interval = Interval(float(estimate), float(low), float(high))
+    return DistinctDifference(float(whole[0]), float(whole[1]), interval, p)
+
+
+def _left_out(grams: _Grams, side: int) -> NDArray[np.float64]:
+    """Return one side's distinct-n without each pair in turn, and last without none, shape (pairs + 1,)."""
+    types, pairs = grams.types[grams.sides == side], grams.pairs[grams.sides == side]
+    held, place, texts = np.unique(types, return_inverse=True, return_counts=True)
+    own = np.bincount(pairs[texts[place] == 1], minlength=grams.totals.shape[1])  # n-grams that no other text has
+    return _share(held.size - np.append(own, 0), grams.totals[side].sum() - np.append(grams.totals[side], 0))
+
+
+def _share(types: NDArray[np.int64], total: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.divide(types, total, out=np.zeros(len(types)), where=total > 0)
+
+
+def _swap_test(
+    grams: _Grams, turned: NDArray[np.bool_], observed: float, rng: np.random.Generator, resamples: int
+) -> float:
+    """Return the p-value; turned: the pairs that stand in falling order, whose patterns are counted from the other."""
+
+    def as_far(exchanged: NDArray[np.bool_]) -> int:
+        return int((np.abs(_swapped(grams, exchanged ^ turned)) >= observed - 1e-12).sum())
+
+    return exchange_test(turned.size, as_far, rng, resamples, batch=8192)
+
+
+def _swapped(grams: _Grams, swapped: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the difference under each pattern of exchanged pairs, [B, pairs] -> [B].
+
+    A bit per pattern: a side has a type where, of the type's occurrences, any is on that side.
+    """
+    many, width = len(swapped), -(-len(swapped) // 8)
+    kept = [grams.totals[side] @ ~swapped.T + grams.totals[1 - side] @ swapped.T for side in (0, 1)]
+    bits = np.packbits(swapped.T, axis=1)  # [pairs, bytes]
+    found = np.zeros((2, many), dtype=np.int64)
+    starts = np.flatnonzero(np.diff(grams.types, prepend=-1))
+    ends = np.flatnonzero(np.diff(grams.types, append=-1)) + 1
+    for low, high in _chunks(ends, max(1, 2**22 // width)):
+        rows = slice(starts[low], ends[high - 1])
+        on_second = bits[grams.pairs[rows]] ^ np.where(grams.sides[rows], 255, 0).astype(np.uint8)[:, None]
+        for side, there in enumerate((~on_second, on_second)):
+            held = np.bitwise_or.reduceat(there, starts[low:high] - starts[low], axis=0)  # [types, bytes]
+            found[side] += np.unpackbits(held, axis=1, count=many).sum(axis=0, dtype=np.int64)
+    return _share(found[0], kept[0]) - _share(found[1], kept[1])
+
+
+def _chunks(ends: NDArray[np.int64], most: int) -> list[tuple[int, int]]:
+    """Cut types, whose occurrences end at `ends`, into runs of about `most` occurrences, never within a type."""
+    cuts = np.unique(np.searchsorted(ends, np.arange(0, ends.max(initial=0), most), side="right"))
+    bounds = np.unique(np.concatenate([[0], cuts, [ends.size]])).tolist()
+    return list(itertools.pairwise(bounds))

@@ -1,0 +1,196 @@
+"""Perplexity of texts of any length under any causal language model, by a sliding window."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch.nn import functional as F
+
+from paper_figures.statistics.metrics import CausalScorer, exp_or_inf
+from rws_decode.canvas.dialogue import Dialogue, as_dialogue, check_text
+from rws_decode.common.threads import torch_threads
+
+__all__ = ["Perplexity", "TextScore", "perplexity", "windows"]
+
+
+class TextScore(NamedTuple):
+    """The likelihood of one text: `nll`, its negative log-likelihood in nats, over the `tokens` tokens scored.
+
+    status: "scored"; "empty", the text has no tokens; "no context", its one token is the first of all and no
+    beginning-of-text token stands before it. Where nothing is scored nll is 0.0, tokens 0 and perplexity None.
+
+    >>> TextScore(nll=0.0, tokens=2, status="scored").perplexity, TextScore(0.0, 0, "empty").perplexity
+    (1.0, None)
+    """
+
+    nll: float
+    tokens: int
+    status: Literal["scored", "empty", "no context"]
+
+    @property
+    def perplexity(self) -> float | None:
+        """Return exp(nll / tokens), infinity where that is beyond float64; None where nothing was scored."""
+        return exp_or_inf(self.nll / self.tokens) if self.tokens else None
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """The scores of some texts, one each and in order, and what they come to together.
+
+    >>> two = Perplexity((TextScore(math.log(8), 3, "scored"), TextScore(math.log(8), 1, "scored")), "model", 64, 32)
+    >>> [round(number, 3) for number in (two.pooled, two.mean)]
+    [2.828, 5.0]
+    """
+
+    scores: tuple[TextScore, ...]
+    model: str
+    window: int
+    stride: int
+
+    @property
+    def per_text(self) -> list[float | None]:
+        """Return each text's perplexity, None where nothing was scored."""
+        return [score.perplexity for score in self.scores]
+
+    @property
+    def pooled(self) -> float | None:
+        """Return exp(total nll / total tokens), each token counting the same; None where nothing was scored."""
+        tokens = sum(score.tokens for score in self.scores)
+        return exp_or_inf(math.fsum(score.nll for score in self.scores) / tokens) if tokens else None
+
+    @property
+    def mean(self) -> float | None:
+        """Return the mean of the texts' perplexities, each text scored counting the same; None where there is none."""
+        known = [found for found in self.per_text if found is not None]
+        return math.fsum(known) / len(known) if known else None
+
+
+class Window(NamedTuple):
+    """A stretch of a text that is read at once: tokens `begin` to `stop`, those from `first` on being scored."""
+
+    begin: int
+    stop: int
+    first: int
+
+
+def windows(length: int, window: int, stride: int, first: int = 1) -> Iterator[Window]:
+    """Yield the windows that score tokens `first` to `length` - 1 of a text once each, as transformers' guide does.
+
+    Windows begin every `stride` tokens and hold `window` at most; each scores what the one before did not reach. So a
+    token has at least window - stride tokens before it in its window, or all that there are. Windows that score
+    nothing are left out. 1 <= stride < window; first >= 1; ValueError for another stride.
+
+    >>> [tuple(part) for part in windows(length=9, window=4, stride=2)]
+    [(0, 4, 1), (2, 6, 4), (4, 8, 6), (6, 9, 8)]
+    """
+    if not 1 <= stride < window:
+        raise ValueError(f"stride is {stride}: at least 1 and below the window, {window}, is needed")
+    reached = first
+    for begin in range(0, length, stride):
+        stop = min(begin + window, length)
+        if stop > reached:
+            yield Window(begin, stop, reached)
+            reached = stop
+        if stop == length:
+            return
+
+
+def perplexity(
+    causal: CausalScorer,
+    texts: Sequence[str],
+    *,
+    prompts: Sequence[str | Dialogue] | None = None,
+    window: int | None = None,
+    stride: int | None = None,
+    batch_size: int = 8,
+    specials: bool = False,
+) -> Perplexity:
+    """Score texts under a causal language model: -log p(text), or -log p(text | prompt), in nats, per text and pooled.
+
+    Rule: where the tokenizer defines a beginning-of-text token (bos), one stands in front and is never scored; without
+    one the first token of all is not scored, as nothing is before it. Prompt and text are each encoded by themselves
+    without special tokens, joined in this order, and of the tokens after the beginning the text's alone are scored.
+    The prompt of a dialogue is its plain text. No end of text is scored, unlike in `metrics.answer_scores`.
+
+    specials: whether names of special tokens in prompts and texts are those tokens, as in a rendered chat, not text;
+    if a prompt begins with the bos then, no other is added.
+    window: tokens read at once, the most that the model reads if None; stride: how far windows move, half a window if
+    None (`windows`). Texts that fit a window are scored whole; longer ones lose context, never tokens. batch_size:
+    windows at a time; it changes nothing, up to rounding.
+
+    ValueError for lists of unequal length, a window longer than the model reads, and likelihoods that are not finite.
+
+    >>> from paper_figures.statistics.metrics import load_causal
+    >>> causal = load_causal("mini-causal")
+    >>> found = perplexity(causal, ["", "Tom has a red ball."])
+    >>> [score.status for score in found.scores], found.per_text[0], found.pooled == found.per_text[1]
+    (['empty', 'scored'], None, True)
+    """
+    if prompts is not None and len(prompts) != len(texts):
+        raise ValueError(f"prompts has {len(prompts)} texts: texts has {len(texts)}, one prompt for each is needed")
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}: at least 1 is needed")
+    wide = causal.max_length if window is None else window
+    if not 2 <= wide <= causal.max_length:
+        raise ValueError(f"window is {wide}: 2 to {causal.max_length}, what {causal.name} reads, is needed")
+    step = max(1, wide // 2) if stride is None else stride
+    ids: list[list[int]] = []
+    work: list[tuple[int, Window]] = []
+    tokens: list[int] = []
+    statuses: list[Literal["scored", "empty", "no context"]] = []
+    for number, (prompt, text) in enumerate(zip(prompts or [""] * len(texts), texts, strict=True)):
+        parts = as_dialogue(prompt).text, check_text("text", text)
+        before, scored = (_encode(causal, part, specials) for part in parts)
+        bos = causal.tokenizer.bos_token_id
+        if bos is not None and (before or scored)[:1] != [bos]:
+            before = [bos, *before]
+        ids.append(before + scored)
+        first = max(1, len(before))
+        work += [(number, part) for part in windows(len(ids[-1]), wide, step, first)]
+        tokens.append(max(0, len(ids[-1]) - first))
+        statuses.append("scored" if tokens[-1] else "no context" if scored else "empty")
+    totals: list[list[float]] = [[] for _ in texts]
+    # Longest first, so that what does not fit the memory shows at once.
+    work.sort(key=lambda piece: piece[1].begin - piece[1].stop)
+    for start in range(0, len(work), batch_size):
+        batch = work[start : start + batch_size]
+        rows = [(ids[number][part.begin : part.stop], part.first - part.begin) for number, part in batch]
+        for (number, _), nll in zip(batch, _score(causal, rows), strict=True):
+            totals[number].append(nll)
+    scores = [TextScore(math.fsum(parts), n, said) for parts, n, said in zip(totals, tokens, statuses, strict=True)]
+    return Perplexity(tuple(scores), causal.name, wide, step)
+
+
+def _encode(causal: CausalScorer, text: str, specials: bool) -> list[int]:
+    # Windows cut what is longer than the model reads, so that the tokenizer's warning of it would mislead.
+    options = {"add_special_tokens": False, "split_special_tokens": not specials, "verbose": False}
+    return list(causal.tokenizer(text, **options)["input_ids"]) if text else []
+
+
+def _score(causal: CausalScorer, rows: Sequence[tuple[list[int], int]]) -> list[float]:
+    """Return the nll of each row's tokens from a place on, given those before it; rows: (ids, place), place >= 1."""
+    ids = torch.zeros(len(rows), max(len(row) for row, _ in rows), dtype=torch.int64)
+    wanted = torch.zeros_like(ids, dtype=torch.bool)
+    for number, (row, place) in enumerate(rows):
+        ids[number, : len(row)] = torch.tensor(row)
+        wanted[number, place : len(row)] = True
+    device = causal.model.device
+    ids, kept = ids.to(device), wanted[:, 1:].to(device)
+    with torch_threads(), torch.inference_mode():
+        # No attention mask: padding is on the right only, where a causal model does not look.
+        logits = causal.model(input_ids=ids[:, :-1]).logits[kept]  # [N, V]
+        nll = torch.cat([F.cross_entropy(z.float(), y, reduction="none") for z, y in _chunks(logits, ids[:, 1:][kept])])
+    totals = [float(part.sum()) for part in nll.double().cpu().split(wanted.sum(dim=1).tolist())]
+    for total in totals:
+        if not math.isfinite(total):
+            raise ValueError(f"causal model {causal.name} gives a text a log-likelihood of {-total}: not finite")
+    return totals
+
+
+def _chunks(logits: torch.Tensor, target: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Yield places 256 at a time: float32 copies of all logits at once can be much."""
+    yield from zip(logits.split(256), target.split(256), strict=True)

@@ -1,0 +1,115 @@
+"""Groups of equal size by rank, in which ties stay together, and whether shares rise from group to group by chance."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from paper_figures.statistics.resampling import finite_arrays
+
+__all__ = ["QuantileGroups", "group_of_ties", "is_monotone", "monotone_chance", "quantile_groups"]
+
+
+@dataclass(frozen=True)
+class QuantileGroups:
+    """Values in groups of rising rank: each value's group, from 0; per group its size and (least, greatest) value.
+
+    The range is None where the group is empty.
+    """
+
+    labels: tuple[int, ...]
+    sizes: tuple[int, ...]
+    ranges: tuple[tuple[float, float] | None, ...]
+
+
+def quantile_groups(values: ArrayLike, groups: int = 5) -> QuantileGroups:
+    """Cut values into groups of equal size as far as ties allow, by mid-rank: equal values share a group.
+
+    A value of mid-rank r (the mean of the ranks 1..n that its ties hold) goes to group floor(groups (r - 1/2) / n),
+    counted from 0, in integers; a mid-rank on a cut goes up. Without ties the sizes differ by at most one; with them
+    groups may be of any size, also empty. The order of the values does not matter, nor does a rising transformation.
+    values: finite, (n,), n >= 1; groups >= 1; ValueError otherwise.
+
+    >>> quantile_groups([0.1, 0.1, 0.1, 0.4, 0.2], 2)
+    QuantileGroups(labels=(0, 0, 0, 1, 1), sizes=(3, 2), ranges=((0.1, 0.1), (0.2, 0.4)))
+    """
+    (array,) = finite_arrays(values=values)
+    if groups < 1:
+        raise ValueError(f"groups is {groups}: at least 1 is needed")
+    _, place, ties = np.unique(array, return_inverse=True, return_counts=True)
+    labels = group_of_ties(ties, groups)[place]
+    held = [array[labels == group] for group in range(groups)]
+    return QuantileGroups(
+        tuple(labels.tolist()),
+        tuple(part.size for part in held),
+        tuple((float(part.min()), float(part.max())) if part.size else None for part in held),
+    )
+
+
+def group_of_ties(ties: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
+    """Return the group of each distinct value, by the rule of `quantile_groups`.
+
+    ties: how many hold each value, in rising order, shape (..., values), not all 0 along the last axis. The group of a
+    value that none holds means nothing.
+
+    >>> group_of_ties(np.array([[3, 1, 1], [1, 1, 0]]), 2).tolist()[0]
+    [0, 1, 1]
+    """
+    before = ties.cumsum(axis=-1) - ties
+    # 2 r - 1 is 2 * before + ties, for the mid-rank r = before + (ties + 1) / 2.
+    return groups * (2 * before + ties) // (2 * ties.sum(axis=-1, keepdims=True))
+
+
+def is_monotone(wins: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Return whether the win share rises from each group to the next, strictly, as the paper says of Table 5.
+
+    Compared in integers. Empty groups are passed over; False where fewer than two hold prompts, as nothing rises.
+    ValueError unless 0 <= wins <= size in each group.
+
+    >>> is_monotone([1, 2, 3], [4, 4, 4]), is_monotone([1, 2, 2], [4, 4, 4])
+    (True, False)
+    """
+    if len(wins) != len(sizes):
+        raise ValueError(f"sizes has {len(sizes)} groups: wins has {len(wins)}, one number each is needed")
+    held = [(won, size) for won, size in zip(wins, sizes, strict=True) if size]
+    if any(not 0 <= won <= size for won, size in zip(wins, sizes, strict=True)):
+        raise ValueError(f"wins is {list(wins)}: each must be 0 to its group's size, {list(sizes)}")
+    return len(held) > 1 and all(a * m < b * n for (a, n), (b, m) in itertools.pairwise(held))
+
+
+def monotone_chance(wins: int, sizes: Sequence[int]) -> float:
+    """Return the chance of `is_monotone` if `wins` wins lie on the prompts at random, the groups being as they are.
+
+    Exact up to rounding: the permutation distribution of the wins per group is multivariate hypergeometric, that of
+    independent binomials given their sum, and is added up group by group. For k large equal groups it nears 1 / k!, the
+    chance that k continuous numbers come in rising order; shares that tie make it less. 0 <= wins <= sum of sizes;
+    ValueError otherwise.
+
+    >>> round(monotone_chance(1, [1, 1]), 9), round(monotone_chance(4500, [1800] * 5) * 120, 1)
+    (0.5, 0.9)
+    """
+    total = sum(sizes)
+    if min(sizes, default=0) < 0 or not 0 <= wins <= total:
+        raise ValueError(f"wins is {wins}: it must be 0 to the sum of sizes, {list(sizes)}, none of them negative")
+    held = [size for size in sizes if size]
+    if len(held) < 2 or wins in (0, total):
+        return 0.0
+    share = wins / total
+    below = np.zeros((wins + 1, 1))  # [used, w]: chance of `used` wins so far, rising, the last group's being at most w
+    below[0, 0] = 1.0
+    before = 0
+    for size in held:
+        chance = stats.binom.pmf(np.arange(size + 1), size, share)
+        here = np.zeros((wins + 1, size + 1))
+        for won in range(min(size, wins) + 1):
+            # The greatest number of wins of the group before whose share is less; any is where there is none before.
+            last = (won * before - 1) // size if before else 0
+            if last >= 0:
+                here[won:, won] = below[: wins + 1 - won, last] * chance[won]
+        below, before = here.cumsum(axis=1), size
+    return float(min(1.0, below[wins, -1] / stats.binom.pmf(wins, total, share)))

@@ -1,0 +1,80 @@
+"""Win rates by fifths of GOD, as in the paper's Table 5, and what "monotone" is worth.
+
+The fifths are of prompts, and prompts differ: `paper_figures.statistics.trend` says what this can not tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from paper_figures.statistics.quantile_groups import QuantileGroups, is_monotone, monotone_chance, quantile_groups
+from paper_figures.statistics.resampling import finite_arrays
+from paper_figures.statistics.trend import Trend, trend_test
+from paper_figures.statistics.win_rates import WinRate, checked_outcomes, rate_of_outcomes
+
+__all__ = [
+    "GroupRate",
+    "QuantileGroups",
+    "QuintileRates",
+    "Trend",
+    "is_monotone",
+    "monotone_chance",
+    "quantile_groups",
+    "quintile_rates",
+    "trend_test",
+]
+
+
+@dataclass(frozen=True)
+class GroupRate:
+    """One group: n prompts with GOD from god[0] to god[1], and their win rate; both None where n is 0."""
+
+    n: int
+    god: tuple[float, float] | None
+    rate: WinRate | None
+
+
+@dataclass(frozen=True)
+class QuintileRates:
+    """The groups, from the lowest GOD; monotone: `is_monotone`; chance: `monotone_chance`, both of the win share."""
+
+    groups: tuple[GroupRate, ...]
+    monotone: bool
+    chance: float
+
+
+def quintile_rates(
+    god: ArrayLike,
+    outcome: ArrayLike,
+    rng: np.random.Generator,
+    *,
+    groups: int = 5,
+    level: float = 0.95,
+    resamples: int = 9999,
+) -> QuintileRates:
+    """Return the win rate in each group of `quantile_groups` of GOD, and whether the win share rises throughout.
+
+    god: finite, (n,), n >= 1, of the method's answers; outcome: +1, 0, -1 of the same prompts. The intervals are those
+    of `WinRate` within the group, as if its bounds had been fixed beforehand. ValueError as the two functions say.
+
+    >>> found = quintile_rates([1, 2, 3, 4], [-1, 1, 1, 1], np.random.default_rng(0), groups=2)
+    >>> [group.rate.win.mean for group in found.groups], found.monotone, round(found.chance, 9)
+    ([0.5, 1.0], True, 0.5)
+    """
+    values, _ = finite_arrays(god=god, outcome=outcome)
+    results = checked_outcomes(outcome)
+    found = quantile_groups(values, groups)
+    labels = np.array(found.labels)
+    rates = [
+        rate_of_outcomes(results[labels == group], rng, level=level, resamples=resamples) if size else None
+        for group, size in enumerate(found.sizes)
+    ]
+    wins = [0 if rate is None else rate.wins for rate in rates]
+    return QuintileRates(
+        tuple(GroupRate(*group) for group in zip(found.sizes, found.ranges, rates, strict=True)),
+        is_monotone(wins, found.sizes),
+        monotone_chance(sum(wins), found.sizes),
+    )

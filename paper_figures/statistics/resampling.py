@@ -1,0 +1,90 @@
+"""What the statistics of paired results share: checked arrays, percentile intervals, batches that bound memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from paper_figures.statistics.metrics import Interval
+
+__all__ = ["batch_sizes", "check_resampling", "exchange_test", "finite_arrays", "percentile_interval"]
+
+
+def finite_arrays(**arrays: ArrayLike) -> list[NDArray[np.float64]]:
+    """Return the arrays in float64; ValueError unless all are finite and of one shape (n,), n >= 1.
+
+    >>> finite_arrays(god=[1, 2], outcome=[0, 1])[1]
+    array([0., 1.])
+    """
+    found = {name: np.asarray(values, dtype=np.float64) for name, values in arrays.items()}
+    first, size = next((name, array.size) for name, array in found.items())
+    for name, array in found.items():
+        if array.ndim != 1 or not array.size:
+            raise ValueError(f"{name} has shape {array.shape}: (n,) with n >= 1 is needed")
+        if array.size != size:
+            raise ValueError(f"{name} has {array.size} values: {first} has {size}, pairs are needed")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} holds values that are not finite")
+    return list(found.values())
+
+
+def check_resampling(level: float, resamples: int) -> None:
+    """Raise ValueError unless 0 < level < 1 and resamples >= 1."""
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}: it must lie strictly between 0 and 1")
+    if resamples < 1:
+        raise ValueError(f"resamples is {resamples}: at least 1 is needed")
+
+
+def percentile_interval(estimate: float, draws: NDArray[np.float64], level: float) -> Interval:
+    """Return the estimate with the percentile bootstrap interval of its resampled values, shape (m,), m >= 1.
+
+    >>> percentile_interval(0.0, np.arange(-50.0, 51.0), 0.9)
+    Interval(mean=0.0, low=-45.0, high=45.0)
+    """
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(estimate), float(low), float(high))
+
+
+def batch_sizes(total: int, width: int, cells: int = 2**20) -> Iterator[int]:
+    """Yield sizes that add up to `total`, each of at most `cells` / `width` rows, and of at least one.
+
+    >>> list(batch_sizes(10, 25, cells=100))
+    [4, 4, 2]
+    """
+    most = max(1, cells // width)
+    for start in range(0, total, most):
+        yield min(most, total - start)
+
+
+def exchange_test(
+    pairs: int,
+    as_far: Callable[[NDArray[np.bool_]], int],
+    rng: np.random.Generator,
+    resamples: int,
+    *,
+    batch: int | None = None,
+) -> float:
+    """Return the p-value of a permutation test that exchanges the two of each pair, or leaves them.
+
+    as_far: which pairs are exchanged, [B, pairs] -> how many of these B patterns are at least as far from the null as
+    what was observed. All 2^pairs patterns if these are no more than `resamples`, so that p is exact; otherwise drawn
+    ones, with (b + 1) / (m + 1), which never is 0 (Phipson and Smyth 2010). batch: patterns at once, None: as many as
+    `batch_sizes` allows.
+
+    >>> exchange_test(3, lambda exchanged: int(exchanged.all(axis=1).sum()), np.random.default_rng(0), 99)
+    0.125
+    """
+    exact = pairs < 63 and 2**pairs <= resamples
+    total = 2**pairs if exact else resamples
+    count = start = 0
+    for size in batch_sizes(total, max(1, pairs)) if batch is None else batch_sizes(total, 1, batch):
+        if exact:
+            bits = np.arange(start, start + size)[:, None] >> np.arange(pairs) & 1
+        else:
+            bits = np.unpackbits(rng.integers(256, size=(size, -(-pairs // 8)), dtype=np.uint8), axis=1)[:, :pairs]
+        count += as_far(bits.astype(bool))
+        start += size
+    return count / total if exact else (count + 1) / (total + 1)

@@ -1,0 +1,155 @@
+"""Statistics that are functions of totals over prompts: a ratio of means, a pooled perplexity; compared by prompt.
+
+Such a number is no mean of numbers of prompts, so that a paired difference of means says nothing of it. Here prompts
+are resampled, with all that belongs to them, and each resample's totals are put together anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from paper_figures.statistics.metrics import Interval
+from paper_figures.statistics.resampling import (
+    batch_sizes,
+    check_resampling,
+    exchange_test,
+    finite_arrays,
+    percentile_interval,
+)
+
+__all__ = ["Comparison", "compare_totals", "interval_of_totals", "mean_of", "pooled_perplexity_of"]
+
+Floats = NDArray[np.float64]
+# Totals of some columns, [B] each -> the statistic, [B].
+Statistic = Callable[..., Floats]
+
+
+def mean_of(total: Floats, count: Floats) -> Floats:
+    """Return total / count, the statistic of a mean: columns are the values and ones."""
+    return total / count
+
+
+def pooled_perplexity_of(nll: Floats, tokens: Floats) -> Floats:
+    """Return exp(nll / tokens), in which each token counts the same (`metrics.pooled_perplexity`)."""
+    return np.exp(nll / tokens)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A statistic of the first and of the second method on the same prompts.
+
+    difference: first - second; ratio: first / second, None where the second is 0 or becomes so in a resample; p: of no
+    difference; pairs: prompts.
+    """
+
+    first: float
+    second: float
+    difference: Interval
+    ratio: Interval | None
+    p: float
+    pairs: int
+
+
+def interval_of_totals(
+    statistic: Statistic,
+    columns: Sequence[ArrayLike],
+    rng: np.random.Generator,
+    level: float = 0.95,
+    resamples: int = 9999,
+) -> Interval:
+    """Return the statistic of the columns' totals with its percentile bootstrap interval, prompts resampled.
+
+    columns: finite, (n,) each, one value per prompt, n >= 1. ValueError otherwise.
+
+    >>> interval_of_totals(mean_of, [[4.0, 4.0], [1, 1]], np.random.default_rng(0))
+    Interval(mean=4.0, low=4.0, high=4.0)
+    """
+    check_resampling(level, resamples)
+    table = _table(columns)
+    draws = np.concatenate([statistic(*part) for part in _resampled(table, rng, resamples)])
+    return percentile_interval(float(statistic(*table.sum(axis=1))), draws, level)
+
+
+def compare_totals(
+    statistic: Statistic,
+    first: Sequence[ArrayLike],
+    second: Sequence[ArrayLike],
+    rng: np.random.Generator,
+    level: float = 0.95,
+    resamples: int = 9999,
+) -> Comparison:
+    """Compare the statistic of two methods' totals on the same prompts: paired bootstrap intervals and a swap test.
+
+    Intervals: percentile bootstrap, a prompt's columns of both methods drawn together. p: two-sided, of the difference,
+    from exchanging the two methods on random prompts; all patterns where they are no more than `resamples`, so that it
+    is exact where the two of a prompt are exchangeable, else drawn ones, (b + 1) / (m + 1) (Phipson and Smyth 2010).
+    For means it is `comparisons.paired_test`. first, second: columns as in `interval_of_totals`, the same prompts in
+    the same order. ValueError otherwise.
+
+    >>> found = compare_totals(mean_of, [[2.0, 4.0], [1, 1]], [[1.0, 2.0], [1, 1]], np.random.default_rng(0))
+    >>> found.ratio, found.difference.mean, found.p
+    (Interval(mean=2.0, low=2.0, high=2.0), 1.5, 0.5)
+    """
+    check_resampling(level, resamples)
+    if len(first) != len(second):
+        raise ValueError(f"second has {len(second)} columns: first has {len(first)}, the same are needed")
+    width = len(first)
+    table = _table([*first, *second])
+    own, other = (float(statistic(*part)) for part in np.split(table.sum(axis=1), [width]))
+    draws = [[statistic(*part[:width]), statistic(*part[width:])] for part in _resampled(table, rng, resamples)]
+    left, right = np.concatenate(draws, axis=1)
+    divisible = other != 0 and bool((right != 0).all())
+    return Comparison(
+        first=own,
+        second=other,
+        difference=percentile_interval(own - other, left - right, level),
+        ratio=percentile_interval(own / other, left / right, level) if divisible else None,
+        p=_swap_test(statistic, table[:width], table[width:], own - other, abs(own) + abs(other), rng, resamples),
+        pairs=table.shape[1],
+    )
+
+
+def _table(columns: Sequence[ArrayLike]) -> Floats:
+    """Return the columns as one array, [columns, prompts]."""
+    return np.stack(finite_arrays(**{f"column {place}": column for place, column in enumerate(columns)}))
+
+
+def _resampled(table: Floats, rng: np.random.Generator, resamples: int) -> list[Floats]:
+    """Return the totals of resampled prompts, [columns, B] per part."""
+    count = table.shape[1]
+    found = []
+    for size in batch_sizes(resamples, count):
+        found.append(table[:, rng.integers(count, size=(size, count))].sum(axis=2))
+    return found
+
+
+def _swap_test(
+    statistic: Statistic,
+    first: Floats,
+    second: Floats,
+    observed: float,
+    size: float,
+    rng: np.random.Generator,
+    resamples: int,
+) -> float:
+    """Return the share of exchanges whose difference is no nearer to 0; size: of the numbers whose difference it is."""
+    differs = (first != second).any(axis=0)
+    same = first[:, ~differs].sum(axis=1, keepdims=True)  # an exchange changes nothing there
+    first, second = first[:, differs], second[:, differs]
+    pairs = first.shape[1]
+    if pairs == 0:
+        return 1.0
+    # A pattern and its opposite are sums in another order: equal up to rounding is equal.
+    bound = abs(observed) - 1e-12 * size
+
+    def as_far(exchanged: NDArray[np.bool_]) -> int:
+        swapped = exchanged.astype(np.float64).T  # [pairs, B]
+        left = same + first @ (1 - swapped) + second @ swapped
+        right = same + first @ swapped + second @ (1 - swapped)
+        return int((np.abs(statistic(*left) - statistic(*right)) >= bound).sum())
+
+    return exchange_test(pairs, as_far, rng, resamples)

@@ -1,0 +1,158 @@
+"""Does the outcome of prompts rise with their GOD: a permutation test of a rank correlation, and the slope per fifth.
+
+What none of this can tell: whether order *causes* wins. Prompts differ: a long answer, or one the model is unsure of,
+can have both a larger GOD and another chance to win. An association over prompts is not an effect of order; comparisons
+within a prompt come nearer to it (`paper_figures.statistics.partial_effect`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from paper_figures.statistics.metrics import Interval
+from paper_figures.statistics.quantile_groups import group_of_ties
+from paper_figures.statistics.resampling import batch_sizes, check_resampling, finite_arrays, percentile_interval
+from paper_figures.statistics.win_rates import checked_outcomes
+
+__all__ = ["Trend", "trend_test"]
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Does the outcome rise with GOD over n prompts? `trend_test` says what each number is.
+
+    status: "ok", or what is constant, so that tau is None and p 1.0. slope is None where all are in one group.
+    """
+
+    n: int
+    status: Literal["ok", "constant god", "constant outcome"]
+    tau: float | None
+    p: float
+    exact: bool
+    slope: Interval | None
+
+
+def trend_test(
+    god: ArrayLike,
+    outcome: ArrayLike,
+    rng: np.random.Generator,
+    *,
+    groups: int = 5,
+    level: float = 0.95,
+    resamples: int = 9999,
+) -> Trend:
+    """Test whether the outcome is monotone in GOD, over prompts: Kendall's tau-b with its permutation p-value.
+
+    tau: tau-b (Kendall 1945), rather than Spearman's rho, as it counts pairs of prompts, which outcomes of three values
+    need no invented spacing for, and as C - D is an integer, so that no rounding decides which arrangements tie.
+    p: two-sided, the share of arrangements of the outcomes over the prompts with |tau| no less; over all of them where
+    they are no more than `resamples` (`exact`), otherwise over drawn ones, (b + 1) / (m + 1), which is never 0.
+    slope: by how much the share of wins rises per group, least squares over the prompts on the group's number as in the
+    Cochran-Armitage test, with the percentile bootstrap interval over prompts; the groups are cut anew in each
+    resample, and resamples that fall in one group have no slope and are left out. What it cannot tell: see the module.
+
+    god: finite, (n,), n >= 1; outcome: +1, 0, -1. The order of the prompts does not matter. ValueError otherwise.
+
+    >>> trend_test([1, 2, 3, 4], [-1, -1, 1, 1], np.random.default_rng(0)).p
+    0.3333333333333333
+    """
+    check_resampling(level, resamples)
+    if groups < 1:
+        raise ValueError(f"groups is {groups}: at least 1 is needed")
+    values, _ = finite_arrays(god=god, outcome=outcome)
+    results = checked_outcomes(outcome).astype(np.int8)
+    slope = _slope(values, results == 1, rng, groups, level, resamples)
+    if np.ptp(values) == 0:
+        return Trend(values.size, "constant god", None, 1.0, True, slope)
+    if np.ptp(results) == 0:
+        return Trend(values.size, "constant outcome", None, 1.0, True, slope)
+    results = results[np.lexsort((results, values))]
+    ties = np.unique(values, return_counts=True)[1]
+    concordance = int(_concordance(results[None], ties)[0])
+    wins, losses = int((results > 0).sum()), int((results < 0).sum())
+    ways = math.comb(values.size, wins) * math.comb(values.size - wins, losses)
+    exact = ways <= resamples
+    if exact:
+        as_far = sum(int((abs(_concordance(rows, ties)) >= abs(concordance)).sum()) for rows in _arrangements(results))
+        p = as_far / ways
+    else:
+        as_far = 0
+        for size in batch_sizes(resamples, values.size):
+            drawn = rng.permuted(np.broadcast_to(results, (size, values.size)), axis=1)
+            as_far += int((abs(_concordance(drawn, ties)) >= abs(concordance)).sum())
+        p = (as_far + 1) / (resamples + 1)
+    untied = math.sqrt(_untied_pairs(values)) * math.sqrt(_untied_pairs(results))
+    return Trend(values.size, "ok", concordance / untied, p, exact, slope)
+
+
+def _concordance(outcomes: NDArray[np.int8], ties: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return C - D of each row of outcomes, [B, n] in rising order of GOD; ties: how many prompts have each GOD.
+
+    For outcomes y of +1, 0, -1, sign(y_i - y_j) is y_i - y_j less half of y_i |y_j| - |y_i| y_j, so that the sum over
+    pairs is half the sum of y_i times (those below i less those above), in which a draw counts twice.
+    """
+    ends = ties.cumsum()
+    first, last = np.repeat(ends - ties, ties), np.repeat(ends, ties)
+    upto = np.zeros((len(outcomes), outcomes.shape[1] + 1), dtype=np.int32)
+    np.cumsum(1 + (outcomes == 0), axis=1, out=upto[:, 1:])
+    across = upto[:, first] + upto[:, last] - upto[:, -1:]  # [B, n]
+    return np.einsum("ij,ij->i", outcomes, across, dtype=np.int64) // 2
+
+
+def _arrangements(results: NDArray[np.int8], rows: int = 1024) -> Iterator[NDArray[np.int8]]:
+    """Yield every distinct arrangement of the outcomes, in batches [<= rows, n]."""
+    n, wins, losses = results.size, int((results == 1).sum()), int((results == -1).sum())
+
+    def each() -> Iterator[NDArray[np.int8]]:
+        for won in itertools.combinations(range(n), wins):
+            for lost in itertools.combinations(sorted(set(range(n)) - set(won)), losses):
+                row = np.zeros(n, dtype=np.int8)
+                row[list(won)], row[list(lost)] = 1, -1
+                yield row
+
+    arranged = each()
+    while batch := list(itertools.islice(arranged, rows)):
+        yield np.stack(batch)
+
+
+def _untied_pairs(values: NDArray[np.generic]) -> int:
+    ties = np.unique(values, return_counts=True)[1]
+    return math.comb(values.size, 2) - sum(math.comb(int(tie), 2) for tie in ties)
+
+
+def _slope(
+    god: NDArray[np.float64],
+    won: NDArray[np.bool_],
+    rng: np.random.Generator,
+    groups: int,
+    level: float,
+    resamples: int,
+) -> Interval | None:
+    # Prompts of one GOD and result are alike: a resample is a multinomial draw of how many there are of each.
+    cells, counts = np.unique(np.stack([god, won]), axis=1, return_counts=True)
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(cells[0]) != 0]))
+
+    def slopes(counts: NDArray[np.int64]) -> NDArray[np.float64]:  # [B, cells] -> [B]
+        held = np.add.reduceat(counts, starts, axis=1)  # [B, distinct]
+        wins = np.add.reduceat(counts * (cells[1] == 1), starts, axis=1)
+        label = group_of_ties(held, groups)
+        spread = god.size * (held * label**2).sum(axis=1) - (held * label).sum(axis=1) ** 2
+        both = god.size * (label * wins).sum(axis=1) - (held * label).sum(axis=1) * wins.sum(axis=1)
+        return both[spread > 0] / spread[spread > 0]
+
+    estimate = slopes(counts[None])
+    if not estimate.size:
+        return None
+    drawn = [
+        slopes(rng.multinomial(god.size, counts / god.size, size=size))
+        for size in batch_sizes(resamples, counts.size)
+    ]
+    found = np.concatenate(drawn)
+    return percentile_interval(estimate[0], found if found.size else estimate, level)

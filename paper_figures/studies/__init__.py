@@ -1,0 +1,55 @@
+"""The experiments of `python -m paper_figures experiment NAME`: one line each in `EXPERIMENTS`.
+
+A module named there has `add_arguments(parser)` and `run(args) -> dict`, what `--json` prints; the dict's "message" is
+printed without `--json`; and, where its results are units, `tables(frame, seed=...) -> list[report.Table]`, which
+takes `folder`, where the experiment's files are, where it keeps more than units. Modules import PyTorch only in what
+`run` calls, so that --help answers at once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["EXPERIMENTS", "Experiment"]
+
+
+class Experiment(NamedTuple):
+    """An experiment: its module, and a line on what it does."""
+
+    module: str
+    summary: str
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "reward-bench": Experiment(
+        "paper_figures.studies.reward_bench", "win rates of RWS against the default, by every judge, guide and GOD"
+    ),
+    "keywords": Experiment("paper_figures.studies.keywords", "perplexity, GOD, keywords included, by guide"),
+    "diversity": Experiment("paper_figures.studies.diversity", "distinct-1, distinct-2 of RWS beside every control"),
+    "examples": Experiment("paper_figures.studies.examples", "dialogues side by side, chosen by a rule that is told"),
+    "mt-bench": Experiment(
+        "paper_figures.studies.mt_bench", "two-turn dialogues, judged by reward models and by an LLM in both orders"
+    ),
+    "frequency": Experiment("paper_figures.studies.frequency", "RWS that asks at every 1st, 2nd, 4th step: GOD, time"),
+    "overhead": Experiment("paper_figures.studies.overhead", "seconds and memory that each guide costs, and savings"),
+    "temperature": Experiment("paper_figures.studies.temperature", "temperature against reward on keyword prompts"),
+    "precision": Experiment("paper_figures.studies.precision", "how much of the order is due to rounding, per scale"),
+    "reach": Experiment(
+        "paper_figures.studies.reach", "what any temperature reaches, any reward scale, only one of them"
+    ),
+    "scale-path": Experiment(
+        "paper_figures.studies.scale_path", "every answer on the axes of c and s_R, scored, and where RWS walks"
+    ),
+    "regimes": Experiment(
+        "paper_figures.studies.regimes", "Theorem 1's cases, and the true crossings, of random and real pairs"
+    ),
+    "commit-order": Experiment(
+        "paper_figures.studies.commit_order", "left to right, confidence and RWS, step by step"
+    ),
+    "humaneval": Experiment(
+        "paper_figures.studies.humaneval", "pass@k of programs, or of the mini models' puzzles, by method"
+    ),
+    "controls": Experiment(
+        "paper_figures.studies.controls", "RWS beside constant, shuffled, flipped and random rewards, and best of N"
+    ),
+}

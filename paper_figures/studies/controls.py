@@ -1,0 +1,68 @@
+"""RWS beside what takes its reward's information away, its order alone, and what the same cost buys without it.
+
+Methods, at every reward scale s_R of every guide: `rws`; `constant`, the constant factor that equals the mean factor of
+the prompt's own rws run; `shuffled`, the normalised rewards of that run permuted over the steps; `flipped`, r -> -r;
+`random`, standard normal noise for r, the same for all guides and scales; and at no scale: `default`, confidence;
+`margin`, the top-two margin of the logits, to which the order of a growing factor tends; `best-of-n`, samples at
+`--sampling-temperature`, the best picked by the guide, where N makes N x (forwards + one reward call) nearest to the
+mean cost of rws. Costs count reward calls as `--reward-cost` forwards. See `study`.
+
+Files below OUT/controls: the units' parts, and `controls.csv|md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.studies.design.comparison import run_tables
+from paper_figures.studies.design.options import Defaults, add_study_arguments
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.studies.summaries.report import Table
+
+__all__ = ["add_arguments", "run", "tables"]
+
+NAME = "controls"
+_CAPTION = (
+    "Mean over prompts: net, prompts won minus lost against the default in the guide's judgement; others_net, the mean "
+    "of that over all other reward models; own_score, the guide's raw score; coherent, share with no rule of the story "
+    "language broken; cost, forwards + {reward_cost:g} x reward calls. In brackets the mean difference to rws at the "
+    "same scale on the same prompts, its paired 95 % bootstrap interval, and p of the sign-flip permutation test, "
+    "corrected over guides and scales by Holm's method."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment's options to a parser."""
+    fixed = Defaults(data="examples:keywords", prompts=24, guides=("mini",), reward_scale=(2.0, 8.0, 32.0))
+    add_study_arguments(parser, NAME, fixed)
+    parser.set_defaults(judges=["mini-judge"])
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the experiment from parsed options; return what `--json` prints."""
+    return run_tables(args, NAME, tables)
+
+
+def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+    """Return the experiment's table from its rows: every method against rws at the same scale."""
+    from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
+    from paper_figures.studies.summaries.means import Summary
+    from paper_figures.studies.summaries.report import summary_table
+
+    judged = judged_by_guide(answers_of(frame))
+    if not len(judged):
+        return []
+    summary = Summary(
+        ("net", "others_net", "own_score", "coherent", "god_tokens", "god_steps", "cost"),
+        ("guide", "reward_scale", "method"),
+        {"method": "rws"},
+        ("example", "turn"),
+        ("guide", "reward_scale"),
+    )
+    caption = _CAPTION.format(reward_cost=judged["reward_cost"].iloc[0])
+    table = summary_table("controls", caption, judged, summary, seed)
+    return [] if table is None else [table]

@@ -1,0 +1,247 @@
+"""A study: prompts decoded by RWS at given reward scales and by every control, all answers judged; resumable.
+
+Three rounds of units. First rws; then what follows from it: `constant`, the mean factor of the prompt's own rws run;
+`shuffled`, that run's normalised rewards permuted over the steps; and what does not: `flipped`, `random`, `default`,
+`margin`, and samples for `best-of-n`. Last the measures: each different text is scored once by every judge, and by the
+causal model where there is one. A unit names the numbers that it was given, so that each stands for itself.
+
+Labels of an answer: those of its prompt; `method`; `guide`, the reward model that it is about, and `reward_scale`,
+s_R, both none where neither matters (default, margin, samples); `sample`, the number of a sample; `turn`, of a
+dialogue, from 0; `split`, test or validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.runner.units import Unit
+from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.summaries.frames import records
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.runner.stages import Runner
+
+__all__ = [
+    "METHODS",
+    "Study",
+    "answer_unit",
+    "best_of",
+    "measures_of",
+    "permuted",
+    "run_study",
+    "seed_of",
+]
+
+METHODS = ("rws", "constant", "shuffled", "flipped", "random", "default", "margin", "best-of-n")
+_MOST_SAMPLES = 16
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is decoded and how it is judged.
+
+    base: what all answers share: experiment, predictor, shape, ranking, device, seed, settings (`reward_cost`, what a
+    reward call costs in forwards). scales: guide -> its reward scales. judges: reward models that score every answer,
+    besides the guides. causal: for perplexity, None for none. methods: of METHODS; "rws" and "default" always run.
+    every: further runs of RWS that ask the reward at every N-th step. traced: methods whose traces are kept, where the
+    setting `traces` does not keep all.
+    """
+
+    base: Unit
+    prompts: tuple[Prompt, ...]
+    scales: Mapping[str, tuple[float, ...]]
+    judges: tuple[str, ...] = ()
+    causal: str | None = None
+    methods: tuple[str, ...] = METHODS
+    sampling_temperature: float = 1.0
+    every: tuple[int, ...] = ()
+    traced: tuple[str, ...] = ()
+
+    @property
+    def pairs(self) -> tuple[tuple[str, float], ...]:
+        """Return every guide with each of its reward scales."""
+        return tuple((guide, scale) for guide, scales in self.scales.items() for scale in scales)
+
+    @property
+    def scorers(self) -> tuple[str, ...]:
+        """Return every reward model that scores the answers, the guides first."""
+        return tuple(dict.fromkeys([*self.scales, *self.judges]))
+
+    def base_of(self, method: str) -> Unit:
+        """Return what all answers of a method share."""
+        kept = method in self.traced
+        return replace(self.base, settings={**self.base.settings, "traces": True}) if kept else self.base
+
+
+def run_study(study: Study, run: Runner, prefix: str = "") -> None:
+    """Run, resume or reuse all rounds of a study; of a dialogue, one turn after another.
+
+    Every method goes on with its own answers; a dialogue whose unit failed ends there for that method. prefix: of the
+    rounds' names, for several studies of one runner.
+    """
+    import pandas as pd
+
+    histories: dict[tuple[Any, ...], tuple[str, ...]] = {}
+    answers = []
+    for turn in range(max(len(prompt.turns) for prompt in study.prompts)):
+        ask = _Turn(study, turn, histories)
+        rws = run(f"{prefix}rws {turn}", ask.guided())
+        answers += [rws, run(f"{prefix}others {turn}", ask.others(rws))]
+        for row in records(pd.concat(answers[-2:])):
+            histories[_key(row, row["example"])] = (*row["history"], row["prompt"], row["text"])
+    run(f"{prefix}measures", measures_of(study.base, pd.concat(answers), study.scorers, study.causal))
+
+
+def answer_unit(
+    base: Unit,
+    prompt: Prompt,
+    method: str,
+    guide: str | None = None,
+    scale: float | None = None,
+    *,
+    turn: int = 0,
+    history: tuple[str, ...] = (),
+    labels: Mapping[str, Any] | None = None,
+    numbers: Mapping[str, Any] | None = None,
+) -> Unit:
+    """Return the unit of one answer; numbers: of a strategy that needs more than the reward scale."""
+    given = dict(numbers or {})
+    names = {"constant": "temperature", "shuffled": "reward-replay", "sample": "default"}
+    names |= {"flipped": "rws-flipped", "random": "rws-random"}
+    name = "rws-every" if "every" in given else names.get(method, method)
+    asked = name.startswith(("rws", "reward-replay")) and scale is not None
+    own = {"method": method, "guide": guide, "reward_scale": scale, "split": "test", "turn": turn}
+    return replace(
+        base,
+        prompt=prompt.turns[turn],
+        history=history,
+        example=prompt.name,
+        strategy={"name": name} | ({"reward_scale": scale} if asked else {}) | given,
+        reward=guide if name in ("rws", "rws-flipped", "rws-every") else None,
+        labels={**prompt.labels, **own, **(labels or {})},
+    )
+
+
+def _key(labels: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+    """Return what tells the dialogues of a prompt apart; a column's missing value is None here."""
+    found = [labels.get(column) for column in ("method", "guide", "reward_scale", "sample")]
+    return (*(None if value != value else value for value in found), name)
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """One turn of a study's prompts: what has been said so far is in `histories`."""
+
+    study: Study
+    turn: int
+    histories: Mapping[tuple[Any, ...], tuple[str, ...]]
+
+    def units(
+        self,
+        method: str,
+        guide: str | None = None,
+        scale: float | None = None,
+        numbers: Callable[[str], Mapping[str, Any] | None] = lambda name: {},
+        **labels: Any,
+    ) -> list[Unit]:
+        """Return the units of a method; numbers: of its strategy by the prompt's name, None for no unit."""
+        key = {"method": method, "guide": guide, "reward_scale": scale, **labels}
+        found = []
+        for prompt in self.study.prompts:
+            history = () if self.turn == 0 else self.histories.get(_key(key, prompt.name))
+            own = numbers(prompt.name)
+            if self.turn < len(prompt.turns) and history is not None and own is not None:
+                where: dict[str, Any] = {"turn": self.turn, "history": history, "labels": labels, "numbers": own}
+                found.append(answer_unit(self.study.base_of(method), prompt, method, guide, scale, **where))
+        return found
+
+    def guided(self) -> list[Unit]:
+        """Return the units of rws."""
+        return [unit for guide, scale in self.study.pairs for unit in self.units("rws", guide, scale)]
+
+    def others(self, rws: pandas.DataFrame) -> list[Unit]:
+        """Return the units of every other method, which follow from the rows of rws."""
+        study, base, wanted = self.study, self.study.base, []
+        for guide, scale in study.pairs:
+            rows = [row for row in records(rws) if (row["guide"], row["reward_scale"]) == (guide, scale)]
+            factors = {row["example"]: {"scale": row["mean_factor"]} for row in rows}
+            mixed = {row["example"]: {"rewards": self._shuffled(row, scale)} for row in rows}
+            given: dict[str, Callable[[str], Mapping[str, Any] | None]] = {
+                "constant": factors.get,
+                "shuffled": mixed.get,
+                "flipped": lambda name: {},
+                "random": lambda name: {"seed": seed_of(base, name, "noise")},
+            }
+            for method, numbers in given.items():
+                if method in study.methods:
+                    wanted += self.units(method, guide, scale, numbers)
+            for every in study.every:
+                wanted += self.units(f"rws every {every}", guide, scale, lambda name, every=every: {"every": every})
+        wanted += self.units("default")
+        if "margin" in study.methods:
+            wanted += self.units("margin")
+        return wanted + (self.samples(rws) if "best-of-n" in study.methods and len(rws) else [])
+
+    def _shuffled(self, row: Mapping[str, Any], scale: float) -> list[float]:
+        return permuted(list(row["rewards"]), seed_of(self.study.base, row["example"], f"shuffle {scale!r}"))
+
+    def samples(self, rws: pandas.DataFrame) -> list[Unit]:
+        """Return the units of as many samples as the dearest rws run buys; of a dialogue, that of its first turn."""
+        # Costs differ by turn, and a sample that is begun goes on.
+        most = _MOST_SAMPLES if self.turn else max(best_of(rows) for _, rows in rws.groupby(["guide", "reward_scale"]))
+        drawn = [unit for number in range(most) for unit in self.units("sample", sample=number)]
+        warm = self.study.sampling_temperature
+        return [
+            replace(
+                unit,
+                sampling_temperature=warm,
+                seed=seed_of(self.study.base, unit.example, f"sample {unit.labels['sample']}"),
+            )
+            for unit in drawn
+        ]
+
+
+def measures_of(base: Unit, answers: pandas.DataFrame, scorers: Sequence[str], causal: str | None) -> list[Unit]:
+    """Return the units that score each different answer once by every scorer, and once by the causal model."""
+    plain = replace(base, predictor=None, reward=None, seed=0, settings=_measuring(base.settings), labels={})
+    found = {}
+    for row in answers.to_dict("records"):
+        found[row["prompt"], tuple(row["history"]), row["text"]] = None
+    wanted = []
+    for prompt, history, text in found:
+        one = replace(plain, prompt=prompt, history=history, example="", labels={"answer": text})
+        wanted += [replace(one, strategy={"name": "score"}, judges=(scorer,)) for scorer in scorers]
+        if causal is not None:
+            wanted.append(replace(one, strategy={"name": "perplexity"}, causal=causal))
+    return wanted
+
+
+def _measuring(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: settings[name] for name in ("reward_device", "reward_dtype") if name in settings}
+
+
+def best_of(rows: pandas.DataFrame) -> int:
+    """Return N, whose samples cost nearest to what these rows of rws cost on average; at least 1, at most 16.
+
+    A sample costs its forwards and one reward call, that of its answer.
+    """
+    weight = float(rows["reward_cost"].iloc[0])
+    cost = float((rows["forwards"] + weight * rows["reward_calls"]).mean())
+    return min(_MOST_SAMPLES, max(1, round(cost / (float(rows["steps"].iloc[0]) + weight))))
+
+
+def seed_of(base: Unit, name: str, what: str) -> int:
+    """Return a seed of the prompt's own for each purpose, so that none depends on what else is run."""
+    import numpy as np
+
+    return int(np.random.default_rng([base.seed, *f"{name} {what}".encode()]).integers(2**31))
+
+
+def permuted(values: list[float], seed: int) -> list[float]:
+    import numpy as np
+
+    return np.random.default_rng(seed).permutation(values).tolist()

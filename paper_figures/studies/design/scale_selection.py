@@ -1,0 +1,220 @@
+"""Which reward scale: chosen per guide on validation prompts, over the paper's grid and over the whole axis.
+
+The paper (Appendix "Detailed Experimental Setup") selects the "optimal" s_R of each reward model from {0.01, ..., 32}
+on a validation set and does not say by what. Here: by the net win rate (W - L) / N over the default in the guide's own
+judgement, the number that its Table 1 reports; ties by the mean score, then to the smallest. Over the axis the
+criterion is a step function of s_R, which complete scale paths give exactly (`scale_path`): it shows what a grid
+misses. Test prompts take no part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from paper_figures.runner.stages import Runner
+from paper_figures.runner.units import Unit
+from paper_figures.studies.design.arms import answer_unit, measures_of
+from paper_figures.studies.design.prompts import Prompts
+from paper_figures.studies.summaries.frames import records
+
+__all__ = ["GRID", "GuideSelection", "Selection", "best_interval", "select_scales"]
+
+GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # the paper's
+
+
+@dataclass(frozen=True)
+class GuideSelection:
+    """What was found for one guide, and what was chosen.
+
+    grid: a row per scale, but for those at which more units failed than at others: scale, n, win, draw, loss (shares of
+    the validation prompts), net, score (mean, raw). best: the best of the grid. path: of the whole axis, on the prompts
+    of which paths were followed: n; lower and upper, the widest stretch of scales with the highest net; middle, its
+    geometric mean; net there; grid_net, the grid's best net on the same prompts and by the same paths; explored, the
+    share of ln s_R on which every prompt's answer is known. None where no path was followed. chosen: the scale that the
+    experiment uses.
+    """
+
+    guide: str
+    grid: tuple[Mapping[str, Any], ...]
+    best: float
+    path: Mapping[str, Any] | None
+    chosen: float
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The reward scale of every guide; by: grid or path; source, digest: of the prompts; validation: how many."""
+
+    by: str
+    source: str
+    digest: str
+    validation: int
+    guides: tuple[GuideSelection, ...]
+
+    @property
+    def scales(self) -> dict[str, tuple[float, ...]]:
+        """Return guide -> (its scale,)."""
+        return {one.guide: (one.chosen,) for one in self.guides}
+
+    def record(self) -> dict[str, Any]:
+        """Return the selection as JSON-ready data."""
+        return asdict(self)
+
+
+def select_scales(
+    base: Unit,
+    prompts: Prompts,
+    guides: Sequence[str],
+    run: Runner,
+    *,
+    grid: Sequence[float] = GRID,
+    paths: int = 0,
+    budget: int | None = None,
+    by: str = "grid",
+) -> Selection:
+    """Choose a reward scale for each guide on the validation prompts, of a dialogue on its first turn.
+
+    paths: on how many of them complete scale paths from the least to the greatest scale of the grid are followed, with
+    at most `budget` forwards each. by: "grid", or "path", the geometric middle of the best stretch. ValueError without
+    validation prompts, for another `by`, and where every unit of a guide failed, or with "path" every path. Paths are
+    of the exact ranking (log-odds in float64): where `base` has another, none is followed, and "path" is refused.
+    """
+    if by not in ("grid", "path"):
+        raise ValueError(f"select is {by!r}: grid or path is needed")
+    if not prompts.validation:
+        raise ValueError("validation is 0: prompts to choose the reward scale on are needed, or a --reward-scale")
+    if by == "path" and not paths:
+        raise ValueError("path-prompts is 0: --select path needs at least 1")
+    if (base.ranking, base.precision) != ("log-odds", "float64"):
+        if by == "path":
+            raise ValueError(f"select is path: paths rank by log-odds in float64, not {base.ranking} {base.precision}")
+        paths = 0
+    if by == "path" and min(grid) == max(grid):
+        raise ValueError(f"grid is {list(grid)}: --select path needs two scales, the ends of the axis")
+    held = {"split": "validation"}
+    asked = [answer_unit(base, one, "default", labels=held) for one in prompts.validation]
+    asked += [
+        answer_unit(base, one, "rws", guide, scale, labels=held)
+        for guide in guides
+        for scale in grid
+        for one in prompts.validation
+    ]
+    answers = run("selection", asked)
+    low, high = min(grid), max(grid)
+    ways = {"name": "scale-path", "low": low, "high": high, "budget": budget}
+    followed = [
+        replace(answer_unit(base, one, "rws", guide, labels=held | {"method": "scale-path"}), strategy=ways)
+        for guide in guides
+        for one in prompts.validation[:paths]
+    ]
+    pieces = run("paths", followed) if high > low else run("paths", [])
+    scores: dict[tuple[str, str, str], float] = {}
+    measures: list[Unit] = []
+    for guide in guides:
+        texts = [rows[_asks(rows, guide)] for rows in (answers, pieces) if len(rows)]
+        for rows in texts:
+            measures += measures_of(base, rows[rows["text"].notna()], [guide], None)
+    for row in records(run("selection measures", measures)):
+        scores[row["judges"][0], row["prompt"], row["answer"]] = row["score"]
+    found = tuple(
+        _selected(guide, records(answers), records(pieces), scores, grid, by) for guide in guides
+    )
+    return Selection(by, prompts.source, prompts.digest, len(prompts.validation), found)
+
+
+def _asks(rows: Any, guide: str) -> Any:
+    return rows["guide"].isna() | (rows["guide"] == guide)
+
+
+def _selected(
+    guide: str,
+    answers: Sequence[Mapping[str, Any]],
+    pieces: Sequence[Mapping[str, Any]],
+    scores: Mapping[tuple[str, str, str], float],
+    grid: Sequence[float],
+    by: str,
+) -> GuideSelection:
+    def score(row: Mapping[str, Any]) -> float | None:
+        return scores.get((guide, row["prompt"], row["text"]))
+
+    default = {row["prompt"]: score(row) for row in answers if row["method"] == "default"}
+
+    def outcome(row: Mapping[str, Any]) -> int | None:
+        own, other = score(row), default.get(row["prompt"])
+        return None if own is None or other is None else (own > other) - (own < other)
+
+    known: dict[float, dict[str, Mapping[str, Any]]] = {}
+    for scale in grid:
+        mine = [row for row in answers if (row["guide"], row["reward_scale"]) == (guide, scale)]
+        known[scale] = {row["prompt"]: row for row in mine if outcome(row) is not None}
+    # Scales are compared on the same prompts; one at which more units failed than at others is out of the question.
+    most = max(map(len, known.values()))
+    known = {scale: mine for scale, mine in known.items() if len(mine) == most}
+    common = set.intersection(*map(set, known.values()))
+    rows = []
+    for scale, mine in known.items():
+        nets = [outcome(row) or 0 for prompt, row in mine.items() if prompt in common]
+        if nets:
+            shares = {name: nets.count(sign) / len(nets) for name, sign in (("win", 1), ("draw", 0), ("loss", -1))}
+            mean = math.fsum(score(row) or 0.0 for prompt, row in mine.items() if prompt in common) / len(nets)
+            rows.append({"scale": scale, "n": len(nets)} | shares | {"net": sum(nets) / len(nets), "score": mean})
+    if not rows:
+        raise ValueError(f"guide {guide} has no result on the validation prompts: see the units that failed")
+    best = max(rows, key=lambda row: (row["net"], row["score"], -row["scale"]))["scale"]
+    parts: dict[str, list[tuple[float, float, int | None]]] = {}
+    for row in pieces:
+        if row["guide"] == guide:
+            net = None if row["text"] is None else outcome(row)
+            parts.setdefault(row["prompt"], []).append((row["lower"], row["upper"], net))
+    path = best_interval(list(parts.values()), grid) if parts else None
+    if by == "path" and path is None:
+        raise ValueError(f"guide {guide} has no path that is known at any scale: see the units that failed")
+    chosen = path["middle"] if by == "path" and path is not None else best
+    return GuideSelection(guide, tuple(rows), best, path, chosen)
+
+
+def best_interval(
+    parts: Sequence[Sequence[tuple[float, float, int | None]]], grid: Sequence[float] = ()
+) -> dict[str, Any] | None:
+    """Return the widest stretch of scales on which the mean outcome over prompts is highest; None where none is known.
+
+    parts: for each prompt, (lower, upper, outcome) in rising order, outcome None where it is not known. Widths are ln
+    of upper / lower. The mean is constant between neighbouring ends of parts; scales at which a prompt's outcome is not
+    known are left out. grid: scales whose best mean is given beside it (`grid_net`).
+
+    >>> best_interval([[(1.0, 2.0, 0), (2.0, 8.0, 1)], [(1.0, 4.0, 1), (4.0, 8.0, -1)]], [1.0, 8.0])["upper"]
+    4.0
+    """
+    ends = sorted({end for part in parts for lower, upper, _ in part for end in (lower, upper)})
+
+    def mean(at: float) -> float | None:
+        nets = [_at(part, at) for part in parts]
+        return None if any(net is None for net in nets) else sum(net or 0 for net in nets) / len(nets)
+
+    stretches: list[list[float]] = []  # lower, upper, mean
+    for lower, upper in pairwise(ends):
+        value = mean(math.sqrt(lower * upper))
+        if value is None:
+            continue
+        # Enclosures of breakpoints, narrower than 1e-12, hold no answer and part nothing.
+        if stretches and stretches[-1][2] == value and lower / stretches[-1][1] < 1 + 1e-9:
+            stretches[-1][1] = upper
+        else:
+            stretches.append([lower, upper, value])
+    if not stretches:
+        return None
+    top = max(value for _, _, value in stretches)
+    lower, upper, net = max((one for one in stretches if one[2] == top), key=lambda one: one[1] / one[0])
+    known = math.fsum(math.log(one[1] / one[0]) for one in stretches) / math.log(ends[-1] / ends[0])
+    points = [value for scale in grid if (value := mean(min(max(scale, ends[0]), ends[-1]))) is not None]
+    found = {"n": len(parts), "lower": lower, "upper": upper, "middle": math.sqrt(lower * upper), "net": net}
+    return found | {"grid_net": max(points, default=None), "explored": min(1.0, known)}
+
+
+def _at(part: Sequence[tuple[float, float, int | None]], scale: float) -> int | None:
+    return next((net for lower, upper, net in part if lower <= scale <= upper), None)
+

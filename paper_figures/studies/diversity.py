@@ -1,0 +1,127 @@
+"""Distinct-1 and distinct-2 of what each method writes (Table 6), beside the controls, and at equal length.
+
+Distinct-n is that of Li et al. (2016): different n-grams over all answers of a method, divided by all their tokens,
+which are what white space parts. It falls as answers grow longer, so that a method whose answers are shorter seems the
+more diverse: lengths stand beside it, and each pair of answers is compared once more cut to the shorter one's length.
+Files below OUT/diversity, besides the units' parts and `selection.json|csv`:
+
+- `distinct`: by guide and method, with the answers' lengths and how many are repeated;
+- `differences`: rws against the default and each control on the same prompts (`diversity_stats`).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.studies.design.comparison import run_tables
+from paper_figures.studies.design.options import Defaults, add_study_arguments
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.studies.summaries.report import Table
+
+__all__ = ["add_arguments", "run", "tables"]
+
+NAME = "diversity"
+_ORDERS = (1, 2)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment's options to a parser."""
+    add_study_arguments(parser, NAME, Defaults(data="stories:all", prompts=40))
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the experiment from parsed options; return what `--json` prints."""
+    return run_tables(args, NAME, tables)
+
+
+def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+    """Return the tables of the experiment from its rows."""
+    from paper_figures.studies.summaries.answers import answers_of
+    from paper_figures.studies.summaries.report import printed_tables
+
+    answers = answers_of(frame)
+    if not len(answers) or not (answers["method"] == "rws").any():
+        return []
+    found = [_distinct(answers), _differences(answers, seed)]
+    return [one for one in found if one.rows] + printed_tables("table6_diversity")
+
+
+def _distinct(answers: pandas.DataFrame) -> Table:
+    from paper_figures.statistics.metrics import distinct_n
+    from paper_figures.studies.summaries.means import Printed, paper_names, printed_value
+    from paper_figures.studies.summaries.paired_answers import lines_of
+    from paper_figures.studies.summaries.report import Table
+
+    names = paper_names()
+    rows = []
+    for line, own in lines_of(answers):
+        texts = own["text"].tolist()
+        counts = [len(text.split()) for text in texts]
+        row = line | {"answers": len(texts), "words": sum(counts) / len(texts)}
+        row["answer_tokens"] = float(own["answer_tokens"].mean())
+        # Of a text that several prompts got, all but one are repeated.
+        row["repeated"] = 1 - len(set(texts)) / len(texts)
+        for n in _ORDERS:
+            printed = Printed("table6_diversity", f"distinct_{n}", {"guide": "model"}, {"method": "rws"}, names)
+            row |= {f"distinct_{n}": distinct_n(texts, n), f"distinct_{n}, paper": printed_value(printed, line)}
+        rows.append(row)
+    if all(row[f"distinct_{n}, paper"] is None for row in rows for n in _ORDERS):
+        rows = [{name: value for name, value in row.items() if not name.endswith(", paper")} for row in rows]
+    caption = (
+        "distinct_n: different n-grams over all answers of a method / all their words; words: per answer, as white "
+        "space parts them; answer_tokens: the mask predictor's, before the end of text; repeated: share of answers "
+        "that another prompt got too. Sets of other sizes, or of longer answers, have other distinct-n: compare within "
+        "a guide, and see `differences`."
+    )
+    return Table("distinct", caption, rows, rows)
+
+
+def _differences(answers: pandas.DataFrame, seed: int) -> Table:
+    from paper_figures.statistics.comparisons import holm_within
+    from paper_figures.statistics.diversity import distinct_difference
+    from paper_figures.studies.summaries.paired_answers import LINE, aligned, lines_of, rng_for
+    from paper_figures.studies.summaries.report import Table
+
+    lines = list(lines_of(answers))
+    guided = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "rws"}
+    found: list[dict[str, Any]] = []
+    for line, rows in lines:
+        rws = guided.get(str(line | {"method": None}))
+        if rws is None or line["method"] == "rws":
+            continue
+        first, second = aligned(rws, rows, ["text"])
+        if not len(first):
+            continue
+        texts = first["text"].tolist(), second["text"].tolist()
+        for n in _ORDERS:
+            both = distinct_difference(*texts, n, rng_for(seed, line, n))
+            for length, one in (("whole", both.whole), ("equal", both.equal_length)):
+                row = {name: value for name, value in line.items() if name != "method"}
+                row |= {"against": line["method"], "n": n, "length": length, "pairs": both.pairs}
+                row |= {"rws": one.first, "other": one.second, "difference": one.difference.mean}
+                found.append(row | {"low": one.difference.low, "high": one.difference.high, "p": one.p})
+    rest = [name for name in (lines[0][0] if lines else ()) if name not in LINE]
+    holm_within(found, [*rest, "against", "n", "length"])
+    caption = (
+        "Distinct-n of rws minus that of another method of the same guide on the same prompts; whole: of all words; "
+        "equal: each pair of answers cut to the shorter one's length. In brackets the 95 % jackknife interval over "
+        "prompts; p: of no difference, exchanging the two answers of random prompts, corrected over the reward models "
+        "by Holm's method."
+    )
+    return Table("differences", caption, found, _shown(found))
+
+
+def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the differences for reading: a row per guide and other method, a column per n and length."""
+    table: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        line = {name: row[name] for name in list(row)[: list(row).index("n")]}
+        out = table.setdefault(str(line), line | {"pairs": row["pairs"]})
+        text = f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}], p {row['p_holm']:.2g}"
+        out[f"distinct-{row['n']}, {row['length']}"] = text
+    return list(table.values())

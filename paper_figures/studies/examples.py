@@ -1,0 +1,116 @@
+"""Dialogues side by side: the default, RWS of each guide and a constant factor, chosen by a rule that is stated.
+
+The paper's Appendix "Qualitative Multi-turn Examples" shows one dialogue, and does not say how it was chosen. Here
+`--pick` says how: `first`, the first test prompts; `random`, drawn by the seed; `different`, the first of those where
+RWS of some guide answers otherwise than the default; `best` and `worst`, those where the guides find RWS most, least
+above the default, which show how far it goes and not what is usual. The share of dialogues that are the same as the
+default's is given in any case.
+
+Files below OUT/examples, besides the units' parts with the trace of every answer and `selection.json|csv`:
+`examples.md`, for reading; `examples.json`, the same with every token and the step that committed it; `identical`, how
+often nothing differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.studies.design.comparison import run_tables, scales_from, study_from
+from paper_figures.studies.design.options import Defaults, add_study_arguments
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.runner.stages import Runner
+    from paper_figures.runner.units import Unit
+    from paper_figures.studies.design.prompts import Prompts
+    from paper_figures.studies.summaries.report import Table
+
+__all__ = ["add_arguments", "run", "tables"]
+
+NAME = "examples"
+PICKS = ("first", "different", "best", "worst", "random")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment's options to a parser."""
+    add_study_arguments(parser, NAME, Defaults(data="dialogues", prompts=16, validation=8, paths=0))
+    parser.set_defaults(methods=["rws", "constant", "default"], traces=True)
+    parser.add_argument("--show", type=int, default=3, metavar="N", help="dialogues that are shown (3)")
+    parser.add_argument("--pick", choices=PICKS, default="first", help="which (first); the page says it")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the experiment from parsed options; return what `--json` prints."""
+    from paper_figures.runner.sources import write_changed
+    from paper_figures.studies.design.arms import run_study
+
+    if args.show < 1:
+        raise ValueError(f"--show is {args.show}: at least 1 dialogue is needed")
+    frames = []
+
+    def steps(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> None:
+        run_study(study_from(args, base, prompts, scales_from(args, base, prompts, run)), run)
+        frames.append((run.outcome().frame, [prompt.name for prompt in prompts.test]))
+
+    found = run_tables(args, NAME, tables, steps)
+
+    from paper_figures.studies.summaries.answers import answers_of
+    from paper_figures.studies.summaries.side_by_side import page, pick, side_by_side
+
+    (frame, names), folder = frames[0], Path(args.out) / NAME
+    answers = answers_of(frame)
+    if not len(answers):
+        return found
+    chosen = pick(answers, names, args.pick, args.show, args.seed)
+    shown = side_by_side(answers, chosen)
+    from json import dumps
+
+    write_changed(folder / "examples.json", dumps(shown, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+    text = page(shown)
+    write_changed(folder / "examples.md", text)
+    return found | {"examples": shown, "message": f"{text}\n{found['message']}"}
+
+
+def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+    """Return the experiment's table from its rows: how often a method answers as the default does."""
+    from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
+    from paper_figures.studies.summaries.dialogues import dialogues_of, mean_over_turns
+    from paper_figures.studies.summaries.means import Summary
+    from paper_figures.studies.summaries.report import summary_table
+
+    answers = answers_of(frame)
+    judged = judged_by_guide(answers)
+    if not len(judged):
+        return []
+    said = dialogues_of(answers)
+    pairs = list(zip(said["replied"], said["default_replied"], strict=True))
+    same = said.assign(
+        identical=[float(ours == default) for ours, default in pairs],
+        identical_first=[float(ours[0] == default[0]) for ours, default in pairs],
+    )
+    keys = ["guide", "reward_scale", "method", "example"]
+    measures = ("net", "others_net", "own_score", "coherent", "god_steps")
+    whole = mean_over_turns(judged, keys[:-1], measures)
+    on = [name for name in whole if name in same]
+    frame = whole.merge(same.drop(columns=["asked", "replied", "default_replied", "answers"]), on=on, how="inner")
+    table = summary_table(
+        "identical",
+        "Share of dialogues whose answers are the default's: in all turns, in the first; and means over the turns: "
+        "net, answers won minus lost against the default in the guide's judgement, others_net, in that of all others; "
+        "own_score, raw; coherent. Of all test prompts, not of those shown. In brackets the mean difference to rws of "
+        "the same guide, its paired 95 % bootstrap interval, and p of the sign-flip permutation test, corrected over "
+        "the reward models by Holm's method.",
+        frame,
+        Summary(
+            ("identical", "identical_first", *measures),
+            ("guide", "reward_scale", "method"),
+            {"method": "rws"},
+            ("example",),
+            ("guide", "reward_scale"),
+        ),
+        seed,
+    )
+    return [] if table is None else [table]

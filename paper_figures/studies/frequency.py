@@ -1,0 +1,182 @@
+"""RWS that asks the reward at every 1st, 2nd, 4th step: GOD, quality, reward calls and seconds (Table 12).
+
+Between calls the factor is 1 (`controls.RWSEvery`). Every guide decodes the prompts at the reward scale that validation
+prompts chose for RWS at every step. Then some of the prompts are decoded again, one answer at a time, for the clock
+(`timing`). Files below OUT/frequency, besides the units' parts and `selection.json|csv`:
+
+- `trade_off`: means over the guides, as Table 12 has them, GOD and seconds over the default's;
+- `quality`: every method against rws, guide by guide;
+- `seconds`: what was timed, guide by guide, and on what machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.studies.design.comparison import run_tables, scales_from, study_from
+from paper_figures.studies.design.options import Defaults, add_study_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas
+
+    from paper_figures.runner.stages import Runner
+    from paper_figures.runner.units import Unit
+    from paper_figures.studies.design.prompts import Prompts
+    from paper_figures.studies.summaries.report import Table
+
+__all__ = ["add_arguments", "run", "tables"]
+
+NAME = "frequency"
+_EVERY = (1, 2, 4)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment's options to a parser."""
+    from paper_figures.studies.summaries.timing import add_timing_arguments
+
+    add_study_arguments(parser, NAME, Defaults(data="stories:keywords", prompts=24, validation=12, paths=2))
+    parser.add_argument(
+        "--every",
+        type=int,
+        nargs="+",
+        default=list(_EVERY),
+        metavar="N",
+        help="steps from one call of the reward model to the next (1 2 4); 1, which is rws, always runs",
+    )
+    add_timing_arguments(parser, prompts=4)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the experiment from parsed options; return what `--json` prints."""
+    from paper_figures.studies.summaries.timing import check_timing
+
+    if min(args.every) < 1 or len(set(args.every)) < len(args.every):
+        raise ValueError(f"--every is {args.every}: different whole numbers, at least 1, are needed")
+    check_timing(args)
+    return run_tables(args, NAME, tables, _steps)
+
+
+def _steps(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> None:
+    from dataclasses import replace
+
+    from paper_figures.studies.design.arms import run_study
+    from paper_figures.studies.summaries.timing import run_timing
+
+    study = study_from(args, base, prompts, scales_from(args, base, prompts, run))
+    run_study(replace(study, every=tuple(every for every in sorted(args.every) if every > 1)), run)
+    run_timing(args, base, prompts.test[: args.timing_prompts], run, _ways)
+
+
+def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    from paper_figures.studies.work.timing import way_of
+
+    # The constant factor costs what the default costs: what it is slower by is the machine's noise.
+    chosen = ["default", "rws", *(name for name in answers if name.startswith("rws every ")), "constant"]
+    return [way_of(method, answers[method]) for method in chosen if method in answers]
+
+
+def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+    """Return the tables of the experiment from its rows."""
+    from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
+    from paper_figures.studies.summaries.means import Summary
+    from paper_figures.studies.summaries.paired_answers import LINE, PAIR
+    from paper_figures.studies.summaries.report import Table, printed_tables, summary_table
+    from paper_figures.studies.summaries.timing import HOW, measured, shown_times, timed_rows, untimed
+
+    answers, timed = answers_of(untimed(frame)), measured(frame)
+    if not len(answers) or not (answers["method"] == "rws").any():
+        return []
+    judged = judged_by_guide(answers)
+    measures = ("god_tokens", "god_steps", "reward_calls", "net", "others_net", "own_score", "keywords_included")
+    measures += ("coherent", "perplexity", "cost")
+    quality = summary_table(
+        "quality",
+        "Every method beside rws, which asks the reward at every step. GOD counts tokens, or steps; reward_calls: "
+        "texts scored, once each; net: prompts won minus lost against the default in the guide's judgement, others_net "
+        "the mean of that over all other reward models; own_score: the guide's raw score; cost: forwards and reward "
+        "calls. In brackets the mean difference to rws, its paired 95 % bootstrap interval, and p of the sign-flip "
+        "permutation test, corrected over the reward models by Holm's method.",
+        judged,
+        Summary(measures, LINE, {"method": "rws"}, PAIR, ("guide", "reward_scale")),
+        seed,
+    )
+    rows, how = timed_rows(timed, seed, LINE) if len(timed) else ([], "Nothing was timed.")
+    found = [_trade_off(answers, timed, how, seed), quality]
+    if rows:
+        found.append(Table("seconds", f"{HOW} {how}", rows, shown_times(rows)))
+    return [one for one in found if one is not None] + printed_tables("table12_frequency")
+
+
+def _trade_off(answers: pandas.DataFrame, timed: pandas.DataFrame, how: str, seed: int) -> Table:
+    """Return Table 12: means over the guides, prompt by prompt, beside the default; how: it was timed."""
+    import numpy as np
+
+    from paper_figures.statistics.totals import compare_totals, mean_of
+    from paper_figures.studies.summaries.paired_answers import aligned, lines_of, over_guides, rng_for
+    from paper_figures.studies.summaries.report import Table
+    from paper_figures.studies.summaries.timing import with_increase
+
+    clock = {}
+    if len(timed):
+        numbers = ["median_seconds", "median_cpu_seconds"]
+        lines = list(lines_of(over_guides(timed, numbers)))
+        clock = {
+            str(line): wall | cpu
+            for (line, _), wall, cpu in zip(
+                lines, with_increase(lines, seed), with_increase(lines, seed, "cpu_"), strict=True
+            )
+        }
+    lines = list(lines_of(over_guides(answers, ["god_tokens", "god_steps", "reward_calls"])))
+    bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "default"}
+    found = []
+    for line, own in lines:
+        base = bases.get(str(line | {"method": None}))
+        row = line | {"prompts": len(own), "reward_calls": float(own["reward_calls"].mean())}
+        for name in ("god_tokens", "god_steps"):
+            row |= {name: float(own[name].mean())} | dict.fromkeys((f"{name}_ratio", f"{name}_low", f"{name}_high"))
+            if base is not None and line["method"] != "default":
+                both = [[part[name].to_numpy(float), np.ones(len(part))] for part in aligned(own, base, [name])]
+                two = compare_totals(mean_of, *both, rng_for(seed, line, name)) if len(both[0][1]) else None
+                if two is not None and two.ratio is not None:
+                    row |= dict(zip((f"{name}_ratio", f"{name}_low", f"{name}_high"), two.ratio, strict=True))
+        times = clock.get(str(line), {})
+        names = ("seconds", "increase", "increase_low", "increase_high")
+        row |= {name: times.get(name) for names in (names, [f"cpu_{name}" for name in names]) for name in names}
+        found.append(row | _printed(line["method"]))
+    caption = (
+        "Means over the guides, prompt by prompt (Table 12). god_: tokens, or steps; in brackets over the default's, "
+        "with the 95 % bootstrap interval over prompts. prompts: answered, of which fewer are timed; seconds and their "
+        "increase over the default's, of wall and CPU time: as in `seconds`, on this machine and not on the paper's. "
+        f"{how}"
+    )
+    return Table("trade_off", caption, found, _shown(found))
+
+
+def _printed(method: str) -> dict[str, Any]:
+    from paper_figures.studies.summaries.means import published_data
+
+    held = published_data("table12_frequency") or {"default": {}, "rows": ()}
+    rows = {f"rws every {row['every']}" if row["every"] > 1 else "rws": row for row in held["rows"]}
+    row = (rows | {"default": held["default"]}).get(method, {})
+    ratio = row["god"] / held["default"]["god"] if row and method != "default" else None
+    own = {"god, paper": row.get("god"), "god ratio, paper": ratio}
+    return own | {"seconds, paper": row.get("seconds"), "increase, paper": row.get("increase")}
+
+
+def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    from paper_figures.studies.summaries.timing import percent
+
+    shown = []
+    for row in rows:
+        out = {name: row[name] for name in list(row)[: list(row).index("god_tokens")] if row[name] is not None}
+        for name in ("god_tokens", "god_steps"):
+            out[name] = f"{row[name]:.3g}"
+            if row[f"{name}_ratio"] is not None:
+                out[name] += f" ({row[f'{name}_ratio']:.3g} [{row[f'{name}_low']:.3g}, {row[f'{name}_high']:.3g}])"
+        out |= {"seconds": row["seconds"], "increase, %": percent(row, "increase")}
+        out |= {"CPU increase, %": percent(row, "cpu_increase")}
+        shown.append(out | {name: row[name] for name in row if name.endswith(", paper")})
+    return shown

@@ -1,0 +1,164 @@
+"""Pass@k by method: programs of HumanEval run against its checks (Table 4), or the mini models' puzzles.
+
+The mini models cannot write programs; their language's equal is the puzzle, which has one right answer as a program has
+checks: the default `--data puzzles`. With `--data humaneval` every different answer is a program that is run, in a
+process of its own without network (`paper_figures.sandbox`), and only with `--allow-code-execution`; without it answers
+are decoded and judged, and nothing is run.
+
+`--samples N` answers per problem and method; with N = 1, as in the paper, decoding is greedy. With more, every method
+draws its tokens at `--decode-temperature`, each sample with a seed of its own, and pass@k is the unbiased estimate
+1 - C(n - c, k) / C(n, k), averaged over problems.
+
+Files below OUT/humaneval: the units' parts, `selection.json|csv`, `pass_at_k.csv|md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.studies.design.comparison import run_tables, scales_from, study_from
+from paper_figures.studies.design.options import Defaults, add_study_arguments
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.runner.stages import Runner
+    from paper_figures.runner.units import Unit
+    from paper_figures.studies.design.prompts import Prompts
+    from paper_figures.studies.summaries.report import Table
+
+__all__ = ["add_arguments", "run", "tables"]
+
+NAME = "humaneval"
+_CAPTION = (
+    "Problems passed, in percent: pass@k, 1 - C(n - c, k) / C(n, k) of the n samples of a problem, of which c pass, "
+    "averaged over problems. In brackets the mean difference to rws of the same guide on the same problems, its paired "
+    "95 % bootstrap interval, and p of the sign-flip permutation test, corrected over the reward models by Holm's "
+    "method. {what}"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment's options to a parser."""
+    add_study_arguments(parser, NAME, Defaults(data="puzzles", prompts=40, validation=16, paths=0))
+    parser.add_argument("--samples", type=int, default=1, metavar="N", help="answers per problem and method (1)")
+    parser.add_argument(
+        "--decode-temperature", type=float, metavar="T", help="at which methods draw (0.2 for several samples)"
+    )
+    parser.add_argument(
+        "--style", choices=["completion", "instruct"], default="instruct", help="of HumanEval's prompts (instruct)"
+    )
+    parser.add_argument("--allow-code-execution", action="store_true", help="run the programs that the model writes")
+    parser.add_argument("--program-seconds", type=float, metavar="T", help="wall time of each program")
+    parser.add_argument("--isolation", metavar="NAME", help="what confines programs (the strongest that works here)")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the experiment from parsed options; return what `--json` prints."""
+    if args.samples < 1:
+        raise ValueError(f"--samples is {args.samples}: at least 1 is needed")
+    warm = args.decode_temperature
+    if warm is not None and not (math.isfinite(warm) and warm >= 0):
+        raise ValueError(f"--decode-temperature is {warm}: a finite number of at least 0 is needed")
+    if args.samples > 1 and warm == 0:
+        raise ValueError("--decode-temperature is 0: several samples would be one and the same")
+    if args.program_seconds is not None and not (math.isfinite(args.program_seconds) and args.program_seconds > 0):
+        raise ValueError(f"--program-seconds is {args.program_seconds}: a positive finite number is needed")
+    programs = args.data.partition(":")[0] == "humaneval"
+    if args.allow_code_execution and not programs:
+        raise ValueError(f"--data is {args.data}: its answers are no programs, --allow-code-execution needs humaneval")
+    result = run_tables(args, NAME, tables, _steps)
+    if programs and not args.allow_code_execution:
+        result["message"] += "\nprograms were not run, so nothing is known of what passes: --allow-code-execution"
+    return result
+
+
+def _steps(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> None:
+    import pandas as pd
+
+    from paper_figures.studies.design.arms import run_study
+
+    programs = args.data.partition(":")[0] == "humaneval"
+    if programs:
+        prompts = _worded(args, prompts)
+    scales = scales_from(args, base, prompts, run)
+    warm = args.decode_temperature
+    warm = (0.0 if args.samples == 1 else 0.2) if warm is None else warm
+    for draw in range(args.samples):
+        seed = args.seed + draw
+        own = replace(base, sampling_temperature=warm, seed=seed, settings={**base.settings, "study_seed": seed})
+        run_study(study_from(args, own, prompts, scales), run, f"{draw} ")
+    if programs and args.allow_code_execution:
+        frames = [report.read() for report in run.reports.values()]
+        answers = pd.concat([frame for frame in frames if "text" in frame and "problem" in frame])
+        run("programs", _programs(args, base, answers[answers["split"] == "test"]))
+
+
+def _worded(args: argparse.Namespace, prompts: Prompts) -> Prompts:
+    """Return the problems in the words that the model is asked in."""
+    from paper_figures.data.loaders import load_humaneval
+    from paper_figures.sandbox.completion import humaneval_prompt
+
+    problems = {row.id: row for row in load_humaneval(args.data.partition(":")[2] or None).rows}
+
+    def worded(part: Any) -> Any:
+        return tuple(
+            replace(one, turns=(humaneval_prompt(problems[one.labels["problem"]], args.style),)) for one in part
+        )
+
+    return replace(prompts, test=worded(prompts.test), validation=worded(prompts.validation))
+
+
+def _programs(args: argparse.Namespace, base: Unit, answers: pandas.DataFrame) -> list[Unit]:
+    from paper_figures.sandbox.isolation import Limits
+    from paper_figures.studies.work.programs import EXECUTE, program_settings
+
+    limits = Limits() if args.program_seconds is None else replace(Limits(), seconds=args.program_seconds)
+    settings = program_settings(
+        args.data.partition(":")[2] or None, allow_code_execution=True, limits=limits, isolation=args.isolation
+    )
+    plain = replace(
+        base, predictor=None, reward=None, seed=0, sampling_temperature=0.0, settings=settings, strategy=EXECUTE
+    )
+    found = answers[["problem", "text"]].drop_duplicates().to_dict("records")
+    return [replace(plain, prompt=row["problem"], labels={"answer": row["text"]}) for row in found]
+
+
+def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+    """Return the experiment's table from its rows; none where no answer was checked."""
+    from paper_figures.statistics.metrics import pass_at_k
+    from paper_figures.studies.summaries.answers import answers_of
+    from paper_figures.studies.summaries.means import Printed, Summary, paper_names
+    from paper_figures.studies.summaries.report import printed_tables, summary_table
+
+    answers = answers_of(frame)
+    outcome = "passed" if "passed" in answers else "coherent"
+    if outcome not in answers or not answers[outcome].notna().any():
+        return []
+    answers = answers[answers[outcome].notna()]
+    keys = ["guide", "reward_scale", "method", "example"]
+    measures = [name for name in ("god_tokens", "cost", "own_score") if name in answers]
+    grouped = answers.assign(right=answers[outcome].astype(float)).groupby(keys, sort=False)
+    rows = grouped.agg(samples=("right", "size"), right=("right", "sum"), **{name: (name, "mean") for name in measures})
+    rows = rows.reset_index()
+    most = int(rows["samples"].min())
+    ks = [k for k in (1, 5, 10, 100) if k <= most]
+    for k in ks:
+        rows[f"pass@{k}"] = [
+            100 * pass_at_k(int(n), int(c), k) for n, c in zip(rows["samples"], rows["right"], strict=True)
+        ]
+    printed = Printed("table4_humaneval", "pass_at_1", {"guide": "model"}, {"method": "rws"}, paper_names())
+    summary = Summary(
+        (*(f"pass@{k}" for k in ks), *measures),
+        ("guide", "reward_scale", "method"),
+        {"method": "rws"},
+        ("example",),
+        ("guide", "reward_scale"),
+        {"pass@1": printed},
+    )
+    what = "Programs run against the benchmark's checks." if outcome == "passed" else "Puzzles answered word for word."
+    table = summary_table("pass_at_k", _CAPTION.format(what=what), rows, summary, seed)
+    return ([] if table is None else [table]) + printed_tables("table4_humaneval")

@@ -1,0 +1,245 @@
+"""Keyword-constrained prompts: perplexity, GOD and keywords included, by guide and method (Table 3, Figure 6).
+
+Every guide decodes the prompts at the reward scale that validation prompts chose for it, and a causal model, which
+guides nobody, reads every answer. Files below OUT/keywords, besides the units' parts and `selection.json|csv`:
+
+- `perplexity_and_god`: every method against rws; perplexity as the mean over texts and pooled over tokens;
+- `claims`: what Section 5.4 says of rws against the default, measured for every method;
+- `examples`: the first prompts with their keywords, and the answers of default and rws.
+
+Perplexity is of the answer and its end, given the prompt (`metrics.answer_scores`). Which of the two means the paper
+reports, and what its causal model is given, it does not say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from paper_figures.studies.design.comparison import run_tables
+from paper_figures.studies.design.options import Defaults, add_study_arguments
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.studies.summaries.report import Table
+
+__all__ = ["add_arguments", "run", "tables"]
+
+NAME = "keywords"
+_POOLED = ["nll", "causal_tokens"]
+_EXAMPLES = 4
+
+
+class _Claim(NamedTuple):
+    """A number of Section 5.4: `columns`' mean, or pooled perplexity; its ratio to the default's; or 100 (1 - that)."""
+
+    quantity: str
+    columns: Sequence[str]
+    kind: Literal["mean", "ratio", "percent below"]
+    printed: str
+
+
+_BELOW, _OVER = "perplexity of RWS below that of the default", "GOD of RWS over that of the default, at least"
+_CLAIMS = (
+    _Claim("perplexity per text, % below default", ["perplexity"], "percent below", _BELOW),
+    _Claim("perplexity pooled, % below default", _POOLED, "percent below", _BELOW),
+    _Claim("GOD in tokens over default's", ["god_tokens"], "ratio", _OVER),
+    _Claim("GOD in steps over default's", ["god_steps"], "ratio", _OVER),
+    _Claim("keywords included", ["keywords_included"], "mean", "keywords included, all methods"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment's options to a parser."""
+    add_study_arguments(parser, NAME, Defaults(data="stories:keywords", prompts=32, causal="mini-causal"))
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the experiment from parsed options; return what `--json` prints."""
+    return run_tables(args, NAME, tables)
+
+
+def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+    """Return the tables of the experiment from its rows."""
+    from paper_figures.studies.summaries.answers import answers_of
+
+    answers = answers_of(frame)
+    if not len(answers) or not (answers["method"] == "rws").any():
+        return []
+    found = [_means(answers, seed), _claims(answers, seed), _examples(answers)]
+    return [one for one in found if one is not None]
+
+
+def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
+    from paper_figures.studies.summaries.means import Summary, markdown_rows, summarise
+    from paper_figures.studies.summaries.paired_answers import LINE, PAIR
+    from paper_figures.studies.summaries.report import Table
+
+    measures = ("perplexity_per_text", "god_tokens", "god_steps", "keywords_included", "coherent", "cost")
+    frame = answers.rename(columns={"perplexity": "perplexity_per_text"})
+    present = tuple(measure for measure in measures if measure in frame)
+    over = ("guide", "reward_scale")
+    rows = summarise(frame, Summary(present, LINE, {"method": "rws"}, PAIR, over), seed=seed)
+    if "perplexity_per_text" in present:
+        pooled = iter(_pooled(answers, rows[0], seed))
+        # Behind the other perplexity of the same line.
+        rows = [one for row in rows for one in ([row, next(pooled)] if row["measure"] == present[0] else [row])]
+    caption = (
+        "perplexity_per_text: mean over the answers of each one's perplexity; perplexity_pooled: exp of all nats over "
+        "all tokens, of which long answers have more; both given the prompt, the end of text included. GOD counts "
+        "tokens, or steps. keywords_included: of those asked for; coherent: share with no rule of the story language "
+        "broken; cost: forwards and reward calls. In brackets the mean difference to rws of the same guide on the same "
+        "prompts, its paired 95 % bootstrap interval, and p of the sign-flip permutation test, corrected over the "
+        "reward models by Holm's method; for pooled perplexity, prompts are resampled and exchanged with their tokens."
+    )
+    return Table("perplexity_and_god", caption, rows, markdown_rows(rows))
+
+
+def _pooled(answers: pandas.DataFrame, like: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
+    """Return pooled perplexity's rows as `summarise` has them, a row per line in its order; like: one of its rows."""
+    from paper_figures.statistics.comparisons import holm_within
+    from paper_figures.statistics.totals import compare_totals, interval_of_totals, pooled_perplexity_of
+    from paper_figures.studies.summaries.paired_answers import aligned, lines_of, rng_for
+
+    names = list(like)[: list(like).index("measure")]
+    lines = list(lines_of(answers, names))
+    bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "rws"}
+    found = []
+    for line, rows in lines:
+        row: dict[str, Any] = {name: line[name] for name in names}
+        row |= {name: None for name in like if name not in names} | {"measure": "perplexity_pooled"}
+        own = rows.dropna(subset=_POOLED)
+        row["n"] = len(own)
+        if len(own):
+            one = interval_of_totals(pooled_perplexity_of, _columns(own, _POOLED), rng_for(seed, line, "pooled"))
+            row |= {"mean": one.mean, "low": one.low, "high": one.high}
+        base = bases.get(str(line | {"method": None}))
+        pair = None if base is None or line["method"] == "rws" else aligned(rows, base, _POOLED)
+        if pair is not None and len(pair[0]):
+            one_of, other_of = (_columns(part, _POOLED) for part in pair)
+            two = compare_totals(pooled_perplexity_of, one_of, other_of, rng_for(seed, line, "pooled against rws"))
+            row |= {"pairs": two.pairs, "difference": two.difference.mean, "p": two.p}
+            row |= {"difference_low": two.difference.low, "difference_high": two.difference.high}
+        found.append(row)
+    holm_within(found, [name for name in names if name not in ("guide", "reward_scale")])
+    return found
+
+
+def _columns(rows: pandas.DataFrame, names: Sequence[str]) -> list[Any]:
+    """Return columns of numbers; of a single one, with ones beside it, for the statistic of a mean."""
+    import numpy as np
+
+    found = [rows[name].to_numpy(float) for name in names]
+    return found if len(found) > 1 else [*found, np.ones(len(rows))]
+
+
+def _claims(answers: pandas.DataFrame, seed: int) -> Table | None:
+    from paper_figures.statistics.comparisons import holm_within
+    from paper_figures.statistics.totals import compare_totals, interval_of_totals, mean_of, pooled_perplexity_of
+    from paper_figures.studies.summaries.paired_answers import LINE, aligned, lines_of, over_guides, rng_for
+    from paper_figures.studies.summaries.report import Table
+
+    known = [claim for claim in _CLAIMS if set(claim.columns) <= set(answers)]
+    columns = list(dict.fromkeys(name for claim in known for name in claim.columns))
+    numbers = answers.assign(**{name: answers[name].astype(float) for name in columns})
+    whole = [over_guides(numbers, columns)] if numbers["guide"].nunique() > 1 else []
+    lines = [line for part in (numbers, *whole) for line in lines_of(part)]
+    bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "default"}
+    printed = _printed()
+    found: list[dict[str, Any]] = []
+    for line, rows in lines:
+        base = bases.get(str(line | {"method": None}))
+        for claim in known:
+            own = rows.dropna(subset=list(claim.columns))
+            pair = None if base is None or line["method"] == "default" else aligned(rows, base, claim.columns)
+            row = line | {"quantity": claim.quantity, "n": len(own)}
+            row |= dict.fromkeys(("value", "low", "high", "p"))
+            statistic = pooled_perplexity_of if claim.columns == _POOLED else mean_of
+            if pair is not None and len(pair[0]):
+                one_of, other_of = (_columns(part, claim.columns) for part in pair)
+                two = compare_totals(statistic, one_of, other_of, rng_for(seed, line, claim.quantity))
+                row |= {"n": two.pairs, "p": two.p}
+                if claim.kind != "mean" and two.ratio is not None:
+                    row |= _as_claimed(claim, *two.ratio)
+            if claim.kind == "mean" and len(own):
+                one = interval_of_totals(statistic, _columns(own, claim.columns), rng_for(seed, line, claim.quantity))
+                row |= _as_claimed(claim, *one)
+            about = claim.kind == "mean" or line["method"] == "rws"
+            found.append(row | {"printed": printed.get(claim.printed) if about else None})
+    settings = [name for name in lines[0][0] if name not in LINE]
+    # The mean over the guides is a comparison of its own, not one more of the family.
+    parts = [[row for row in found if (row["guide"] == "all") == mean] for mean in (False, True)]
+    for part in parts:
+        holm_within(part, [*settings, "method", "quantity"])
+    rows = [row for part in parts for row in part]
+    if all(row["value"] is None for row in rows):
+        return None
+    caption = (
+        "Section 5.4 in numbers: each method beside the default on the same prompts, guide by guide, and of the means "
+        "over the guides (all). Ratios are of means, or of pooled perplexities; below 0 is above the default. "
+        "Intervals: 95 %, percentile bootstrap over prompts; p: of no difference to the default, exchanging the two on "
+        "random prompts, corrected over the reward models by Holm's method. The paper's numbers are of LLaDA-8B, "
+        "prompts of its own and another causal model."
+    )
+    return Table("claims", caption, rows, _shown(rows))
+
+
+def _as_claimed(claim: _Claim, value: float, low: float, high: float) -> dict[str, float]:
+    if claim.kind == "percent below":
+        value, low, high = (100 * (1 - number) for number in (value, high, low))
+    return {"value": value, "low": low, "high": high}
+
+
+def _printed() -> dict[str, str]:
+    """Return the paper's numbers for reading, by the quantity that they are of."""
+    from paper_figures.studies.summaries.means import published_data
+
+    held = published_data("keyword_task") or {"ranges": (), "values": ()}
+    ranges = {one["quantity"]: f"{one['low']:g} to {one['high']:g}" for one in held["ranges"]}
+    return ranges | {one["quantity"]: f"more than {one['value']:g}" for one in held["values"]}
+
+
+def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the claims with a column each, and the paper's number in its header."""
+    printed = {row["quantity"]: row["printed"] for row in rows if row["printed"] is not None}
+    table: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        line = {name: row[name] for name in list(row)[: list(row).index("quantity")]}
+        out = table.setdefault(str(line), line | {"n": 0})
+        out["n"] = max(out["n"], row["n"])
+        text = "-" if row["value"] is None else f"{row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
+        text += "" if row["p_holm"] is None else f", p {row['p_holm']:.2g}"
+        name = row["quantity"]
+        out[f"{name} (paper: {printed[name]})" if name in printed else name] = text
+    return list(table.values())
+
+
+def _examples(answers: pandas.DataFrame) -> Table:
+    from paper_figures.studies.summaries.paired_answers import LINE, lines_of
+    from paper_figures.studies.summaries.report import Table
+
+    chosen = answers[answers["method"].isin(("default", "rws"))]
+    # By number, in whatever order the rows were stored: test-2 before test-10.
+    names = set(answers[answers["method"] == "rws"]["example"])
+    first = sorted(names, key=lambda name: [part.zfill(9) for part in re.split(r"(\d+)", name)])[:_EXAMPLES]
+    rows, seen = [], set()
+    for name in first:
+        for line, own in lines_of(chosen[(chosen["example"] == name) & (chosen["turn"] == 0)]):
+            free = line["method"] == "default"
+            (found,) = own.to_dict("records")
+            told = {"example": name, "prompt": found["prompt"], "keywords": ", ".join(found.get("keywords") or ())}
+            told |= {key: value for key, value in line.items() if key not in LINE}
+            told |= {"method": line["method"], "guide": None if free else line["guide"]}
+            told |= {"reward_scale": None if free else line["reward_scale"]}
+            included = found.get("keywords_included")
+            told |= {"included": None if included is None or included != included else int(included)}
+            told |= {"answer": found["text"]}
+            if str(told) not in seen:  # the default is the same beside every guide
+                seen.add(str(told))
+                rows.append(told)
+    rows.sort(key=lambda row: (first.index(row["example"]), row["method"] != "default"))
+    caption = "The first prompts, their keywords, and how many the answers of default and rws include (after Table 3)."
+    return Table("examples", caption, rows, rows)

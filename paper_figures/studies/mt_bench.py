@@ -1,0 +1,136 @@
+"""Dialogues of two turns, each answered after the method's own first answer: Tables 2 and 10 of the paper, and more.
+
+Reward models judge every answer, the second after the dialogue that it belongs to, so that two equal second answers may
+differ in score where the first ones do. An LLM judges whole dialogues where `--llm-judge` names one (`llm_verdicts`).
+Files below OUT/mt-bench, besides the units' parts and `selection.json|csv`:
+
+- `win_rates`: each method against the default in the judgement of its own guide, means over the turns; `others_net`,
+  the mean over all other reward models; `win_rates_by_turn`: the same in each turn;
+- `cross_judging`: every guide by every judge; `mean_win_rates`: own and other judges, means over the guides;
+- with an LLM judge `llm_win_rates` (Table 2), `llm_orders` (Table 10), `llm_sign_tests`, from `verdicts.csv`; its
+  replies are kept in `verdicts/`, and are not asked for again.
+
+The mini models' dialogues ask about a story and have one right answer each, of a few words (`coherent`: it is given).
+Their mask predictor was trained to give them within 16 tokens and gives nearly all of them; of the 64 tokens that are
+the default here, the surplus is where it errs and where methods differ at all.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.studies.design.comparison import run_tables, scales_from, study_from
+from paper_figures.studies.design.options import Defaults, add_study_arguments
+from paper_figures.studies.summaries.llm_verdicts import VERDICTS, add_judge_arguments, ask_judge, judge_from
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.runner.stages import Runner
+    from paper_figures.runner.units import Unit
+    from paper_figures.studies.design.prompts import Prompts
+    from paper_figures.studies.summaries.report import Table
+
+__all__ = ["add_arguments", "run", "tables"]
+
+NAME = "mt-bench"
+_DIFFERENCES = (
+    "In brackets the mean difference to rws of the same guide on the same dialogues, its paired 95 % bootstrap "
+    "interval, and p of the sign-flip permutation test, corrected over the reward models by Holm's method."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment's options to a parser."""
+    add_study_arguments(parser, NAME, Defaults(data="dialogues", prompts=16, validation=8, paths=2))
+    add_judge_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the experiment from parsed options; return what `--json` prints."""
+    judge, folder = judge_from(args), Path(args.out) / NAME
+
+    def steps(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> None:
+        from paper_figures.studies.design.arms import run_study
+
+        run_study(study_from(args, base, prompts, scales_from(args, base, prompts, run)), run)
+        if judge is not None:
+            ask_judge(args, judge, run.outcome().frame, folder)
+
+    found = run_tables(args, NAME, partial(tables, folder=folder), steps)
+    if not any(name.startswith("llm_") for name in found["tables"]):
+        told = "no LLM judge has judged these dialogues: --llm-judge MODEL [--base-url URL] asks one"
+        found["message"] = f"{told}\n\n{found['message']}"
+    return found
+
+
+def tables(frame: pandas.DataFrame, *, seed: int = 0, folder: Path | None = None) -> list[Table]:
+    """Return the tables of the experiment from its rows; folder: where verdicts of an LLM judge may lie."""
+    from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
+    from paper_figures.studies.summaries.dialogues import mean_over_turns
+    from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals
+    from paper_figures.studies.summaries.means import Summary
+    from paper_figures.studies.summaries.report import printed_tables, summary_table
+
+    answers = answers_of(frame)
+    judged = by_judge(answers) if len(answers) else answers
+    if not len(judged):
+        return []
+    own = judged_by_guide(answers)
+    outcomes = ("net", "win", "draw", "loss")
+    known = [*outcomes, "others_net", "own_score", "normalised_score", "coherent", "god_tokens", "god_steps", "cost"]
+    keys = ("guide", "reward_scale", "method")
+    whole = mean_over_turns(own, keys, known)
+    crossed = mean_over_turns(judged, ("guide", "reward_scale", "judge", "relation", "method"), known)
+    # A mean over several scales of one guide would be of no method.
+    apart = ["reward_scale"] if judged.groupby("guide")["reward_scale"].nunique().max() > 1 else []
+    means = crossed.groupby([*apart, "relation", "method", "example"])[list(outcomes)].mean().reset_index()
+    turns = own.assign(turn=own["turn"] + 1)
+    shared: dict[str, Any] = {"baseline": {"method": "rws"}, "pair": ("example",)}
+    measures = ("win", "draw", "loss", "net", "others_net", "coherent", "own_score", "god_tokens", "god_steps", "cost")
+    by_guide = ("guide", "reward_scale")
+    found = [
+        summary_table(
+            "win_rates",
+            "Each method against the default on the same dialogues, judged by its guide, means over the turns: shares "
+            "of answers won, drawn, lost; net: won minus lost; others_net: the mean net of all other reward models; "
+            f"scores are raw; cost: per answer, forwards and weighted reward calls. {_DIFFERENCES}",
+            whole,
+            Summary(measures, keys, over=by_guide, **shared),
+            seed,
+        ),
+        summary_table(
+            "win_rates_by_turn",
+            f"The same, turn by turn: the second is answered after the method's own first answer. {_DIFFERENCES}",
+            turns,
+            Summary(("win", "draw", "loss", "net", "others_net", "coherent"), (*keys, "turn"), over=by_guide, **shared),
+            seed,
+        ),
+        summary_table(
+            "cross_judging",
+            f"Every guide by every judge, against the default, means over the turns: net, won minus lost. "
+            f"{_DIFFERENCES}",
+            crossed,
+            Summary(
+                (*outcomes, "normalised_score"),
+                ("guide", "reward_scale", "judge", "method"),
+                over=(*by_guide, "judge"),
+                **shared,
+            ),
+            seed,
+        ),
+        summary_table(
+            "mean_win_rates",
+            "Means over the reward models, dialogue by dialogue: own, judged by the guide; other, by all others. In "
+            "brackets the difference to rws, its interval and p, not corrected.",
+            means,
+            Summary(("win", "draw", "loss", "net"), (*apart, "relation", "method"), over=tuple(apart), **shared),
+            seed,
+        ),
+    ]
+    found += llm_tables(answers, folder / VERDICTS, seed=seed) if folder is not None else []
+    printed = printed_tables("table2_llm_judge", "table10_llm_judge_orders")
+    return [one for one in found if one is not None] + printed + printed_intervals()

@@ -1,0 +1,137 @@
+"""What guidance costs: seconds per answer and memory, by guide, beside the controls and with work saved (Table 11).
+
+Every guide decodes a few prompts at the reward scale that validation prompts chose for it, and so does every control;
+then all of it is decoded again, one answer at a time, for the clock (`timing`). The default and rws run with the usual
+savings, with all of `savings.Savings.everything`, and with none. Controls that ask no reward show the machine's noise.
+Files below OUT/overhead, besides the units' parts and `selection.json|csv`:
+
+- `overhead`: seconds, their increase over the default's, reward calls and what was saved of them;
+- `memory`: what each guide adds.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.studies.design.comparison import run_tables, scales_from, study_from
+from paper_figures.studies.design.options import Defaults, add_study_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas
+
+    from paper_figures.runner.stages import Runner
+    from paper_figures.runner.units import Unit
+    from paper_figures.studies.design.prompts import Prompts
+    from paper_figures.studies.summaries.report import Table
+
+__all__ = ["add_arguments", "run", "tables"]
+
+NAME = "overhead"
+_MIB = 2**20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment's options to a parser."""
+    from paper_figures.studies.summaries.timing import add_timing_arguments
+
+    add_study_arguments(parser, NAME, Defaults(data="stories:keywords", prompts=4, validation=8, paths=0))
+    add_timing_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the experiment from parsed options; return what `--json` prints."""
+    from paper_figures.studies.summaries.timing import check_timing
+
+    check_timing(args)
+    return run_tables(args, NAME, tables, _steps)
+
+
+def _steps(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> None:
+    from paper_figures.studies.design.arms import run_study
+    from paper_figures.studies.summaries.timing import run_timing
+
+    run_study(study_from(args, base, prompts, scales_from(args, base, prompts, run)), run)
+    run_timing(args, base, prompts.test, run, _ways, memory=True)
+
+
+def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    from paper_figures.studies.work.timing import SAVINGS, way_of
+
+    both = [way_of(method, answers[method], savings) for savings in SAVINGS for method in ("default", "rws")]
+    return both + [way_of(method, rows) for method, rows in answers.items() if method not in ("default", "rws")]
+
+
+def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+    """Return the tables of the experiment from its rows."""
+    from paper_figures.studies.summaries.paired_answers import LINE
+    from paper_figures.studies.summaries.report import Table
+    from paper_figures.studies.summaries.timing import HOW, measured, shown_times, timed_rows
+
+    timed = measured(frame)
+    if not len(timed):
+        return []
+    rows, how = timed_rows(timed, seed, (*LINE, "savings"))
+    rows = [row | _printed(row) for row in rows]
+    shown = shown_times(rows)
+    if any(row["seconds, paper"] is not None for row in rows):
+        shown = [out | _printed(row) for out, row in zip(shown, rows, strict=True)]
+    caption = (
+        "savings: usual, what `decode` leaves out if not told; everything; nothing, so that the reward is asked at "
+        "every step. best-of-n decodes N samples and scores them together. reward calls: texts scored; saved: not "
+        f"needed, or scored before; same text: share of prompts with the text of the usual savings. {HOW} {how}"
+    )
+    return [Table("overhead", caption, rows, shown), *_memory(timed), *_printed_tables()]
+
+
+def _memory(timed: pandas.DataFrame) -> list[Table]:
+    from paper_figures.studies.summaries.means import Printed, paper_names, printed_value
+    from paper_figures.studies.summaries.paired_answers import lines_of
+    from paper_figures.studies.summaries.report import Table
+
+    asked = timed[(timed["method"] == "rws") & (timed["savings"] == "usual") & timed["reward_bytes"].notna()]
+    printed = Printed("table11_overhead", "memory_mib", {"guide": "model"}, names=paper_names())
+    rows = []
+    for line, found in lines_of(asked, ("guide", "measured_on")):
+        first = found.iloc[0]
+        row: dict[str, Any] = line | {"reward_mib": float(first["reward_bytes"]) / _MIB}
+        row |= dict.fromkeys(("peak_without_mib", "peak_mib", "added_mib"))
+        if found["peak_bytes"].notna().any():
+            without, peak = (float(first[name]) / _MIB for name in ("peak_bytes_without", "peak_bytes"))
+            row |= {"peak_without_mib": without, "peak_mib": peak, "added_mib": peak - without}
+        rows.append(row | {"added_mib, paper": printed_value(printed, line)})
+    caption = (
+        "reward_mib: bytes of the guide's parameters and buffers; peak_: the most that PyTorch had allocated on CUDA "
+        "(torch.cuda.max_memory_allocated) while it decoded the default with no guide loaded, and rws; added: their "
+        "difference, what the paper prints; on a CPU not measured. MiB, on the first prompt."
+    )
+    return [Table("memory", caption, rows, rows)] if rows else []
+
+
+def _printed(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the paper's seconds for a line of ours, and their increase over its default's, as ours is computed."""
+    from paper_figures.studies.summaries.means import Printed, paper_names, printed_value, published_data
+
+    where = Printed("table11_overhead", "seconds", {"guide": "model"}, {"method": "rws"}, paper_names())
+    seconds = printed_value(where, row)
+    base = (published_data("table11_overhead") or {}).get("default_seconds")
+    increase = None if seconds is None else 100 * (seconds / base - 1)
+    return {"seconds, paper": seconds, "increase, paper": increase}
+
+
+def _printed_tables() -> list[Table]:
+    from dataclasses import replace
+
+    from paper_figures.studies.summaries.report import printed_tables
+
+    def told(row: Mapping[str, Any], base: float) -> dict[str, Any]:
+        return {**row, "increase, %, computed": None if row["seconds"] == base else 100 * (row["seconds"] / base - 1)}
+
+    found = []
+    for one in printed_tables("table11_overhead"):
+        base = next(row["seconds"] for row in one.rows if row["model"] == "Default")
+        rows = [told(row, base) for row in one.rows]
+        found.append(replace(one, rows=rows, shown=rows))
+    return found

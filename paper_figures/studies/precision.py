@@ -1,0 +1,242 @@
+"""How much of the generation order is due to rounding: decoding at each scale, ranked exactly and rounded.
+
+Rankings: `exact`, log-odds in float64; `float32` and `bfloat16`, softmax in that dtype, ties leftmost, as public
+decoders rank but for how ties fall. Strategies: `temperature`, confidence decoding at a constant factor c, where the
+models' logits are the same and only their order differs; at s_R `rws` and its controls, `constant`, `shuffled`,
+`flipped` and `random`, as in `study`, each of the rws run of its own ranking. Margin order and best of N are left out:
+the one rounds no probability, the other has no order of its own. Files below OUT/precision, besides the units' parts:
+`summary.csv|md`, and `results.json` with the settings and sources.
+
+Columns of the summary, per strategy, scale and ranking: `n`, prompts; `god_tokens` and `god_steps`, means over them;
+`god_tokens_due` and `god_steps_due`, the mean GOD minus that of the exact ranking on the same prompts, which is what
+rounding adds or takes away, with 95 % bootstrap intervals (`_low`, `_high`), p of the sign-flip permutation test
+(`_p`), and the same corrected over the scales by Holm's method (`_p_holm`); `inexact`, share of steps whose chosen set
+is not the one that log-odds in float64 choose from the same logits; `saturated`, share of candidate positions whose
+probability is exactly 1.0 in the ranking's precision; `tied`, share of steps with a tie at the cut; `near_tied`, share
+of steps in which another batch or device could change the set (`rounding.near_ties`); `same_tokens`, share of answers
+equal to the exact ranking's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.studies.design import single_stage as one_round
+from paper_figures.studies.design.prompts import SOURCES
+from paper_figures.studies.summaries.frames import records
+from paper_figures.studies.temperature import SCALES
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.runner.units import Unit
+    from paper_figures.studies.design.prompts import Prompt
+    from paper_figures.studies.summaries.report import Table
+
+__all__ = ["RANKINGS", "STRATEGIES", "add_arguments", "precision_units", "run", "tables"]
+
+NAME = "precision"
+STRATEGIES = ("temperature", "rws", "constant", "shuffled", "flipped", "random")
+_FROM_RWS = ("constant", "shuffled")
+# Ways to rank by their names in the results: ranking and precision, as decode is asked for them.
+RANKINGS = {
+    "exact": ("log-odds", "float64"),
+    "float32": ("probability", "float32"),
+    "bfloat16": ("probability", "bfloat16"),
+}
+_CAPTION = (
+    "Decoding at a constant factor (rws and its controls: at a reward scale), ranked by log-odds in float64 (exact) or "
+    "by softmax in the precision named. Due: GOD minus that of the exact ranking on the same prompts, mean, 95 % "
+    "bootstrap interval, and p of the sign-flip permutation test, corrected over the scales by Holm's method. Inexact: "
+    "steps whose chosen set is not the exact one. Saturated: candidate positions of probability exactly 1.0 in that "
+    "precision. Tied: steps with a tie at the cut; near-tied: with a cut that rounding could move. Same: answers "
+    "equal to the exact ranking's."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment's options to a parser."""
+    parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/precision")
+    known = "; ".join(SOURCES.values())
+    parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {known}")
+    parser.add_argument("--prompts", type=int, default=12, metavar="N", help="how many (12)")
+    parser.add_argument("--scales", type=float, nargs="+", default=list(SCALES), metavar="C", help="the paper's grid")
+    shown = f"of {' '.join(STRATEGIES)} (all)"
+    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=STRATEGIES, metavar="NAME", help=shown)
+    parser.add_argument("--reward", default="mini", metavar="NAME", help="reward model that guides rws (mini)")
+    parser.add_argument("--seed", type=int, default=0, help="of drawn prompts, the bootstrap and the tests (0)")
+    one_round.add_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the experiment from parsed options; return what `--json` prints."""
+    import pandas as pd
+
+    from paper_figures.runner.manifest import write_last_run
+    from paper_figures.studies.design.prompts import prompts_of
+    from paper_figures.studies.work.precision import work
+
+    positive = all(math.isfinite(scale) and scale > 0 for scale in args.scales)
+    if not positive or len(set(args.scales)) < len(args.scales):
+        raise ValueError(f"--scales is {args.scales}: different positive finite numbers are needed")
+    one_round.check_options(args)
+    prompts = prompts_of(args.data, args.prompts, seed=args.seed, model=args.model).test
+    base = one_round.base_of(args, NAME)
+    strategies = tuple(name for name in STRATEGIES if name in args.strategies)
+    reports = []
+    for rows in (None, "rws"):
+        given = reports[0][0].read() if rows else None
+        if units := precision_units(base, prompts, args.scales, strategies, args.reward, rws=given):
+            reports.append(one_round.run_round(args, units, work))
+    frame = pd.concat([report.read() for report, _ in reports], ignore_index=True)
+    # What the controls follow from is no row of the table where it was not asked for.
+    frame = frame[frame["method"].isin(strategies)] if len(frame) else frame
+    found = tables(frame, seed=args.seed)
+    report, origin = reports[0]
+    if found:
+        own = {name: getattr(args, name) for name in ("data", "prompts", "scales", "seed")}
+        own |= {"strategies": list(strategies)} | ({} if strategies == STRATEGIES[:1] else {"reward": args.reward})
+        write_last_run(report.folder, args.seed, frame["unit"])
+        body = {"seconds": one_round.seconds_of(frame), "summary": list(found[0].rows)}
+        one_round.write_results(args, base, origin, body, **own)
+    return one_round.write_and_tell([each for each, _ in reports], found)
+
+
+def precision_units(
+    base: Unit,
+    prompts: Sequence[Prompt],
+    scales: Sequence[float],
+    strategies: Sequence[str],
+    reward: str = "mini",
+    rws: pandas.DataFrame | None = None,
+) -> list[Unit]:
+    """Return a unit per strategy, scale, ranking and prompt: those that stand alone, or those that follow from rws.
+
+    rws: rows of the first, which has rws where a control needs it.
+    """
+    wanted = [name for name in STRATEGIES if name in strategies and (name in _FROM_RWS) == (rws is not None)]
+    if rws is None and set(strategies).intersection(_FROM_RWS) and "rws" not in wanted:
+        wanted.append("rws")
+    runs = {} if rws is None else {_place(row): row for row in records(rws[rws["method"] == "rws"])}
+    found = []
+    for strategy in wanted:
+        for scale in scales:
+            for name, (ranking, precision) in RANKINGS.items():
+                labels = {"rounding": name, "method": strategy, "at": scale}
+                one = replace(base, ranking=ranking, precision=precision, labels=labels)
+                for prompt in prompts:
+                    given = replace(one, prompt=prompt.text, example=prompt.name)
+                    run = runs.get((scale, name, prompt.name))
+                    if strategy not in _FROM_RWS or run is not None:
+                        found.append(_at(given, strategy, scale, reward, run))
+    return found
+
+
+def _place(row: Mapping[str, Any]) -> tuple[float, str, str]:
+    return row["at"], row["rounding"], row["example"]
+
+
+def _at(unit: Unit, strategy: str, scale: float, reward: str, run: Mapping[str, Any] | None) -> Unit:
+    """Return the unit with its strategy; run: its prompt's row of rws, for a control that follows from it."""
+    from paper_figures.studies.design.arms import permuted, seed_of
+
+    guided: dict[str, Any] = {"reward_scale": scale}
+    if strategy == "temperature":
+        return replace(unit, strategy={"name": "temperature", "scale": scale})
+    if strategy == "random":
+        return replace(unit, strategy={"name": "rws-random", **guided, "seed": seed_of(unit, unit.example, "noise")})
+    if run is None:
+        return replace(
+            unit, strategy={"name": {"flipped": "rws-flipped"}.get(strategy, strategy), **guided}, reward=reward
+        )
+    if strategy == "constant":
+        return replace(unit, strategy={"name": "temperature", "scale": run["mean_factor"]})
+    mixed = permuted(list(run["rewards"]), seed_of(unit, unit.example, f"shuffle {scale!r}"))
+    return replace(unit, strategy={"name": "reward-replay", **guided, "rewards": mixed})
+
+
+def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+    """Return the experiment's table from its rows."""
+    from paper_figures.studies.summaries.report import Table
+
+    # A control's own strategy and scale differ from prompt to prompt: it stands under its method, at its reward scale.
+    own = frame.assign(strategy=frame["method"], scale=frame["at"]) if len(frame) else frame
+    summary = _summary(own, seed) if len(frame) else []
+    return [Table("summary", _CAPTION, summary, _shown(summary))] if summary else []
+
+
+def _summary(frame: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
+    """Return one row per strategy, scale and ranking; the module says what each column means."""
+    from paper_figures.statistics.comparisons import holm_within
+
+    # Settings in which runs that share a folder differ stand before the rest.
+    varied = [
+        name
+        for name in ("predictor", "reward", "length", "steps", "block", "device")
+        if name in frame and frame.groupby("strategy")[name].nunique(dropna=False).max() > 1
+    ]
+    by = [*varied, "strategy", "scale"]
+    out: list[dict[str, Any]] = []
+    cells = [(dict(zip(by, key, strict=True)), rows) for key, rows in frame.groupby(by, dropna=False)]
+    for at, rows in sorted(cells, key=lambda cell: STRATEGIES.index(cell[0]["strategy"])):
+        exact = rows[rows["rounding"] == "exact"]
+        for name in RANKINGS:
+            own = rows[rows["rounding"] == name].merge(exact, on=["example", "prompt"], suffixes=("", "_exact"))
+            if len(own):
+                own = own.sort_values("example", kind="stable")
+                out.append(at | {"ranking": name} | _line(own, [*at.values(), name], seed))
+    for field in ("god_tokens_due", "god_steps_due"):
+        holm_within(out, (*varied, "strategy", "ranking"), f"{field}_p")
+    return out
+
+
+def _line(own: pandas.DataFrame, names: Sequence[Any], seed: int) -> dict[str, Any]:
+    import numpy as np
+
+    from paper_figures.statistics.comparisons import paired_test
+    from paper_figures.statistics.metrics import paired_bootstrap_interval
+
+    line: dict[str, Any] = {"n": len(own)}
+    for field in ("god_tokens", "god_steps"):
+        values, exact = own[field].to_numpy(float), own[f"{field}_exact"].to_numpy(float)
+
+        def rng(what: str, field: str = field) -> np.random.Generator:
+            # A generator of its own for each statistic, so that none depends on what else is computed.
+            return np.random.default_rng([seed, *"-".join(map(str, [*names, field, what])).encode()])
+
+        due = paired_bootstrap_interval(values, exact, rng("due"))
+        line |= {field: float(values.mean()), f"{field}_due": due.mean}
+        line |= {f"{field}_due_low": due.low, f"{field}_due_high": due.high}
+        line |= {f"{field}_due_p": paired_test(values, exact, rng("test")), f"{field}_due_p_holm": None}
+    for share in ("inexact", "tied", "near_tied"):
+        line[share] = float(own[share].sum() / own["steps_run"].sum())
+    line["saturated"] = float(own["saturated"].sum() / own["eligible"].sum())
+    pairs = zip(own["tokens"], own["tokens_exact"], strict=True)
+    line["same_tokens"] = float(np.mean([list(one) == list(other) for one, other in pairs]))
+    return line
+
+
+def _shown(summary: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    def due(row: dict[str, Any], field: str) -> str | None:
+        low, high, p = (row[f"{field}_due_{name}"] for name in ("low", "high", "p_holm"))
+        return None if row["ranking"] == "exact" else f"{row[f'{field}_due']:+.2f} [{low:+.2f}, {high:+.2f}], p {p:.2g}"
+
+    return [
+        {name: row[name] for name in list(row)[: list(row).index("scale")]}
+        | {
+            "scale": f"{row['scale']:g}",
+            "ranking": row["ranking"],
+            "GOD tokens": f"{row['god_tokens']:.2f}",
+            "due to rounding": due(row, "god_tokens"),
+            "GOD steps": f"{row['god_steps']:.2f}",
+            "due to rounding (steps)": due(row, "god_steps"),
+            **{name: f"{100 * row[name]:.1f} %" for name in ("inexact", "saturated", "tied")},
+            "near-tied": f"{100 * row['near_tied']:.1f} %",
+            "same": f"{100 * row['same_tokens']:.0f} %",
+        }
+        for row in summary
+    ]

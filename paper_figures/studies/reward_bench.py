@@ -1,0 +1,130 @@
+"""RWS against the default on general prompts: Tables 1 and 5 and Figure 5 of the paper, with what they leave out.
+
+Every guide decodes the test prompts at the reward scale that validation prompts chose for it; every answer is scored by
+every guide and judge. Files below OUT/reward-bench, besides the units' parts and `selection.json|csv`:
+
+- `win_rates`: each method against the default in the judgement of its own guide (Table 1), and its GOD; `others_net`,
+  the mean over all other reward models of the net win rate, which Table 1 leaves out;
+- `cross_judging`: every guide by every judge;
+- `mean_win_rates`: means over the guides (Figure 5), of own and other judges;
+- `god_quintiles`: win rates by fifth of GOD (Table 5), `god_trends`: tests for trend, and `reward_at_equal_god`: what
+  the reward adds where GOD is equal (`attribution`).
+
+Differences are to rws on the same prompts, with paired bootstrap intervals; p of the sign-flip permutation test,
+corrected over the reward models by Holm's method.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.studies.design.comparison import run_tables
+from paper_figures.studies.design.options import Defaults, add_study_arguments
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.studies.summaries.report import Table
+
+__all__ = ["add_arguments", "run", "tables"]
+
+NAME = "reward-bench"
+_DIFFERENCES = (
+    "In brackets the mean difference to rws of the same guide on the same prompts, its paired 95 % bootstrap interval, "
+    "and p of the sign-flip permutation test, corrected over the reward models by Holm's method."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment's options to a parser."""
+    add_study_arguments(parser, NAME, Defaults(data="stories:all", prompts=40, validation=16))
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the experiment from parsed options; return what `--json` prints."""
+    return run_tables(args, NAME, tables)
+
+
+def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+    """Return the tables of the experiment from its rows."""
+    from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
+    from paper_figures.studies.summaries.attribution import attribution_tables
+    from paper_figures.studies.summaries.means import Printed, Summary, paper_names
+    from paper_figures.studies.summaries.report import printed_tables, summary_table
+
+    answers = answers_of(frame)
+    judged = by_judge(answers) if len(answers) else answers
+    if not len(judged):
+        return []
+    names = paper_names()
+    own = judged_by_guide(answers)
+    shares = ["win", "draw", "loss", "net", "others_net"]
+    percent = own.assign(**{share: 100 * own[share] for share in shares})
+
+    def printed(column: str) -> Printed:
+        return Printed("table1_win_rate", column, {"guide": "model"}, {"method": "rws"}, names)
+
+    shared: dict[str, Any] = {"baseline": {"method": "rws"}, "pair": ("example", "turn")}
+    columns = {"win": "win", "draw": "draw", "loss": "default_win", "god_tokens": "god"}
+    first = Summary(
+        (*shares, "own_score", "god_tokens", "god_steps", "cost"),
+        ("guide", "reward_scale", "method"),
+        over=("guide", "reward_scale"),
+        printed={measure: printed(column) for measure, column in columns.items()},
+        **shared,
+    )
+    cross = Summary(
+        ("net", "normalised_score"),
+        ("guide", "reward_scale", "judge", "method"),
+        over=("guide", "reward_scale", "judge"),
+        **shared,
+    )
+    # A mean over several scales of one guide would be of no method.
+    apart = ["reward_scale"] if judged.groupby("guide")["reward_scale"].nunique().max() > 1 else []
+    means = Summary(("win", "draw", "loss", "net"), (*apart, "relation", "method"), over=tuple(apart), **shared)
+    grouped = judged.groupby([*apart, "relation", "method", "example", "turn"])
+    averaged = grouped[shares[:4]].mean().mul(100).assign(cells=grouped.size()).reset_index()
+    # Prompts that some guide failed on, or some judge, would be means over fewer.
+    averaged = averaged[averaged["cells"] == averaged.groupby([*apart, "relation"])["cells"].transform("max")]
+    found = [
+        summary_table(
+            "win_rates",
+            "Each method against the default on the same prompts, judged by its guide: percent of prompts won, drawn, "
+            "lost; net: won minus lost; others_net: the mean net of all other reward models; own_score is raw; GOD is "
+            f"that of the method. Paper: Table 1. {_DIFFERENCES}",
+            percent,
+            first,
+            seed,
+        ),
+        summary_table(
+            "cross_judging",
+            "Every guide by every judge, against the default: net, share of prompts won minus lost, from -1 to 1; the "
+            f"score as the judge's own mean and deviation normalise it. {_DIFFERENCES}",
+            judged,
+            cross,
+            seed,
+        ),
+        summary_table(
+            "mean_win_rates",
+            f"Means over {judged['guide'].nunique()} guides, prompt by prompt, in percent (Figure 5): own, judged by "
+            "the guide; other, by all other reward models. In brackets the difference to rws, its interval and p, not "
+            "corrected for several reward models, as there is one mean.",
+            averaged,
+            means,
+            seed,
+        ),
+    ]
+    found += attribution_tables(own, _printed_fifths(own["guide"].unique()), seed)
+    return [one for one in found if one is not None] + printed_tables("table1_win_rate", "table5_god_quintiles")
+
+
+def _printed_fifths(guides: Iterable[str]) -> dict[tuple[str, int], float]:
+    """Return the paper's Table 5 by our names of its reward models: (guide, fifth from 0) -> percent."""
+    from paper_figures.studies.summaries.means import paper_names
+    from paper_figures.studies.summaries.report import printed_tables
+
+    names = paper_names()
+    fifths = [row for table in printed_tables("table5_god_quintiles") for row in table.rows]
+    return {(guide, place): row[names[guide]] for guide in guides if guide in names for place, row in enumerate(fifths)}

@@ -1,0 +1,200 @@
+"""The complete scale path of a prompt as a profile: every answer on the axis, what it is worth, and where RWS walks.
+
+Each prompt gets its two complete scale paths (`rws_decode.scales.path`), over the constant factor c and over s_R of
+Reward-Weighted Sampling, both over the one range that is given, every distinct answer scored once; and RWS is decoded
+at some reward scales, whose factors, step by step, are points of the axis of c. Prompts are the first of the source.
+
+Files below OUT/scale-path, besides the units' parts: `summary.csv|md`, `outputs.csv|md`, `walks.csv|md`, and
+`results.json` with the summary, the grid, and every prompt's outputs, paths (pieces and unexplored parts) and walks.
+
+Columns of the summary, per prompt and axis, and added up ("all"): `pieces`, maximal intervals of one answer and one
+commit order; `outputs`, distinct answers by tokens; `texts`, distinct texts; `grid_outputs`, those answers that a point
+of the paper's grid within the range gives; `missed`, answers that none gives, and `missed_width`, how much of the axis
+leads there, ln of upper / lower; `missed_pieces`; `best_judge`, `grid_best_judge`, the greatest normalised score of the
+judge on the axis and on its grid (the mean over prompts in "all"); `unexplored`, ln of upper / lower; `certified`,
+paths that are whole and proved; `forwards`; `reward_calls`.
+
+Columns of the outputs: `output`, its number, in the order of the scales, those of c first; widths on both axes;
+`coherent` and `violations`, of the language's own checker, none for other prompts; `reward`, `judge`, normalised scores
+of the guide and of the judge; `perplexity` of the causal model. Of the walks: least and greatest factor, the output,
+both readings of GOD, and whether the path over s_R says the same (`on_path`, none at an enclosure or outside).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.studies.design import single_stage as one_round
+from paper_figures.studies.design.prompts import SOURCES
+from paper_figures.studies.design.scale_selection import GRID
+from paper_figures.studies.summaries.frames import records
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.studies.summaries.report import Table
+
+__all__ = ["add_arguments", "run", "summary_row", "tables"]
+
+NAME = "scale-path"
+_SETTINGS = ("predictor", "reward", "causal", "length", "steps", "block", "device", "strategy_json")
+_CAPTION = (
+    "Answers on the axes of the constant factor c and of the reward scale s_R, complete in the range followed. Missed: "
+    "answers that no point of the paper's grid gives, with the ln of upper / lower of the scales that do."
+)
+_OUTPUTS = "Every distinct answer of both axes: how much of each leads there, ln of upper / lower, and its scores."
+_WALKS = "RWS at given reward scales: the least and the greatest of its factors, which are points of the axis of c."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment's options to a parser."""
+    parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/scale-path")
+    known = "; ".join(SOURCES.values())
+    parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {known}")
+    parser.add_argument("--prompts", type=int, default=4, metavar="N", help="how many (4); the first is drawn")
+    parser.add_argument("--reward", default="mini", help="reward model that guides: name, directory, hub id (mini)")
+    parser.add_argument("--judge", default="mini-judge", help="reward model that only judges (mini-judge)")
+    parser.add_argument("--causal", default="mini-causal", metavar="NAME", help="for perplexity (mini-causal)")
+    parser.add_argument(
+        "--reward-scale", type=float, nargs="+", default=[2.0, 8.0, 32.0], metavar="S", help="s_R of RWS (2 8 32)"
+    )
+    parser.add_argument("--scale-min", type=float, default=GRID[0], metavar="X", help="least c and s_R (0.01)")
+    parser.add_argument("--scale-max", type=float, default=GRID[-1], metavar="Y", help="greatest c and s_R (32)")
+    parser.add_argument("--budget", type=int, metavar="N", help="canvases that each path may evaluate (no limit)")
+    parser.add_argument("--seed", type=int, default=0, help="of drawn prompts (0)")
+    one_round.add_arguments(parser, batch=1)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the experiment from parsed options; return what `--json` prints."""
+    from paper_figures.runner.manifest import write_last_run
+    from paper_figures.studies.design.prompts import prompts_of
+    from paper_figures.studies.work.scale_paths import work
+
+    _check(args)
+    prompts = prompts_of(args.data, args.prompts, seed=args.seed, model=args.model).test
+    scales = list(dict.fromkeys(args.reward_scale))
+    strategy = {"name": "path-profile", "low": args.scale_min, "high": args.scale_max, "scales": scales}
+    strategy |= {} if args.budget is None else {"budget": args.budget}
+    models = {"reward": args.reward, "judges": (args.judge,), "causal": args.causal}
+    base = replace(one_round.base_of(args, NAME), strategy=strategy, **models)
+    units = [replace(base, prompt=each.text, example=each.name) for each in prompts]
+    report, origin = one_round.run_round(args, units, work)
+    frame = report.read()
+    found = tables(frame)
+    if found:
+        kept = frame[["example", "prompt", "outputs", "paths", "walks"]]
+        grid = [point for point in GRID if args.scale_min <= point <= args.scale_max]
+        body = {"summary": list(found[0].rows), "grid": grid, "seconds": one_round.seconds_of(frame)}
+        body["profiles"] = kept.rename(columns={"example": "index"}).to_dict("records")
+        names = ("data", "prompts", "reward", "judge", "causal", "scale_min", "scale_max", "budget", "seed")
+        own = {name: getattr(args, name) for name in names} | {"reward_scale": scales}
+        write_last_run(report.folder, args.seed, report.asked)
+        one_round.write_results(args, base, origin, body, **own)
+    return one_round.write_and_tell([report], found)
+
+
+def _check(args: argparse.Namespace) -> None:
+    from rws_decode.strategies.factors import RWS
+
+    for scale in args.reward_scale:
+        RWS(scale)  # refuses a scale that is none
+    one_round.check_options(args)
+
+
+def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
+    """Return the experiment's tables from its rows; nothing in them is drawn by the seed.
+
+    Of runs that share a folder, those of other models, shapes or ranges have totals of their own.
+    """
+    from paper_figures.studies.summaries.report import Table
+
+    if not len(frame):
+        return []
+    varied = [name for name in _SETTINGS if frame[name].nunique(dropna=False) > 1]
+    summary: list[dict[str, Any]] = []
+    outputs: list[dict[str, Any]] = []
+    walks: list[dict[str, Any]] = []
+    for _, group in frame.groupby(list(_SETTINGS), dropna=False):
+        at = {name: group[name].iloc[0] for name in varied}
+        rows = sorted(records(group), key=lambda row: (len(row["example"]), row["example"]))
+        own = [{"prompt": row["example"]} | summary_row(row, path) for row in rows for path in row["paths"]]
+        totals = [_total([line for line in own if line["over"] == over]) for over in dict.fromkeys(_overs(own))]
+        summary += [at | line for line in [*own, *totals]]
+        outputs += [at | line for row in rows for line in _output_rows(row)]
+        walks += [at | line for row in rows for line in _walk_rows(row)]
+    return [
+        Table("summary", _CAPTION, summary, [_shown(row) for row in summary]),
+        Table("outputs", _OUTPUTS, outputs, [_shown(row) for row in outputs]),
+        Table("walks", _WALKS, walks, [_shown(row) for row in walks]),
+    ]
+
+
+def summary_row(row: Mapping[str, Any], path: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts of one path of a prompt's row, as the module says; the grid is the paper's, within the path."""
+    pieces, outputs = path["pieces"], row["outputs"]
+    hit = [piece for piece in pieces if any(piece["lower"] <= point <= piece["upper"] for point in GRID)]
+    reached, on_grid = ({piece["output"] for piece in part} for part in (pieces, hit))
+    missed = reached - on_grid
+    judged = {"best_judge": reached, "grid_best_judge": on_grid}
+    return {
+        "over": path["over"],
+        "pieces": len(pieces),
+        "outputs": len(reached),
+        "texts": len({outputs[place]["text"] for place in reached}),
+        "grid_outputs": len(on_grid),
+        "missed": len(missed),
+        "missed_width": math.fsum(_width(piece) for piece in pieces if piece["output"] in missed),
+        "missed_pieces": len(pieces) - len(hit),
+        **{name: max((outputs[n]["judge"] for n in held), default=None) for name, held in judged.items()},
+        "unexplored": math.fsum(map(_width, path["unexplored"])),
+        "certified": int(path["certified"]),
+        "forwards": path["forwards"],
+        "reward_calls": path["reward_calls"],
+    }
+
+
+def _width(part: Mapping[str, Any]) -> float:
+    return math.log(part["upper"] / part["lower"])
+
+
+def _overs(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [row["over"] for row in rows]
+
+
+def _total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Add up one axis over the prompts; of what a judge says best, the mean over the prompts that have a score."""
+    found: dict[str, Any] = {"prompt": "all", "over": rows[0]["over"]}
+    for name in list(rows[0])[2:]:
+        known = [row[name] for row in rows if row[name] is not None]
+        mean = name.endswith("best_judge")
+        found[name] = (math.fsum(known) / len(known) if known else None) if mean else sum(known)
+    return found
+
+
+def _output_rows(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    names = ("temperature_width", "reward_width", "coherent", "violations", "reward", "judge", "perplexity", "text")
+    return [
+        {"prompt": row["example"], "output": place} | {name: output[name] for name in names}
+        for place, output in enumerate(row["outputs"])
+    ]
+
+
+def _walk_rows(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    names = ("output", "on_path", "god_tokens", "god_steps", "text")
+    return [
+        {"prompt": row["example"], "reward_scale": walk["reward_scale"]}
+        | {"least_factor": min(walk["factors"]), "greatest_factor": max(walk["factors"])}
+        | {name: walk[name] for name in names}
+        for walk in row["walks"]
+    ]
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name.replace("_", " "): f"{value:.3g}" if isinstance(value, float) else value for name, value in row.items()
+    }

@@ -1,0 +1,128 @@
+"""Does order or reward bring the wins (Section "Attribution of Performance Gains"): fifths of GOD, trend, equal GOD.
+
+The paper splits the answers of RWS into fifths by GOD and finds more wins in the upper ones (Table 5). That is over
+prompts, which differ in more than GOD: `trend` says what it cannot tell. So RWS is also set against each control on the
+same prompts with the difference in GOD taken out (`partial_effect`): what is left is the reward's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paper_figures.statistics.comparisons import holm_within
+from paper_figures.statistics.partial_effect import caliper_effect, partial_effect
+from paper_figures.statistics.quintiles import quintile_rates, trend_test
+from paper_figures.studies.summaries.report import Table
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.statistics.metrics import Interval
+
+__all__ = ["attribution_tables"]
+
+_CALIPER = 0.25
+
+
+def attribution_tables(judged: pandas.DataFrame, printed: Mapping[tuple[str, int], float], seed: int) -> list[Table]:
+    """Return god_quintiles, god_trends and reward_at_equal_god; none where RWS has no judged answer.
+
+    judged: rows of `answers.judged_by_guide`; printed: (guide, fifth from 0) -> the paper's win rate in percent.
+    """
+    guided = judged[judged["method"] == "rws"]
+    if not len(guided):
+        return []
+    fifths, trends = [], []
+    for (guide, scale), rows in guided.groupby(["guide", "reward_scale"]):
+        rows = rows.sort_values(["example", "turn"], kind="stable")
+        god, net = rows["god_tokens"].to_numpy(float), rows["net"].to_numpy(float)
+        rng = np.random.default_rng([seed, *f"{guide} {scale!r}".encode()])
+        rates, trend = quintile_rates(god, net, rng), trend_test(god, net, rng)
+        name = {"guide": guide, "reward_scale": scale}
+        for place, group in enumerate(rates.groups):
+            low, high = group.god or (None, None)
+            line = name | {"fifth": place + 1, "n": group.n, "god_low": low, "god_high": high}
+            rate = group.rate
+            line |= _ends("win", None if rate is None else rate.win)
+            line |= {key: None if rate is None else getattr(rate, key).mean for key in ("draw", "loss")}
+            fifths.append(line | {"printed_percent": printed.get((str(guide), place))})
+        line = name | {"n": trend.n, "status": trend.status, "tau": trend.tau, "p": trend.p}
+        trends.append(
+            line | _ends("slope", trend.slope) | {"monotone": rates.monotone, "monotone_by_chance": rates.chance}
+        )
+    holm_within(trends, ())
+    equal = list(_equal_god(judged, seed))
+    holm_within(equal, ("control", "outcome"))
+    found = [
+        Table(
+            "god_quintiles",
+            "Shares of prompts on which RWS wins over the default in its guide's judgement, by fifth of GOD in tokens "
+            "(Table 5). Equal GOD is in one fifth; in brackets Wilson's 95 % interval. printed_percent: the paper's, "
+            "in percent.",
+            fifths,
+            [_read(row, "win") for row in fifths],
+        ),
+        Table(
+            "god_trends",
+            "Does the win rate rise with GOD over prompts: Kendall's tau-b of GOD and outcome with its permutation p, "
+            "corrected over guides by Holm's method; slope, share of wins per fifth, with its 95 % bootstrap interval; "
+            "monotone, whether it rises in every fifth, and how often it would by chance. An association over prompts "
+            "is no effect of order: prompts differ.",
+            trends,
+            [_read(row, "slope") for row in trends],
+        ),
+        Table(
+            "reward_at_equal_god",
+            "RWS minus a control on the same prompts. Difference: of the mean outcome (net: won minus lost against the "
+            "default; score: the guide's, normalised); GOD difference, in tokens; alpha: the outcome's difference at "
+            "equal GOD, by least squares on the difference in GOD, beta: per token of GOD; 95 % bootstrap intervals; "
+            "p of alpha by flipping pairs, corrected over guides by Holm's method. Near: the mean difference over the "
+            f"pairs whose GOD differs by at most {_CALIPER:g}.",
+            equal,
+            [_read(row, "difference", "god_difference", "alpha", "beta") for row in equal],
+        ),
+    ]
+    return [table for table in found if table.rows]
+
+
+def _equal_god(judged: pandas.DataFrame, seed: int) -> Iterator[dict[str, Any]]:
+    keys = ["guide", "reward_scale", "example", "turn"]
+    outcomes = {"net": "net", "score": "normalised_score"}
+    columns = [*keys, "god_tokens", *outcomes.values()]
+    guided = judged[judged["method"] == "rws"][columns]
+    for control in sorted(set(judged["method"]) - {"rws"}):
+        other = judged[judged["method"] == control][columns]
+        both = guided.merge(other, on=keys, suffixes=("", "_control"), validate="1:1")
+        for (guide, scale), rows in both.groupby(["guide", "reward_scale"]):
+            rows = rows.sort_values(["example", "turn"], kind="stable")
+            for outcome, column in outcomes.items():
+                rng = np.random.default_rng([seed, *f"{guide} {scale!r} {control} {outcome}".encode()])
+                one, other, *orders = (
+                    rows[name].to_numpy(float)
+                    for name in (column, f"{column}_control", "god_tokens", "god_tokens_control")
+                )
+                found = partial_effect(one, other, orders[0], orders[1], rng)
+                near = caliper_effect(one, other, orders[0], orders[1], _CALIPER, rng)
+                line = {"guide": guide, "reward_scale": scale, "control": control, "outcome": outcome, "n": found.n}
+                line |= {"status": found.status} | _ends("difference", found.difference)
+                line |= _ends("god_difference", found.god_difference) | _ends("alpha", found.alpha)
+                line |= _ends("beta", found.beta) | {"p": found.p, "near_n": near.n}
+                yield line | {"near": None if near.difference is None else near.difference.mean, "near_p": near.p}
+
+
+def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
+    mean, low, high = (None, None, None) if interval is None else interval
+    return {name: mean, f"{name}_low": low, f"{name}_high": high}
+
+
+def _read(row: Mapping[str, Any], *intervals: str) -> dict[str, Any]:
+    """Return a row for reading: an interval beside its number."""
+    ends = {f"{name}_{end}" for name in intervals for end in ("low", "high")}
+    shown = {name: value for name, value in row.items() if name not in ends and name != "p"}
+    for name in intervals:
+        if row[name] is not None:
+            shown[name] = f"{row[name]:.3g} [{row[f'{name}_low']:.3g}, {row[f'{name}_high']:.3g}]"
+    return shown

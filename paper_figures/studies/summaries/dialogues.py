@@ -1,0 +1,51 @@
+"""Whole dialogues out of rows that are single answers: who said what in every turn, beside what the default said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from paper_figures.runner.digests import digest
+from paper_figures.studies.summaries.answers import SETTINGS
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["dialogues_of", "mean_over_turns"]
+
+
+def dialogues_of(answers: pandas.DataFrame) -> pandas.DataFrame:
+    """Return a row per whole dialogue of `answers.answers_of`, each method beside the default of the same prompt.
+
+    Columns: the settings that there are; guide, reward_scale, method, example; `asked`, the user's turns; `replied` and
+    `default_replied`, the answers turn by turn, tuples of texts; `answers`, a digest of these three. A dialogue of
+    which a turn is missing, the default's or its own, is left out.
+    """
+    keys = [*_settings(answers), "guide", "reward_scale", "example"]
+    spoken = answers.sort_values("turn", kind="stable").groupby([*keys, "method"], dropna=False, sort=False)
+    found = spoken.agg(asked=("prompt", tuple), replied=("text", tuple)).reset_index()
+    turns = answers.groupby("example")["turn"].nunique()
+    found = found[found["asked"].map(len) == found["example"].map(turns)]
+    default = found[found["method"] == "default"][[*keys, "replied"]].rename(columns={"replied": "default_replied"})
+    found = found.merge(default, on=keys, how="inner", validate="m:1")
+    said = zip(found["asked"], found["replied"], found["default_replied"], strict=True)
+    return found.assign(answers=[digest([list(part) for part in one])[:16] for one in said])
+
+
+def mean_over_turns(rows: pandas.DataFrame, by: Sequence[str], measures: Sequence[str]) -> pandas.DataFrame:
+    """Return a row per dialogue: the means of the measures over its turns, by the settings, `by` and example.
+
+    The turns of one dialogue are no independent draws; its mean is one. Measures that the rows lack are left out, as is
+    a dialogue of which a turn is missing.
+    """
+    keys = [*_settings(rows), *by, "example"]
+    present = [name for name in measures if name in rows]
+    numbers = rows.assign(**{name: rows[name].astype(float) for name in present})
+    grouped = numbers.groupby(keys, dropna=False, sort=False)
+    found = grouped[present].mean().assign(turns=grouped["turn"].nunique()).reset_index()
+    whole = found["turns"] == found["example"].map(rows.groupby("example")["turn"].nunique())
+    return found[whole].drop(columns="turns").reset_index(drop=True)
+
+
+def _settings(rows: pandas.DataFrame) -> list[str]:
+    return [name for name in SETTINGS if name in rows]

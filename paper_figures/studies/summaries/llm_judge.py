@@ -1,0 +1,203 @@
+"""Tables of an LLM judge's verdicts: win rates, what the order of the answers does, sign tests, the paper's beside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.statistics.comparisons import holm_within
+from paper_figures.studies.summaries.llm_verdicts import ORDERS, read_verdicts
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.judging import Comparison
+    from paper_figures.studies.summaries.report import Table
+
+__all__ = ["llm_tables", "printed_intervals", "verdict_rows"]
+
+_POINTS = {"win": 1.0, "draw": 0.5, "loss": 0.0}
+_ABOUT = ("judge", "endpoint", "settings", "judge_prompt")
+# All printed shares are whole numbers of 80ths, and MT-Bench has 80 dialogues.
+_PRINTED_PROMPTS = 80
+_BRACKETS = (
+    "In brackets the mean difference to rws of the same guide on the same dialogues, its paired 95 % bootstrap "
+    "interval, and p of the sign-flip permutation test, corrected over the reward models by Holm's method."
+)
+
+
+def verdict_rows(answers: pandas.DataFrame, path: Path) -> pandas.DataFrame:
+    """Return a row per judge and whole dialogue that has verdicts in both orders, as numbers for or against it.
+
+    answers: of `answers.answers_of`; path: of the verdicts, of which those of other answers are left out. Columns
+    besides those of `dialogues.dialogues_of` and the judge's: `as_first`, `as_second`, 1 where the method is preferred
+    at that place, 0.5 where the texts are the same; `both`, their mean; `win`, `draw`, `loss`, `net`, where orders that
+    disagree are a draw; `order_decides` and `answer_1`, the share of verdicts for the first answer, where the judge was
+    asked; `identical`; `invalid`, 1 where either verdict is none, and then all others are missing.
+    """
+    import pandas as pd
+
+    from paper_figures.studies.summaries.dialogues import dialogues_of
+
+    named = ("guide", "reward_scale", "method", "example", "answers")
+    held: dict[tuple[str, ...], dict[tuple[str, ...], dict[str, str]]] = {}
+    for row in read_verdicts(path):
+        about = tuple(row[name] for name in _ABOUT)
+        held.setdefault(tuple(row[name] for name in named), {}).setdefault(about, {})[row["order"]] = row["choice"]
+    found = []
+    for row in dialogues_of(answers).to_dict("records"):
+        for about, choices in held.get(tuple(str(row[name]) for name in named), {}).items():
+            if set(choices) == set(ORDERS):
+                found.append(row | dict(zip(_ABOUT, about, strict=True)) | _numbers(_comparison(choices)))
+    return pd.DataFrame(found)
+
+
+def _comparison(choices: Mapping[str, str]) -> Comparison:
+    from paper_figures.judging import Comparison, Verdict
+
+    orders: list[Any] = [choices[order] for order in ORDERS]
+    return Comparison(*(Verdict(choice, "", "", 0, None, None, 0.0, True) for choice in orders))
+
+
+def _numbers(compared: Comparison) -> dict[str, float]:
+    if compared.outcome == "invalid":
+        return {"invalid": 1.0}
+    first, second = _POINTS[compared.forward_outcome], _POINTS[compared.backward_outcome]
+    shares = {name: float(compared.outcome == name) for name in _POINTS}
+    numbers = {"invalid": 0.0, "as_first": first, "as_second": second, "both": (first + second) / 2, **shares}
+    numbers |= {"net": shares["win"] - shares["loss"], "identical": float(compared.forward.choice == "tie")}
+    if compared.forward.choice != "tie":
+        numbers["order_decides"] = float(first != second)
+        numbers["answer_1"] = ((compared.forward.choice == "1") + (compared.backward.choice == "1")) / 2
+    return numbers
+
+
+def llm_tables(answers: pandas.DataFrame, path: Path, *, seed: int = 0) -> list[Table]:
+    """Return the tables of the verdicts in a file on these answers: none where there are none."""
+    from paper_figures.studies.summaries.means import Printed, Summary, paper_names
+    from paper_figures.studies.summaries.report import Table, summary_table
+
+    rows = verdict_rows(answers, path)
+    if not len(rows):
+        return []
+    names = paper_names()
+    # Of settings that all verdicts share, a column says nothing.
+    about = [name for name in _ABOUT if name in ("judge", "judge_prompt") or rows[name].nunique() > 1]
+    by = (*about, "guide", "reward_scale", "method")
+
+    def summary(measures: Sequence[str], **printed: tuple[str, str]) -> Summary:
+        where = {
+            name: Printed(table, column, {"guide": "model"}, {"method": "rws", "judge_prompt": "paper"}, names)
+            for name, (table, column) in printed.items()
+        }
+        present = tuple(name for name in measures if name in rows and rows[name].notna().any())
+        return Summary(present, by, {"method": "rws"}, ("example",), ("guide", "reward_scale"), where)
+
+    orders = "table10_llm_judge_orders"
+    made = [
+        summary_table(
+            "llm_win_rates",
+            "Whole dialogues, each method against the default, judged by an LLM: both, the share preferred, mean of "
+            "both orders, the same texts counted half (Table 2, in percent there); win, draw, loss: in both orders, "
+            f"orders that disagree being a draw; net: win minus loss.{_left_out(rows, answers)} {_BRACKETS}",
+            rows,
+            summary(("both", "win", "draw", "loss", "net"), both=("table2_llm_judge", "win")),
+            seed,
+        ),
+        summary_table(
+            "llm_orders",
+            "The same by order: as_first, as_second, the share preferred where the method's answers are shown first, "
+            "second (Table 10, in percent there); of the dialogues asked about, order_decides: the share where the "
+            "preferred answers change with the order; answer_1: the share of verdicts for the answer shown first, 0.5 "
+            "where the place does not matter; identical: the same texts; invalid: no verdict in an order after all "
+            f"repeats, left out of all other columns. {_BRACKETS}",
+            rows,
+            summary(
+                ("as_first", "as_second", "order_decides", "answer_1", "identical", "invalid"),
+                as_first=(orders, "first"),
+                as_second=(orders, "second"),
+            ),
+            seed,
+        ),
+    ]
+    signs = _signs(rows, by, seed)
+    if signs:
+        told = (
+            "Is a method preferred to the default, or the default to it? Dialogues won, drawn and lost over both "
+            "orders, (W + D/2)/N with its bootstrap interval over prompts, W/(W + L), and the exact two-sided sign "
+            "test of W against L, corrected over the reward models by Holm's method."
+        )
+        made.append(Table("llm_sign_tests", told, signs, signs))
+    return [one for one in made if one is not None]
+
+
+def _left_out(rows: pandas.DataFrame, answers: pandas.DataFrame) -> str:
+    from paper_figures.studies.summaries.dialogues import dialogues_of
+
+    whole = dialogues_of(answers)
+    wanted = int(whole["method"].isin(rows["method"].unique()).sum()) * len(rows[list(_ABOUT)].drop_duplicates())
+    missing = wanted - len(rows)
+    return f" {missing} of {wanted} dialogues have no verdict and are left out." if missing > 0 else ""
+
+
+def _signs(rows: pandas.DataFrame, by: Sequence[str], seed: int) -> list[dict[str, Any]]:
+    import numpy as np
+
+    from paper_figures.statistics.win_rates import rate_of_counts
+
+    found = []
+    for key, group in rows[rows["invalid"] == 0].groupby(list(by), sort=True):
+        win, draw, loss = (int(group[name].sum()) for name in ("win", "draw", "loss"))
+        rate = rate_of_counts(win, draw, loss, np.random.default_rng([seed, *"|".join(map(str, key)).encode()]))
+        half = rate.half_draws
+        found.append(
+            dict(zip(by, key, strict=True))
+            | {"wins": win, "draws": draw, "losses": loss}
+            | {"score": half.mean, "low": half.low, "high": half.high}
+            | {"decided": None if rate.decided is None else rate.decided.mean, "p": rate.p, "p_holm": None}
+        )
+    same = [name for name in by if name not in ("guide", "reward_scale")]
+    holm_within(found, same)
+    return found
+
+
+def printed_intervals() -> list[Table]:
+    """Return what the paper's Table 10 allows to conclude, by order: intervals and tests; none if not installed.
+
+    Its shares are whole numbers of 80ths, and so taken for numbers of 80 dialogues. Of their mean, Table 2, nothing can
+    be tested: which dialogues were won in both orders is not printed.
+
+    >>> [table.rows[0]["won"] for table in printed_intervals()]
+    [52]
+    """
+    from paper_figures.statistics.metrics import share_interval
+    from paper_figures.studies.summaries.report import Table
+
+    try:
+        text = files("rws_theory.printed").joinpath("table10_llm_judge_orders.json").read_text(encoding="utf-8")
+    except ModuleNotFoundError:
+        return []
+    from scipy import stats
+
+    rows: list[dict[str, Any]] = []
+    for order in ORDERS:
+        own = []
+        for held in json.loads(text)["rows"]:
+            won = held[order] / 100 * _PRINTED_PROMPTS
+            if abs(won - round(won)) > 1e-9:
+                return []
+            share = share_interval(round(won), _PRINTED_PROMPTS)
+            p = float(stats.binomtest(round(won), _PRINTED_PROMPTS).pvalue)
+            own.append({"model": held["model"], "order": order, "won": round(won), "of": _PRINTED_PROMPTS})
+            own[-1] |= {"share": share.mean, "low": share.low, "high": share.high, "p": p, "p_holm": None}
+        holm_within(own, ())
+        rows += own
+    told = (
+        "The paper's Table 10 by what it printed: every share is a whole number of 80ths; with 80 dialogues, 95 % "
+        "intervals (Wilson) and the exact two-sided sign test against 0.5, corrected over the six models by Holm's "
+        "method within an order. All six are against the same 80 default answers, by one judge that saw no question."
+    )
+    return [Table("printed: table10_llm_judge_orders, tested", told, rows, rows)]

@@ -1,0 +1,208 @@
+"""Whole dialogues judged by an LLM, method against default in both orders, and a file of its verdicts.
+
+What is compared are the answers of all turns, one after the other. The prompt "paper", as printed, shows nothing else:
+the answers of a dialogue with a blank line between them. The prompt "with-question" shows the user's turns as the
+conversation, and the answers under "Turn 1:", "Turn 2:". The paper does not say how it showed two turns.
+
+VERDICTS is a table with a row per judge, guide, method, prompt and order, in which `answers` is a digest of all texts
+that were compared: a verdict counts for these texts alone, whatever code decoded them. The replies themselves lie in
+the folder REPLIES, addressed by the request.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.judging import Comparison, CostEstimate, LLMJudge, Pair
+
+from paper_figures.studies.summaries.frames import records
+from rws_decode.common.files import parse_json
+
+__all__ = ["REPLIES", "VERDICTS", "add_judge_arguments", "ask_judge", "judge_from", "judge_pair", "read_verdicts"]
+
+VERDICTS, REPLIES = "verdicts.csv", "verdicts"
+ORDERS = ("first", "second")
+_KEY = ("judge", "endpoint", "settings", "judge_prompt", "guide", "reward_scale", "method", "example", "answers")
+_COLUMNS = (*_KEY, "order", "choice", "raw", "model", "attempts", "tokens_in", "tokens_out")
+# What of a judge may be given by --llm-options.
+_OPTIONS = ("temperature", "max_tokens", "timeout", "max_retries", "requests_per_minute", "concurrency", "seed")
+_OPTIONS += ("repeats", "extra", "trust_env")
+
+
+def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of an LLM judge to an experiment's parser."""
+    from paper_figures.studies.design.arms import METHODS
+
+    others = [name for name in METHODS if name != "default"]
+    parser.add_argument("--llm-judge", metavar="MODEL", help="a language model that judges, as its endpoint knows it")
+    parser.add_argument("--base-url", metavar="URL", help="of the endpoint, to /v1 (OPENAI_BASE_URL, else OpenAI's)")
+    parser.add_argument(
+        "--judge-prompt",
+        choices=["paper", "with-question"],
+        default="paper",
+        help="the paper's, which does not show the user's turns, or our own, which does (paper)",
+    )
+    parser.add_argument(
+        "--llm-methods",
+        nargs="+",
+        choices=others,
+        default=["rws", "constant"],
+        metavar="NAME",
+        help=f"what is judged against the default: of {' '.join(others)} (rws constant)",
+    )
+    parser.add_argument(
+        "--llm-options", default="{}", metavar="JSON", help=f"further settings of the judge: {', '.join(_OPTIONS)}"
+    )
+    parser.add_argument(
+        "--ask-identical", action="store_true", help="ask about answers that are the same, too (they are draws)"
+    )
+    parser.add_argument("--price-in", type=float, metavar="P", help="of a million prompt tokens")
+    parser.add_argument("--price-out", type=float, metavar="P", help="of a million reply tokens")
+    parser.add_argument("--max-cost", type=float, metavar="C", help="ask nothing if the estimate is above it")
+    parser.add_argument("--yes", action="store_true", help="ask the judge without being asked first")
+
+
+def judge_from(args: argparse.Namespace) -> LLMJudge | None:
+    """Return the judge that the options name, None for none.
+
+    ValueError, before anything is decoded, for what would stop the judging later: options that contradict each other,
+    no key, no client, and nobody to confirm the cost.
+    """
+    if args.llm_judge is None:
+        given = [name for name in ("base_url", "price_in", "price_out", "max_cost") if getattr(args, name) is not None]
+        if given or args.yes:
+            name = (given or ["yes"])[0].replace("_", "-")
+            raise ValueError(f"--{name} is given without --llm-judge: name the model that is to judge")
+        return None
+    from importlib.util import find_spec
+
+    from paper_figures.judging import LLMJudge
+    from rws_decode.common.extras import not_installed
+
+    missing = [name for name in args.llm_methods if name not in (*args.methods, "rws")]
+    if missing:
+        raise ValueError(f"--llm-methods is {args.llm_methods}: {', '.join(missing)} is not among --methods")
+    if (args.price_in is None) != (args.price_out is None):
+        raise ValueError("--price-in and --price-out belong together: of a million tokens, prompt and reply")
+    if args.max_cost is not None and args.price_in is None:
+        raise ValueError(f"--max-cost is {args.max_cost}: --price-in and --price-out are needed too")
+    if not (args.yes or args.max_cost is not None or sys.stdin.isatty()):
+        raise ValueError("--yes or --max-cost is missing: there is no terminal to ask at before the judge is asked")
+    judge = LLMJudge(args.llm_judge, args.base_url, prompt=args.judge_prompt, **_options(args.llm_options))
+    if find_spec("openai") is None:
+        raise ValueError(f"--llm-judge: {not_installed('openai')}")
+    judge.secret()
+    return judge
+
+
+def _options(text: str) -> dict[str, Any]:
+    try:
+        found = parse_json(text)
+    except ValueError as error:
+        raise ValueError(f"--llm-options is {text!r}: not JSON ({error})") from error
+    if not isinstance(found, dict) or not set(found) <= set(_OPTIONS):
+        raise ValueError(f"--llm-options is {text!r}: a JSON object with some of {', '.join(_OPTIONS)} is needed")
+    return found
+
+
+def judge_pair(prompt: str, asked: Sequence[str], ours: Sequence[str], default: Sequence[str]) -> Pair:
+    """Return (conversation, first, second) for one dialogue: the user's turns, and each side's answers as one text.
+
+    >>> judge_pair("with-question", ["Why?", "And then?"], ["Because.", "Nothing."], ["So.", "So."])[1]
+    'Turn 1:\\nBecause.\\n\\nTurn 2:\\nNothing.'
+    """
+
+    def whole(said: Sequence[str]) -> str:
+        numbered = prompt != "paper" and len(said) > 1
+        return "\n\n".join(f"Turn {turn}:\n{text}" if numbered else text for turn, text in enumerate(said, start=1))
+
+    return [{"role": "user", "content": turn} for turn in asked], whole(ours), whole(default)
+
+
+def ask_judge(args: argparse.Namespace, judge: LLMJudge, frame: pandas.DataFrame, folder: Path) -> bool:
+    """Have the dialogues in an experiment's rows judged, write VERDICTS below `folder`, and return whether it was done.
+
+    The cost is estimated on standard error first; False where the user then says no. What is stored is not asked.
+    ValueError for a cost above --max-cost, and ConnectionError where the endpoint does not answer, both in one line:
+    the decoded answers and the replies so far are kept.
+    """
+    from paper_figures.judging import compare, estimate_cost
+    from paper_figures.studies.summaries.answers import answers_of
+    from paper_figures.studies.summaries.dialogues import dialogues_of
+
+    answers = answers_of(frame)
+    if not len(answers):
+        return False
+    dialogues = dialogues_of(answers)
+    rows = records(dialogues[dialogues["method"].isin(args.llm_methods)])
+    pairs = [judge_pair(judge.prompt, row["asked"], row["replied"], row["default_replied"]) for row in rows]
+    cache, identical = folder / REPLIES, args.ask_identical
+    prices = {"price_in": args.price_in, "price_out": args.price_out}
+    estimate = estimate_cost(judge, pairs, cache, ask_identical=identical, **prices)
+    print(f"{judge.label}: {estimate}", file=sys.stderr)
+    if not _agreed(args, estimate):
+        return False
+    _write(folder / VERDICTS, judge, rows, compare(judge, pairs, cache, ask_identical=identical))
+    return True
+
+
+def _agreed(args: argparse.Namespace, estimate: CostEstimate) -> bool:
+    if args.max_cost is not None and (estimate.cost is None or not estimate.cost <= args.max_cost):
+        told = "unknown, as replies have no limit" if estimate.cost is None else f"{estimate.cost:.4g}"
+        raise ValueError(f"--max-cost is {args.max_cost}: the estimate is {told}; nothing was asked")
+    if not estimate.requests or args.yes or not sys.stdin.isatty():
+        return True
+    print(f"make {estimate.requests} requests? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _write(path: Path, judge: LLMJudge, rows: Sequence[Mapping[str, Any]], found: Sequence[Comparison]) -> None:
+    """Write the verdicts, among those of other judges and other answers that the file holds."""
+    from paper_figures.runner.sources import write_changed
+    from paper_figures.studies.summaries.files import to_csv
+
+    sent = {name: getattr(judge, name) for name in ("temperature", "max_tokens", "seed", "repeats")}
+    about = {
+        "judge": judge.model,
+        "endpoint": judge.endpoint,
+        "settings": json.dumps(sent | {"extra": dict(judge.extra)}, sort_keys=True),
+        "judge_prompt": judge.prompt,
+    }
+    held = {_key(row): row for row in read_verdicts(path)}
+    for row, comparison in zip(rows, found, strict=True):
+        line = about | {name: str(row[name]) for name in _KEY if name not in about}
+        for order, verdict in zip(ORDERS, (comparison.forward, comparison.backward), strict=True):
+            said = {name: getattr(verdict, name) for name in _COLUMNS if hasattr(verdict, name)}
+            whole = line | {"order": order} | said
+            held[_key(whole)] = {name: "" if whole[name] is None else str(whole[name]) for name in _COLUMNS}
+    if held:
+        write_changed(path, to_csv([held[key] for key in sorted(held)]))
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(row[name] for name in (*_KEY, "order"))
+
+
+def read_verdicts(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a file of verdicts, all fields as text; none where there is no file.
+
+    order: where the method's answers stood, "first" or "second"; choice: "1", "2", "tie" (the same texts, nobody was
+    asked) or "invalid". ValueError for a file with other columns.
+    """
+    if not path.is_file():
+        return []
+    with open(path, encoding="utf-8", newline="") as stream:
+        reader = csv.DictReader(stream)
+        rows = list(reader)
+    if tuple(reader.fieldnames or ()) != _COLUMNS or any(None in row.values() or None in row for row in rows):
+        raise ValueError(f"{path}: no file of verdicts, which has the columns {', '.join(_COLUMNS)}")
+    return rows

@@ -1,0 +1,229 @@
+"""What a table of means shows: measures, what they are grouped by, a baseline, and what the paper printed.
+
+An experiment's module has a function `tables(frame, seed=...) -> list[report.Table]`, by which it and the command
+`python -m paper_figures summarize` print the same tables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_figures.statistics.comparisons import holm_within, paired_test
+from paper_figures.statistics.metrics import Interval, bootstrap_interval, paired_bootstrap_interval, share_interval
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = [
+    "Printed",
+    "Summary",
+    "markdown_rows",
+    "paper_names",
+    "plain",
+    "printed_value",
+    "published_data",
+    "summarise",
+    "summary_for",
+]
+
+# Settings by which a table is split where its results differ in them.
+_SETTINGS = (
+    *("predictor", "reward", "length", "steps", "block", "ranking", "precision", "sampling_temperature", "device"),
+    *("reward_cost", "study_seed"),
+)
+
+# Won minus lost: no share, even where nothing was lost, and Wilson's interval would leave zero out after a single win.
+_SIGNED = frozenset({"net", "others_net"})
+
+
+@dataclass(frozen=True)
+class Printed:
+    """Where the paper printed a measure: file of `rws_theory/printed`, and how its rows answer to ours.
+
+    value: the printed column; match: our column -> the printed one that must equal it; only: our columns and the values
+    for which the paper printed anything; names: our value -> the printed one, where they differ (reward models).
+    """
+
+    table: str
+    value: str
+    match: Mapping[str, str] = field(default_factory=dict)
+    only: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[Any, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A table of means: one line per combination of the columns `by`, each measure with its paired difference.
+
+    measures: numeric or boolean columns; baseline: values of some of `by`: a line is compared with the line that has
+    these values and otherwise its own, on the rows that agree in `pair`; over: columns of `by` over which Holm's
+    correction is made, the others being equal; printed: measure -> where the paper printed it.
+    """
+
+    measures: tuple[str, ...]
+    by: tuple[str, ...] = ("strategy", "scale")
+    baseline: Mapping[str, Any] = field(default_factory=lambda: {"strategy": "default", "scale": None})
+    pair: tuple[str, ...] = ("example", "prompt", "seed")
+    over: tuple[str, ...] = ("scale",)
+    printed: Mapping[str, Printed] = field(default_factory=dict)
+
+
+def summary_for(frame: pandas.DataFrame) -> Summary:
+    """Return a summary of every numeric column of the rows, for an experiment that has no tables of its own."""
+    start = list(frame.columns).index("strategy_json") + 1
+    return Summary(tuple(name for name in frame.columns[start:] if frame[name].dtype.kind in "bif"))
+
+
+def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> list[dict[str, Any]]:
+    """Return a row per line of the table and measure, ready for CSV and JSON.
+
+    Columns: those of `by`, and of settings that differ within the frame; measure; n, rows with a value; mean, low,
+    high, with a 95 % interval, Wilson's for shares (values of 0 and 1, or 0 and 100), else, and for a net win rate, the
+    bootstrap's; and where there is a baseline line: pairs, difference (the line minus its baseline), difference_low and
+    _high, the paired 95 % bootstrap interval, p of `comparisons.paired_test`, and p_holm, corrected over `over`;
+    printed, the paper's value. None where there is none. seed: of the resampling. ValueError for a measure or column
+    that the frame lacks.
+    """
+    extra = [
+        name for name in _SETTINGS if name in frame and name not in summary.by and frame[name].nunique(dropna=False) > 1
+    ]
+    by = [*summary.by, *extra]
+    missing = {*by, *summary.pair, *summary.measures} - set(frame.columns)
+    if missing:
+        raise ValueError(f"results lack {sorted(missing)}: columns of the summary; they hold {list(frame.columns)}")
+    lines: dict[tuple[Any, ...], Any] = {}
+    for key, rows in frame.groupby(by, dropna=False, sort=False):
+        lines[tuple(plain(value) for value in key)] = rows
+    out = []
+    for key in sorted(lines, key=lambda key: [(value is not None, str(type(value)), value) for value in key]):
+        line = dict(zip(by, key, strict=True))
+        base = lines.get(tuple((line | dict(summary.baseline))[name] for name in by))
+        for measure in summary.measures:
+            found = _measured(lines[key], None if base is lines[key] else base, measure, summary.pair, [seed, *key])
+            out.append(
+                line | {"measure": measure} | found | {"printed": printed_value(summary.printed.get(measure), line)}
+            )
+    holm_within(out, [name for name in [*by, "measure"] if name not in summary.over])
+    return out
+
+
+def _measured(rows: Any, base: Any, measure: str, pair: Sequence[str], seed: Sequence[Any]) -> dict[str, Any]:
+    def rng(what: str) -> np.random.Generator:
+        # A generator of its own for each statistic, so that none depends on what else is computed.
+        return np.random.default_rng(list(json.dumps([*seed, measure, what]).encode()))
+
+    names = ("n", "mean", "low", "high", "pairs", "difference", "difference_low", "difference_high", "p", "p_holm")
+    found: dict[str, Any] = dict.fromkeys(names)
+    # Resampling goes by place: the order in which rows were stored must not matter.
+    columns = [*pair, measure]  # answers are long, and there are many of them
+    own = rows[columns].dropna(subset=[measure]).sort_values(list(pair), kind="stable")
+    found["n"] = len(own)
+    if not len(own):
+        return found
+    interval = _interval(own[measure].to_numpy(float), rng("mean"), measure not in _SIGNED)
+    found |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
+    if base is None:
+        return found
+    other = base[columns].dropna(subset=[measure])
+    if any(part.duplicated(list(pair)).any() for part in (own, other)):
+        raise ValueError(f"results hold several rows of one {' and '.join(pair)} in one line: several runs are mixed")
+    both = own.merge(other, on=list(pair), suffixes=("", "_base"))
+    found["pairs"] = len(both)
+    if len(both):
+        first, second = both[measure].to_numpy(float), both[f"{measure}_base"].to_numpy(float)
+        paired = paired_bootstrap_interval(first, second, rng("difference"))
+        found |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
+        found["p"] = paired_test(first, second, rng("test"))
+    return found
+
+
+def _interval(values: NDArray[np.float64], rng: np.random.Generator, share: bool = True) -> Interval:
+    """Return the mean with its 95 % interval: Wilson's for a share, in whatever unit, else the bootstrap's."""
+    unit = values.max()
+    if share and unit in (1.0, 100.0) and np.isin(values, (0.0, unit)).all():
+        return Interval(*(unit * number for number in share_interval(int((values == unit).sum()), values.size)))
+    return bootstrap_interval(values, rng)
+
+
+def plain(value: Any) -> Any:
+    """Return a column's value as JSON has it: None for missing, and no NumPy scalars."""
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def printed_value(printed: Printed | None, line: Mapping[str, Any]) -> Any:
+    """Return what the paper printed for a line of ours, None where it did not, or its numbers are not installed.
+
+    >>> table = Printed("table8_temperature", "god", {"scale": "scale"}, {"strategy": "temperature"})
+    >>> printed_value(table, {"strategy": "temperature", "scale": 2.0}), printed_value(table, {"strategy": "rws"})
+    (1.56, None)
+    """
+    if printed is None or any(line.get(name) != value for name, value in printed.only.items()):
+        return None
+    for row in (published_data(printed.table) or {"rows": ()})["rows"]:
+        if all(
+            row.get(theirs) == printed.names.get(line.get(own), line.get(own)) for own, theirs in printed.match.items()
+        ):
+            return row.get(printed.value)
+    return None
+
+
+def published_data(name: str) -> dict[str, Any] | None:
+    """Return the numbers that the paper printed in one place, None where they are not installed.
+
+    >>> (published_data("keyword_task") or {})["keywords"]
+    4
+    """
+    try:
+        # By its place, as data: this package does not import the one that draws the figures.
+        text = files("rws_theory.printed").joinpath(f"{name}.json").read_text(encoding="utf-8")
+    except ModuleNotFoundError:
+        return None
+    return json.loads(text)
+
+
+def paper_names() -> dict[str, str]:
+    """Return our names of the paper's reward models -> the names in its tables, for `Printed.names`.
+
+    >>> paper_names()["skywork-v0.2"], paper_names()["openbmb/Eurus-RM-7b"]
+    ('Skywork', 'Eurus')
+    """
+    from rws_decode.rewards.registry import PUBLISHED
+
+    return {name: entry.paper for entry in PUBLISHED.values() for name in (entry.name, entry.hub_id)}
+
+
+def markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a summary for reading: a row per line of the table, a column per measure, differences in brackets.
+
+    "0.50 (+0.10 [+0.02, +0.19], p 0.031)": mean, difference to the baseline with its interval, Holm's p. Where all
+    pairs differ by the same, a bootstrap has no width and knows nothing of other prompts: "(+0.10 in all 8, p 0.031)".
+    """
+    table: dict[tuple[Any, ...], dict[str, Any]] = {}
+    start = list(rows[0]).index("measure") if rows else 0
+    shown = any(row["printed"] is not None for row in rows)
+    for row in rows:
+        line = dict(list(row.items())[:start])
+        out = table.setdefault(tuple(line.values()), {name: _shown(value) for name, value in line.items()} | {"n": 0})
+        out["n"] = max(out["n"], row["n"])
+        text = "-" if row["mean"] is None else f"{row['mean']:.3g}"
+        if row["difference"] is not None:
+            low, high = row["difference_low"], row["difference_high"]
+            spread = f"in all {row['pairs']}" if low == high else f"[{low:+.2g}, {high:+.2g}]"
+            text += f" ({row['difference']:+.2g} {spread}, p {row['p_holm']:.2g})"
+        out[row["measure"]] = text
+        if shown and any(other["printed"] is not None and other["measure"] == row["measure"] for other in rows):
+            out[f"{row['measure']}, paper"] = row["printed"]
+    return list(table.values())
+
+
+def _shown(value: Any) -> Any:
+    return f"{value:g}" if isinstance(value, float) else value

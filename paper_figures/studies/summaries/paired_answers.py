@@ -1,0 +1,69 @@
+"""Answers as the lines of a table, paired by prompt: for tables whose numbers are not means of prompts' numbers.
+
+`means.summarise` makes tables of means; what is here serves tables of ratios, pooled numbers and sets of texts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paper_figures.studies.summaries.answers import SETTINGS
+from paper_figures.studies.summaries.means import plain
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["LINE", "PAIR", "aligned", "lines_of", "over_guides", "rng_for", "settings_of"]
+
+LINE = ("guide", "reward_scale", "method")
+PAIR = ("example", "turn")
+
+
+def settings_of(frame: pandas.DataFrame) -> list[str]:
+    """Return the settings in which the rows of a frame differ: rows that differ in one are never compared."""
+    return [name for name in SETTINGS if name in frame and frame[name].nunique(dropna=False) > 1]
+
+
+def lines_of(frame: pandas.DataFrame, by: Sequence[str] = LINE) -> Iterator[tuple[dict[str, Any], pandas.DataFrame]]:
+    """Yield (values, rows) per combination of `by` and of the settings that differ; rows in the order of `PAIR`.
+
+    The order of the rows in the frame does not matter; missing values are None.
+    """
+    columns = list(dict.fromkeys([*by, *settings_of(frame)]))
+    found = {}
+    for key, rows in frame.groupby(columns, dropna=False, sort=False):
+        found[tuple(plain(value) for value in key)] = rows.sort_values(list(PAIR), kind="stable", ignore_index=True)
+    for key in sorted(found, key=lambda key: [(value is not None, str(type(value)), value) for value in key]):
+        yield dict(zip(columns, key, strict=True)), found[key]
+
+
+def aligned(
+    first: pandas.DataFrame, second: pandas.DataFrame, columns: Sequence[str]
+) -> tuple[pandas.DataFrame, pandas.DataFrame]:
+    """Return the rows of both on the prompts that both have, in one order, with a value in every one of `columns`."""
+    kept = [rows.dropna(subset=list(columns)).set_index(list(PAIR)).sort_index() for rows in (first, second)]
+    both = kept[0].index.intersection(kept[1].index)
+    return kept[0].loc[both], kept[1].loc[both]
+
+
+def over_guides(answers: pandas.DataFrame, columns: Sequence[str]) -> pandas.DataFrame:
+    """Return the means of columns over the guides, prompt by prompt and method by method; `guide` is "all".
+
+    Prompts that not every guide has an answer to are left out. Where guides have several reward scales, each scale is
+    averaged on its own, else `reward_scale` is None: every guide has its own.
+    """
+    several = answers.groupby("guide")["reward_scale"].nunique().max() > 1
+    keys = [*settings_of(answers), *(["reward_scale"] if several else []), "method", *PAIR]
+    groups = answers.groupby(keys, dropna=False)
+    means = groups[list(columns)].mean()
+    whole = means[groups["guide"].nunique() == answers["guide"].nunique()].reset_index()
+    return whole.assign(guide="all") if several else whole.assign(guide="all", reward_scale=None)
+
+
+def rng_for(seed: int, line: Mapping[str, Any], *what: Any) -> np.random.Generator:
+    """Return a generator of a statistic's own, so that none depends on what else is computed."""
+    return np.random.default_rng(list(json.dumps([seed, *line.values(), *what]).encode()))

@@ -1,0 +1,254 @@
+"""The tables of the regimes experiment: shares of pairs with intervals, cases against crossings, crossings in reach.
+
+A source of pairs is a distribution with a dimension, or the real steps of one predictor, reward scale and shape. Pairs
+whose curves are equal at every scale are left out and counted (`identical`).
+
+`summary`, a row per source and measure: `count` of `pairs`, `share`, `low`, `high`, `interval`. Measures: "case a",
+"case b", "case both", "case neither", which premises of Theorem 1 as printed are met; "mended b", "mended both",
+"mended neither" with (b) mended; "crossings 0", "1", "2+"; "crossing below 1", "above 1", at least one there; "printed
+false", "items false", "mended false", "corrected false", the theorem in that form is false of the pair, where items are
+(a), (b) and (c) as printed without "exactly one of the following holds"; "no flip proved", by majorisation;
+"undecided", the number of crossings is not proved.
+
+Intervals, 95 %. Random pairs are independent: Clopper and Pearson's exact one. Pairs of one step share their
+logits and steps of one answer their text, so that real ones are resampled by whole prompts (percentile bootstrap of
+the pooled share); where every prompt has a share of 0, or of 1, that has no width, and the exact interval of so many
+prompts stands for it, which covers the mean share as well; with one prompt nothing is known of others: 0 to 1.
+
+`cases`, a row per source and printed case: `pairs`, what the case asserts, how many pairs have crossings below 1 alone,
+above 1 alone, on both sides, nowhere, how many of them have several on a side, and how often each form is false there.
+
+`reach`, real pairs only: `crossings` in all; of these within the grid's range, within the factors that any reward can
+give at s_R, and between the least and the greatest factor of the same answer; and `reversed`, pairs whose order at the
+step's own factor is not that at 1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paper_figures.statistics.metrics import Interval
+from paper_figures.statistics.resampling import percentile_interval
+from paper_figures.studies.design.scale_selection import GRID
+from rws_theory.gain import factor_range
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.studies.summaries.report import Table
+
+__all__ = ["CASES", "FORMS", "MEASURES", "case_of", "clustered_share", "drawn_of", "exact_share", "regime_tables"]
+
+Pair = Mapping[str, Any]
+
+# As printed, (a), (b), (c) as printed each for itself, with (b) mended, and what is true.
+FORMS = ("printed", "items", "mended", "corrected")
+# What Theorem 1 asserts, as printed, by which of its premises are met.
+CASES = {
+    "a": "one crossing in (0, 1), none above 1",
+    "b": "one crossing in (1, inf), none below 1",
+    "both": "excluded",
+    "neither": "no crossing",
+}
+
+
+def case_of(pair: Pair, *, mended: bool = False) -> str:
+    """Return which premises a pair meets: "a", "b", "both" or "neither"; mended: (b) is delta_a < delta_b.
+
+    >>> case_of({"sigma": 0.1, "delta": -0.2}), case_of({"sigma": 0.1, "delta": -0.2}, mended=True)
+    ('both', 'a')
+    """
+    low, high = pair["sigma"] > 0, pair["delta"] > 0 if mended else pair["delta"] < 0
+    return "both" if low and high else "a" if low else "b" if high else "neither"
+
+
+def _sides(pair: Pair) -> tuple[int, int] | None:
+    return None if pair["below"] is None else (pair["below"], pair["above"])
+
+
+def _crossings(least: int, most: float) -> Callable[[Pair], bool]:
+    return lambda pair: (sides := _sides(pair)) is not None and least <= sum(sides) <= most
+
+
+MEASURES: dict[str, Callable[[Pair], bool]] = {
+    **{f"case {name}": lambda pair, name=name: case_of(pair) == name for name in CASES},
+    **{f"mended {name}": lambda pair, name=name: case_of(pair, mended=True) == name for name in CASES},
+    "crossings 0": _crossings(0, 0),
+    "crossings 1": _crossings(1, 1),
+    "crossings 2+": _crossings(2, np.inf),
+    "crossing below 1": lambda pair: bool(pair["below"]),
+    "crossing above 1": lambda pair: bool(pair["above"]),
+    **{f"{form} false": lambda pair, form=form: pair[form] is False for form in FORMS},
+    "no flip proved": lambda pair: pair["no_flip"],
+    "undecided": lambda pair: pair["below"] is None,
+}
+_SHOWN = {name: name for name in MEASURES if not name.startswith("mended ") or name == "mended false"}
+_CAPTIONS = {
+    "summary": "Theorem 1 over pairs of positions, the one ahead at scale 1 being a: shares with 95 % intervals, exact "
+    "for random pairs (independent), by resampling prompts for real ones (pairs of a step are not independent). Cases: "
+    "which premises of the theorem as printed are met. False: what it asserts is not true of the pair.",
+    "cases": "What the printed theorem asserts of each case, and the crossings that there are, proved complete.",
+    "reach": "Where the crossings of real pairs lie: how many are within the factors that decoding can use.",
+}
+
+
+def regime_tables(frame: pandas.DataFrame, seed: int) -> list[Table]:
+    """Return the tables summary, cases and reach from the rows of the units; seed: of the bootstrap."""
+    from paper_figures.studies.summaries.report import Table
+
+    sources = _sources(frame)
+    summary, cases, reach = [], [], []
+    for name, (at, prompts) in sources.items():
+        kept = [[pair for pair in pairs if not pair["identical"]] for _, pairs in prompts]
+        same = sum(len(pairs) for _, pairs in prompts) - sum(map(len, kept))
+        summary += [at | {"identical": same} | row for row in _summary(kept, at["source"] == "real", [seed, name])]
+        cases += [at | row for row in _cases([pair for pairs in kept for pair in pairs])]
+        if at["source"] == "real":
+            reach += [at | row for row in _reach(prompts, at["reward_scale"], [seed, name])]
+    found = {"summary": (summary, _wide(summary)), "cases": (cases, cases), "reach": (reach, _texts(reach))}
+    return [Table(name, _CAPTIONS[name], *parts) for name, parts in found.items()]
+
+
+def _sources(frame: pandas.DataFrame) -> dict[str, tuple[dict[str, Any], list[tuple[list[float], list[Pair]]]]]:
+    """Return sources in order, random ones first: what they are, and factors and pairs of each unit."""
+    found: dict[str, tuple[dict[str, Any], list[Any]]] = {}
+    shapes = ["predictor", "reward", "length", "steps", "block", "seed"]
+    varied = [name for name in shapes if frame[name].dropna().nunique() > 1]
+    for row in frame.to_dict("records"):
+        drawn = drawn_of(row["strategy_json"])
+        at = {"source": "real" if drawn is None else drawn["distribution"]}
+        at |= {"dimension": None if drawn is None else drawn["dimension"]}
+        at |= {"reward_scale": None if drawn else row["scale"]}
+        at |= {name: None if drawn and name != "seed" else row[name] for name in varied}
+        found.setdefault(json.dumps(at), (at, []))[1].append((row["factors"], row["pairs"]))
+    return dict(sorted(found.items(), key=lambda item: (item[1][0]["source"] == "real",)))
+
+
+def drawn_of(strategy: str) -> dict[str, Any] | None:
+    """Return the numbers of a unit's strategy, JSON, if its logits are random, None if they are of real steps."""
+    numbers = json.loads(strategy)
+    return numbers if numbers["name"] == "random-logits" else None
+
+
+def _summary(prompts: Sequence[Sequence[Pair]], clustered: bool, key: Sequence[Any]) -> list[dict[str, Any]]:
+    totals = [len(pairs) for pairs in prompts if pairs]
+    rows = []
+    for name, holds in MEASURES.items():
+        counts = [sum(map(holds, pairs)) for pairs in prompts if pairs]
+        rows.append({"measure": name} | _share(counts, totals, clustered, [*key, name]))
+    return rows
+
+
+def _share(counts: Sequence[int], totals: Sequence[int], clustered: bool, key: Sequence[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"count": sum(counts), "pairs": sum(totals), "share": None, "low": None, "high": None}
+    found["interval"] = "prompts resampled" if clustered else "Clopper-Pearson"
+    if found["pairs"]:
+        rng = np.random.default_rng(list(json.dumps(list(key)).encode()))
+        interval = clustered_share(counts, totals, rng) if clustered else exact_share(sum(counts), sum(totals))
+        found |= {"share": interval.mean, "low": interval.low, "high": interval.high}
+    return found
+
+
+def exact_share(successes: int, total: int, level: float = 0.95) -> Interval:
+    """Return successes / total with the exact interval of Clopper and Pearson (1934), of independent draws.
+
+    >>> [round(number, 3) for number in exact_share(0, 10)]
+    [0.0, 0.0, 0.308]
+    """
+    from scipy.stats import binomtest
+
+    found = binomtest(successes, total).proportion_ci(level, method="exact")
+    return Interval(successes / total, float(found.low), float(found.high))
+
+
+def clustered_share(
+    successes: Sequence[int],
+    totals: Sequence[int],
+    rng: np.random.Generator,
+    level: float = 0.95,
+    resamples: int = 9999,
+) -> Interval:
+    """Return the pooled share of clusters' successes, with the interval that the module describes.
+
+    successes, totals: of each cluster, totals >= 1. ValueError for none, or others.
+
+    >>> [round(number, 3) for number in clustered_share([0, 0, 0], [8, 8, 8], np.random.default_rng(0))]
+    [0.0, 0.0, 0.708]
+    """
+    s, t = np.asarray(successes), np.asarray(totals)
+    if s.ndim != 1 or s.shape != t.shape or not s.size or not ((s >= 0) & (s <= t) & (t >= 1)).all():
+        raise ValueError(f"successes is {successes!r}, totals {totals!r}: counts of at least one cluster are needed")
+    share = float(s.sum() / t.sum())
+    if s.size == 1:
+        return Interval(share, 0.0, 1.0)
+    if share in (0.0, 1.0):
+        return exact_share(int(share) * s.size, s.size, level)
+    drawn = rng.integers(s.size, size=(resamples, s.size))
+    return percentile_interval(share, s[drawn].sum(axis=1) / t[drawn].sum(axis=1), level)
+
+
+def _cases(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    rows = []
+    for name, asserted in CASES.items():
+        own = [pair for pair in pairs if case_of(pair) == name]
+        sides = [both for pair in own if (both := _sides(pair)) is not None]
+        rows.append(
+            {"case": name, "printed claim": asserted, "pairs": len(own)}
+            | {"none": sum(1 for low, high in sides if not low and not high)}
+            | {"below 1": sum(1 for low, high in sides if low and not high)}
+            | {"above 1": sum(1 for low, high in sides if high and not low)}
+            | {"both sides": sum(1 for low, high in sides if low and high)}
+            | {"several on a side": sum(1 for both in sides if max(both) > 1)}
+            | {f"{form} false": sum(pair[form] is False for pair in own) for form in FORMS}
+        )
+    return rows
+
+
+def _reach(prompts: Sequence[tuple[Sequence[float], Sequence[Pair]]], scale: float, key: list[Any]) -> list[Any]:
+    """Return shares of the crossings that lie in each range, and of the pairs that the step's factor reverses."""
+    ranges = {
+        f"crossings in [{GRID[0]:g}, {GRID[-1]:g}], the grid's range": lambda _: (GRID[0], GRID[-1]),
+        f"crossings in the factors of any reward at s_R = {scale:g}": lambda _: factor_range(scale),
+        "crossings between the least and the greatest factor of the answer": lambda used: (min(used), max(used)),
+    }
+    found = []
+    for name, range_of in ranges.items():
+        counts, totals = [], []
+        for used, pairs in prompts:
+            roots = [root for pair in pairs for root in pair["roots"]]
+            if roots:
+                low, high = range_of(used)
+                counts.append(sum(low <= root <= high for root in roots))
+                totals.append(len(roots))
+        found.append((name, counts, totals))
+    decided = [[pair["reversed"] for pair in pairs if pair["reversed"] is not None] for _, pairs in prompts]
+    name = "pairs whose order at the step's own factor is not that at 1"
+    found.append((name, [sum(own) for own in decided if own], [len(own) for own in decided if own]))
+    rows = [{"measure": name} | _share(counts, totals, True, [*key, name]) for name, counts, totals in found]
+    return [{"of" if name == "pairs" else name: value for name, value in row.items()} for row in rows]
+
+
+def _wide(summary: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a line per source, with a column per measure."""
+    lines: dict[str, dict[str, Any]] = {}
+    for row in summary:
+        at = dict(list(row.items())[: list(row).index("measure")])
+        line = lines.setdefault(json.dumps(at), {**at, "pairs": row["pairs"]})
+        if row["measure"] in _SHOWN:
+            line[row["measure"]] = _text(row)
+    return list(lines.values())
+
+
+def _texts(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    dropped = ("low", "high", "interval")
+    return [
+        {name: value for name, value in row.items() if name not in dropped} | {"share": _text(row)} for row in rows
+    ]
+
+
+def _text(row: Mapping[str, Any]) -> str | None:
+    return None if row["share"] is None else f"{row['share']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"

@@ -1,0 +1,175 @@
+"""Dialogues chosen by a rule and put side by side, as data and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.studies.design.arms import METHODS
+from paper_figures.studies.summaries.files import to_markdown
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["page", "pick", "side_by_side"]
+
+_RULES = {
+    "first": "the first of the test prompts, whatever was answered",
+    "random": "drawn by the seed {seed} from the test prompts, whatever was answered",
+    "different": "the first of the {different} test prompts where RWS of some guide answers otherwise than the default",
+    "best": "those where RWS gains most over the default in its guides' normalised scores, all turns together: what it "
+    "does at its best, not what is usual",
+    "worst": "those where RWS gains least over the default in its guides' normalised scores, all turns together: what "
+    "it does at its worst, not what is usual",
+}
+
+
+def pick(answers: pandas.DataFrame, names: Sequence[str], rule: str, count: int, seed: int = 0) -> dict[str, Any]:
+    """Return which prompts a rule chooses: `names`, at most `count` in the order of the prompts; and what to say of it.
+
+    answers: of `answers.answers_of`; names: of all test prompts, in order; a prompt counts where the dialogues of the
+    default and of every rws are whole. Further keys: `rule`, `text`, `seed`, `test` (prompts that count), `different`,
+    and `identical`, for each guide and reward scale the share of them where rws answers as the default in every turn.
+    """
+    import numpy as np
+
+    from paper_figures.studies.summaries.dialogues import dialogues_of
+
+    said = dialogues_of(answers)
+    rws = said[said["method"] == "rws"].assign(same=lambda rows: rows["replied"] == rows["default_replied"])
+    complete = rws.groupby("example").size()
+    usable = [name for name in names if complete.get(name, 0) == complete.max()] if len(complete) else []
+    rws = rws[rws["example"].isin(usable)]
+    changed = set(rws[~rws["same"]]["example"])
+    different = [name for name in usable if name in changed]
+    if rule == "different":
+        found = different[:count]
+    elif rule == "random":
+        drawn = np.random.default_rng(seed).choice(len(usable), min(count, len(usable)), replace=False)
+        found = [usable[place] for place in sorted(drawn.tolist())]
+    elif rule in ("best", "worst"):
+        gains = _gains(answers)
+        ranked = sorted(usable, key=lambda name: gains.get(name, 0.0), reverse=rule == "best")[:count]
+        found = [name for name in usable if name in ranked]
+    else:
+        found = usable[:count]
+    shares = rws.groupby(["guide", "reward_scale"])["same"].mean().reset_index().to_dict("records")
+    return {
+        "names": found,
+        "rule": rule,
+        "text": _RULES[rule].format(seed=seed, different=len(different)),
+        "seed": seed,
+        "test": len(usable),
+        "different": len(different),
+        "identical": [{**row, "same": float(row["same"])} for row in shares],
+    }
+
+
+def _gains(answers: pandas.DataFrame) -> dict[str, float]:
+    """Return each prompt's mean gain of rws over the default, in its guides' normalised scores."""
+    from paper_figures.studies.summaries.answers import by_judge
+
+    judged = by_judge(answers)
+    judged = judged[judged["relation"] == "own"]
+    keys = ["guide", "reward_scale", "example", "turn"]
+    scores = {
+        method: judged[judged["method"] == method].set_index(keys)["normalised_score"] for method in ("rws", "default")
+    }
+    means = (scores["rws"] - scores["default"]).groupby("example").mean().dropna()
+    return {str(name): float(mean) for name, mean in means.items()}
+
+
+def side_by_side(answers: pandas.DataFrame, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the chosen dialogues with all answers to each turn, JSON-ready: what was chosen and how, and `dialogues`.
+
+    A dialogue: `name`, `turns`; a turn: `prompt`, `answers`; an answer: method, guide, reward_scale (none for the
+    default), text, `same`, whether it is the default's, coherent, god_steps, `scores` by judge, raw, and where it was
+    traced `tokens`, {"text", "step"} up to the end of the text.
+    """
+    scored = [str(column) for column in answers if str(column).startswith("score of ")]
+    # The default is repeated for every guide; margin too.
+    free = answers["method"].isin(["default", "margin"])
+    once = answers.assign(guide=answers["guide"].mask(free), reward_scale=answers["reward_scale"].mask(free))
+    once = once.drop_duplicates(["example", "turn", "method", "guide", "reward_scale"])
+    order = ["default", *(method for method in METHODS if method != "default")]
+    dialogues = []
+    for name in chosen["names"]:
+        turns = []
+        for _, rows in once[once["example"] == name].groupby("turn"):
+            # The order in which results were stored must not matter.
+            held = sorted(
+                rows.to_dict("records"),
+                key=lambda row: (order.index(row["method"]), str(_known(row["guide"])), row["reward_scale"]),
+            )
+            default = held[0]["text"]
+            told = [_answer(row, default, scored) for row in held]
+            turns.append({"prompt": held[0]["prompt"], "answers": told})
+        dialogues.append({"name": name, "turns": turns})
+    return {**chosen, "dialogues": dialogues}
+
+
+def _answer(row: Mapping[str, Any], default: str, scored: Sequence[str]) -> dict[str, Any]:
+    coherent = row.get("coherent")
+    found: dict[str, Any] = {
+        **{name: _known(row[name]) for name in ("method", "guide", "reward_scale", "text")},
+        "same": row["text"] == default,
+        "coherent": None if _known(coherent) is None else bool(coherent),
+        "god_steps": row["god_steps"],
+        "scores": {name.removeprefix("score of "): _known(row[name]) for name in scored},
+    }
+    pieces = _known(row.get("pieces"))
+    if pieces is not None:
+        steps = zip(pieces, row["piece_steps"], strict=True)
+        found["tokens"] = [{"text": text, "step": int(step)} for text, step in steps]
+    return found
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and value != value else value
+
+
+def page(shown: Mapping[str, Any]) -> str:
+    """Return the dialogues as Markdown: for each turn a table of answers, then the order in which tokens were set."""
+    dialogues = shown["dialogues"]
+    lines = [
+        "# Dialogues side by side",
+        "",
+        f"Shown are {len(dialogues)} of {shown['test']} test prompts: {shown['text']}.",
+        "",
+        "RWS answers as the default does in every turn: "
+        + "; ".join(
+            f"{row['guide']} (s_R {row['reward_scale']:g}) in {row['same']:.0%} of the test prompts"
+            for row in shown["identical"]
+        )
+        + ".",
+        "",
+        "Every method goes on with its own answers. score: raw, by each reward model; coherent: right, by the story "
+        "language itself, where the prompt is of it; GOD in steps, over the whole canvas. Under each table: the tokens "
+        "with the step that set them, from 0, `_` for one that adds no text, up to the end of the text.",
+    ]
+    for dialogue in dialogues:
+        lines += ["", f"## {dialogue['name']}"]
+        for number, turn in enumerate(dialogue["turns"], start=1):
+            lines += ["", f"### Turn {number}", "", *(f"> {line}" for line in turn["prompt"].splitlines()), ""]
+            lines.append(to_markdown([_row(one) for one in turn["answers"]]).rstrip())
+            orders = [f"- {_who(one)}: {_order(one['tokens'])}" for one in turn["answers"] if one.get("tokens")]
+            lines += ["", *orders] if orders else []
+    if not dialogues:
+        lines += ["", "The rule chooses none."]
+    return "\n".join(lines) + "\n"
+
+
+def _row(one: Mapping[str, Any]) -> dict[str, Any]:
+    scores = {f"score, {judge}": score for judge, score in one["scores"].items()}
+    same = one["same"] and one["method"] != "default"
+    text = "(as the default)" if same else "<br>".join(one["text"].splitlines()) or "(empty)"
+    return {"method": _who(one), "answer": text, "coherent": one["coherent"], "GOD": float(one["god_steps"]), **scores}
+
+
+def _who(one: Mapping[str, Any]) -> str:
+    return one["method"] if one["guide"] is None else f"{one['method']}, {one['guide']} (s_R {one['reward_scale']:g})"
+
+
+def _order(tokens: Sequence[Mapping[str, Any]]) -> str:
+    words = [(one["text"].strip(" ").replace("\n", "\\n") or "_", one["step"]) for one in tokens]
+    return " ".join(f"`{word.replace('`', chr(39))}`<sub>{step}</sub>" for word, step in words)

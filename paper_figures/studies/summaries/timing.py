@@ -1,0 +1,223 @@
+"""What timing units measured, as tables: seconds per answer, beside those of the default measured in turn with it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from paper_figures.studies.summaries.frames import records
+from paper_figures.studies.work.timing import SPLIT, timing_unit
+
+if TYPE_CHECKING:
+    import pandas
+
+    from paper_figures.runner.stages import Runner
+    from paper_figures.runner.units import Unit
+    from paper_figures.studies.design.prompts import Prompt
+
+__all__ = [
+    "HOW",
+    "add_timing_arguments",
+    "check_timing",
+    "measured",
+    "percent",
+    "run_timing",
+    "shown_times",
+    "timed_rows",
+    "untimed",
+    "with_increase",
+]
+
+# Which lines are about one machine, run in one way.
+_WHERE = ("measured_on", "torch_threads", "workers", "repetitions")
+_WAY = ("guide", "reward_scale", "method", "example")
+HOW = (
+    "seconds: mean over prompts of the median over repetitions, an answer at a time, the methods in turn within one "
+    "process; in brackets the quartiles of all runs. increase: 100 (seconds / seconds of the default with the same "
+    "savings - 1), with the 95 % bootstrap interval over prompts, rough where these are few; p: of no difference, "
+    "exchanging the two on random prompts (never below 2 / 2^prompts), corrected over the reward models by Holm's "
+    "method. CPU: the same of the process's CPU time, which other processes change less; none on CUDA. The paper's "
+    "numbers are of other hardware, models and code: seconds cannot be compared, increases only roughly."
+)
+
+
+def add_timing_arguments(parser: argparse.ArgumentParser, prompts: int | None = None) -> None:
+    """Add the options of the timing units; prompts: how many are timed, None where all are."""
+    if prompts is not None:
+        parser.add_argument(
+            "--timing-prompts", type=int, default=prompts, metavar="N", help=f"prompts that are timed ({prompts})"
+        )
+    parser.add_argument(
+        "--repetitions", type=int, default=3, metavar="N", help="runs of every method on every timed prompt (3)"
+    )
+
+
+def check_timing(args: argparse.Namespace) -> None:
+    """Raise ValueError for numbers below 1; say on standard error if units will be timed beside each other."""
+    for name in ("timing_prompts", "repetitions"):
+        value = getattr(args, name, 1)
+        if value < 1:
+            raise ValueError(f"--{name.replace('_', '-')} is {value}: at least 1 is needed")
+    if args.scheduler is not None or args.workers > 1:
+        many = "a cluster's workers" if args.scheduler is not None else f"{args.workers} workers"
+        told = f"note: {many} time answers at once and slow each other down: --workers 1 times them alone"
+        print(told, file=sys.stderr)
+
+
+def run_timing(
+    args: argparse.Namespace,
+    base: Unit,
+    prompts: Sequence[Prompt],
+    run: Runner,
+    ways: Callable[[Mapping[str, list[dict[str, Any]]]], list[dict[str, Any]]],
+    *,
+    memory: bool = False,
+) -> None:
+    """Time what a study has decoded for these prompts; memory: measured too, on the first prompt of every guide.
+
+    ways: method -> its answers to one prompt (of best-of-n all N) -> the ways to time (`timing.way_of`).
+    """
+    from paper_figures.studies.design.arms import best_of
+
+    frame = run.outcome().frame
+    rows = [row for row in records(frame) if row.get("split") == "test" and row["turn"] == 0]
+    pairs = dict.fromkeys((row["guide"], row["reward_scale"]) for row in rows if row["method"] == "rws")
+    wanted = []
+    for guide, scale in pairs:
+        guided = frame["method"].eq("rws") & frame["guide"].eq(guide) & frame["reward_scale"].eq(scale)
+        count = best_of(frame[guided & frame["split"].eq("test")])
+        for place, prompt in enumerate(prompts):
+            answers: dict[str, list[dict[str, Any]]] = {}
+            for row in rows:
+                free = row["guide"] is None or row["guide"] != row["guide"]
+                if row["example"] == prompt.name and (free or (row["guide"], row["reward_scale"]) == (guide, scale)):
+                    answers.setdefault(row["method"], []).append(row)
+            samples = sorted(answers.pop("sample", []), key=lambda row: row["sample"])
+            answers |= {"best-of-n": samples[:count]} if samples else {}
+            if {"default", "rws"} <= answers.keys():
+                options: dict[str, Any] = {"workers": "cluster" if args.scheduler is not None else str(args.workers)}
+                options |= {"repetitions": args.repetitions, "threads": args.threads, "memory": memory and place == 0}
+                wanted.append(timing_unit(base, prompt, guide, scale, ways(answers), **options))
+    run("timing", wanted)
+
+
+def untimed(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Return the rows of a frame that are not of timing units."""
+    return frame[frame["strategy"] != "timing"].dropna(axis="columns", how="all")
+
+
+def measured(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Return a row per timing unit and way, with the unit's columns; empty without timing units."""
+    import pandas as pd
+
+    from paper_figures.studies.summaries.paired_answers import settings_of
+
+    if "timed_seconds" not in frame:
+        return frame.iloc[:0]
+    rows = frame[frame["split"] == SPLIT].to_dict("records")
+    ways = [row | dict(way) | {"repetitions": len(way["seconds"])} for row in rows for way in row["timed_seconds"]]
+    found = pd.DataFrame(ways).astype({"median_cpu_seconds": float, "torch_threads": int})
+    # Units of other ways, of an earlier run in the same folder, time some of the same.
+    return found.drop_duplicates([*settings_of(found), *_WAY, "savings", *_WHERE], ignore_index=True)
+
+
+def with_increase(
+    lines: Sequence[tuple[dict[str, Any], pandas.DataFrame]], seed: int, prefix: str = ""
+) -> list[dict[str, Any]]:
+    """Return a row per line: seconds, quartiles, increase over the default's line that is otherwise the same.
+
+    lines: of `paired_answers.lines_of`, by `method` among others; prefix: "" for seconds, "cpu_" for CPU time.
+    """
+    import numpy as np
+
+    from paper_figures.statistics.totals import compare_totals, mean_of
+    from paper_figures.studies.summaries.paired_answers import aligned, rng_for
+
+    column = f"median_{prefix}seconds"
+    bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "default"}
+    found = []
+    for line, rows in lines:
+        names = [f"{prefix}{name}" for name in ("seconds", "quartile_1", "quartile_3")]
+        names += [f"{prefix}{name}" for name in ("increase", "increase_low", "increase_high", "p")]
+        row: dict[str, Any] = dict.fromkeys(names)
+        own = rows.dropna(subset=[column])
+        if len(own):
+            row[names[0]] = float(own[column].mean())
+            if f"{prefix}seconds" in own:
+                runs = np.concatenate([np.asarray(one, dtype=float) for one in own[f"{prefix}seconds"]])
+                row |= dict(zip(names[1:3], np.quantile(runs, [0.25, 0.75]).tolist(), strict=True))
+        base = bases.get(str(line | {"method": None}))
+        pair = None if base is None or line["method"] == "default" else aligned(rows, base, [column])
+        if pair is not None and len(pair[0]):
+            one, other = ([part[column].to_numpy(float), np.ones(len(part))] for part in pair)
+            two = compare_totals(mean_of, one, other, rng_for(seed, line, column))
+            row[names[6]] = two.p
+            if two.ratio is not None:
+                row |= dict(zip(names[3:6], (100 * (number - 1) for number in two.ratio), strict=True))
+        found.append(row)
+    return found
+
+
+def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
+    """Return a row per line of what was timed, and how it was measured, in words.
+
+    by: the columns of a line, `method` among them. Columns: those, and where it was measured if there are several such
+    places; prompts, runs; those of `with_increase`; `p_holm`; means of forwards, reward_calls, reward_calls_saved;
+    same_text, the share of prompts whose text is that of the usual savings; reward_calls_low and _high, the ends of the
+    95 % bootstrap interval over prompts.
+    """
+    from paper_figures.statistics.comparisons import holm_within
+    from paper_figures.statistics.metrics import bootstrap_interval
+    from paper_figures.studies.summaries.paired_answers import lines_of, rng_for, settings_of
+
+    places = timed[list(_WHERE)].drop_duplicates()
+    where = list(_WHERE) if len(places) > 1 else []
+    keys = list(timed[[*settings_of(timed), *_WAY, *_WHERE]].itertuples(index=False, name=None))
+    usual = {key: text for key, text, way in zip(keys, timed["text"], timed["savings"], strict=True) if way == "usual"}
+    timed = timed.assign(same_text=[usual.get(key) == text for key, text in zip(keys, timed["text"], strict=True)])
+    lines = list(lines_of(timed, [*by, *where]))
+    walls, cpus = with_increase(lines, seed), with_increase(lines, seed, "cpu_")
+    found = []
+    for (line, rows), wall, cpu in zip(lines, walls, cpus, strict=True):
+        row = line | {"prompts": len(rows), "runs": sum(len(one) for one in rows["seconds"])} | wall
+        row |= {name: cpu[name] for name in ("cpu_seconds", "cpu_increase", "cpu_increase_low", "cpu_increase_high")}
+        names = ("forwards", "reward_calls", "reward_calls_saved", "same_text")
+        row |= {name: float(rows[name].mean()) for name in names}
+        calls = bootstrap_interval(rows["reward_calls"].to_numpy(float), rng_for(seed, line, "reward_calls"))
+        found.append(row | {"reward_calls_low": calls.low, "reward_calls_high": calls.high})
+    same = [name for name in (lines[0][0] if lines else ()) if name not in ("guide", "reward_scale")]
+    loads = timed["load"].dropna()
+    said = "; ".join(
+        f"{one.measured_on}, PyTorch threads: {one.torch_threads}, workers at once: {one.workers}, "
+        f"repetitions: {one.repetitions}"
+        for one in places.itertuples()
+    )
+    if len(loads):
+        said += f"; processes that wanted to run in the minute before: {loads.min():.1f} to {loads.max():.1f}"
+    holm_within(found, same)
+    return found, f"Measured on {said}."
+
+
+def shown_times(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of `timed_rows` for reading."""
+    shown = []
+    cpu = any(row["cpu_seconds"] is not None for row in rows)
+    for row in rows:
+        out = {name: row[name] for name in list(row)[: list(row).index("prompts")]}
+        out["seconds"] = f"{row['seconds']:.3g} [{row['quartile_1']:.3g}, {row['quartile_3']:.3g}]"
+        out["increase, %"] = percent(row, "increase")
+        out["p"] = None if row["p_holm"] is None else f"{row['p_holm']:.2g}"
+        if cpu:
+            out |= {"CPU seconds": row["cpu_seconds"], "CPU increase, %": percent(row, "cpu_increase")}
+        names = ("forwards", "reward_calls", "reward_calls_saved", "same_text")
+        shown.append(out | {name.replace("_", " "): row[name] for name in names})
+    return shown
+
+
+def percent(row: Mapping[str, Any], name: str) -> str | None:
+    """Return a row's percentage with its interval for reading, None where there is none."""
+    if row[name] is None:
+        return None
+    return f"{row[name]:+.1f} [{row[f'{name}_low']:+.1f}, {row[f'{name}_high']:+.1f}]"

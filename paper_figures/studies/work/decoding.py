@@ -1,0 +1,198 @@
+"""Units decoded: their strategies put together, their models loaded once per process, their answers measured."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from paper_figures.runner.units import PER_ROW, Model, Unit, batch_key
+from paper_figures.statistics.metrics import CausalScorer, load_causal
+from rws_decode.canvas.dialogue import Dialogue
+from rws_decode.checkpoints.files import split_revision
+from rws_decode.decode import Decoding, decode
+from rws_decode.gpu import CompactSavings, decode_compact
+from rws_decode.predictors import HFMaskPredictor, load_predictor
+from rws_decode.rewards import RewardModel, load_reward
+from rws_decode.rewards.classifier import SHIPPED
+from rws_decode.strategies.controls import FlippedReward, RandomReward, RWSEvery
+from rws_decode.strategies.factors import RWS, Confidence, FactorStrategy, RewardReplay, Schedule, Strategy, Temperature
+from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
+
+__all__ = [
+    "STRATEGIES",
+    "causal_of",
+    "decode_units",
+    "expect",
+    "forget",
+    "predictor_for",
+    "predictor_of",
+    "prompt_of",
+    "reward_for",
+    "reward_of",
+    "strategy_of",
+]
+
+# Every strategy that is its name and numbers, by the name that `factors.describe` writes.
+STRATEGIES: dict[str, Any] = {
+    rule.name: rule
+    for rule in (
+        *(Confidence, Temperature, RWS, Schedule, RewardReplay, RWSEvery, FlippedReward, RandomReward),
+        *(Margin, Entropy, RandomOrder, LeftToRight),
+    )
+}
+# Threads of one worker must not load a model twice.
+_LOADING = threading.Lock()
+# What the files of the models in the caches below were: a worker outlives many runs.
+_DIGESTS: dict[Model, str] = {}
+# What this process holds: role -> name and options -> model.
+_LOADED: dict[str, dict[tuple[Any, ...], Any]] = {}
+
+
+def strategy_of(units: Sequence[Unit]) -> Strategy:
+    """Return the strategy that decodes these units as one batch, with one number per row where they differ.
+
+    ValueError for units that cannot share a decode, a name that is not in `STRATEGIES`, or numbers that it refuses.
+
+    >>> units = [Unit(experiment="x", prompt="a", strategy={"name": "temperature", "scale": c}) for c in (1.0, 2.0)]
+    >>> strategy_of(units)
+    Temperature(scale=(1.0, 2.0))
+    """
+    if len({batch_key(unit) for unit in units}) != 1:
+        raise ValueError(f"units have {len({batch_key(unit) for unit in units})} keys: those of one batch share one")
+    numbers = dict(units[0].strategy)
+    name = numbers.pop("name")
+    if name not in STRATEGIES:
+        raise ValueError(f"strategy is {name!r}: one of {', '.join(STRATEGIES)} is needed")
+    for number in PER_ROW.get(name, ()):
+        if number in numbers:
+            numbers[number] = tuple(_tuple(unit.strategy[number]) for unit in units)
+    try:
+        return STRATEGIES[name](**numbers)
+    except TypeError as error:
+        raise ValueError(f"strategy {name} has numbers {sorted(numbers)}: {error}") from error
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+# Settings of a unit that say how its answer is decoded and how its predictor is loaded.
+_DECODING = ("cfg", "end_of_text")
+_LOADING_OPTIONS = ("dtype", "device_map", "mask_id", "chat")
+
+
+def decode_units(units: Sequence[Unit], **options: Any) -> Decoding:
+    """Decode units of one batch, with the models that they name; options: further ones of `decode.decode`.
+
+    Of their settings, cfg and end_of_text are as in `decode.decode`; dtype, device_map, mask_id and chat as in
+    `load_predictor`; reward_dtype and reward_device as in `reward_of`; with compact, what `compact.decode_compact` can
+    decode is decoded by it, and the rest, and where options are given, by `decode.decode`.
+    """
+    first = units[0]
+    strategy = strategy_of(units)
+    shared: dict[str, Any] = {"length": first.length, "steps": first.steps, "block": first.block}
+    shared["reward"] = reward_for(first, first.reward) if first.reward and strategy.needs_reward else None
+    shared |= _of(first.settings, _DECODING) | options
+    predictor, prompts = predictor_for(first), [prompt_of(unit) for unit in units]
+    if not options and isinstance(strategy, FactorStrategy) and _compact(first):
+        shared.pop("cfg", None)
+        # Controls are made of the factors and rewards of all steps.
+        return decode_compact(predictor, prompts, strategy, savings=CompactSavings.usual(), **shared)
+    return decode(
+        predictor,
+        prompts,
+        strategy,
+        ranking=first.ranking,  # type: ignore[arg-type] - decode checks it
+        precision=first.precision,  # type: ignore[arg-type]
+        sampling_temperature=first.sampling_temperature,
+        seed=[unit.seed for unit in units],
+        **shared,
+    )
+
+
+def _compact(unit: Unit) -> bool:
+    """Say whether a unit asks for the compact decoder, and for nothing that it cannot do."""
+    asked = unit.settings
+    exact = (unit.ranking, unit.precision, unit.sampling_temperature) == ("log-odds", "float64", 0)
+    return bool(asked.get("compact")) and exact and not asked.get("cfg") and asked.get("end_of_text") != "defer"
+
+
+def _of(settings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: settings[name] for name in names if settings.get(name) is not None}
+
+
+def predictor_for(unit: Unit) -> HFMaskPredictor:
+    """Return a unit's mask predictor, loaded as its settings want it; ValueError where it has none."""
+    if unit.predictor is None:
+        raise ValueError("predictor is None: units that are decoded need one")
+    return predictor_of(unit.predictor, unit.device, **_of(unit.settings, _LOADING_OPTIONS))
+
+
+def reward_for(unit: Unit, name: str) -> RewardModel:
+    """Return a reward model where and how a unit's settings want it: reward_device, reward_dtype."""
+    place = unit.settings.get("reward_device") or unit.device
+    return reward_of(name, place, unit.settings.get("reward_dtype") or "float32")
+
+
+def prompt_of(unit: Unit) -> str | Dialogue:
+    """Return what a unit asks: its prompt, after its history where it has one.
+
+    >>> told = Unit(experiment="x", prompt="and dogs ?", history=("cats ?", "two ."), strategy={"name": "default"})
+    >>> prompt_of(told).turns
+    ('cats ?', 'two .', 'and dogs ?')
+    """
+    return Dialogue((*unit.history, unit.prompt)) if unit.history else unit.prompt
+
+
+def predictor_of(name: str, device: str = "cpu", **options: Any) -> HFMaskPredictor:
+    """Return a mask predictor, loaded once per process; one is kept, the last. options: of `load_predictor`."""
+    short, revision = split_revision(name)
+    key = (name, device, *sorted(options.items()))
+    return _kept(
+        "predictor", key, lambda: load_predictor(short, device, revision=revision, progress=False, **options)
+    )
+
+
+def reward_of(name: str, device: str = "cpu", dtype: str = "float32") -> RewardModel:
+    """Return a reward model, loaded once per process; the last three are kept of the shipped ones, else the last."""
+    short, revision = split_revision(name)
+    most = 3 if name in (*SHIPPED, "exact") else 1
+    key = (name, device, dtype)
+    return _kept(
+        "reward", key, lambda: load_reward(short, device, dtype=dtype, revision=revision, progress=False), most
+    )
+
+
+def causal_of(name: str, device: str = "cpu", dtype: str = "float32") -> CausalScorer:
+    """Return a causal language model, loaded once per process; one is kept, the last."""
+    short, revision = split_revision(name)
+    key = (name, device, dtype)
+    return _kept("causal", key, lambda: load_causal(short, device, dtype=dtype, revision=revision))
+
+
+def expect(models: Mapping[Model, str]) -> None:
+    """Say what the files of the models are now, by digest: what was loaded from other files is dropped."""
+    with _LOADING:
+        if any(_DIGESTS.get(model, found) != found for model, found in models.items()):
+            _LOADED.clear()
+        _DIGESTS.update(models)
+
+
+def forget(*roles: str) -> None:
+    """Drop the models of these roles (predictor, reward, causal) that this process holds, so that memory is free."""
+    with _LOADING:
+        for role in roles:
+            _LOADED.pop(role, None)
+
+
+def _kept(role: str, key: tuple[Any, ...], load: Callable[[], Any], most: int = 1) -> Any:
+    with _LOADING:
+        held = _LOADED.setdefault(role, {})
+        if key not in held:
+            # Before the next is loaded: memory may not hold both.
+            while len(held) >= most:
+                del held[next(iter(held))]
+            held[key] = load()
+        held[key] = held.pop(key)  # the last used stands last
+        return held[key]

@@ -1,0 +1,146 @@
+"""The work of experiments: answers decoded; answers scored, by reward models and causal models; scale paths followed.
+
+A unit's strategy says which. Any of `decoding.STRATEGIES`: its prompt is decoded. "score": its judge scores the label
+`answer`. "perplexity": its causal model does. "scale-path": every answer that its reward gives between the reward
+scales `low` and `high`. "execute": `program_work`. "timing": `timing`.
+
+Columns of an answer: `text`; `answer_tokens`, committed before the end of text, and whether it `ended`; `god_tokens`,
+`god_steps`; `mean_factor`, `rewards`, the normalised ones step by step (of rws alone); `forwards`, `reward_calls`,
+`reward_calls_saved`; `ties`, `saturated`, `eligible`, sums over the steps (see `trace.Trace`); `keywords_included`, of
+the label keywords; and where the prompt is of the story language `coherent`, `violations` and `log_probability`, of the
+language itself, none for an incoherent answer; `seconds`, its share of the batch's. Where traces are kept also
+`pieces`, the text token by token, and `piece_steps`, the step that committed each (`word_pieces.text_pieces`).
+
+Columns of a score: `score`; of a perplexity: `nll` (nats) and `causal_tokens`, the end included; of a scale path, a
+row per piece: `lower`, `upper`, `text`, and of the whole path `certified`, `forwards`, `reward_calls`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from paper_figures.data.inclusion import included_keywords
+from paper_figures.runner.runner import Measured, Rows
+from paper_figures.runner.units import Unit
+from paper_figures.statistics.metrics import answer_scores
+from paper_figures.studies.work.decoding import causal_of, decode_units, predictor_for, prompt_of, reward_for
+from paper_figures.studies.work.timing import time_units
+from paper_figures.studies.work.word_pieces import text_pieces
+from rws_decode.canvas.dialogue import Dialogue
+from rws_decode.mini.stories.answers import judge
+from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
+from rws_decode.rewards.base import score_checked
+from rws_decode.scales.path import scale_path
+from rws_decode.trace.trace import Trace
+
+__all__ = ["work"]
+
+
+def work(units: Sequence[Unit]) -> Sequence[Rows | Measured]:
+    """Return the rows of units of one batch; the module says which columns they have."""
+    name = units[0].strategy["name"]
+    if name == "execute":
+        from paper_figures.studies.work.programs import run_programs
+
+        return run_programs(units)
+    found = {"score": _scores, "perplexity": _perplexities, "scale-path": _paths, "timing": time_units}.get(name)
+    return _answers(units) if found is None else found(units)
+
+
+def _answers(units: Sequence[Unit]) -> list[Measured]:
+    started = time.perf_counter()
+    done = decode_units(units)
+    seconds = (time.perf_counter() - started) / len(units)
+    predictor = predictor_for(units[0])
+    ends = ends_of(predictor)
+    kept = bool(units[0].settings.get("traces"))
+    return [
+        Measured(
+            [_answer(unit, trace, ends) | {"seconds": seconds} | (_order(predictor, trace, ends) if kept else {})],
+            [trace] if kept else (),
+        )
+        for unit, trace in zip(units, done, strict=True)
+    ]
+
+
+def _order(predictor: MaskPredictor, trace: Trace, ends: Sequence[int]) -> dict[str, Any]:
+    kept = before_end(trace.tokens.tolist(), ends)
+    pieces = text_pieces(lambda ids: predictor.decode_answer(ids) or "", kept)
+    return {"pieces": pieces, "piece_steps": trace.commit_step[: len(kept)].tolist()}
+
+
+def _answer(unit: Unit, trace: Trace, ends: Sequence[int]) -> dict[str, Any]:
+    text = trace.text or ""
+    tokens = trace.tokens.tolist()
+    length = len(before_end(tokens, ends))
+    keywords = unit.labels.get("keywords")
+    story = judge(_text(unit), text)
+    told = story.kind != "free"
+    return {
+        "text": text,
+        "answer_tokens": length,
+        "ended": length < len(tokens),
+        "god_tokens": trace.god_tokens,
+        "god_steps": trace.god_steps,
+        "mean_factor": float(trace.factor.mean()),
+        "rewards": trace.reward_normalised.tolist() if unit.strategy["name"] == "rws" else None,
+        "forwards": trace.forwards,
+        "reward_calls": trace.reward_calls,
+        "reward_calls_saved": trace.reward_calls_saved,
+        "ties": int(trace.ties.sum()),
+        "saturated": int(trace.saturated.sum()),
+        "eligible": int(trace.eligible.sum()),
+        "keywords_included": sum(included_keywords(keywords, text)) if keywords else None,
+        "coherent": story.coherent if told else None,
+        "violations": len(story.violations) if told else None,
+        "log_probability": story.log_probability if told and story.coherent else None,
+    }
+
+
+def _text(unit: Unit) -> str:
+    prompt = prompt_of(unit)
+    return prompt.text if isinstance(prompt, Dialogue) else prompt
+
+
+def _scores(units: Sequence[Unit]) -> list[Rows]:
+    (name,) = units[0].judges
+    model = reward_for(units[0], name)
+    scores = score_checked(model, [prompt_of(unit) for unit in units], [unit.labels["answer"] for unit in units])
+    # The normalisation is the paper's Step 2, so that scores of different models can be set side by side.
+    return [[{"score": score, "normalised_score": (score - model.mean) / model.std}] for score in scores]
+
+
+def _perplexities(units: Sequence[Unit]) -> list[Rows]:
+    first = units[0]
+    causal = causal_of(first.causal or "", first.device, first.settings.get("reward_dtype") or "float32")
+    found = answer_scores(causal, [_text(unit) for unit in units], [unit.labels["answer"] for unit in units])
+    return [[{"nll": one.nll, "causal_tokens": one.tokens, "perplexity": one.perplexity}] for one in found]
+
+
+def _paths(units: Sequence[Unit]) -> list[Rows]:
+    return [_path(unit) for unit in units]
+
+
+def _path(unit: Unit) -> Rows:
+    numbers = unit.strategy
+    path = scale_path(
+        predictor_for(unit),
+        prompt_of(unit),
+        numbers["low"],
+        numbers["high"],
+        over="reward-scale",
+        reward=reward_for(unit, unit.reward or ""),
+        length=unit.length,
+        steps=unit.steps,
+        block=unit.block,
+        budget=numbers.get("budget"),
+        cfg=unit.settings.get("cfg") or 0.0,
+        end_of_text=unit.settings.get("end_of_text") or "none",
+    )
+    whole = {"certified": path.certified, "forwards": path.forwards, "reward_calls": path.reward_calls}
+    pieces = [{"lower": one.lower, "upper": one.upper, "text": one.text or ""} for one in path.pieces]
+    # Where the budget ended there is no answer: the part is kept, so that nothing is chosen there.
+    left = [{"lower": one.lower, "upper": one.upper, "text": None} for one in path.unexplored]
+    return [part | whole for part in sorted([*pieces, *left], key=lambda part: part["lower"])]

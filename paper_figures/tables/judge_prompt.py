@@ -1,0 +1,108 @@
+"""The judge prompt of the paper's appendix as it is sent, beside our own, which shows the conversation.
+
+Shows: both prompts' messages, byte for byte, with the places of the texts in braces; a table of what stands in them.
+Inputs: none but `paper_figures.judging`. Run time: less than a second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from string import Formatter
+
+from paper_figures.exhibits.exhibit import Exhibit, Passage, Sheet
+from paper_figures.judging import PROMPTS, judge_messages
+from paper_figures.studies.summaries.llm_verdicts import judge_pair
+
+__all__ = ["Shown", "compute", "exhibit", "sheet"]
+
+NEEDS: tuple[str, ...] = ()
+_WHERE = "Appendix J (LLM-as-a-judge Evaluation Details)"
+_FIELDS = ("question", "first", "second")
+_NAMES = {"paper": "the paper's prompt", "with-question": "our prompt with the question"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One prompt: its messages as sent, texts in braces; `fields`, which texts it has a place for; two facts of it.
+
+    question_matters: whether requests about two different conversations differ, their answers being the same;
+    turns_marked: whether the answers of a dialogue's turns are told apart by more than a blank line.
+    """
+
+    name: str
+    system: str
+    user: str
+    fields: tuple[str, ...]
+    question_matters: bool
+    turns_marked: bool
+
+
+def compute() -> tuple[Shown, ...]:
+    """Return every prompt that the code can send, checked by sending it nothing but markers."""
+    return tuple(_shown(name) for name in PROMPTS)
+
+
+def _shown(name: str) -> Shown:
+    system, user = (message["content"] for message in judge_messages(name, *(f"{{{field}}}" for field in _FIELDS)))
+    asked = [judge_messages(name, question, "one", "two") for question in ("why ?", "and how ?")]
+    whole = judge_pair(name, ["why ?", "and how ?"], ["one", "two"], ["one", "two"])[1]
+    places = dict.fromkeys(field for _, field, _, _ in Formatter().parse(system + user) if field)
+    return Shown(name, system, user, tuple(places), asked[0] != asked[1], whole != "one\n\ntwo")
+
+
+def sheet(found: tuple[Shown, ...]) -> Sheet:
+    """Return what stands in each prompt."""
+    rows = [
+        {
+            "prompt": _NAMES.get(one.name, one.name),
+            "option": f"--judge-prompt {one.name}",
+            "places for": ", ".join(one.fields),
+            "shows the user's turns": one.question_matters,
+            "tells turns apart": one.turns_marked,
+            "characters without the texts": len(one.system) + len(one.user) - sum(len(f) + 2 for f in one.fields),
+        }
+        for one in found
+    ]
+    words = {True: "yes", False: "no"}
+    shown = [{name: words[cell] if isinstance(cell, bool) else str(cell) for name, cell in row.items()} for row in rows]
+    caption = (
+        "What stands in the judge's prompts, by checks of what the code sends: a conversation shows if two different "
+        "ones make two different requests; turns are told apart if more than a blank line stands between their answers."
+    )
+    return Sheet("judge_prompt", rows, shown, caption)
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return the prompts as passages with their table; `runs` is not read."""
+    found = compute()
+    passages = []
+    for one in found:
+        stem = "judge_prompt" if one.name == "paper" else f"judge_prompt_{one.name.replace('-', '_')}"
+        whose = f"{_WHERE}, word for word; where its lines break is our reading" if one.name == "paper" else "our own"
+        for role, text in (("system", one.system), ("user", one.user)):
+            caption = (
+                f"{_NAMES.get(one.name, one.name).capitalize()} ({whose}): the {role} message as it is sent. In braces "
+                "stand the texts that are put there."
+            )
+            passages.append(Passage(f"{stem}_{role}", text, caption))
+    return Exhibit(
+        "The judge's prompt",
+        sheets=(sheet(found),),
+        passages=tuple(passages),
+        conclusions=tuple(line for one in found for line in _lines(one)),
+    )
+
+
+def _lines(one: Shown) -> list[str]:
+    missing = [field for field in _FIELDS if field not in one.fields]
+    name = _NAMES.get(one.name, one.name).capitalize()
+    if "question" in missing or not one.question_matters:
+        turns = "" if one.turns_marked else " Where the second turn's answer begins it is not told, as sent here."
+        return [
+            f"{name} shows the judge both answers and not what was asked: it cannot see whether an answer is to the "
+            "question, or keeps to the dialogue.",
+            f"{name} has places for {', '.join(one.fields)} alone.{turns} `--judge-prompt "
+            f"{next(other for other in PROMPTS if other != one.name)}` asks with the conversation.",
+        ]
+    return [f"{name} has places for {', '.join(one.fields)}: the judge sees the conversation and both answers."]

@@ -1,0 +1,161 @@
+"""The ledger: every statement of the paper that can be checked, with the verdict of the check.
+
+Shows: where each statement stands, its verdict with evidence, counterexample and correction; and how many of each
+verdict there are by part of the paper.
+Inputs: RUNS/claims/results.json, which holds what `python -m rws_theory claims --json` prints. Run time: one second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from paper_figures.exhibits.claims_run import is_ours, up_to_date
+from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.inputs import read_results
+from paper_figures.exhibits.style import figure
+from paper_figures.plan import command
+from rws_theory.claims import Verdict, example, method, reversal, reward, tables
+
+__all__ = ["OURS", "PARTS", "VERDICTS", "Ledger", "compute", "draw", "exhibit", "sheet"]
+
+NEEDS: tuple[str, ...] = ("claims",)
+
+# The ledger's parts in its order, each with the checks whose claims are of it.
+PARTS: dict[str, Mapping[str, Any]] = {
+    "the method": method.CHECKS,
+    "Theorem 1, rank reversal": reversal.CHECKS,
+    "its worked example": example.CHECKS,
+    "Theorem 2 and Corollary 1, reward": reward.CHECKS,
+    "tables against tables and text": tables.CHECKS,
+}
+# Verdict -> colour, hatch: with its place in the bar three ways to tell it from others.
+_LOOKS: dict[Verdict, tuple[str, str]] = {
+    "true": ("#009E73", ""),
+    "true with correction": ("#56B4E9", "//"),
+    "not about RWS": ("#F0E442", ".."),
+    "false": ("#D55E00", "\\\\"),
+    "not confirmed": ("#999999", "xx"),
+}
+VERDICTS: tuple[Verdict, ...] = tuple(_LOOKS)
+OURS = "not in the paper, ours"
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The claims in the ledger's order; whether this checkout's code checked them."""
+
+    claims: Sequence[Mapping[str, str | None]]
+    current: bool
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return part -> verdict -> number of claims, of verdicts that occur; other claims under "others", ours last.
+        """
+        parts = [self._part(claim) for claim in self.claims]
+        found: dict[str, dict[str, int]] = {}
+        for part in (*PARTS, "others", OURS):
+            verdicts = [claim["verdict"] for claim, own in zip(self.claims, parts, strict=True) if own == part]
+            if verdicts:
+                found[part] = {one: verdicts.count(one) for one in VERDICTS if one in verdicts}
+        return found
+
+    def _part(self, claim: Mapping[str, str | None]) -> str:
+        if is_ours(str(claim["where"])):
+            return OURS
+        return next((part for part, checks in PARTS.items() if claim["id"] in checks), "others")
+
+
+def compute(runs: Path) -> Ledger:
+    """Read the checked claims below `runs`; MissingRun, naming the command, where they are absent."""
+    path = runs / NEEDS[0] / "results.json"
+    held = read_results(path, command(NEEDS[0], runs), ("claims",))
+    return Ledger(held["claims"], up_to_date(path))
+
+
+def draw(ledger: Ledger) -> Figure:
+    """Draw a bar per part of the paper, cut into its verdicts, each with its number."""
+    counts = ledger.counts()
+    picture = figure(6.6, 1.1 + 0.42 * len(counts))
+    axes = picture.subplots()
+    for verdict in VERDICTS:
+        color, hatch = _LOOKS[verdict]
+        numbers = [of.get(verdict, 0) for of in counts.values()]
+        if not any(numbers):
+            continue
+        before = VERDICTS[: VERDICTS.index(verdict)]
+        start = [sum(of.get(one, 0) for one in before) for of in counts.values()]
+        look = {"color": color, "hatch": hatch, "edgecolor": "black", "linewidth": 0.8, "label": verdict}
+        bars = axes.barh(list(counts), numbers, 0.66, start, **look)
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.9}
+        axes.bar_label(bars, [str(n or "") for n in numbers], label_type="center", bbox=box if hatch else None)
+    for text in [text for text in axes.texts if not text.get_text()]:
+        text.remove()
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel("statements  [count]")
+    picture.legend(loc="outside upper center", ncols=len(VERDICTS))
+    return picture
+
+
+def sheet(ledger: Ledger) -> Sheet:
+    """Return a row per claim: what the record holds in the CSV, with evidence and counterexample together as text."""
+    shown = [
+        {
+            "claim": claim["id"],
+            "where": claim["where"],
+            "verdict": claim["verdict"],
+            "the paper's statement": claim["statement"],
+            "what was found": " ".join(filter(None, [claim["evidence"], _refuted(claim["counterexample"])])),
+            "instead": claim["correction"],
+        }
+        for claim in ledger.claims
+    ]
+    caption = (
+        "Every statement of the paper that can be checked, in the ledger's order: the method, Theorem 1, its example, "
+        "rewards, tables. Verdicts are computed by proof, exact arithmetic, certified enclosure or exhaustive search; "
+        "the proofs stand in the docstrings of rws_theory/claims. “Ours” marks one that is not in the paper."
+    )
+    if not ledger.current:
+        caption += " Checked by other code, or against other printed numbers, than this checkout has."
+    return Sheet("ledger", ledger.claims, shown, caption)
+
+
+def _refuted(counterexample: str | None) -> str | None:
+    return counterexample and f"Counterexample: {counterexample}"
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return the ledger from the checked claims below `runs`."""
+    ledger = compute(runs)
+    counts = ledger.counts()
+    paper = [of for part, of in counts.items() if part != OURS]
+    total = {verdict: sum(of.get(verdict, 0) for of in paper) for verdict in VERDICTS}
+    caption = (
+        "Verdicts by part of the paper: how many of its statements that can be checked hold, and how many do not. “Not "
+        "about RWS” is true of something that the algorithm does not do. One theorem or table makes several "
+        "statements, and how finely they are cut is our choice: the numbers are no measure of a paper. Statements of "
+        "ours are counted apart."
+    )
+    alt = "Stacked bars of verdicts by part of the paper. " + " ".join(
+        f"{part[0].upper()}{part[1:]}: {_counted(of)}." for part, of in counts.items()
+    )
+    return Exhibit(
+        "The ledger of claims",
+        (Picture("ledger", draw(ledger), caption, alt),),
+        (sheet(ledger),),
+        conclusions=(
+            f"Of {sum(total.values())} statements of the paper that can be checked: {_counted(total)}.",
+            *(f"{part[0].upper()}{part[1:]}: {_counted(of)}." for part, of in counts.items()),
+        ),
+        inputs=(f"{NEEDS[0]}/results.json",),
+    )
+
+
+def _counted(of: Mapping[str, int]) -> str:
+    """Return numbers of verdicts in words."""
+    return ", ".join(f"{number} {verdict}" for verdict in VERDICTS if (number := of.get(verdict)))

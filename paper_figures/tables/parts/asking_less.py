@@ -1,0 +1,86 @@
+"""What asking the reward less often changes in quality: each rarer RWS minus RWS at every step, by guide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from paper_figures.exhibits.exhibit import Sheet
+from paper_figures.exhibits.guides import minus_text
+from paper_figures.exhibits.methods import method_name
+
+__all__ = ["every_of", "every_words", "quality_lines", "quality_sheet"]
+
+Rows = Sequence[Mapping[str, Any]]
+_QUALITY = {
+    "own_score": "guide's score",
+    "others_net": "net wins by other judges",
+    "coherent": "share coherent",
+    "perplexity": "perplexity",
+    "god_steps": "GOD, steps",
+    "reward_calls": "reward calls",
+}
+
+
+def every_of(method: str) -> int:
+    """Return at how many steps' distance a method asks the reward; 0 for a method that is not RWS.
+
+    >>> every_of("rws"), every_of("rws every 4"), every_of("default")
+    (1, 4, 0)
+    """
+    words = method.split()
+    return 0 if words[:1] != ["rws"] else int(words[2]) if words[1:2] == ["every"] else 1
+
+
+def every_words(every: int) -> str:
+    """Return what RWS is called that asks at every so many steps.
+
+    >>> every_words(1), every_words(4)
+    ('RWS, every step', 'RWS, every 4 steps')
+    """
+    return "RWS, every step" if every == 1 else f"RWS, every {every} steps"
+
+
+def quality_sheet(stem: str, rows: Rows) -> Sheet:
+    """Return a line per guide and method, that method minus RWS at every step in each measure that the rows have.
+
+    rows: those of the frequency experiment's `quality`, with their guides' names.
+    """
+    measures = {name: label for name, label in _QUALITY.items() if any(row["measure"] == name for row in rows)}
+    methods = dict.fromkeys(row["method"] for row in rows)
+    less = sorted((method for method in methods if every_of(method) > 1), key=every_of)
+    lines: dict[tuple[str, str], dict[str, str | None]] = {}
+    for row in rows:
+        if row["method"] in (*less, "constant", "default") and row["measure"] in measures:
+            name = every_words(every_of(row["method"])) if row["method"] in less else method_name(row["method"])
+            line = lines.setdefault((row["name"], row["method"]), {"guide": row["name"], "method, minus RWS": name})
+            line |= {measures[row["measure"]]: _difference(row)}
+    caption = (
+        "Each method minus RWS at every step, on the same prompts: mean difference, its paired 95 % bootstrap "
+        "interval, * where that excludes zero, and p of the sign-flip permutation test, corrected over the reward "
+        "models."
+    )
+    columns = ("guide", "method, minus RWS", *measures.values())
+    shown = [{column: line.get(column) for column in columns} for line in lines.values()]
+    return Sheet(stem, rows, shown, caption)
+
+
+def _difference(row: Mapping[str, Any]) -> str | None:
+    if row["difference"] is None:
+        return None
+    return minus_text({**row, "low": row["difference_low"], "high": row["difference_high"]})
+
+
+def quality_lines(rows: Rows) -> list[str]:
+    """Return which differences in quality have a corrected p of at most 0.05, of how many tested; none without rows."""
+    less = [row for row in rows if every_of(row["method"]) > 1 and row["difference"] is not None]
+    tested = [row for row in less if row["measure"] in ("own_score", "others_net", "coherent", "perplexity")]
+    apart = [
+        f"{every_words(every_of(row['method']))} with {row['name']}, {_QUALITY[row['measure']]}: {_difference(row)}"
+        for row in tested
+        if row["p_holm"] is not None and row["p_holm"] <= 0.05
+    ]
+    if not tested:
+        return []
+    told = f"Differences in quality of asking less, of {len(tested)} tested, with a corrected p of at most 0.05"
+    return [f"{told}: {'; '.join(apart) or 'none'}."]

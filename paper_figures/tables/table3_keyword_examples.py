@@ -1,0 +1,156 @@
+"""Table 3: examples of keyword prompts, and which of their keywords the answers of the default and of RWS contain.
+
+Shows: the prompts that the paper prints beside the first test prompts here, with the keywords that each answer contains
+and those that it lacks; and the answers themselves.
+Inputs: RUNS/keywords/results.json of `python -m paper_figures experiment keywords --out RUNS`. Run time: below a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paper_figures.data.inclusion import included_keywords
+from paper_figures.exhibits.beside import beside
+from paper_figures.exhibits.exhibit import Exhibit, Passage, Sheet
+from paper_figures.exhibits.guides import with_names
+from paper_figures.exhibits.inputs import Results, read_run
+from paper_figures.exhibits.methods import method_name
+from rws_theory.printed import published
+
+__all__ = ["Answer", "Example", "KeywordExamples", "compute", "exhibit", "passages", "sheet"]
+
+NEEDS: tuple[str, ...] = ("keywords",)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer: by what, in words; its text; contains, whether it has each keyword of its prompt, in their order."""
+
+    by: str
+    text: str
+    contains: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A prompt, its keywords, and its answers, the default's first."""
+
+    name: str
+    prompt: str
+    keywords: tuple[str, ...]
+    answers: tuple[Answer, ...]
+
+
+@dataclass(frozen=True)
+class KeywordExamples:
+    """The run's first prompts; `included`: method's name -> mean number of keywords over all test prompts; the run."""
+
+    examples: tuple[Example, ...]
+    included: Mapping[str, float]
+    run: Results
+
+
+def compute(runs: Path) -> KeywordExamples:
+    """Read the examples below `runs`; MissingRun, naming the command, where the results are absent."""
+    run = read_run(runs, NEEDS[0])
+    order = run.settings["rewards"]
+    free = [row for row in run.rows.get("examples", ()) if row["guide"] is None]
+    guided = with_names([row for row in run.rows.get("examples", ()) if row["guide"] is not None], order)
+    means = with_names(run.rows.get("perplexity_and_god", ()), order)
+    included = {
+        _by(row): row["mean"]
+        for row in means
+        if row["measure"] == "keywords_included" and row["mean"] is not None and row["method"] in ("default", "rws")
+    }
+    names = dict.fromkeys(row["example"] for row in run.rows.get("examples", ()))
+    rows = {name: [row for row in (*free, *guided) if row["example"] == name] for name in names}
+    return KeywordExamples(tuple(_example(name, held) for name, held in rows.items()), included, run)
+
+
+def _example(name: str, rows: Sequence[Mapping[str, Any]]) -> Example:
+    keywords = tuple(filter(None, rows[0]["keywords"].split(", ")))
+    answers = (Answer(_by(row), row["answer"], included_keywords(keywords, row["answer"])) for row in rows)
+    return Example(name, rows[0]["prompt"], keywords, tuple(answers))
+
+
+def _by(row: Mapping[str, Any]) -> str:
+    return method_name("default") if row["method"] == "default" else f"RWS, {row['name']}"
+
+
+def sheet(data: KeywordExamples) -> Sheet:
+    """Return the printed examples and ours, with the keywords that each answer contains."""
+    table = published("table3_keyword_examples")
+    printed = {
+        str(place): {"prompt": row["prompt"], "anchor keywords": ", ".join(row["keywords"])}
+        for place, row in enumerate(table["rows"], 1)
+    }
+    here = {
+        str(place): {"prompt": one.prompt, "keywords": ", ".join(one.keywords)}
+        | {f"contained by {answer.by}": _told(one, answer) for answer in one.answers}
+        for place, one in enumerate(data.examples, 1)
+    }
+    caption = (
+        f"{table['where']}: {table['task']}. Right: the first {len(data.examples)} test prompts here "
+        f"({data.run.prompts['source']}), chosen by their place alone. A keyword counts where its words stand in the "
+        "answer in any case and inflection. The numbers count examples: rows of the two sides are of different prompts."
+    )
+    return beside("table3_keyword_examples", "example", printed, here, caption)
+
+
+def _told(example: Example, answer: Answer) -> str:
+    lacking = [word for word, held in zip(example.keywords, answer.contains, strict=True) if not held]
+    return f"{sum(answer.contains)} of {len(answer.contains)}" + (f", lacks {', '.join(lacking)}" if lacking else "")
+
+
+def passages(data: KeywordExamples) -> tuple[Passage, ...]:
+    """Return the answers to each prompt, to be read; the same text by several is given once."""
+    found = []
+    for place, one in enumerate(data.examples, 1):
+        texts: dict[str, list[Answer]] = {}
+        for answer in one.answers:
+            texts.setdefault(answer.text, []).append(answer)
+        parts = [f"Prompt: {one.prompt}", f"Keywords: {', '.join(one.keywords)}"]
+        parts += [f"{'; '.join(a.by for a in same)} ({_told(one, same[0])}):\n{text}" for text, same in texts.items()]
+        caption = f"Example {place} ({one.name}): the answers of the default and of RWS, equal ones together."
+        found.append(Passage(f"table3_example_{place}", "\n\n".join(parts), caption))
+    return tuple(found)
+
+
+def _conclusions(data: KeywordExamples) -> tuple[str, ...]:
+    counts: dict[str, list[Example]] = {}
+    for one in data.examples:
+        for answer in one.answers:
+            whole = counts.setdefault(answer.by, [])
+            if all(answer.contains):
+                whole.append(one)
+    lines = []
+    if counts:
+        told = "; ".join(f"{by} {len(whole)} of {len(data.examples)}" for by, whole in counts.items())
+        same = sum(len({answer.text for answer in one.answers}) == 1 for one in data.examples)
+        lines.append(
+            f"Answers of the examples shown that contain every keyword: {told}. In {same} of {len(data.examples)} "
+            "examples all answers are the same text."
+        )
+    if data.included:
+        asked = max((len(one.keywords) for one in data.examples), default=0)
+        told = "; ".join(f"{by} {mean:.2f}" for by, mean in data.included.items())
+        line = f"Keywords included, mean over all {data.run.prompts['test']} prompts: {told}"
+        if asked and all(mean == asked for mean in data.included.values()):
+            line += f". That is all {asked} in every answer, so inclusion cannot tell these methods apart here"
+        lines.append(f"{line}.")
+    return tuple(lines) or ("The run has no answers to show.",)
+
+
+def exhibit(runs: Path) -> Exhibit:
+    """Return Table 3 from the results below `runs`."""
+    data = compute(runs)
+    return Exhibit(
+        "Table 3: keyword prompts and what answers contain",
+        sheets=(sheet(data),),
+        passages=passages(data),
+        conclusions=_conclusions(data),
+        inputs=data.run.inputs,
+    )

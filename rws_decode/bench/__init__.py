@@ -1,5 +1,0 @@
-"""How long decoding takes, beside the loops in use (`bench`) and beside what the device can do (`whole`)."""
-
-from rws_decode.bench.loops import bench
-
-__all__ = ["bench"]

@@ -1,0 +1,233 @@
+"""Where a model's files are: shipped with the package, in a directory, or on the hub."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rws_decode.common.files import parse_json
+
+__all__ = [
+    "Checkpoint",
+    "checked_tokenizer",
+    "device_named",
+    "dtype_named",
+    "fetch",
+    "has_tokenizer",
+    "locate",
+    "models_directory",
+    "quiet",
+    "refuse_incomplete",
+    "shipped",
+    "split_revision",
+    "without_panics",
+]
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+    "vocab.json",
+    "tokenizer.model",
+    "spiece.model",
+)
+_DTYPES = ("bfloat16", "float16", "float32", "float64")
+# Of a repository on the hub: what describes the model and its text, never code.
+_SMALL_FILES = ("*.json", "*.txt", "*.model", "*.jinja")
+
+
+class Checkpoint:
+    """A located checkpoint: `name`, for traces, and `directory`, None where it is still on the hub."""
+
+    def __init__(self, name: str, directory: Path | None) -> None:
+        self.name = name
+        self.directory = directory
+
+    @property
+    def source(self) -> str:
+        """Return what `from_pretrained` is given."""
+        return self.name if self.directory is None else str(self.directory)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return loading options common to all models: no remote code, no network for a directory."""
+        return {"trust_remote_code": False, "local_files_only": self.directory is not None}
+
+    def read_json(self, file: str) -> Any:
+        """Return a JSON file beside the weights, None where there is none; ValueError where it is not JSON."""
+        path = None if self.directory is None else self.directory / file
+        if path is None or not path.is_file():
+            return None
+        try:
+            return parse_json(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{file} of {self.name} is not JSON: {error}") from error
+
+
+def models_directory() -> Path:
+    """Return the directory of the shipped models."""
+    return Path(str(files("rws_decode.mini"))) / "models"
+
+
+def shipped(kind: str) -> list[str]:
+    """Return the sorted names of shipped models of a kind: the ending of their class, e.g. "ForMaskedLM"."""
+    names = []
+    for config in sorted(models_directory().glob("*/config.json")):
+        architectures = parse_json(config.read_text(encoding="utf-8")).get("architectures") or []
+        if any(name.endswith(kind) for name in architectures):
+            names.append(config.parent.name)
+    return names
+
+
+def locate(argument: str, name: str, known: dict[str, str]) -> Checkpoint:
+    """Find a checkpoint by shipped name, directory, or hub id, in this order.
+
+    known: shipped names -> directories below the models. Anything else, and a directory without config.json, is a
+    ValueError that calls the argument `argument` and lists the shipped names.
+    """
+    if name in known:
+        return Checkpoint(name, models_directory() / known[name])
+    directory = Path(name)
+    if name and directory.is_dir():
+        if not (directory / "config.json").is_file():
+            raise ValueError(f"{argument} is {name}: the directory holds no config.json")
+        return Checkpoint(directory.resolve().name, directory)
+    if _HUB_ID.fullmatch(name):
+        return Checkpoint(name, None)
+    names = ", ".join(known) or "none"
+    raise ValueError(
+        f"{argument} is {name!r}: neither a shipped name ({names}), nor a directory, nor a hub id owner/name"
+    )
+
+
+def split_revision(name: str) -> tuple[str, str | None]:
+    """Return a model's name and the revision after its "@", None where there is none, or it is a directory's name.
+
+    >>> split_revision("owner/name@0123abc"), split_revision("mini")
+    (('owner/name', '0123abc'), ('mini', None))
+    """
+    short, at, revision = name.rpartition("@")
+    return (short, revision) if at and short and not Path(name).is_dir() else (name, None)
+
+
+def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
+    """Return the checkpoint as a directory of this machine, from the hub or its cache where it is not one.
+
+    revision: a branch, tag or commit of the hub, its main branch if None. Only safetensors and text files are asked
+    for, with the hub's progress bars; HF_HUB_OFFLINE is honoured. ValueError for what cannot be had, and for a
+    revision of a directory.
+    """
+    if checkpoint.directory is not None:
+        if revision is not None:
+            raise ValueError(f"revision is {revision!r}: {checkpoint.name} is a directory, which has no revisions")
+        return checkpoint
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    name = checkpoint.name
+    try:
+        small = {"allow_patterns": list(_SMALL_FILES), "ignore_patterns": ["*/*"], "revision": revision}
+        found = Checkpoint(name, Path(snapshot_download(name, **small)))
+        index = found.read_json("model.safetensors.index.json")
+        table = index.get("weight_map") if isinstance(index, dict) else None
+        wanted = sorted({str(file) for file in table.values()}) if isinstance(table, dict) else ["model.safetensors"]
+        # The commit that the first call found, so that the weights are of the same one.
+        snapshot_download(name, allow_patterns=wanted, ignore_patterns=["*/*"], revision=Path(found.source).name)
+    except (OSError, ValueError, HfHubHTTPError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{argument} {name} cannot be loaded: it cannot be had from the hub ({reason})") from error
+    if found.read_json("config.json") is None:
+        raise ValueError(f"{argument} {name} cannot be loaded: it holds no config.json")
+    return found
+
+
+def has_tokenizer(checkpoint: Checkpoint) -> bool:
+    """Say whether a directory holds a tokenizer; a hub id is taken to.
+
+    transformers makes up an empty vocabulary for a directory without one, hence the look at the files.
+    """
+    directory = checkpoint.directory
+    return directory is None or any((directory / file).is_file() for file in _TOKENIZER_FILES)
+
+
+def checked_tokenizer(tokenizer: Any) -> Any:
+    """Return a tokenizer that encodes a text and whose length limit is a number; else an error, of whatever kind."""
+    limit = tokenizer.model_max_length
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 1:
+        raise ValueError(f"model_max_length in tokenizer_config.json is {limit!r}: a number, at least 1, is needed")
+    tokenizer("a b", split_special_tokens=True)
+    return tokenizer
+
+
+@contextmanager
+def without_panics() -> Iterator[None]:
+    """Raise a RuntimeError where a library in Rust panics, as tokenizers does on some broken files: no Exception."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise RuntimeError(f"panic: {error}") from error
+
+
+def refuse_incomplete(argument: str, checkpoint: Checkpoint, info: dict[str, Any]) -> None:
+    """Raise ValueError for missing or misshapen weights, which transformers draws at random with a warning."""
+    absent = sorted({str(key) for kind in ("missing_keys", "mismatched_keys") for key in info.get(kind, ())})
+    if absent:
+        some = ", ".join(absent[:4]) + (" ..." if len(absent) > 4 else "")
+        raise ValueError(f"{argument} {checkpoint.name} lacks weights: {some}")
+
+
+@contextmanager
+def quiet(progress: bool) -> Iterator[None]:
+    """Leave out transformers' load report, where errors say the same in one line, and its bar unless `progress`."""
+    from transformers.utils import logging as reports
+
+    modules = ("modeling_utils", "utils.loading_report", "core_model_loading", "distributed.tensor_parallel")
+    loggers = [logging.getLogger(f"transformers.{module}") for module in modules]
+    levels = [logger.level for logger in loggers]
+    bar = reports.is_progress_bar_enabled()
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    if not progress and bar:
+        reports.disable_progress_bar()
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+        if not progress and bar:
+            reports.enable_progress_bar()
+
+
+def dtype_named(name: str | torch.dtype) -> torch.dtype:
+    """Return the floating-point dtype of that name; ValueError for another.
+
+    >>> dtype_named("bfloat16")
+    torch.bfloat16
+    """
+    text = str(name).removeprefix("torch.")
+    if text not in _DTYPES:
+        raise ValueError(f"dtype is {text!r}: it must be one of {', '.join(_DTYPES)}")
+    return getattr(torch, text)
+
+
+def device_named(name: str | torch.device) -> torch.device:
+    """Return the device of that name; ValueError where PyTorch has none such here."""
+    try:
+        device = torch.device(name)
+        if device.type == "meta":
+            raise RuntimeError("it holds no numbers")
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"device is {str(name)!r}: not a device of this machine ({reason})") from error
+    return device

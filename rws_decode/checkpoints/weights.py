@@ -1,0 +1,233 @@
+"""What a checkpoint's safetensors hold, read from their headers: names, shapes and sizes, before any weight is."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from rws_decode.checkpoints.files import Checkpoint
+
+__all__ = [
+    "Stored",
+    "check_memory",
+    "free_memory",
+    "loaded_bytes",
+    "read_headers",
+    "refuse_nonfinite",
+    "refuse_other_layout",
+    "refuse_sizes",
+    "stored_tensors",
+    "weight_files",
+]
+
+_INDEX = "model.safetensors.index.json"
+_SINGLE = "model.safetensors"
+_PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+# Counts of a config.json, and sizes; above these a model of nothing but its description fills the memory.
+_LAYERS = re.compile(r"(num|n)_.*layers?$|gating_n_hidden$")
+_SIZES = re.compile(r"(size|dim|width|embeddings|positions|length|heads|objectives|quantiles|n_embd|d_model)$")
+_LARGEST, _LABELS = 2**24, 2**16
+_FLOATS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A tensor in a file: the file's name, safetensors' name of the dtype, and the shape."""
+
+    file: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def torch_dtype(self) -> torch.dtype | None:
+        """Return PyTorch's dtype, None for one that is no floating-point dtype of a checkpoint."""
+        return _FLOATS.get(self.dtype)
+
+
+def some(names: Iterable[str], limit: int = 4) -> str:
+    """Return the first names in order, for a message.
+
+    >>> some(["c", "a", "b"], limit=2)
+    'a, b and 1 more'
+    """
+    ordered = sorted(names)
+    rest = len(ordered) - limit
+    return ", ".join(ordered[:limit]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def weight_files(argument: str, checkpoint: Checkpoint) -> dict[str, str] | list[str]:
+    """Return the index's map from tensor to file, or the one file's name where the weights are not sharded.
+
+    ValueError for pickled weights alone, which are never opened, for no weights, and for an index that is none.
+    """
+    folder = checkpoint.directory
+    if folder is None:
+        raise ValueError(f"{argument} {checkpoint.name} is not on this machine")
+    if (folder / _INDEX).is_file():
+        index = checkpoint.read_json(_INDEX)
+        table = index.get("weight_map") if isinstance(index, dict) else None
+        if not isinstance(table, dict) or not table:
+            raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: {_INDEX} holds no weight_map")
+        for file in table.values():
+            # A name with a path could point at any file of the machine; no file system has longer ones.
+            named = isinstance(file, str) and Path(file).name == file and file.endswith(".safetensors")
+            if not named or len(file.encode(errors="replace")) > 255:
+                told = f"{_INDEX} names {str(file)[:60]!r}, not a safetensors file beside it"
+                raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: {told}")
+        return table
+    if (folder / _SINGLE).is_file():
+        return [_SINGLE]
+    pickled = sorted(path.name for pattern in _PICKLED for path in folder.glob(pattern))
+    found = f"only pickled weights ({some(pickled)}), which are never opened" if pickled else "no weights"
+    raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: it holds {found}; {_SINGLE} is needed")
+
+
+def read_headers(argument: str, checkpoint: Checkpoint) -> dict[str, Stored]:
+    """Return each stored tensor by name, from the headers alone.
+
+    ValueError for a file that is missing, truncated or no safetensors, and for an index that disagrees with the files.
+    """
+    listed = weight_files(argument, checkpoint)
+    folder = checkpoint.directory
+    assert folder is not None
+    stored: dict[str, Stored] = {}
+    for file in sorted(set(listed.values() if isinstance(listed, dict) else listed)):
+        if not (folder / file).is_file():
+            raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: {file} is missing")
+        try:
+            with safe_open(folder / file, framework="pt") as opened:
+                for name in opened.keys():  # noqa: SIM118 - not a mapping
+                    if name in stored:
+                        raise ValueError(
+                            f"{argument} {checkpoint.name} cannot be loaded: {name} is in {stored[name].file} and in "
+                            f"{file}"
+                        )
+                    part = opened.get_slice(name)
+                    stored[name] = Stored(file, part.get_dtype(), tuple(part.get_shape()))
+        except (SafetensorError, OSError) as error:
+            raise ValueError(
+                f"{argument} {checkpoint.name} cannot be loaded: {file} is truncated or no safetensors file ({error})"
+            ) from error
+    if isinstance(listed, dict):
+        absent = [name for name, file in listed.items() if name not in stored or stored[name].file != file]
+        if absent:
+            raise ValueError(f"{argument} {checkpoint.name} lacks weights that {_INDEX} lists: {some(absent)}")
+        unlisted = stored.keys() - listed.keys()
+        if unlisted:
+            raise ValueError(f"{argument} {checkpoint.name} has weights that {_INDEX} does not list: {some(unlisted)}")
+    return stored
+
+
+def refuse_sizes(
+    argument: str, checkpoint: Checkpoint, config: Mapping[str, Any], stored: Mapping[str, Stored]
+) -> None:
+    """Raise ValueError for a config.json that counts more layers than there are tensors, or has sizes of no model.
+
+    What builds a model reserves memory for all that its config says, before any weight is seen to be missing.
+    """
+    for key, value in config.items():
+        kinds = (_LAYERS, len(stored)), (_SIZES, _LARGEST), (re.compile("num_labels"), _LABELS)
+        most = min((limit for pattern, limit in kinds if pattern.search(key)), default=None)
+        if most is not None and isinstance(value, int | float) and not value <= most:
+            told = f"{key} in its config.json is {value}, at most {most} is read"
+            raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: {told}")
+
+
+def refuse_other_layout(
+    argument: str, checkpoint: Checkpoint, stored: Mapping[str, Stored], expected: Mapping[str, tuple[int, ...]]
+) -> None:
+    """Raise ValueError unless exactly the expected tensors are stored, as floating-point numbers of these shapes."""
+    named = f"{argument} {checkpoint.name}"
+    absent = expected.keys() - stored.keys()
+    if absent:
+        raise ValueError(f"{named} lacks weights: {some(absent)}")
+    extra = stored.keys() - expected.keys()
+    if extra:
+        raise ValueError(f"{named} has weights that its config does not ask for: {some(extra)}")
+    for name, tensor in stored.items():
+        if tensor.shape != expected[name]:
+            raise ValueError(
+                f"{named} does not fit its config: {name} has shape {list(tensor.shape)}, not {list(expected[name])}"
+            )
+        if tensor.dtype not in _FLOATS:
+            raise ValueError(f"{named} cannot be loaded: {name} is stored as {tensor.dtype}, not as floating point")
+
+
+def stored_tensors(checkpoint: Checkpoint, stored: Mapping[str, Stored]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield each stored tensor by its name in the files, one in memory at a time."""
+    folder = checkpoint.directory
+    assert folder is not None
+    for file in sorted({tensor.file for tensor in stored.values()}):
+        with safe_open(folder / file, framework="pt") as opened:
+            for name in opened.keys():  # noqa: SIM118 - not a mapping
+                yield name, opened.get_tensor(name)
+
+
+def loaded_bytes(stored: Mapping[str, Stored], dtype: torch.dtype) -> int:
+    """Return what the weights take once loaded in `dtype`, in bytes.
+
+    >>> loaded_bytes({"a": Stored("model.safetensors", "F32", (2, 3))}, torch.bfloat16)
+    12
+    """
+    return sum(math.prod(tensor.shape) for tensor in stored.values()) * dtype.itemsize
+
+
+def free_memory(device: torch.device, meminfo: Path = Path("/proc/meminfo")) -> int | None:
+    """Return the bytes that new tensors on a device can take, on Linux as MemAvailable; None if unknown."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    if device.type != "cpu" or not meminfo.is_file():
+        return None
+    for line in meminfo.read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def check_memory(what: str, needed: int, device: torch.device, available: int | None = None) -> None:
+    """Raise ValueError where `needed` bytes of weights do not fit on a device, saying how many are missing.
+
+    what: begins the message; available: bytes, `free_memory(device)` if None. Nothing is checked where that is unknown.
+
+    >>> check_memory("model big", 24 * 10**9, torch.device("cpu"), available=10**9)
+    Traceback (most recent call last):
+        ...
+    ValueError: model big needs 24 GB on cpu and 1 GB are free: 23 GB are missing
+    """
+    free = free_memory(device) if available is None else available
+    if free is not None and needed > free:
+        raise ValueError(
+            f"{what} needs {_gigabytes(needed)} on {device} and {_gigabytes(free)} are free: "
+            f"{_gigabytes(needed - free)} are missing"
+        )
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 10**9:.3g} GB"
+
+
+def refuse_nonfinite(argument: str, checkpoint: Checkpoint, tensors: Iterable[tuple[str, Any]]) -> None:
+    """Raise ValueError for the first named tensor of floating-point numbers that holds NaN or an infinity.
+
+    Tensors of other classes than PyTorch's own, as quantisation makes them, are passed over: see `stored_tensors`.
+    """
+    for name, tensor in tensors:
+        if (
+            type(tensor.data) is not torch.Tensor
+            or not tensor.is_floating_point()
+            or tensor.numel() == 0
+            or tensor.is_meta
+        ):
+            continue
+        # The extremes carry NaN along, and take no second tensor as isfinite() would.
+        if not bool(torch.stack(torch.aminmax(tensor.detach())).isfinite().all()):
+            raise ValueError(
+                f"{argument} {checkpoint.name} cannot be used: weight {name} holds NaN or infinite numbers"
+            )

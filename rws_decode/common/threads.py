@@ -1,0 +1,66 @@
+"""A number of PyTorch's threads that does not depend on the process: floats summed in other parts are other floats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+__all__ = ["THREADS", "hold_threads", "torch_threads"]
+
+THREADS = 1
+
+_HELD: ContextVar[int | None] = ContextVar("torch_threads", default=None)
+
+
+@contextmanager
+def torch_threads(count: int | None = None) -> Iterator[int]:
+    """Compute with `count` threads of PyTorch inside, whatever the process has, and yield the number.
+
+    How a product of matrices is split among threads decides the order of its sums, and so its last bits. All that
+    decodes or scores here runs inside `torch_threads()`, so that the bytes of its results do not depend on
+    OMP_NUM_THREADS, on `torch.set_num_threads` or on the number of cores. None: as the innermost `torch_threads` or
+    `hold_threads` around it says, else `THREADS`, 1. Threads within one operation on a CPU are meant; the number that
+    the process had is set again at the end.
+
+    More threads are faster on idle cores, and the same bytes each time with the same number:
+
+    >>> import torch
+    >>> from rws_decode.strategies.factors import Confidence
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> from rws_decode.decode import decode
+    >>> def logits(canvas):
+    ...     print(torch.get_num_threads())
+    ...     return torch.eye(4)[3 - canvas]
+    >>> predictor, shape = CallablePredictor(logits, mask_id=0), {"length": 1, "steps": 1, "block": 1}
+    >>> done = decode(predictor, [[2]], Confidence(), **shape)
+    1
+    >>> with torch_threads(2):
+    ...     done = decode(predictor, [[2]], Confidence(), **shape)
+    2
+
+    ValueError for a count below 1.
+    """
+    import torch
+
+    chosen = _checked(count) or _HELD.get() or THREADS
+    before, token = torch.get_num_threads(), _HELD.set(chosen)
+    if chosen != before:
+        torch.set_num_threads(chosen)
+    try:
+        yield chosen
+    finally:
+        _HELD.reset(token)
+        if chosen != before:
+            torch.set_num_threads(before)
+
+
+def hold_threads(count: int) -> None:
+    """Let `torch_threads()` mean `count` from here on, in this thread alone; ValueError for a count below 1."""
+    _HELD.set(_checked(count))
+
+
+def _checked(count: int | None) -> int | None:
+    if count is not None and (type(count) is not int or count < 1):
+        raise ValueError(f"count is {count!r}: at least one thread is needed")
+    return count

@@ -1,0 +1,99 @@
+"""Rewards that stay on their device: what is known of a text is a number that nobody has to wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rws_decode.gpu.transfer import sent
+from rws_decode.rewards.base import check_scores, score_checked
+from rws_decode.rewards.causal import CausalReward
+from rws_decode.step.reward import REUSED, SCORED, Scorer
+
+__all__ = ["DeviceScorer", "scores_there"]
+
+# Texts are padded to a multiple of this, so that a few recordings serve all their lengths.
+_WIDTH = 32
+
+
+class DeviceScorer(Scorer):
+    """A `Scorer` whose scores are tensors on a device: asking for them waits for nothing.
+
+    A `CausalReward` that `LeanLlama` computes is run there as a whole, without its key-value cache, and recorded once
+    per width; any other model is asked for numbers. replay: whether forwards are recorded. Scores are checked by
+    `checked` when the batch is done.
+    """
+
+    def __init__(self, *args: Any, replay: bool, device: torch.device, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.device = device
+        model = self.model
+        self._there = model if replay and type(model) is CausalReward and model.body.supported else None
+        self._kept: list[dict[str, Tensor]] = [{} for _ in self.prompts]
+        self._read = [0 for _ in self.prompts]
+
+    def texts(self, answers: Sequence[list[int]]) -> list[str]:
+        """Return the texts of answers given by ids."""
+        return [self.predictor.decode_answer(ids) or "" for ids in answers]
+
+    def has(self, row: int, text: str) -> bool:
+        """Return whether `scores` would reuse the score of a row's text."""
+        return self.reuse and text in self._kept[row]
+
+    def scores(self, rows: Sequence[int], texts: Sequence[str]) -> Tensor:
+        """Return raw scores of the answers of some rows, float64 [len(rows)] on the device, new texts in one batch."""
+        pairs = list(zip(rows, texts, strict=True))
+        new = [pair for pair in pairs if not self.has(*pair)]
+        if new:
+            for (row, text), score in zip(new, self._scored_there(new).unbind(), strict=True):
+                self._kept[row][text] = score
+                self._scored[row] += 1
+        self._uses = dict.fromkeys(rows, REUSED) | {row: SCORED for row, _ in new}
+        for row in rows:
+            self._asked[row] += 1
+        return torch.stack([self._kept[row][text] for row, text in pairs])
+
+    def checked(self, row: int, raw: Sequence[float]) -> None:
+        """Raise ValueError, naming the model, where a row's scores are not finite or outside the model's bounds."""
+        for score in check_scores(self.model.name, [self.prompts[row]] * len(raw), raw):
+            if not self.bounds[0] <= score <= self.bounds[1]:
+                raise ValueError(f"reward model {self.model.name} scored {score}: its bounds are {self.bounds}")
+
+    def tokens(self, row: int) -> int:
+        """Return the number of tokens run through the reward model for a row; 0 where the model does not tell."""
+        return self._read[row]
+
+    def _scored_there(self, new: Sequence[tuple[int, str]]) -> Tensor:
+        prompts, answers = [self.prompts[row] for row, _ in new], [text for _, text in new]
+        if self._there is not None:
+            texts = [self._there.ids(*pair) for pair in zip(prompts, answers, strict=True)]
+            for (row, _), ids in zip(new, texts, strict=True):
+                self._read[row] += len(ids)
+            return scores_there(self._there, texts).to(self.device, non_blocking=True)
+        return sent(torch.tensor(score_checked(self.model, prompts, answers), dtype=torch.float64), self.device)
+
+
+def scores_there(reward: CausalReward, texts: Sequence[list[int]]) -> Tensor:
+    """Return the logit at the last token of each list of ids, float64 [len(texts)], on the reward model's device.
+
+    Rows are filled up on the right, where a causal model's tokens do not see it, to a multiple of 32 columns, and their
+    number to a power of two, so that shapes repeat. Guarantee: the scores of `CausalReward.score_ids` up to rounding.
+    """
+    device, found = reward.model.device, []
+    for start in range(0, len(texts), reward.batch_size):
+        batch = list(texts[start : start + reward.batch_size])
+        rows = 1 << (len(batch) - 1).bit_length()
+        width = min(-(-max(map(len, batch)) // _WIDTH) * _WIDTH, max(reward.max_length, max(map(len, batch))))
+        ids = torch.zeros(rows, width, dtype=torch.int64)
+        last = torch.zeros(rows, dtype=torch.int64)
+        for row, text in enumerate(batch):
+            ids[row, : len(text)] = torch.tensor(text)
+            last[row] = len(text) - 1
+        hidden = reward.body(sent(ids, device))
+        at = hidden[torch.arange(rows, device=device), sent(last, device)]
+        found.append(reward.model.score(at)[: len(batch), 0].double())
+    return torch.cat(found)
+

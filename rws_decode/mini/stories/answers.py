@@ -1,0 +1,145 @@
+"""Judging an answer to a prompt of the story language: violations, log P(answer | prompt), keywords used."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from rws_decode.mini.stories.check import Violation, read_story
+from rws_decode.mini.stories.grammar import BANDS
+from rws_decode.mini.stories.lexicon import NUMBERS, TOPICS, plural, words
+from rws_decode.mini.stories.sample import Story
+from rws_decode.mini.stories.tasks import questions
+
+__all__ = ["Judgement", "judge", "keyword_inclusion"]
+
+_KEYWORDS = re.compile(r"write an? (\w+) (\w+) story with (\S+) , (\S+) , (\S+) and (\S+) \.")
+_CONTINUE = re.compile(r"continue this (\w+) story : (.+)")
+_PUZZLE = re.compile(r"(?:\w+ had (\w+) (\S+) and (found|lost) (\w+) \. how many now \?|(reverse|sort|largest) : (.+))")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What an answer is worth: the kind of task ("free" where the prompt is none of ours), violations, probability.
+
+    `log_probability` is in nats: of the answer given the prompt, -inf unless there is no violation; None for "free".
+    """
+
+    kind: str
+    violations: tuple[Violation, ...]
+    log_probability: float | None
+    keywords: tuple[str, ...]
+    included: int
+
+    @property
+    def coherent(self) -> bool:
+        """True where no rule is broken."""
+        return not self.violations
+
+
+def tokens_of(text: str) -> str:
+    """Return a text as the language writes it: lower case, punctuation apart, single spaces.
+
+    >>> tokens_of("Write a short story, please.")
+    'write a short story , please .'
+    """
+    return " ".join(re.sub(r"([.,:?])", r" \1 ", text.lower()).split())
+
+
+def keyword_inclusion(keywords: tuple[str, ...], answer: str) -> int:
+    """Count the keywords that an answer uses, a noun in either number.
+
+    >>> keyword_inclusion(("lens", "quarry"), "he found two lenses .")
+    1
+    """
+    found = set(answer.split())
+    return sum(1 for word in keywords if {word, plural(word), _SINGULAR.get(word, word)} & found)
+
+
+_SINGULAR = {plural(noun): noun for topic in TOPICS.values() for noun in topic.objects}
+
+
+def _pin(keywords: tuple[str, ...]) -> dict[str, str]:
+    slots = {"place": "P", "object": "O", "objects": "O", "cause": "C", "trait": "T", "job": "J"}
+    pinned: dict[str, str] = {}
+    for keyword in keywords:
+        for name, group in words().items():
+            if name in slots and keyword in group:
+                pinned[slots[name]] = _SINGULAR.get(keyword, keyword)
+                if name == "object":
+                    pinned["N"] = "one"
+                if name == "objects":
+                    pinned["plural"] = "yes"
+    return pinned
+
+
+def _exact(kind: str, answer: str, expected: str) -> Judgement:
+    right = answer == expected
+    wrong = () if right else (Violation("answer", 0, answer, expected),)
+    return Judgement(kind, wrong, 0.0 if right else -math.inf, (), 0)
+
+
+def _puzzle_answer(prompt: str) -> str | None:
+    match = _PUZZLE.fullmatch(prompt)
+    if match is None:
+        return None
+    count, noun, verb, change, operation, listed = match.groups()
+    if operation:
+        items = listed.split()
+        if operation == "reverse":
+            return " ".join(reversed(items)) + " ."
+        if any(item not in NUMBERS for item in items):
+            return None
+        ordered = sorted(items, key=NUMBERS.index)
+        return " ".join(ordered if operation == "sort" else ordered[-1:]) + " ."
+    if count not in NUMBERS or change not in NUMBERS:
+        return None
+    result = NUMBERS.index(count) + 1 + (1 if verb == "found" else -1) * (NUMBERS.index(change) + 1)
+    if not 1 <= result <= len(NUMBERS):
+        return None
+    single = _SINGULAR.get(noun, noun)
+    return f"{NUMBERS[result - 1]} {single if result == 1 else plural(single)} ."
+
+
+def _dialogue_answer(prompt: str) -> str | None:
+    # Whatever was answered before the last question, the story alone says what is right.
+    context, asked, _ = prompt.partition(" question : ")
+    if not asked:
+        return None
+    reading = read_story(context)
+    if not reading.coherent or reading.topic is None:
+        return None
+    held = reading.bound.get(reading.state.holder, "")
+    story = Story(reading.topic, "", reading.bound, reading.beats, (), held, reading.bound[reading.state.place])
+    return dict(questions(story).values()).get(prompt.rpartition(" question : ")[2])
+
+
+def judge(prompt: str, answer: str) -> Judgement:
+    """Judge an answer by the prompt it was given; a prompt of another kind leaves the story's own rules.
+
+    Guarantee: for the four kinds of task, no violation exactly where the answer has positive probability.
+
+    >>> judge("sort : two one", "one two .").coherent
+    True
+    >>> judge("reverse : lens flask", "lens flask .").violations[0].expected
+    'flask lens .'
+    """
+    prompt, answer = tokens_of(prompt), tokens_of(answer)
+    if match := _KEYWORDS.fullmatch(prompt):
+        band, topic, *chosen = match.groups()
+        if band in BANDS and topic in TOPICS:
+            keywords = tuple(chosen)
+            reading = read_story(answer, band=band, topic=topic, pinned=_pin(keywords))
+            included = keyword_inclusion(keywords, answer)
+            return Judgement("keywords", reading.violations, reading.log_probability(), keywords, included)
+    if match := _CONTINUE.fullmatch(prompt):
+        band, opening = match.groups()
+        given = opening.split().count(".")
+        if band in BANDS and opening.endswith("."):
+            reading = read_story(f"{opening} {answer}", band=band)
+            return Judgement("continuation", reading.violations, reading.log_probability(given), (), 0)
+    for kind, expected in (("puzzle", _puzzle_answer(prompt)), ("dialogue", _dialogue_answer(prompt))):
+        if expected is not None:
+            return _exact(kind, answer, expected)
+    return Judgement("free", read_story(answer).violations, None, (), 0)

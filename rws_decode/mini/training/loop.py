@@ -1,0 +1,160 @@
+"""One training loop for every recipe: Muon and AdamW, checkpoints in safetensors, resumable, logged as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from rws_decode.mini.training.muon import Muon
+
+__all__ = ["Run", "Schedule", "fit", "learning_rate", "warm_flat_decay"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where a run keeps its checkpoint and log, how often it writes them, and at which steps it keeps a copy."""
+
+    directory: Path
+    every: int = 200
+    stop_after: int | None = None
+    keep: tuple[int, ...] = ()
+
+
+Schedule = Sequence[tuple[int, float]]
+
+
+def learning_rate(step: int, schedule: Schedule) -> float:
+    """Return the factor on the peak rate at a step: linear between the schedule's (step, factor) points.
+
+    >>> [learning_rate(step, ((0, 0.0), (100, 1.0), (600, 1.0), (1000, 0.0))) for step in (50, 300, 900)]
+    [0.5, 1.0, 0.25]
+    """
+    steps, factors = zip(*schedule, strict=True)
+    return float(np.interp(step, steps, factors))
+
+
+def warm_flat_decay(steps: int, warmup: int = 100, decay: float = 0.4) -> Schedule:
+    """Return the usual schedule: linear warmup, a plateau, linear decay over the last `decay` of the run.
+
+    >>> warm_flat_decay(1000)
+    ((0, 0.0), (100, 1.0), (600, 1.0), (1000, 0.0))
+    """
+    flat = max(round(steps * (1 - decay)), 1)
+    return ((0, 0.0), (min(warmup, flat), 1.0), (flat, 1.0), (steps, 0.0))
+
+
+def _optimizers(model: nn.Module, lr: float) -> list[torch.optim.Optimizer]:
+    hidden, rest = [], []
+    for name, parameter in model.named_parameters():
+        matrix = parameter.ndim == 2 and "embed" not in name and "decoder" not in name and "classifier" not in name
+        (hidden if matrix and "lm_head" not in name and "score" not in name else rest).append(parameter)
+    return [Muon(hidden, lr=lr), torch.optim.AdamW(rest, lr=lr, betas=(0.9, 0.98), weight_decay=0.0)]
+
+
+def _save(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    temporary = path.with_suffix(".tmp")
+    save_file({k: v.detach().clone().contiguous() for k, v in tensors.items()}, temporary, metadata)
+    os.replace(temporary, path)
+
+
+def _pack(model: nn.Module, optimizers: list[torch.optim.Optimizer]) -> dict[str, Tensor]:
+    tensors: dict[str, Tensor] = {f"model.{name}": value for name, value in model.named_parameters()}
+    for i, optimizer in enumerate(optimizers):
+        for j, state in optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{i}.{j}.{key}": torch.as_tensor(value) for key, value in state.items()}
+    return tensors
+
+
+def _unpack(tensors: dict[str, Tensor], model: nn.Module, optimizers: list[torch.optim.Optimizer]) -> None:
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            value.copy_(tensors[f"model.{name}"])
+    for i, optimizer in enumerate(optimizers):
+        packed = optimizer.state_dict()
+        for name, value in tensors.items():
+            if name.startswith(f"optimizer.{i}."):
+                j, key = name.split(".")[2:]
+                packed["state"].setdefault(int(j), {})[key] = value
+        optimizer.load_state_dict(packed)
+
+
+def fit(
+    run: Run,
+    model: nn.Module,
+    loss: Callable[[int], tuple[Tensor, dict[str, float]]],
+    *,
+    schedule: Schedule,
+    lr: float,
+    recipe: dict[str, Any],
+    evaluate: Callable[[], dict[str, float]] | None = None,
+) -> None:
+    """Minimise `loss(step)` to the end of the schedule, resuming from `run.directory` if it holds a checkpoint.
+
+    Raises:
+        ValueError: the directory holds a checkpoint of another recipe.
+    """
+    steps = schedule[-1][0]
+    run.directory.mkdir(parents=True, exist_ok=True)
+    checkpoint, log = run.directory / "checkpoint.safetensors", run.directory / "log.jsonl"
+    optimizers = _optimizers(model, lr)
+    first, spent = 0, 0.0
+    if checkpoint.exists():
+        with safe_open(checkpoint, "pt") as handle:
+            metadata = handle.metadata()
+        if json.loads(metadata["recipe"]) != json.loads(json.dumps(recipe)):
+            raise ValueError(f"directory is {run.directory}; it holds a run of another recipe: {metadata['recipe']}")
+        _unpack(load_file(checkpoint), model, optimizers)
+        first, spent = int(metadata["step"]), float(metadata["seconds"])
+    start = time.monotonic() - spent
+    sums: dict[str, float] = {}
+    summed = 0
+    last = min(steps, run.stop_after or steps)
+    bar = tqdm(range(first, last), initial=first, total=steps, file=sys.stderr, mininterval=10, unit="step")
+    model.train()
+    for step in bar:
+        factor = learning_rate(step + 1, schedule)
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = lr * factor
+        value, numbers = loss(step)
+        value.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        for key, number in {"loss": value.item(), **numbers}.items():
+            sums[key] = sums.get(key, 0.0) + number
+        summed += 1
+        done = step + 1
+
+        def save(path: Path, done: int = done) -> None:
+            seconds = f"{time.monotonic() - start:.1f}"
+            _save(path, _pack(model, optimizers), {"step": str(done), "seconds": seconds, "recipe": json.dumps(recipe)})
+
+        if done in run.keep:
+            save(run.directory / f"step-{done}.safetensors")
+        if done % run.every == 0 or done == last:
+            row = {"step": done, "seconds": time.monotonic() - start, **{k: v / summed for k, v in sums.items()}}
+            if evaluate is not None:
+                model.eval()
+                row |= evaluate()
+                model.train()
+            sums, summed = {}, 0
+            with log.open("a") as handle:
+                handle.write(json.dumps({k: round(v, 5) for k, v in row.items()}) + "\n")
+            bar.set_postfix_str(f"loss {row['loss']:.3f}")
+            save(checkpoint)
+    model.eval()

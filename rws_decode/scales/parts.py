@@ -1,0 +1,72 @@
+"""The complete scale path put together: proved spans joined to parts that cover the range, and the gaps between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+from rws_decode.scales.states import Left
+
+__all__ = ["Gap", "Part", "assemble"]
+
+
+class Part(NamedTuple):
+    """A part of the range, from `begin` to `end`, with what is known there."""
+
+    begin: float
+    end: float
+    left: Left
+
+
+class Gap(NamedTuple):
+    """Scales [lower, upper] without proof; `step`: the first at which both sides differ, None if that is not proved."""
+
+    lower: float
+    upper: float
+    step: int | None
+
+
+def assemble(spans: Iterable[Left], low: float, high: float) -> tuple[list[Part], list[Gap]]:
+    """Return the parts that cover [low, high] and the gaps, both rising, from proved spans, which are disjoint.
+
+    Whatever lies between two spans, or between a span and an end of the range, is a gap. What borders on a gap is drawn
+    to its middle, or to the end of the range. Neighbours of the same outcome, or both unexplored, are one part.
+    """
+    left = sorted(spans, key=lambda one: one.span.lower)
+    if not left:
+        return [], [Gap(low, high, None)]
+    gaps = [Gap(low, left[0].span.lower, None)] if left[0].span.lower > low else []
+    ends = [low]
+    for one, two in pairwise(left):
+        lower, upper = one.span.upper, two.span.lower
+        gaps.append(Gap(lower, upper, _parting(one, two)))
+        ends.append(lower + (upper - lower) / 2)
+    if left[-1].span.upper < high:
+        gaps.append(Gap(left[-1].span.upper, high, None))
+    ends.append(high)
+
+    parts: list[Part] = []
+    for one, (begin, end) in zip(left, pairwise(ends), strict=True):
+        if parts and _same(parts[-1].left, one):
+            begin = parts.pop().begin
+        parts.append(Part(begin, end, one))
+    return parts, gaps
+
+
+def _same(one: Left, two: Left) -> bool:
+    if one.answer is None or two.answer is None:
+        return one.answer is two.answer
+    return (one.answer, one.span.commit_step) == (two.answer, two.span.commit_step)
+
+
+def _parting(one: Left, two: Left) -> int | None:
+    """Return the first step, of those that both went, at which they committed different positions; else None."""
+    known = min(one.steps, two.steps)
+    differing = [
+        min(step for step in pair if step >= 0)
+        for pair in zip(one.span.commit_step, two.span.commit_step, strict=True)
+        if pair[0] != pair[1]
+    ]
+    first = min(differing, default=known)
+    return first if first < known else None

@@ -1,0 +1,226 @@
+"""States of the complete scale path: canvases evaluated in batches, their scales cut into proved intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rws_decode.canvas.end_of_text import EndOfText, deferred_positions
+from rws_decode.canvas.layout import Canvas, lay_out
+from rws_decode.canvas.schedule import PlannedStep
+from rws_decode.common.threads import torch_threads
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.step.candidate import greedy
+from rws_decode.step.forward import masked_logits
+from rws_decode.step.reward import Scorer
+from rws_decode.strategies.factors import RWS
+from rws_decode.strategies.orders import MaskedPositions
+from rws_theory.selection import selection_path
+
+__all__ = ["Forwards", "Left", "Span", "View", "widest"]
+
+Answer = tuple[int, ...]
+
+
+class Span(NamedTuple):
+    """Scales [lower, upper] at which the answer positions were committed at `commit_step`, -1 where they were not."""
+
+    lower: float
+    upper: float
+    commit_step: tuple[int, ...]
+
+
+class Left(NamedTuple):
+    """A span after `steps` steps, with its answer, or None where the budget left it out."""
+
+    span: Span
+    steps: int
+    answer: Answer | None
+
+
+class View(NamedTuple):
+    """What the forward of a state says of the planned step.
+
+    completed: the answer with the candidates; always: positions committed at any scale; positions: those that compete
+    for `seats`, rising; block: all masked positions of the block; logits: [N, V] of the whole batch; rows: the
+    competing positions' among them, int64; gain: factor per unit of the scale, None if the scale is the factor, or
+    nothing depends on it; near: masked positions whose candidate rounding may change.
+    """
+
+    completed: Answer
+    always: tuple[int, ...]
+    positions: tuple[int, ...]
+    block: frozenset[int]
+    seats: int
+    logits: Tensor
+    rows: Tensor
+    gain: float | None
+    near: frozenset[int]
+
+    @property
+    def choice(self) -> bool:
+        """Return whether not all of the competing positions are committed."""
+        return 0 < self.seats < len(self.positions)
+
+    def competing(self) -> NDArray[np.float64]:
+        """Return the logits of the competing positions, [positions, V]; none without a choice."""
+        return self.logits[self.rows if self.choice else self.rows[:0]].double().cpu().numpy()
+
+    def cut(
+        self, logits: NDArray[np.float64], lower: float, upper: float
+    ) -> list[tuple[float, float, tuple[int, ...]]]:
+        """Return the proved parts of [lower, upper], rising and disjoint, each with the positions committed there.
+
+        logits: as `competing` returns them.
+        """
+        if not self.choice:
+            return [(lower, upper, (*self.always, *(self.positions if self.seats else ())))]
+        low, high = lower, upper
+        if self.gain is not None:  # a product rounds within these
+            low, high = math.nextafter(lower * self.gain, 0.0), math.nextafter(upper * self.gain, math.inf)
+        path = selection_path(logits, self.seats, low, high)
+        # A bracket that is a breakpoint parts two pieces; others leave the piece on both sides the same.
+        index, begin = 0, lower
+        parts = []
+        for bracket in path.brackets:
+            end, after = bracket.lower, bracket.upper
+            if self.gain is not None:  # scales whose product with the gain lies in the bracket, rounded outward
+                end, after = math.nextafter(end / self.gain, 0.0), math.nextafter(after / self.gain, math.inf)
+            parts.append((begin, min(end, upper), index))
+            index, begin = index + bracket.breakpoint, max(after, lower)
+        parts.append((begin, upper, index))
+        return [
+            (start, stop, (*self.always, *(self.positions[i] for i in path.pieces[index].selected)))
+            for start, stop, index in parts
+            if start < stop or (lower == upper and not path.brackets)
+        ]
+
+
+def widest(states: dict[Answer, list[Span]], most: int) -> tuple[dict[Answer, list[Span]], list[Span]]:
+    """Keep at most so many states, those of the largest total width in log scale; return also the spans left out."""
+    if len(states) <= most:
+        return states, []
+
+    def width(answer: Answer) -> float:
+        return sum(math.log(span.upper) - math.log(span.lower) for span in states[answer])
+
+    kept = set(sorted(states, key=lambda answer: (-width(answer), states[answer][0].lower))[:most])
+    dropped = [span for answer, spans in states.items() if answer not in kept for span in spans]
+    return {answer: spans for answer, spans in states.items() if answer in kept}, dropped
+
+
+class Forwards:
+    """Evaluates canvases of one prompt in batches, scores their completions, and counts."""
+
+    def __init__(
+        self,
+        predictor: MaskPredictor,
+        prompt: list[int],
+        length: int,
+        batch: int,
+        cfg: float,
+        policy: EndOfText,
+        ending: Sequence[int],
+        scorer: Scorer | None,
+        rule: RWS,
+    ) -> None:
+        self.predictor = predictor
+        self.start = lay_out(predictor, [prompt], length)
+        self.batch = batch
+        self.cfg = cfg
+        self.policy: EndOfText = policy
+        self.ending = ending
+        self.scorer = scorer
+        self.rule = rule
+        self.gains: dict[str, float] = {}
+        self.forwards = self.batches = self.near_tokens = 0
+
+    @property
+    def reward_calls(self) -> int:
+        """Return the number of texts scored."""
+        return len(self.gains)
+
+    def evaluate(self, answers: list[Answer], planned: PlannedStep) -> Iterator[tuple[Answer, View]]:
+        """Yield each answer with what its forward says of the planned step."""
+        for begin in range(0, len(answers), self.batch):
+            chunk = answers[begin : begin + self.batch]
+            yield from zip(chunk, self._batch(chunk, planned), strict=True)
+
+    @torch_threads()
+    @torch.inference_mode()
+    def _batch(self, answers: list[Answer], planned: PlannedStep) -> list[View]:
+        predictor, (ids, _, columns, prompt) = self.predictor, self.start
+        before = torch.tensor(answers, dtype=torch.int64, device=ids.device)  # [B, n]
+        canvas = ids.repeat(len(answers), 1)
+        canvas[:, columns[0]] = before
+        masked = before == predictor.mask_id
+        row, position, logits, _, error = masked_logits(  # [N], N masked positions in the batch; [N, V]
+            predictor,
+            Canvas(canvas, None, columns.expand(len(answers), -1), prompt.expand(len(answers), -1)),
+            masked,
+            cfg=self.cfg,
+            suppressed=self.ending if self.policy == "suppress" else [],
+        )
+        self.forwards += len(answers)
+        self.batches += 1
+        token, lead = greedy(logits)
+        if not bool(logits.gather(1, token[:, None]).isfinite().all()):
+            raise ValueError(f"predictor {predictor.name} gives no finite largest logit")
+        completed = before.index_put((row, position), token).tolist()
+        near = lead <= 2 * error
+        deferred = deferred_positions(token, self.policy, self.ending)
+        here = (position >= planned.start) & (position < planned.stop)
+        views = []
+        for n, answer in enumerate(completed):
+            early, late = row.eq(n) & here & ~deferred, row.eq(n) & here & deferred
+            spare = planned.commits - int(early.sum())
+            own, seats = (early, planned.commits) if spare <= 0 else (late, spare)
+            views.append(
+                View(
+                    completed=tuple(answer),
+                    always=tuple(position[early].tolist()) if spare > 0 else (),
+                    positions=tuple(position[own].tolist()),
+                    block=frozenset(position[row.eq(n) & here].tolist()),
+                    seats=seats,
+                    logits=logits,
+                    rows=own.nonzero()[:, 0],
+                    gain=None,
+                    near=frozenset(position[row.eq(n) & near].tolist()),
+                )
+            )
+        return views if self.scorer is None else self._score(views, self.scorer)
+
+    def _score(self, views: list[View], scorer: Scorer) -> list[View]:
+        """Return the views with their gains where there is a choice; each text is scored once."""
+        texts = [self.predictor.decode_answer(list(view.completed)) or "" for view in views]
+        asked = {text: list(view.completed) for text, view in zip(texts, views, strict=True) if view.choice}
+        new = {text: ids for text, ids in asked.items() if text not in self.gains}
+        if new:
+            _, normalised = scorer.score([0] * len(new), list(new.values()))
+            view = MaskedPositions(0, len(new), reward=normalised)
+            self.gains |= zip(new, self.rule.factor(view).tolist(), strict=True)
+        return [
+            view._replace(gain=self.gains[text]) if view.choice else view
+            for text, view in zip(texts, views, strict=True)
+        ]
+
+    def follow(self, answer: Answer, spans: list[Span], view: View, step: int) -> Iterator[tuple[Answer, Span]]:
+        """Yield the answers to which a state's spans lead, each with its part of a span."""
+        committed: set[int] = set()
+        logits = view.competing()
+        for span in spans:
+            for lower, upper, chosen in view.cut(logits, span.lower, span.upper):
+                child, when = list(answer), list(span.commit_step)
+                for position in chosen:
+                    child[position], when[position] = view.completed[position], step
+                committed.update(chosen)
+                yield tuple(child), Span(lower, upper, tuple(when))
+        # A score depends on every candidate, what is deferred on those of the block, a commit on those committed.
+        read = view.near if view.gain is not None else view.block if self.policy == "defer" else committed
+        self.near_tokens += len(view.near & read)

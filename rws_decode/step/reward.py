@@ -1,0 +1,130 @@
+"""Rewards of completed answers, each text of a row scored once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rws_decode.canvas.dialogue import Dialogue
+from rws_decode.canvas.layout import Prompt
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.rewards.base import RewardModel, SessionReward, check_scores, prompts_for, score_checked
+from rws_decode.strategies.factors import Strategy
+from rws_theory.gain import normalise
+
+__all__ = ["REUSED", "SCORED", "Scorer", "scorer_for"]
+
+Floats = NDArray[np.float64]
+
+SCORED, REUSED = 1, 2
+
+S = TypeVar("S", bound="Scorer")
+
+
+class Scorer:
+    """Scores the answers of a batch's rows, which are numbered as `prompts` are.
+
+    reuse: a text that was scored before for its row is not scored again. cache: a reward model that offers a session
+    (`rewards.base.SessionReward`) remembers what it read of each row. Neither changes a score but for rounding. Of a
+    dialogue, a model that reads turns is given these, another its plain text (`rewards.base.prompts_for`).
+    """
+
+    def __init__(
+        self,
+        predictor: MaskPredictor,
+        model: RewardModel,
+        prompts: Sequence[str | Dialogue],
+        *,
+        reuse: bool = True,
+        cache: bool = True,
+    ) -> None:
+        self.predictor = predictor
+        self.model = model
+        self.prompts = prompts_for(model, prompts)
+        self.reuse = reuse
+        low, high = getattr(model, "bounds", None) or (-np.inf, np.inf)
+        self.bounds = (float(low), float(high))
+        self._session = model.session(len(self.prompts), cache=cache) if isinstance(model, SessionReward) else None
+        self._known: list[dict[str, float]] = [{} for _ in prompts]
+        self._asked = [0 for _ in prompts]
+        self._scored = [0 for _ in prompts]
+        self._uses: dict[int, int] = {}
+
+    def score(self, rows: Sequence[int], answers: Sequence[list[int]]) -> tuple[Floats, Floats]:
+        """Return raw and normalised rewards of the answers of some rows, [len(rows)] each, new texts in one batch."""
+        texts = [self.predictor.decode_answer(ids) or "" for ids in answers]
+        pairs = list(zip(rows, texts, strict=True))
+        new = [(row, text) for row, text in pairs if not (self.reuse and text in self._known[row])]
+        if new:
+            for (row, text), score in zip(new, self._fresh(new), strict=True):
+                if not self.bounds[0] <= score <= self.bounds[1]:
+                    raise ValueError(f"reward model {self.model.name} scored {score}: its bounds are {self.bounds}")
+                self._known[row][text] = score
+                self._scored[row] += 1
+        self._uses = dict.fromkeys(rows, REUSED) | {row: SCORED for row, _ in new}
+        for row in rows:
+            self._asked[row] += 1
+        raw = np.array([self._known[row][text] for row, text in pairs])
+        return raw, np.asarray(normalise(raw, self.model.mean, self.model.std))
+
+    @property
+    def rewards(self) -> tuple[float, float]:
+        """Return between which normalised rewards all lie."""
+        low, high = ((bound - self.model.mean) / self.model.std for bound in self.bounds)
+        return low, high
+
+    def known(self, rows: Sequence[int], answers: Sequence[list[int]]) -> list[bool]:
+        """Return whether each row's answer has a score that `score` would reuse."""
+        texts = [self.predictor.decode_answer(ids) or "" for ids in answers]
+        return [self.reuse and text in self._known[row] for row, text in zip(rows, texts, strict=True)]
+
+    def uses(self, rows: Sequence[int]) -> list[int]:
+        """Return what the last call of `score` did for each of its rows: 1 a text was scored, 2 a score was reused."""
+        return [self._uses[row] for row in rows]
+
+    def calls(self, row: int) -> int:
+        """Return the number of texts scored for a row."""
+        return self._scored[row]
+
+    def saved(self, row: int) -> int:
+        """Return the number of scores reused for a row."""
+        return self._asked[row] - self._scored[row]
+
+    def tokens(self, row: int) -> int:
+        """Return the number of tokens run through the reward model for a row; 0 where the model does not tell."""
+        return 0 if self._session is None else self._session.tokens[row]
+
+    def tokens_saved(self, row: int) -> int:
+        """Return the number of tokens of a row's scored texts that the reward model had read before and kept."""
+        return 0 if self._session is None else self._session.tokens_saved[row]
+
+    def _fresh(self, new: Sequence[tuple[int, str]]) -> list[float]:
+        prompts, texts = [self.prompts[row] for row, _ in new], [text for _, text in new]
+        if self._session is None:
+            return score_checked(self.model, prompts, texts)
+        return check_scores(self.model.name, prompts, self._session.score([row for row, _ in new], prompts, texts))
+
+
+def scorer_for(
+    predictor: MaskPredictor,
+    strategy: Strategy,
+    reward: RewardModel | None,
+    prompts: Sequence[Prompt],
+    make: Callable[..., S] = Scorer,
+    **options: Any,
+) -> S | None:
+    """Return a scorer where the strategy needs rewards, else None; ValueError where it needs what there is not.
+
+    make: `Scorer`, or a kind of it; options: its own, reuse and cache say.
+    """
+    if not strategy.needs_reward:
+        return None
+    if reward is None:
+        raise ValueError(f"reward is None: strategy {strategy.name} needs a reward model")
+    said = [prompt.said for prompt in prompts if prompt.said is not None]
+    if len(said) < len(prompts) or predictor.decode_answer([]) is None:
+        raise ValueError(f"reward {reward.name} reads text: predictor {predictor.name} has no tokenizer")
+    return make(predictor, reward, said, **options)

@@ -1,0 +1,119 @@
+"""Rewards asked less often, turned around or made up: what tells a reward's effect from that of its factor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rws_decode.common.arguments import check_positive, check_seeds, per_row
+from rws_decode.strategies.factors import reward_factors, rws_factor, tensor_factors
+from rws_decode.strategies.orders import MaskedPositions
+
+__all__ = ["FlippedReward", "RWSEvery", "RandomReward"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RWSEvery:
+    """RWS with the reward asked at steps 0, every, 2 every, ... only: the paper's frequency ablation.
+
+    Between calls the factor is 1, that of plain confidence decoding, as the ablation implies: its GOD falls towards
+    Default's as the calls get rarer. every: at least 1 (which is RWS itself); reward_scale and eps: as in RWS.
+
+    >>> rule = RWSEvery(8.0, every=2)
+    >>> [rule.asks_reward(step) for step in range(3)], rule.factor(MaskedPositions(step=1, rows=1)).tolist()
+    ([True, False, True], [1.0])
+    """
+
+    reward_scale: float
+    every: int
+    eps: float = 1e-5
+    name = "rws-every"
+    needs_reward = True
+
+    def __post_init__(self) -> None:
+        check_positive("reward_scale", self.reward_scale)
+        check_positive("eps", self.eps)
+        if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
+            raise ValueError(f"every is {self.every!r}: a whole number of steps, at least 1, is needed")
+
+    def asks_reward(self, step: int) -> bool:
+        """Say whether the reward is asked at a step."""
+        return step % self.every == 0
+
+    def factor(self, view: MaskedPositions) -> Floats:
+        """Return the factor of each normalised reward, or ones between calls, [rows]."""
+        if not self.asks_reward(view.step):
+            return np.ones(view.rows)
+        return rws_factor(self.name, view.reward, self.reward_scale, self.eps)
+
+    def tensor_factor(self, reward: Tensor) -> Tensor:
+        """Return the same factors of normalised rewards that stay on their device."""
+        return tensor_factors(reward, self.reward_scale, self.eps)
+
+    def factor_range(self, low: float, high: float) -> tuple[float, float]:
+        """Return the least and greatest factor of the rewards in [low, high], at the steps that ask for one."""
+        return reward_factors(self.reward_scale, self.eps, low, high)
+
+
+@dataclass(frozen=True)
+class FlippedReward:
+    """RWS of the reward with its sign turned: factor s_R sqrt(sigmoid(-r) + eps).
+
+    >>> FlippedReward(8.0).factor(MaskedPositions(0, rows=1, reward=np.array([-3.0]))).round(3).tolist()
+    [7.808]
+    """
+
+    reward_scale: float
+    eps: float = 1e-5
+    name = "rws-flipped"
+    needs_reward = True
+
+    def __post_init__(self) -> None:
+        check_positive("reward_scale", self.reward_scale)
+        check_positive("eps", self.eps)
+
+    def factor(self, view: MaskedPositions) -> Floats:
+        """Return the factor of each reward's opposite, [rows]; ValueError without rewards."""
+        return rws_factor(self.name, None if view.reward is None else -view.reward, self.reward_scale, self.eps)
+
+    def tensor_factor(self, reward: Tensor) -> Tensor:
+        """Return the same factors of normalised rewards that stay on their device."""
+        return tensor_factors(-reward, self.reward_scale, self.eps)
+
+    def factor_range(self, low: float, high: float) -> tuple[float, float]:
+        """Return the least and greatest factor of the rewards in [low, high]."""
+        return reward_factors(self.reward_scale, self.eps, -high, -low)
+
+
+@dataclass(frozen=True)
+class RandomReward:
+    """RWS of standard normal noise in place of the normalised reward: no reward model is asked.
+
+    At step t the reward is default_rng([seed, t]).standard_normal(). seed: one number, then all rows have the same
+    rewards and no answer depends on the batch, or a tuple with one per row. reward_scale and eps: as in RWS.
+
+    >>> RandomReward(8.0, seed=(3, 3)).factor(MaskedPositions(step=5, rows=2)).round(3).tolist()
+    [5.841, 5.841]
+    """
+
+    reward_scale: float
+    seed: int | tuple[int, ...] = 0
+    eps: float = 1e-5
+    name = "rws-random"
+    needs_reward = False
+
+    def __post_init__(self) -> None:
+        check_positive("reward_scale", self.reward_scale)
+        check_positive("eps", self.eps)
+        check_seeds("seed", self.seed)
+
+    def factor(self, view: MaskedPositions) -> Floats:
+        """Return the factors of this step's noise, [rows]."""
+        seeds = per_row("seed", self.seed, view.rows).tolist()
+        noise = np.array([np.random.default_rng([seed, view.step]).standard_normal() for seed in seeds])
+        return rws_factor(self.name, noise, self.reward_scale, self.eps)

@@ -1,0 +1,167 @@
+"""Strategies that give an order of their own: margin, entropy, random, left to right, and a recorded one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rws_decode.common.arguments import check_seeds, per_row
+
+__all__ = ["Entropy", "LeftToRight", "Margin", "MaskedPositions", "RandomOrder", "RecordedOrder"]
+
+
+_NONE = torch.empty(0, dtype=torch.int64)
+
+
+class MaskedPositions(NamedTuple):
+    """What a strategy sees of a step: the N masked positions of the current block, over all B rows of the batch.
+
+    step: from 0; rows: B; length: answer tokens; row and position: int64 [N], where each is in the batch and in its
+    answer; logits: [N, V], in the model's dtype, -inf for tokens that cannot be committed; candidate: int64 [N], the
+    token that each would commit; reward: normalised, float64 [B], None where not asked. Rows must not be mixed, or a
+    prompt's answer would depend on its batch.
+    """
+
+    step: int
+    rows: int
+    length: int = 0
+    row: Tensor = _NONE
+    position: Tensor = _NONE
+    logits: Tensor = torch.empty(0, 0)
+    candidate: Tensor = _NONE
+    reward: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The most decided positions first, by the gap between the two best tokens.
+
+    of: "probability", softmax in float64, first minus second, the margin of Kim et al. 2025 ("Train for the Worst, Plan
+    for the Best"); or "logit", which does not saturate and orders alike at any factor. inf where one token alone is
+    possible ("logit"), or 1.
+
+    >>> z = torch.tensor([[0.0, 1.0, 3.0], [0.0, 2.9, 3.0]])
+    >>> view = MaskedPositions(0, 1, 2, torch.tensor([0, 0]), torch.tensor([0, 1]), z, z.argmax(-1), None)
+    >>> Margin("logit").order(view).tolist() == [2.0, 3.0 - float(z[1, 1])]
+    True
+    """
+
+    of: Literal["probability", "logit"] = "probability"
+    name = "margin"
+    needs_reward = False
+    sensitivity = 2.0
+
+    def __post_init__(self) -> None:
+        if self.of not in ("probability", "logit"):
+            raise ValueError(f"of is {self.of!r}: it must be probability or logit")
+
+    def order(self, view: MaskedPositions) -> Tensor:
+        """Return the margin of each position, float64 [N]."""
+        scores = view.logits.double()
+        if self.of == "probability":
+            scores = scores.softmax(dim=-1)
+        if scores.shape[-1] == 1:
+            return torch.full_like(scores[:, 0], 1.0 if self.of == "probability" else float("inf"))
+        best = scores.topk(2, dim=-1).values
+        return best[:, 0] - best[:, 1]
+
+
+@dataclass(frozen=True)
+class Entropy:
+    """The most certain positions first, by least Shannon entropy of softmax(z), in nats, float64.
+
+    >>> z = torch.tensor([[0.0, 0.0], [0.0, 4.0]])
+    >>> view = MaskedPositions(0, 1, 2, torch.tensor([0, 0]), torch.tensor([0, 1]), z, z.argmax(-1), None)
+    >>> Entropy().order(view).round(decimals=4).tolist()
+    [-0.6931, -0.0901]
+    """
+
+    name = "entropy"
+    needs_reward = False
+    # The gradient's absolute sum is at most the deviation of the surprisal, below 7 nats for a million tokens
+    # (Reeb and Wolf 2015: its variance is below log(V - 1)^2 / 4 + 1).
+    sensitivity = 7.0
+
+    def order(self, view: MaskedPositions) -> Tensor:
+        """Return minus the entropy of each position, float64 [N]."""
+        return -torch.special.entr(view.logits.double().softmax(dim=-1)).sum(dim=-1)
+
+
+@dataclass(frozen=True)
+class RandomOrder:
+    """A uniformly random order within each block: position p goes by the p-th number of default_rng(seed).random.
+
+    seed: one number or a tuple with one per row. With one number all rows share one order, so that a prompt's answer
+    does not depend on its batch; the same seed gives the same output.
+
+    >>> view = MaskedPositions(0, 1, 3, torch.tensor([0, 0]), torch.tensor([0, 2]), torch.zeros(2, 4), None, None)
+    >>> RandomOrder(1).order(view).tolist() == np.random.default_rng(1).random(3)[[0, 2]].tolist()
+    True
+    """
+
+    seed: int | tuple[int, ...] = 0
+    name = "random-order"
+    needs_reward = False
+    sensitivity = 0.0
+
+    def __post_init__(self) -> None:
+        check_seeds("seed", self.seed)
+
+    def order(self, view: MaskedPositions) -> Tensor:
+        """Return a number for each position, uniform in [0, 1), the same at every step; float64 [N]."""
+        seeds = per_row("seed", self.seed, view.rows).tolist()
+        drawn = {seed: np.random.default_rng(seed).random(view.length) for seed in set(seeds)}
+        table = torch.from_numpy(np.stack([drawn[seed] for seed in seeds]))
+        return table.to(view.position.device)[view.row, view.position]
+
+
+@dataclass(frozen=True)
+class LeftToRight:
+    """The leftmost masked positions first: autoregressive order, as many tokens at once as a step commits.
+
+    >>> view = MaskedPositions(0, 1, 3, torch.tensor([0, 0]), torch.tensor([0, 2]), torch.zeros(2, 4), None, None)
+    >>> LeftToRight().order(view).tolist()
+    [0.0, -2.0]
+    """
+
+    name = "left-to-right"
+    needs_reward = False
+    sensitivity = 0.0
+
+    def order(self, view: MaskedPositions) -> Tensor:
+        """Return minus the position, float64 [N]."""
+        return 0.0 - view.position.double()
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedOrder:
+    """The ranking values of a recorded run, whatever the logits: repeats a run whose order was a strategy's own.
+
+    values: float64 [B, S, n], as in the traces. ValueError where step, rows or positions are not among them.
+
+    >>> view = MaskedPositions(0, 1, 2, torch.tensor([0]), torch.tensor([1]), torch.zeros(1, 4), None, None)
+    >>> RecordedOrder(np.array([[[0.5, 0.25]]])).order(view).tolist()
+    [0.25]
+    """
+
+    values: NDArray[np.float64]
+    name = "recorded-order"
+    needs_reward = False
+    sensitivity = 0.0
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 3 or bool(np.isnan(self.values).any()):
+            raise ValueError(f"values has shape {self.values.shape}: numbers [rows, steps, positions] are needed")
+
+    def order(self, view: MaskedPositions) -> Tensor:
+        """Return the recorded value of each position, float64 [N]."""
+        rows, steps, length = self.values.shape
+        if (rows, length) != (view.rows, view.length) or not 0 <= view.step < steps:
+            asked = f"step {view.step} of {view.rows} rows of {view.length}"
+            raise ValueError(f"values has {rows} rows of {steps} steps of {length} positions: {asked} was asked for")
+        return torch.from_numpy(self.values[:, view.step]).to(view.position.device)[view.row, view.position]

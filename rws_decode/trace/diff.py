@@ -1,0 +1,342 @@
+"""Where two runs part, and why: which pairs of positions changed places, and at which factor their curves cross."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rws_decode.canvas.end_of_text import deferred_positions
+from rws_decode.canvas.layout import lay_out
+from rws_decode.canvas.schedule import block_plan
+from rws_decode.common.threads import torch_threads
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.step.forward import masked_logits
+from rws_decode.step.order import rank_values
+from rws_decode.trace.trace import Trace
+from rws_theory.crossings import Crossing, Crossings, crossings
+
+__all__ = ["CandidateChange", "Parting", "Reversal", "SettingChange", "StepChange", "TraceDiff", "diff"]
+
+Pair = tuple[float, float]
+
+# What a run brought about, or spent: no setting of it.
+_OUTCOMES = set("text steps_run forwards reward_calls reward_calls_saved reward_tokens reward_tokens_saved".split())
+# Settings that must agree for a canvas to have the same logits in both runs.
+_OF_LOGITS = ("prompt", "mask_id", "length", "predictor", "cfg", "end_of_text", "end_ids")
+
+
+@dataclass(frozen=True)
+class SettingChange:
+    """A setting, or the prompt's ids, in the first run and in the second."""
+
+    name: str
+    first: Any
+    second: Any
+
+
+@dataclass(frozen=True)
+class CandidateChange:
+    """A position masked in both runs whose candidates, known in both, differ: their token ids."""
+
+    position: int
+    first: int
+    second: int
+
+
+@dataclass(frozen=True)
+class StepChange:
+    """A step that was not the same in both runs: positions that only one committed, and what else differs.
+
+    `factors`, `rewards` (raw): first and second, None where they are equal; NaN for one that is not there.
+    """
+
+    step: int
+    only_first: tuple[int, ...]
+    only_second: tuple[int, ...]
+    candidates: tuple[CandidateChange, ...]
+    factors: Pair | None
+    rewards: Pair | None
+
+
+@dataclass(frozen=True)
+class Reversal:
+    """Two positions that changed places: the first run committed `earlier` and not `later`, the second the reverse.
+
+    `in_first`, `in_second`: ranking values of the two (earlier, later) in each run, NaN where not kept.
+    `crossings`: the scales between the two runs' factors at which the exact confidences of the two positions are equal,
+    on the recomputed logits. `certified`: it is proved that the crossings listed are all of them, that the exact
+    confidence of `earlier` is the larger at the first run's factor, and that of `later` at the second's; False where
+    that is not so, and `note` says why not; None where no predictor was given.
+    """
+
+    earlier: int
+    later: int
+    in_first: Pair
+    in_second: Pair
+    crossings: tuple[Crossing, ...]
+    certified: bool | None
+    note: str
+
+
+@dataclass(frozen=True)
+class Parting:
+    """The first step at which the runs did not commit the same, and why.
+
+    why: "prompt", another prompt or mask; "plan", the step commits elsewhere, or other numbers of tokens, or was run by
+    one alone; "order", the sets of positions differ, by `reversals`; "candidate", the same positions took other tokens.
+    factors: of the first run and of the second, NaN where not known.
+    """
+
+    step: int
+    why: Literal["prompt", "plan", "order", "candidate"]
+    factors: Pair
+    candidates: tuple[CandidateChange, ...]
+    reversals: tuple[Reversal, ...]
+
+
+@dataclass(frozen=True)
+class TraceDiff:
+    """How two runs differ. `same`: the same tokens committed at the same steps, so that there is no `parting`.
+
+    `settings`: those that differ; `steps`: every step run by both in which committed sets, candidates, factors or
+    rewards differ, before the parting and after it.
+    """
+
+    same: bool
+    settings: tuple[SettingChange, ...]
+    parting: Parting | None
+    steps: tuple[StepChange, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the difference as JSON-ready data, NaN as None."""
+        return _plain(asdict(self))
+
+    def __str__(self) -> str:
+        lines = [f"{change.name}: {change.first!r} | {change.second!r}" for change in self.settings]
+        if self.parting is None:
+            return "\n".join([*lines, "the runs commit the same tokens at the same steps"])
+        parting = self.parting
+        lines.append(f"the runs part at step {parting.step} ({parting.why}); factors {_two(parting.factors)}")
+        lines += [f"  position {c.position}: candidate {c.first} | {c.second}" for c in parting.candidates]
+        for pair in parting.reversals:
+            at = ", ".join(f"{crossing.root:.4g}" for crossing in pair.crossings)
+            where = f" at c = {at}" if pair.certified else f" ({pair.note})" if pair.note else ""
+            lines.append(
+                f"  position {pair.later} overtakes {pair.earlier}{where}; "
+                f"values of {pair.earlier}, {pair.later}: {_two(pair.in_first)} | {_two(pair.in_second)}"
+            )
+        further = [str(change.step) for change in self.steps if change.step > parting.step]
+        return "\n".join([*lines, f"further steps that differ: {', '.join(further) or 'none'}"])
+
+
+def diff(first: Trace, second: Trace, predictor: MaskPredictor | None = None) -> TraceDiff:
+    """Compare two runs step by step, and say where they part and why.
+
+    Up to the parting both runs see the same canvas. Where their sets differ there, each position that only the first
+    committed has changed places with each that only the second did. predictor: the runs' mask predictor; the logits of
+    that canvas are computed again with it (alone, without padding), and `rws_theory.crossings` proves at which factors
+    the curves of two such positions cross (Theorem 1 of the paper, corrected, is about these crossings). ValueError for
+    a predictor with another mask id.
+
+    >>> from rws_decode.decode import decode
+    >>> from rws_decode.strategies.factors import Confidence, Temperature
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> table = torch.tensor([[0, 0, 0, 0.0], [9, 1.1, 0.6, 0.3], [9, 1.0, 0.4, 0.4]])  # Appendix D's two positions
+    >>> predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
+    >>> options = {"length": 2, "steps": 2, "block": 2}
+    >>> runs = [decode(predictor, [[1]], rule, **options)[0] for rule in (Confidence(), Temperature(8.0))]
+    >>> print(diff(*runs, predictor))  # doctest: +ELLIPSIS
+    strategy: {'name': 'default'} | {'name': 'temperature', 'scale': 8.0}
+    the runs part at step 0 (order); factors 1 | 8
+      position 1 overtakes 0 at c = 4.812; values of 0, 1: ...
+    further steps that differ: 1
+    """
+    if predictor is not None and predictor.mask_id != first.mask_id:
+        raise ValueError(f"predictor {predictor.name} has mask id {predictor.mask_id}: the trace has {first.mask_id}")
+    settings = _settings(first, second)
+    changes = (_step(first, second, step) for step in range(min(first.steps_run, second.steps_run)))
+    parting = _parting(first, second, {change.name for change in settings}, predictor)
+    return TraceDiff(parting is None, settings, parting, tuple(change for change in changes if change is not None))
+
+
+def _settings(first: Trace, second: Trace) -> tuple[SettingChange, ...]:
+    ours, theirs = (trace.metadata() | {"prompt": trace.prompt.tolist()} for trace in (first, second))
+    names = [name for name in ours if name not in _OUTCOMES and ours[name] != theirs[name]]
+    return tuple(SettingChange(name, ours[name], theirs[name]) for name in names)
+
+
+def _step(first: Trace, second: Trace, step: int) -> StepChange | None:
+    ours, theirs = set(_committed(first, step)), set(_committed(second, step))
+    changes = _candidates(first, second, step)
+    factors = _unequal(first.factor, second.factor, step)
+    rewards = _unequal(first.reward_raw, second.reward_raw, step)
+    if ours == theirs and not changes and factors is None and rewards is None:
+        return None
+    return StepChange(step, tuple(sorted(ours - theirs)), tuple(sorted(theirs - ours)), changes, factors, rewards)
+
+
+def _parting(first: Trace, second: Trace, unequal: set[str], predictor: MaskPredictor | None) -> Parting | None:
+    plans = [block_plan(trace.length, trace.steps, trace.block)[: trace.steps_run] for trace in (first, second)]
+    for step in range(max(first.steps_run, second.steps_run)):
+        both = step < min(first.steps_run, second.steps_run)
+        ours, theirs = _committed(first, step), _committed(second, step)
+        if ours == theirs:
+            continue
+        factors = (_at(first.factor, step), _at(second.factor, step))
+        if unequal & {"prompt", "mask_id"}:
+            return Parting(step, "prompt", factors, (), ())
+        if not both or plans[0][step] != plans[1][step]:
+            return Parting(step, "plan", factors, (), ())
+        candidates = _candidates(first, second, step)
+        if set(ours) == set(theirs):
+            changed = tuple(change for change in candidates if change.position in ours)
+            return Parting(step, "candidate", factors, changed, ())
+        pairs = [(i, j) for i in sorted(set(ours) - set(theirs)) for j in sorted(set(theirs) - set(ours))]
+        curves = _Curves(first, second, step, unequal, predictor)
+        return Parting(step, "order", factors, candidates, tuple(curves.reversal(i, j) for i, j in pairs))
+    return None
+
+
+class _Curves:
+    """The exact confidence curves of the positions of a canvas that two runs share."""
+
+    def __init__(
+        self, first: Trace, second: Trace, step: int, unequal: set[str], predictor: MaskPredictor | None
+    ) -> None:
+        self.first, self.second, self.step = first, second, step
+        self.asked = predictor is not None
+        self.obstacle = self._obstacle(unequal)
+        self.rows: dict[int, NDArray[np.float64]] = {}
+        if predictor is not None and not self.obstacle:
+            self.rows, error = _logits(first, step, predictor)
+            if not all(_explains(trace, step, self.rows, error) for trace in (first, second)):
+                self.rows, self.obstacle = {}, f"{predictor.name} does not give the values that the runs recorded"
+
+    def _obstacle(self, unequal: set[str]) -> str:
+        logits = [name for name in _OF_LOGITS if name in unequal]
+        if logits:
+            return f"the runs' logits are not the same: {', '.join(logits)}"
+        if "order" in (self.first.ranking, self.second.ranking):
+            return "a strategy's own order, not confidence, ranked the positions"
+        low, high = self.first.factor[self.step], self.second.factor[self.step]
+        if math.isnan(low) or math.isnan(high):
+            return "a factor is not known, as no reward was needed there"
+        return "the factors are equal" if low == high else ""
+
+    def reversal(self, earlier: int, later: int) -> Reversal:
+        """Return what is known of two positions that changed places."""
+        pair, step = [earlier, later], self.step
+        found: tuple[Crossing, ...] = ()
+        certified, note = (False, self.obstacle) if self.asked else (None, "")
+        waits = [_deferred(trace, step)[pair].tolist() for trace in (self.first, self.second)]
+        if any(a != b for a, b in waits):
+            certified, note = certified and False, "the end-of-text policy made one of them wait"
+        elif self.rows:
+            found, certified, note = self._crossed(earlier, later)
+        ours, theirs = (trace.value[step, pair].tolist() for trace in (self.first, self.second))
+        return Reversal(earlier, later, (ours[0], ours[1]), (theirs[0], theirs[1]), found, certified, note)
+
+    def _crossed(self, earlier: int, later: int) -> tuple[tuple[Crossing, ...], bool, str]:
+        for trace in (self.first, self.second):
+            for position in (earlier, later):
+                if self.rows[position][trace.candidate[self.step, position]] < self.rows[position].max():
+                    return (), False, f"the candidate of position {position} is not the most likely token"
+        result = crossings(self.rows[earlier], self.rows[later])
+        start, end = float(self.first.factor[self.step]), float(self.second.factor[self.step])
+        low, high = min(start, end), max(start, end)
+        between = tuple(one for one in result.crossings if low < one.upper and one.lower < high)
+        signs = _sign(result, start), _sign(result, end)
+        if signs == (1, -1):
+            return between, True, ""
+        if None in signs:
+            return between, False, "the exact order at one of the factors could not be proved"
+        return between, False, "the exact order at the two factors does not say so: rounding, ties or other logits did"
+
+
+def _explains(trace: Trace, step: int, rows: dict[int, NDArray[np.float64]], error: dict[int, float]) -> bool:
+    """Return whether logits computed again lead to the log-odds that a trace kept, up to rounding."""
+    if (trace.ranking, trace.precision) != ("log-odds", "float64"):
+        return True
+    factor = float(trace.factor[step])
+    for position in np.flatnonzero(trace.eligible[step] & ~np.isnan(trace.value[step])).tolist():
+        kept, logits = float(trace.value[step, position]), torch.tensor(rows[position])[None]
+        again = float(rank_values(logits, torch.tensor(trace.candidate[step, [position]]), factor))
+        slack = 2 * factor * error[position] + 1e-9 * (1 + abs(kept))
+        if kept != again and not abs(kept - again) <= slack:
+            return False
+    return True
+
+
+def _sign(found: Crossings, factor: float) -> int | None:
+    """Return the proved sign of P^a - P^b at a factor, None where the enclosure of a crossing leaves it open."""
+    low, high = min(factor, 1.0), max(factor, 1.0)
+    passed = 0
+    for one in found.crossings if low < high else ():
+        if one.upper < low or high < one.lower:
+            continue
+        if one.multiplicity is None or not low < one.lower <= one.upper < high:
+            return None
+        passed += one.multiplicity
+    return found.sign_at_one * (-1) ** passed if found.complete or low == high else None
+
+
+def _logits(
+    trace: Trace, step: int, predictor: MaskPredictor
+) -> tuple[dict[int, NDArray[np.float64]], dict[int, float]]:
+    """Return the logits that ranked each masked position of a step, by position, computed again, and their error."""
+    canvas = lay_out(predictor, [trace.prompt.tolist()], trace.length)
+    canvas.ids[0, canvas.answer[0]] = torch.tensor(trace.canvas[step], device=canvas.ids.device)
+    masked = torch.tensor(trace.masked[step], device=canvas.ids.device)[None]
+    suppressed = trace.end_ids if trace.end_of_text == "suppress" else []
+    public = trace.ranking == "topk"
+    with torch_threads(), torch.inference_mode():
+        found = masked_logits(predictor, canvas, masked, cfg=trace.cfg, suppressed=suppressed, published=public)
+    rows = (found.published if public else found.logits).double().cpu().numpy()
+    positions = found.position.tolist()
+    return dict(zip(positions, rows, strict=True)), dict(zip(positions, found.error.tolist(), strict=True))
+
+
+def _committed(trace: Trace, step: int) -> dict[int, int]:
+    """Return the tokens that a step committed, by position; none where it was not run."""
+    place = np.flatnonzero(trace.commit_step == step)
+    return dict(zip(place.tolist(), trace.tokens[place].tolist(), strict=True))
+
+
+def _candidates(first: Trace, second: Trace, step: int) -> tuple[CandidateChange, ...]:
+    n = min(first.length, second.length)
+    ours, theirs = first.candidate[step, :n], second.candidate[step, :n]
+    open_ = first.masked[step, :n] & second.masked[step, :n] & (ours >= 0) & (theirs >= 0)
+    place = np.flatnonzero(open_ & (ours != theirs)).tolist()
+    return tuple(CandidateChange(position, int(ours[position]), int(theirs[position])) for position in place)
+
+
+def _deferred(trace: Trace, step: int) -> NDArray[np.bool_]:
+    return deferred_positions(torch.tensor(trace.candidate[step]), trace.end_of_text, trace.end_ids).numpy()
+
+
+def _at(values: NDArray[np.float64], step: int) -> float:
+    return float(values[step]) if step < len(values) else math.nan
+
+
+def _unequal(first: NDArray[np.float64], second: NDArray[np.float64], step: int) -> Pair | None:
+    pair = (float(first[step]), float(second[step]))
+    return None if np.array_equal(pair[0], pair[1], equal_nan=True) else pair
+
+
+def _two(pair: Pair) -> str:
+    return " | ".join("not known" if math.isnan(value) else f"{value:.6g}" for value in pair)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value

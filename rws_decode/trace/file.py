@@ -1,0 +1,179 @@
+"""Traces as Parquet files: one flat table and one metadata key, as TRACE.md describes them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from rws_decode.trace.record import changed_candidates
+
+if TYPE_CHECKING:
+    from rws_decode.trace.trace import Trace
+
+from rws_decode.common.files import parse_json
+
+__all__ = ["SCHEMA", "VERSION", "read_trace", "trace_bytes", "trace_table"]
+
+SCHEMA = "rws_decode.trace.trace"
+VERSION = 3
+_CELLS = 2**26  # steps times positions that are read at most, 512 MiB for each dense array
+
+# Columns that differ from row to row, and those that are repeated in all rows of a step.
+_OF_ROWS = {
+    "step": pa.int32(),
+    "position": pa.int32(),
+    "committed": pa.bool_(),
+    "candidate": pa.int32(),
+    "value": pa.float64(),
+}
+_OF_STEPS = {
+    "factor": pa.float64(),
+    "reward_use": pa.int8(),
+    "reward_raw": pa.float64(),
+    "reward_normalised": pa.float64(),
+    "ties": pa.int32(),
+    "saturated": pa.int32(),
+    "inexact": pa.bool_(),
+    "near_ties": pa.int32(),
+    "near_tokens": pa.int32(),
+}
+_COLUMNS = pa.schema(
+    [pa.field(name, kind, nullable=kind == pa.float64()) for name, kind in (_OF_ROWS | _OF_STEPS).items()]
+)
+
+# Dictionaries where a value stands in all rows of a step, the bytes of float64 values one plane after the other: the
+# smallest of the encodings that every reader knows.
+_FORMAT: dict[str, Any] = {
+    "compression": "zstd",
+    "compression_level": 15,
+    "use_dictionary": list(_OF_STEPS),
+    "use_byte_stream_split": ["value"],
+    "write_statistics": False,
+    "store_schema": False,  # Arrow's own copy of the schema, which Parquet does not need
+    "write_page_checksum": True,
+}
+
+
+def trace_table(trace: Trace) -> pa.Table:
+    """Return the rows of a trace, by step and position, without its metadata."""
+    rows = ~np.isnan(trace.value) | trace.chosen
+    if trace.whole_candidates:
+        rows |= changed_candidates(trace.candidate, trace.masked)
+    step, position = rows.nonzero()
+    columns: dict[str, NDArray[Any]] = {
+        "step": step,
+        "position": position,
+        "committed": trace.chosen[rows],
+        "candidate": trace.candidate[rows],
+        "value": trace.value[rows],
+        **{name: getattr(trace, name)[step] for name in _OF_STEPS},
+    }
+    arrays = []
+    for field in _COLUMNS:
+        values = columns[field.name]
+        arrays.append(pa.array(values, mask=np.isnan(values)).cast(field.type))
+    return pa.table(arrays, schema=_COLUMNS)
+
+
+def trace_bytes(trace: Trace) -> bytes:
+    """Return the file of a trace."""
+    never = trace.tokens[trace.commit_step < 0]
+    header = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "trace": trace.metadata(),
+        "prompt": trace.prompt.tolist(),
+        "uncommitted_token": int(never[0]) if never.size else -1,
+        "whole_candidates": trace.whole_candidates,
+    }
+    text = json.dumps(header, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    sink, table = pa.BufferOutputStream(), trace_table(trace)
+    with pq.ParquetWriter(sink, table.schema, **_FORMAT) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({SCHEMA: text})
+    return sink.getvalue().to_pybytes()
+
+
+def read_trace(data: bytes, settings: set[str]) -> dict[str, Any]:
+    """Return the fields of a trace from the bytes of its file; ValueError where they are not that.
+
+    settings: the names of the fields that the metadata must hold, neither fewer nor more.
+    """
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+        header = parse_json((file.metadata.metadata or {}).get(SCHEMA.encode(), b"null"))
+        # What could not be saved again, lone surrogates and numbers beyond JSON, no trace has.
+        json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise ValueError(f"not a whole Parquet file: {error}") from error
+    if not isinstance(header, dict) or header.get("schema") != SCHEMA:
+        raise ValueError(f"not a trace: the metadata lacks {SCHEMA}")
+    if header.get("version") != VERSION:
+        raise ValueError(f"trace version {header.get('version')!r}: this reads version {VERSION}")
+    fields, prompt = header.get("trace"), header.get("prompt")
+    if not isinstance(fields, dict) or set(fields) != settings or not isinstance(prompt, list):
+        raise ValueError("lacks parts of a trace, or holds others")
+    found = {field.name: field.type for field in file.schema_arrow}
+    if found != _OF_ROWS | _OF_STEPS or len(found) != len(file.schema_arrow):
+        raise ValueError("the columns are not those of a trace")
+    steps, length = fields["steps_run"], fields["length"]
+    if type(steps) is not int or type(length) is not int or not 0 < file.metadata.num_rows <= steps * length:
+        raise ValueError(f"{file.metadata.num_rows} rows do not fit steps_run {steps!r} and length {length!r}")
+    if steps * length > _CELLS:
+        raise ValueError(f"steps_run {steps} times length {length} is more than {_CELLS}")
+    try:
+        table = file.read().select(_COLUMNS.names)
+        table.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"not a whole Parquet file: {error}") from error
+    for field in _COLUMNS:
+        if not field.nullable and table[field.name].null_count:
+            raise ValueError(f"{field.name} must not be null")
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    uncommitted, whole = header.get("uncommitted_token"), header.get("whole_candidates")
+    if type(uncommitted) is not int or type(whole) is not bool:
+        raise ValueError("uncommitted_token must be a whole number and whole_candidates true or false")
+    arrays = _arrays(columns, steps, length, uncommitted, whole)
+    return fields | arrays | {"prompt": np.array(prompt, dtype=np.int64)}
+
+
+def _arrays(
+    columns: dict[str, NDArray[Any]], steps: int, length: int, uncommitted: int, whole: bool
+) -> dict[str, NDArray[Any]]:
+    """Return the dense arrays of a trace from the columns of its table."""
+    step, position, committed = (columns[name].astype(np.int64) for name in ("step", "position", "committed"))
+    place = step * length + position
+    inside = (step >= 0) & (step < steps) & (position >= 0) & (position < length)
+    if not inside.all() or (np.diff(place) <= 0).any():
+        raise ValueError("rows must go by step and position, each once, within steps_run and length")
+    done = committed.astype(np.bool_)
+    if np.unique(position[done]).size != done.sum():
+        raise ValueError("a position is committed twice")
+    if uncommitted < 0 and done.sum() != length:
+        raise ValueError("positions are not committed, and uncommitted_token does not say what stands there")
+    commit_step, tokens = np.full(length, -1), np.full(length, uncommitted)
+    commit_step[position[done]], tokens[position[done]] = step[done], columns["candidate"][done]
+    if ((commit_step[position] >= 0) & (commit_step[position] < step)).any():
+        raise ValueError("a row stands at a position that was committed before")
+    first = np.flatnonzero(np.diff(step, prepend=-1))
+    if not np.array_equal(step[first], np.arange(steps)):
+        raise ValueError(f"every step from 0 to {steps - 1} must have rows")
+    found: dict[str, NDArray[Any]] = {}
+    for name in _OF_STEPS:
+        kind = columns[name].dtype
+        found[name] = columns[name][first].astype(np.int64 if kind == np.int32 else kind)
+        if not np.array_equal(columns[name], columns[name][first][step], equal_nan=kind == np.float64):
+            raise ValueError(f"{name} differs among the rows of a step")
+    value, candidate = np.full((steps, length), np.nan), np.full((steps, length), -1)
+    value[step, position], candidate[step, position] = columns["value"], columns["candidate"]
+    if whole:
+        latest = np.maximum.accumulate(np.where(candidate >= 0, np.arange(steps)[:, None], 0), axis=0)
+        candidate = np.take_along_axis(candidate, latest, axis=0)
+        if (candidate < 0).any():
+            raise ValueError("candidates are missing: whole_candidates says that all are kept")
+    return found | {"tokens": tokens, "commit_step": commit_step, "value": value, "candidate": candidate}

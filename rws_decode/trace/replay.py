@@ -1,0 +1,118 @@
+"""Runs repeated from their traces: the selection alone, or the whole decode with the recorded factors."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rws_decode.canvas.end_of_text import deferred_positions
+from rws_decode.canvas.schedule import PlannedStep, block_plan
+from rws_decode.decode import decode
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.step.order import select_deferring, select_top
+from rws_decode.step.savings import Savings
+from rws_decode.strategies.factors import recorded
+from rws_decode.strategies.orders import RecordedOrder
+from rws_decode.trace.trace import NOT_NEEDED, Trace
+
+__all__ = ["Replay", "replay", "replay_with"]
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """What a trace's own values lead to: tokens, int64 [n], and the first step that parts from the record, or None.
+
+    At positions that were not committed up to and in that step, `tokens` holds the mask id: the record says nothing of
+    what would have come of another canvas.
+    """
+
+    tokens: NDArray[np.int64]
+    parted_at: int | None
+
+
+def replay(trace: Trace) -> Replay:
+    """Select again from the recorded ranking values and candidates, step by step, and compare with the record.
+
+    No model is needed. Guarantee: `parted_at` is None exactly where the chosen set and the ties of every step follow
+    from the values kept, and so the tokens. Two things are taken from the record, as no values on file decide them: the
+    set of a step whose reward was not needed and whose values are not known, and which of several tied positions
+    `torch.topk` took (ranking "topk").
+
+    >>> from rws_decode.strategies.factors import Confidence
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
+    >>> (trace,) = decode(predictor, [[2]], Confidence(), length=3, steps=3, block=3)
+    >>> replay(trace).tokens.tolist() == trace.tokens.tolist(), replay(trace).parted_at
+    (True, None)
+    """
+    for step, planned in enumerate(block_plan(trace.length, trace.steps, trace.block)[: trace.steps_run]):
+        chosen, same = _select(trace, step, planned)
+        if not same:
+            before = trace.canvas[step]
+            return Replay(np.where(chosen, trace.candidate[step], before), step)
+    return Replay(trace.tokens, None)
+
+
+def _select(trace: Trace, step: int, planned: PlannedStep) -> tuple[NDArray[np.bool_], bool]:
+    """Return the set that the values of a step lead to, bool [n], and whether it is the recorded one, ties too."""
+    value, record = trace.value[step], trace.chosen[step]
+    known = ~np.isnan(value)
+    if trace.reward_use[step] == NOT_NEEDED and not known.any():
+        return record, bool((record <= trace.eligible[step]).all()) and int(record.sum()) == planned.commits
+    if known.sum() < planned.commits:
+        return record, False
+    deferred = deferred_positions(torch.tensor(trace.candidate[step])[None], trace.end_of_text, trace.end_ids)
+    selection = select_deferring(
+        select_top, torch.tensor(value)[None], torch.from_numpy(known)[None], deferred, planned.commits
+    )
+    chosen = selection.chosen.numpy()[0]
+    same = np.array_equal(chosen, record)
+    if not same and trace.ranking == "topk":
+        late = deferred.numpy()[0]
+        same = all(np.array_equal(np.sort(value[chosen & g]), np.sort(value[record & g])) for g in (late, ~late))
+    return chosen, same and int(selection.ties) == trace.ties[step]
+
+
+def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
+    """Decode the trace's prompt again with its recorded factors, or its recorded order, asking no reward.
+
+    With the predictor, device and batch of the run itself the tokens are the same, as the factors are what the reward
+    acted through; sampling, guidance and end-of-text policy are the run's, and a run that ended early, its text settled
+    or stopped by a callback, ends after as many steps. A predictor whose mask id differs raises ValueError.
+
+    >>> from rws_decode.strategies.factors import Temperature
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
+    >>> (trace,) = decode(predictor, [[2]], Temperature(5.0), length=3, steps=3, block=3)
+    >>> again = replay_with(trace, predictor)
+    >>> again.strategy["name"], again.tokens.tolist() == trace.tokens.tolist()
+    ('schedule', True)
+    """
+    if predictor.mask_id != trace.mask_id:
+        raise ValueError(f"predictor {predictor.name} has mask id {predictor.mask_id}: the trace has {trace.mask_id}")
+    strategy = recorded(trace)
+    stopped = trace.steps_run < trace.steps and bool((trace.tokens == trace.mask_id).any())
+    (again,) = decode(
+        predictor,
+        [trace.prompt.tolist()],
+        strategy,
+        length=trace.length,
+        steps=trace.steps,
+        block=trace.block,
+        ranking="log-odds" if isinstance(strategy, RecordedOrder) else trace.ranking,  # type: ignore[arg-type]
+        precision=trace.precision,  # type: ignore[arg-type]
+        padding=trace.padding,  # type: ignore[arg-type]
+        sampling_temperature=trace.sampling_temperature,
+        seed=trace.seed,
+        cfg=trace.cfg,
+        end_of_text=trace.end_of_text,  # type: ignore[arg-type]
+        end_ids=trace.end_ids or None,
+        savings=Savings(settled=trace.steps_run < trace.steps and not stopped),
+        callback=(lambda view: view.step + 1 == trace.steps_run) if stopped else None,
+    )
+    # The ids alone do not tell the turns of a dialogue apart.
+    return dataclasses.replace(again, prompt_text=trace.prompt_text)

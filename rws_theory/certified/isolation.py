@@ -1,0 +1,132 @@
+"""Isolation of the zeros of an exponential sum on the whole half-line: one interval per simple zero, or a cluster.
+
+(0, inf) is cut at powers of two into [0, 2^k], on which g is divided by its zero at r = 0; octaves; and a last part in
+which the leading term dominates. On each part a Taylor model is cut further until on every piece g is proved to have no
+zero (the constant term of the model re-centred there exceeds the rest), or proved monotone with signs at its ends that
+say whether there is one. What a model cannot resolve is modelled again with more digits, at first in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+from flint import arb, arb_poly, fmpq
+
+from rws_theory.certified.exponential_sum import ExponentialSum, precision
+from rws_theory.certified.taylor import FLOAT64, TaylorModel, taylor_model
+
+__all__ = ["PRECISIONS", "Interval", "Isolation", "isolate", "resolve"]
+
+PRECISIONS = (FLOAT64, 128, 256, 512, 1024)
+_DEPTH = 60
+Interval = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """Intervals that hold exactly one simple zero each, and those that were not resolved, both ascending."""
+
+    simple: tuple[Interval, ...]
+    clusters: tuple[Interval, ...]
+
+
+def isolate(g: ExponentialSum, limit: int, used: set[str], precisions: tuple[int, ...] = PRECISIONS) -> Isolation:
+    """All zeros of a non-empty g in (0, inf), of which there are at most `limit`, with multiplicity.
+
+    Where the signs at powers of two already change as often as `limit` allows, no model is needed.
+    """
+    parts = _parts(g)
+    signs = [g.order_at_zero[1], *(g.sign(high, used) for _, high in parts)]
+    changed = [part for part, (s, t) in zip(parts, pairwise(signs), strict=True) if s != t]
+    if len(changed) == limit:
+        return Isolation(tuple(changed), ())
+    return resolve(g, parts, used, precisions)
+
+
+def resolve(g: ExponentialSum, parts: Iterable[Interval], used: set[str], precisions: tuple[int, ...]) -> Isolation:
+    """The zeros of g in `parts`, each an interval that one model can cover, with models of growing precision."""
+    simple: list[Interval] = []
+    pending = list(parts)
+    for bits in precisions:
+        if not pending or (bits == FLOAT64 and not g.fits_float64):
+            continue
+        if bits != FLOAT64:
+            used.add("ball")
+        unresolved: list[Interval] = []
+        for low, high in pending:
+            found, left = _cut(g, taylor_model(g, low, high, bits), used)
+            simple += found
+            unresolved += left
+        pending = _joined(unresolved)
+    return Isolation(tuple(sorted(simple)), tuple(pending))
+
+
+def _parts(g: ExponentialSum) -> list[Interval]:
+    """[0, 2^k] with 2^k times the largest offset at most 4, then octaves up to where c_1 outweighs all that opposes it.
+
+    From R = 0.7 b / w on, with w the first offset whose coefficient has the other sign and C < 2^(b-1) the weight of
+    all, the terms of that sign sum to less than C exp(-R w) < C 2^-b < 1 <= |c_1|.
+    """
+    opposing = [w for w, c in zip(g.shifted, g.coefficients, strict=True) if (c > 0) != (g.coefficients[0] > 0)]
+    if not opposing:
+        return []
+    first = _log2_floor(Fraction(4 * g.denominator, g.shifted[-1]))
+    reach = Fraction(7 * (g.total_weight.bit_length() + 1) * g.denominator, 10 * opposing[0])
+    last = _log2_floor(reach) + 1
+    edges = [Fraction(0), *(Fraction(2) ** k for k in range(first, max(last, first) + 1))]
+    return list(pairwise(edges))
+
+
+def _log2_floor(x: Fraction) -> int:
+    k = x.numerator.bit_length() - x.denominator.bit_length()
+    return k if Fraction(2) ** k <= x else k - 1
+
+
+def _cut(g: ExponentialSum, model: TaylorModel, used: set[str]) -> tuple[list[Interval], list[Interval]]:
+    """Intervals with exactly one zero, and those that the model cannot resolve; elsewhere there is none."""
+    simple: list[Interval] = []
+    unresolved: list[Interval] = []
+    stack = [(Fraction(model.least), Fraction(1), 0)]
+    with precision(max(model.bits, 64)):
+        while stack:
+            low, high, depth = stack.pop()
+            middle, half = (low + high) / 2, (high - low) / 2
+            width = arb(fmpq(half.numerator, half.denominator))
+            local = model.polynomial(arb_poly([arb(fmpq(middle.numerator, middle.denominator)), width])).coeffs()
+            moduli = [abs(b) for b in local[1:]]
+            if abs(local[0]) > sum(moduli, model.remainder):
+                continue
+            slope = sum((k * b for k, b in enumerate(moduli[1:], 2)), model.slope_remainder * width)
+            ends = model.scale(low), model.scale(high)
+            if moduli and moduli[0] > slope:
+                if _sign(g, model, low, used) != _sign(g, model, high, used):
+                    simple.append(ends)
+                continue
+            noise = sum((b.rad() for b in local), model.remainder)
+            if depth == _DEPTH or not sum((abs(b.mid()) for b in local[1:]), arb(0)) > 4 * noise:
+                unresolved.append(ends)
+                continue
+            stack += [(middle, high, depth + 1), (low, middle, depth + 1)]
+    return simple, unresolved
+
+
+def _sign(g: ExponentialSum, model: TaylorModel, s: Fraction, used: set[str]) -> int:
+    """Sign of g at the end s of a piece: from the model if it can tell."""
+    value = model.polynomial(arb(fmpq(s.numerator, s.denominator)))
+    if abs(value) > model.remainder:
+        return 1 if value > 0 else -1
+    return g.sign_right_of(model.scale(s), used)
+
+
+def _joined(intervals: list[Interval]) -> list[Interval]:
+    """Neighbouring intervals made one, never across a power of two, so that a model can cover it."""
+    joined: list[Interval] = []
+    for low, high in sorted(intervals):
+        if joined and joined[-1][1] == low and low != Fraction(2) ** _log2_floor(low):
+            joined[-1] = (joined[-1][0], high)
+        else:
+            joined.append((low, high))
+    return joined

@@ -1,0 +1,59 @@
+"""The form of a claim: what the paper states, where, and what a check found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from importlib.resources import files
+from typing import Any, Literal
+
+__all__ = ["Check", "Claim", "Verdict", "printed"]
+
+Verdict = Literal["true", "false", "true with correction", "not about RWS", "not confirmed"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of the paper and what checking it found.
+
+    Attributes
+    ----------
+    id : short name, unique in the ledger.
+    where : section, table or line of argument that states it.
+    statement : the statement, in the notation of `rws_theory.crossings`.
+    verdict : "true": as stated. "true with correction": after the change in `correction`. "false": `counterexample`
+        refutes it. "not about RWS": true of something that the algorithm does not do. "not confirmed": the check that
+        should have confirmed or refuted it did not; no claim of the ledger should ever say so.
+    evidence : what was proved, computed or enumerated, with the numbers that came out.
+    counterexample : the smallest one found, in exact form, with what "smallest" means; None unless refuted.
+    correction : the corrected statement, whose proof is in the docstring of the check; None where none is needed.
+    """
+
+    id: str
+    where: str
+    statement: str
+    verdict: Verdict
+    evidence: str
+    counterexample: str | None = None
+    correction: str | None = None
+
+    def as_dict(self) -> dict[str, str | None]:
+        """The record as JSON has it."""
+        return asdict(self)
+
+
+Check = Callable[[], Claim]
+
+
+def printed(name: str) -> dict[str, Any]:
+    """Read printed numbers as exact decimals (Fraction), from the data that the figures are drawn beside.
+
+    The numbers have one home, `rws_theory/printed`; only data is read from there.
+
+    >>> printed("table8_temperature")["rows"][0]["perplexity"]
+    Fraction(1357, 100)
+    """
+    content = files("rws_theory.printed").joinpath(f"{name}.json").read_bytes()
+    return json.loads(content, parse_float=Fraction)

@@ -1,0 +1,178 @@
+"""Pairs of gap vectors on a grid: every pair up to a size, what is true of each, and the first with a property.
+
+Gaps are positive integers over a common positive integer, the unit. One counterexample is smaller than another if it
+has fewer tokens, then a smaller largest integer, then is first in lexicographic order, then has the smaller unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rws_theory.certified.exponential_sum import ExponentialSum, gap_difference
+from rws_theory.crossings import Crossings, crossings
+
+__all__ = ["SMALLEST", "UNITS", "Pair", "all_pairs", "ordered_pairs", "smallest"]
+
+SMALLEST = "smallest: fewest tokens, then smallest largest gap (gaps: positive integers over a common unit)"
+UNITS = tuple(range(1, 13))
+# For a property that needs so large a Laguerre bound: the most tokens and the largest integer that are tried.
+_TRIED = {0: (3, 8), 2: (4, 15), 3: (5, 17)}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two positions by their gaps, integers over `unit`, each ascending; everything about them is exact or proved."""
+
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    unit: int = 1
+
+    def __str__(self) -> str:
+        over = f" / {self.unit}" if self.unit > 1 else ""
+        return f"gaps a = {self.a}{over}, b = {self.b}{over}".replace(",)", ")")
+
+    @property
+    def dimension(self) -> int:
+        """Number of tokens d, one more than the gaps."""
+        return len(self.a) + 1
+
+    @property
+    def sigma(self) -> tuple[Fraction, Fraction]:
+        """Total gaps."""
+        return Fraction(sum(self.a), self.unit), Fraction(sum(self.b), self.unit)
+
+    @property
+    def delta(self) -> tuple[Fraction, Fraction]:
+        """Smallest gaps."""
+        return Fraction(self.a[0], self.unit), Fraction(self.b[0], self.unit)
+
+    @cached_property
+    def g(self) -> ExponentialSum:
+        """g(r) = F_a(r) - F_b(r)."""
+        return gap_difference(list(self.a), list(self.b), self.unit)
+
+    def order(self, r: float) -> int:
+        """Return the proved sign of P^a(r) - P^b(r)."""
+        return -self.g.sign(r)
+
+    @cached_property
+    def order_at_one(self) -> int:
+        """The sign of P^a(1) - P^b(1), proved."""
+        return self.order(1.0)
+
+    @cached_property
+    def order_near_zero(self) -> int:
+        """The sign of P^a - P^b at all small enough scales, by the first power sum that differs; exact."""
+        for m in range(1, len(self.a) + 1):
+            difference = sum(u**m for u in self.a) - sum(v**m for v in self.b)
+            if difference:  # g = (-r)^m / m! times it, to leading order
+                return (-1) ** (m + 1) * (1 if difference > 0 else -1)
+        return 0
+
+    @cached_property
+    def order_at_infinity(self) -> int:
+        """The sign of P^a - P^b at all large enough scales, by the smallest gap left after cancelling; exact."""
+        coefficients = self.g.coefficients
+        return 0 if not coefficients else (-1 if coefficients[0] > 0 else 1)
+
+    @cached_property
+    def found(self) -> Crossings:
+        """The certified crossings."""
+        a, b = ([Fraction(0), *(Fraction(-u, self.unit) for u in gaps)] for gaps in (self.a, self.b))
+        return crossings(a, b)
+
+    @cached_property
+    def counts(self) -> tuple[int, int]:
+        """How many crossings lie in (0, 1) and in (1, inf).
+
+        With at most one (Laguerre) it lies where the order differs from that at 1; otherwise by certified isolation.
+
+        Raises:
+            ArithmeticError: the isolation was not complete.
+        """
+        if self.g.laguerre_bound() <= 1:
+            return int(self.order_near_zero != self.order_at_one), int(self.order_at_infinity != self.order_at_one)
+        if not self.found.complete:
+            raise ArithmeticError(f"crossings of {self} were not isolated completely")
+        low = [c for c in self.found.crossings if c.upper < 1.0]
+        high = [c for c in self.found.crossings if c.lower > 1.0]
+        if len(low) + len(high) != len(self.found.crossings):
+            raise ArithmeticError(f"a crossing of {self} could not be told from 1")
+        return sum(c.multiplicity or 0 for c in low), sum(c.multiplicity or 0 for c in high)
+
+    @property
+    def values(self) -> str:
+        """The crossings to five decimals."""
+        return ", ".join(f"{c.lower:.5f}..." for c in self.found.crossings)
+
+
+@lru_cache(maxsize=64)
+def _multisets(n: int, largest: int) -> tuple[tuple[int, ...], ...]:
+    return tuple(combinations_with_replacement(range(1, largest + 1), n))
+
+
+@lru_cache(maxsize=64)
+def _integrals(n: int, largest: int) -> NDArray[np.int16]:
+    """H of each multiset on its own, (t, multisets): the running integral of its number of gaps <= t, at integers t."""
+    counts = np.zeros((len(_multisets(n, largest)), largest + 1), dtype=np.int16)
+    for row, gaps in zip(counts, _multisets(n, largest), strict=True):
+        np.add.at(row, list(gaps), 1)
+    return np.ascontiguousarray(counts.cumsum(axis=1, dtype=np.int16).cumsum(axis=1, dtype=np.int16).T)
+
+
+def _bounds(integrals: NDArray[np.int16], one: int) -> NDArray[np.int8]:
+    """Laguerre's bound of one multiset against all: the sign changes of H, which is linear between integers."""
+    last, changes = (np.zeros(integrals.shape[1], dtype=np.int8) for _ in range(2))
+    for level in integrals:
+        sign = np.sign(level[one] - level).astype(np.int8)
+        changes += sign * last < 0
+        np.copyto(last, sign, where=sign != 0)
+    return changes
+
+
+def all_pairs(n: int, largest: int, bound: int = 0) -> Iterator[Pair]:
+    """Yield the pairs of different multisets of n gaps up to `largest`, which one of them has, in lexicographic order.
+
+    Only those whose Laguerre bound is at least `bound`. Each unordered pair comes in both orders.
+    """
+    multisets, integrals = _multisets(n, largest), _integrals(n, largest)
+    found = set()
+    for one, gaps in enumerate(multisets):
+        if gaps[-1] == largest:
+            for other in np.flatnonzero(_bounds(integrals, one) >= bound).tolist():
+                found |= {(one, other), (other, one)}
+    for one, other in sorted(found):
+        if one != other:
+            yield Pair(multisets[one], multisets[other])
+
+
+def ordered_pairs(n: int, largest: int) -> Iterator[Pair]:
+    """Yield every pair with gaps up to `largest` that satisfies the assumption of Theorem 1, P^a(1) > P^b(1)."""
+    for top in range(1, largest + 1):
+        yield from (pair for pair in all_pairs(n, top) if pair.order_at_one > 0)
+
+
+def smallest(holds: Callable[[Pair], bool], *, bound: int = 0, units: tuple[int, ...] = (1,)) -> Pair | None:
+    """Return the smallest pair with P^a(1) > P^b(1) and a property, or None if none is found.
+
+    Args:
+        holds: the property.
+        bound: pairs whose Laguerre bound is lower are passed over, because they cannot have the property; 0, 2 or 3.
+        units: what the integers are divided by, ascending; the first that fits is taken.
+    """
+    dimension, largest = _TRIED[bound]
+    for d in range(2, dimension + 1):
+        for top in range(1, largest + 1):
+            for pair in all_pairs(d - 1, top, bound):
+                for unit in units:
+                    candidate = Pair(pair.a, pair.b, unit)
+                    if candidate.order_at_one > 0 and holds(candidate):
+                        return candidate
+    return None

@@ -1,0 +1,234 @@
+"""Generation Order Deviation: how far the order in which positions were committed is from left to right.
+
+GOD is Spearman's footrule divided by the number of positions (P. Diaconis and R. L. Graham, "Spearman's footrule as a
+measure of disarray", J. R. Stat. Soc. B 39, 1977), so its mean and variance under a random order and its maximum are
+known. Its whole null distribution, and tests against it, are in :mod:`~rws_theory.orders.null`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from math import comb, perm
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["footrule_max", "footrule_mean", "footrule_variance", "generation_order_deviation"]
+
+Reading = Literal["tokens", "steps"]
+
+
+def generation_order_deviation(commit_step: ArrayLike, reading: Reading = "tokens") -> Any:
+    """GOD = (1/n) sum_i |a_i - o_i| over the n answer positions (Section 5.1 of the paper), 0 for left to right.
+
+    The paper does not say what o_i counts when one step commits several tokens; both readings are here:
+
+    - ``"tokens"``: o_i is the rank of position i when positions are sorted by (commit step, position), that is with the
+      tokens of one step taken from left to right, and a_i = i. In token positions. n GOD is Spearman's footrule.
+    - ``"steps"``: o_i is the step that committed position i, and a_i the step that would have committed it had the same
+      number of tokens per step been committed strictly from left to right (the commit steps, sorted). In steps.
+
+    With one token in every step from 0 on the readings agree. With k tokens a step they have different units, a step
+    being worth k tokens, and must not be compared with each other.
+
+    Parameters
+    ----------
+    commit_step : integers, shape (n,) or (batch, n): the step, from 0, at which each answer position was committed.
+    reading : ``"tokens"`` or ``"steps"``.
+
+    Returns
+    -------
+    float64, a scalar for shape (n,) and shape (batch,) for shape (batch, n): the exact value rounded once while n times
+    the largest step is below 2^53, beyond that within n 2^-53 of itself.
+
+    Raises
+    ------
+    ValueError : not integers, a negative step (a position never committed), n = 0, more than two axes, unknown reading.
+
+    Examples
+    --------
+    >>> float(generation_order_deviation([0, 2, 1, 3])), float(generation_order_deviation([3, 2, 1, 0]))
+    (0.5, 2.0)
+    >>> [float(generation_order_deviation([1, 1, 0, 0], reading)) for reading in ("tokens", "steps")]
+    [2.0, 1.0]
+    """
+    steps = check_commit_step(commit_step)
+    check_reading(reading)
+    if reading == "tokens":
+        order = np.argsort(steps, kind="stable")  # stable: the tokens of one step from left to right
+        # order[o] is the o-th position to be committed: the sum of |o - order[o]| over o is that of |i - o_i| over i.
+        moved = np.abs(np.arange(steps.shape[-1]) - order)
+    else:
+        ranked = np.sort(steps)
+        moved = np.maximum(steps, ranked) - np.minimum(steps, ranked)  # unsigned steps cannot wrap around
+    return moved.mean(axis=-1)
+
+
+def footrule_mean(n: int, block: int | None = None, *, per_step: int = 1, reading: Reading = "tokens") -> float:
+    """Mean GOD of a uniformly random order of n positions: (n^2 - 1) / (3 n) (Diaconis and Graham 1977, Theorem 1).
+
+    With `block`, the order is uniformly random inside each of the n / block consecutive blocks and the blocks are
+    committed from left to right: n is replaced by the block's length.
+
+    With `per_step` = k tokens in every step, each step commits k of the positions still open, uniformly at random. In
+    the "steps" reading the mean is that of an order of s = n / k positions, (s^2 - 1) / (3 s) steps: position i, due in
+    step a_i, is committed in each step with probability 1 / s, and every step is due equally often. In the "tokens"
+    reading the tokens of a step go from left to right, which removes disorder: the mean is less than (n^2 - 1) / (3 n)
+    for k >= 2, and is summed exactly over all orders by dynamic programming (:func:`footrule_variance`).
+
+    Returns a float, in token positions or in steps: the exact value, rounded once. ValueError unless n >= 1, block
+    divides n and per_step divides the block (or n).
+
+    >>> footrule_mean(4), round(footrule_mean(256, block=32), 2)
+    (1.25, 10.66)
+    >>> round(footrule_mean(64, 32, per_step=2), 3), footrule_mean(64, 32, per_step=2, reading="steps")
+    (10.484, 5.3125)
+    """
+    length, k = _shape(n, block, per_step, reading)
+    if reading == "steps":
+        length, k = length // k, 1
+    if k == 1:
+        return (length * length - 1) / (3 * length)
+    return float(token_moments((k,) * (length // k))[0] / length)
+
+
+def footrule_variance(n: int, block: int | None = None, *, per_step: int = 1, reading: Reading = "tokens") -> float:
+    r"""Variance of the GOD of a random order, for the same random orders as :func:`footrule_mean`.
+
+    For one token per step, Var(n GOD) = (n + 1) (2 n^2 + 7) / 45 for n >= 2 (Diaconis and Graham 1977, Theorem 1), and
+    0 for n = 1, where that formula does not hold. The b = n / block blocks are independent, so their variances add up.
+
+    "steps" reading, k tokens in each of s steps, n = k s: n GOD = sum_i |a_i - o_i| where o is a random arrangement of
+    the a_i. For a random permutation pi, Var(sum_i c(i, pi_i)) = sum_ij d(i, j)^2 / (n - 1) with c(i, j) centred by
+    rows and by columns to d(i, j) (W. Hoeffding, "A combinatorial central limit theorem", Ann. Math. Stat. 22, 1951,
+    Theorem 2). Here c = |a_i - a_j| repeats the s x s matrix |j - l| k^2 times, whose centred squares, by the case
+    k = 1, sum to Q = (s - 1) (s + 1) (2 s^2 + 7) / 45. Hence Var(n GOD) = k^2 Q / (n - 1), and
+
+        Var(GOD) = (s^2 - 1) (2 s^2 + 7) / (45 s^2 (k s - 1)).
+
+    "tokens" reading, k >= 2: no closed form is given; the number, the sum and the sum of squares of n GOD over all
+    orders are counted in integers, O(n^2 k) steps. Over the n - 1 cuts t, n GOD = 2 sum_t X_t, where X_t counts the
+    first t ranks of the commit order that go to positions t or later; a scan over t knows X_t from how many positions
+    before t were committed in earlier steps than the one of rank t, and how many in that step.
+
+    Returns a float, in squared token positions or squared steps: the exact value, rounded once. Errors are those of
+    :func:`footrule_mean`.
+
+    >>> footrule_variance(4), round(footrule_variance(256, block=32) ** 0.5, 3)
+    (0.2708333333333333, 0.429)
+    >>> round(footrule_variance(64, 32, per_step=2, reading="steps"), 4)
+    0.1853
+    """
+    length, k = _shape(n, block, per_step, reading)
+    blocks = n // length
+    if length == k:
+        return 0.0  # one step: one order
+    if reading == "steps":
+        s = length // k
+        return (s * s - 1) * (2 * s * s + 7) / (45 * s * s * (length - 1) * blocks)
+    if k == 1:
+        return (length + 1) * (2 * length * length + 7) / (45 * length * length * blocks)
+    return float(token_moments((k,) * (length // k))[1] / (length * length * blocks))
+
+
+def footrule_max(n: int, block: int | None = None, *, per_step: int = 1, reading: Reading = "tokens") -> float:
+    """Largest GOD of any order of n positions: floor(n^2 / 2) / n, that of right to left (Diaconis and Graham 1977).
+
+    With `block`, the largest over orders that finish each block of that length before the next: floor(block^2 / 2) /
+    block. With `per_step` = k tokens in each of s steps: floor(s^2 / 2) / s steps in the "steps" reading, and k times
+    that many token positions in the "tokens" reading, both reached by committing from right to left. (Proof of the
+    latter, where s is odd, h = (s - 1) / 2: n GOD = 2 sum_t X_t as in :func:`footrule_variance`, X_t <= min(t, n - t),
+    and X_t <= h k at the cuts t = h k + u, 0 <= u <= k, through the middle step. For if its u first tokens all lie
+    before t, at most the h k earlier ranks go to t or later; otherwise its k - u last ones lie at t or later too,
+    and leave only h k of the n - t places there to earlier ranks. Right to left reaches all of these bounds.)
+
+    The exact value, rounded once. ValueError unless n >= 1, block divides n and per_step divides the block (or n).
+
+    >>> footrule_max(4), footrule_max(5), footrule_max(256, block=32)
+    (2.0, 2.4, 16.0)
+    >>> footrule_max(6, per_step=2), footrule_max(6, per_step=2, reading="steps")
+    (2.6666666666666665, 1.3333333333333333)
+    """
+    length, k = _shape(n, block, per_step, reading)
+    s = length // k
+    return (s * s // 2) * (1 if reading == "steps" else k) / s
+
+
+@lru_cache(maxsize=64)
+def token_moments(counts: tuple[int, ...]) -> tuple[Fraction, Fraction]:
+    """Exact mean and variance of n GOD, tokens reading, when step g commits counts[g] random open positions."""
+    n = sum(counts)
+    states = {(0, 0): (1, 0, 0)}  # (filled ranks of earlier steps, of this step): orders, sum of D, sum of D^2
+    start = 0
+    for c in counts:
+        states = _enter(states, start, c)
+        for u in range(c):
+            after: dict[tuple[int, int], tuple[int, int, int]] = {}
+            for (a, v), (count, first, second) in states.items():
+                for key, ways in (((a + 1, v), start - a), ((a, v + 1), c - v), ((a, v), 1)):
+                    if ways:
+                        x = 2 * (start - key[0] + max(0, u + 1 - key[1]))
+                        m0, m1, m2 = after.get(key, (0, 0, 0))
+                        after[key] = (
+                            m0 + ways * count,
+                            m1 + ways * (first + x * count),
+                            m2 + ways * (second + 2 * x * first + x * x * count),
+                        )
+            # A position left for a later step must find a rank there.
+            states = {(a, v): w for (a, v), w in after.items() if start + u + 1 - a - v <= n - start - c}
+        start += c
+    count, first, second = (sum(w[m] for w in states.values()) for m in range(3))
+    mean = Fraction(first, count)
+    return mean, Fraction(second, count) - mean * mean
+
+
+def _enter(
+    states: dict[tuple[int, int], tuple[int, int, int]], position: int, c: int
+) -> dict[tuple[int, int], tuple[int, int, int]]:
+    """Start the next step, of c ranks: v of the positions left so far are committed in it."""
+    entered: dict[tuple[int, int], tuple[int, int, int]] = {}
+    for (a, v), weights in states.items():
+        left = position - a - v
+        for new in range(min(c, left) + 1):
+            ways = comb(left, new) * perm(c, new)
+            old = entered.get((a + v, new), (0, 0, 0))
+            entered[a + v, new] = tuple(m + ways * w for m, w in zip(old, weights, strict=True))  # type: ignore[assignment]
+    return entered
+
+
+def check_commit_step(commit_step: ArrayLike) -> NDArray[np.integer]:
+    """Return `commit_step` as integers of shape (n,) or (batch, n), n >= 1, none negative, or raise ValueError."""
+    steps = np.asarray(commit_step)
+    if steps.dtype.kind not in "iu":
+        raise ValueError(f"commit_step must be integers, got dtype {steps.dtype}")
+    if steps.ndim not in (1, 2) or steps.shape[-1] == 0:
+        raise ValueError(f"commit_step must have shape (n,) or (batch, n) with n >= 1, got shape {steps.shape}")
+    if (steps < 0).any():
+        raise ValueError(f"commit_step must be 0 or more for every position, got {steps.min()}")
+    return steps
+
+
+def check_reading(reading: str) -> None:
+    """Raise ValueError unless `reading` is one of the two."""
+    if reading not in ("tokens", "steps"):
+        raise ValueError(f"reading must be 'tokens' or 'steps', got {reading!r}")
+
+
+def check_count(name: str, value: int) -> int:
+    """Return `value` as an int, or raise ValueError unless it is an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
+    return int(value)
+
+
+def _shape(n: int, block: int | None, per_step: int, reading: str) -> tuple[int, int]:
+    """Length of a block and tokens per step, checked."""
+    check_reading(reading)
+    total, length, k = check_count("n", n), check_count("block", n if block is None else block), per_step
+    if total % length:
+        raise ValueError(f"block must divide n = {n}, got {block}")
+    if length % check_count("per_step", k):
+        raise ValueError(f"per_step must divide {'n' if block is None else 'block'} = {length}, got {per_step}")
+    return length, int(k)

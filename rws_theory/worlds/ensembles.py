@@ -1,0 +1,272 @@
+"""Corollary 1 put to the test of the algorithm: does RWS end with more reward than decoding that ignores the reward?
+
+Random exactly solvable models, all decoded at once on their joint tables; :mod:`~rws_theory.worlds.decoding` is the
+one-model definition that :func:`decode_tables` is tested against.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainccinv, betaincinv
+
+from rws_theory.confidence import log_odds
+from rws_theory.gain import factor_range
+from rws_theory.tilting import tilted_cumulants
+from rws_theory.worlds.decoding import FactorRule, constant_rule, flipped_rule, replay_rule, rws_rule
+from rws_theory.worlds.joint_table import Floats, Ints
+
+__all__ = [
+    "Comparison",
+    "CorollaryCell",
+    "CorollaryStudy",
+    "Ensemble",
+    "Reward",
+    "TableDecodes",
+    "corollary_study",
+    "decode_tables",
+    "random_rewards",
+    "random_tables",
+]
+
+Ensemble = Literal["softmax-normal", "dirichlet", "markov"]
+Reward = Literal["log-probability", "independent", "sub-structure"]
+
+
+@dataclass(frozen=True, eq=False)
+class TableDecodes:
+    """Decodes of M models: `tokens`, `commit_step` (M, n); per step `factors`, normalised `rewards` (M, n); raw
+    `initial`, `after_first`: E_p[R] and E_p[R | first commit]; `final`: R of the output, (M,).
+    """
+
+    tokens: Ints
+    commit_step: Ints
+    factors: Floats
+    rewards: Floats
+    initial: Floats
+    after_first: Floats
+    final: Floats
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How many models of `models` gave RWS `more`, `equal` or `less` reward than the decoding called `against`."""
+
+    against: str
+    more: int
+    equal: int
+    less: int
+
+    @property
+    def models(self) -> int:
+        """Return the number of models."""
+        return self.more + self.equal + self.less
+
+    def interval(self, outcome: Literal["more", "equal", "less"], confidence: float = 0.95) -> tuple[float, float]:
+        """Return the Clopper-Pearson interval of the outcome's probability in the ensemble: coverage >= `confidence`.
+
+        The tail beyond each end is (1 - confidence) / 2 to ten digits, up to what the rounding of the ends makes of it.
+
+        >>> [round(x, 3) for x in Comparison("confidence", more=30, equal=50, less=20).interval("more")]
+        [0.212, 0.4]
+        """
+        return _clopper_pearson(getattr(self, outcome), self.models, confidence)
+
+    def more_if_different(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return the Clopper-Pearson interval of P(more | not equal): (0, 1) where all are equal.
+
+        RWS beats the other with this confidence if it lies above 1/2, loses if it lies below.
+
+        >>> [round(x, 3) for x in Comparison("confidence", more=30, equal=50, less=20).more_if_different()]
+        [0.452, 0.736]
+        """
+        return _clopper_pearson(self.more, self.more + self.less, confidence)
+
+
+@dataclass(frozen=True)
+class CorollaryCell:
+    """One ensemble and reward: `final` rewards against confidence, constant, shuffled and flipped decoding, in order.
+
+    `first_step` compares E_p[R | what RWS commits first] with confidence decoding's and with E_p[R] before ("nothing"):
+    Corollary 1 says that it is never less than the latter.
+    """
+
+    ensemble: Ensemble
+    reward: Reward
+    final: tuple[Comparison, ...]
+    first_step: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True)
+class CorollaryStudy:
+    """The outcome of :func:`corollary_study` with its settings."""
+
+    models: int
+    seed: int
+    length: int
+    words: int
+    reward_scale: float
+    eps: float
+    cells: tuple[CorollaryCell, ...]
+
+
+def corollary_study(
+    models: int = 200, seed: int = 0, *, length: int = 5, words: int = 4, reward_scale: float = 8.0, eps: float = 1e-5
+) -> CorollaryStudy:
+    """Compare RWS with confidence decoding and three controls on random exact models, for every ensemble and reward.
+
+    One token a step. The controls: "constant", each model decoded with the mean factor of its RWS run; "shuffled", the
+    normalised rewards of the RWS run permuted among its steps; "flipped", RWS of the negated normalised reward. Rewards
+    are normalised by their exact mean and deviation under the model. See :func:`random_tables`, :func:`random_rewards`
+    for the ensembles. Same arguments, same result; every cell has its own random stream. Comparisons are of float64
+    rewards; equal tokens give equal rewards. ValueError for models < 1, length or words < 2, and scales as in
+    :func:`rws_theory.gain.reward_factor`.
+
+    >>> study = corollary_study(models=20, length=3, words=3)
+    >>> len(study.cells), [c.against for c in study.cells[0].final], {c.models for c in study.cells[0].final}
+    (9, ['confidence', 'constant', 'shuffled', 'flipped'], {20})
+    """
+    for name, value, least in (("models", models, 1), ("length", length, 2), ("words", words, 2)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ValueError(f"{name} is {value!r}: a whole number of at least {least} is needed")
+    factor_range(reward_scale, eps)  # refuses what is no scale before anything is drawn
+    cells = []
+    for row, ensemble in enumerate(get_args(Ensemble)):
+        for column, reward in enumerate(get_args(Reward)):
+            rng = np.random.default_rng([seed, row, column])
+            tables = random_tables(ensemble, models, length, words, rng)
+            rewards = random_rewards(reward, tables, rng)
+            rws = decode_tables(tables, rewards, rws_rule(reward_scale, eps))
+            shuffled = rng.permuted(rws.rewards, axis=1)
+            controls = {
+                "confidence": constant_rule(np.ones(models)),
+                "constant": constant_rule(rws.factors.mean(axis=1)),
+                "shuffled": replay_rule(shuffled, reward_scale, eps),
+                "flipped": flipped_rule(reward_scale, eps),
+            }
+            others = {name: decode_tables(tables, rewards, rule) for name, rule in controls.items()}
+            before = (("confidence", others["confidence"].after_first), ("nothing", rws.initial))
+            cells.append(
+                CorollaryCell(
+                    ensemble,
+                    reward,
+                    tuple(_compare(name, rws.final, other.final) for name, other in others.items()),
+                    tuple(_compare(name, rws.after_first, other) for name, other in before),
+                )
+            )
+    return CorollaryStudy(models, seed, length, words, reward_scale, eps, tuple(cells))
+
+
+def random_tables(ensemble: Ensemble, models: int, length: int, words: int, rng: np.random.Generator) -> Floats:
+    """Draw log-probabilities of M joint tables: normalised, nats, shape (M,) + (words,) * length.
+
+    "softmax-normal": independent normal log-weights of deviation 2. "dirichlet": flat Dirichlet over all sequences
+    (exponential weights). "markov": Markov chains whose initial and transition distributions are softmaxes of normal
+    logits of deviation 1.5. ValueError for another name.
+
+    >>> float(np.exp(random_tables("markov", 1, 3, 2, np.random.default_rng(0))).sum().round(12))
+    1.0
+    """
+    shape = (models, *(words,) * length)
+    if ensemble == "softmax-normal":
+        log_p = 2.0 * rng.standard_normal(shape)
+    elif ensemble == "dirichlet":
+        log_p = np.log(rng.standard_exponential(shape))
+    elif ensemble == "markov":
+        log_p = _log_softmax(1.5 * rng.standard_normal((models, words)))
+        steps = _log_softmax(1.5 * rng.standard_normal((models, words, words)))
+        for _ in range(length - 1):
+            log_p = log_p[..., None] + steps.reshape(models, *(1,) * (log_p.ndim - 2), words, words)
+    else:
+        raise ValueError(f"ensemble is {ensemble!r}: it must be one of {', '.join(get_args(Ensemble))}")
+    return _log_softmax(log_p.reshape(models, -1)).reshape(shape)
+
+
+def random_rewards(reward: Reward, tables: Floats, rng: np.random.Generator) -> Floats:
+    """Rewards of all sequences of M tables, in their shape.
+
+    "log-probability": log p itself, the best case for decoding by confidence. "independent": standard normal, drawn
+    per sequence. "sub-structure": log-probability of the tokens at positions 1, 3, 5, ... alone, within 2^-51 (2 +
+    |value|) while no probability underflows. ValueError for another name.
+
+    >>> random_rewards("log-probability", np.log([[0.25, 0.75]]), np.random.default_rng(0)).round(3).tolist()
+    [[-1.386, -0.288]]
+    """
+    if reward == "log-probability":
+        return tables
+    if reward == "independent":
+        return rng.standard_normal(tables.shape)
+    if reward == "sub-structure":
+        ignored = tuple(range(2, tables.ndim, 2))
+        return np.broadcast_to(np.log(np.exp(tables).sum(axis=ignored, keepdims=True)), tables.shape)
+    raise ValueError(f"reward is {reward!r}: it must be one of {', '.join(get_args(Reward))}")
+
+
+def decode_tables(log_p: ArrayLike, rewards: ArrayLike, rule: FactorRule) -> TableDecodes:
+    """Decode M joint tables at once, one token a step: what `decode_masked` does with each and its normalised reward.
+
+    log_p, rewards: shape (M,) + (words,) * n, the log-probabilities (nats, up to a constant) and rewards of all
+    sequences; rule: from the step and the normalised rewards (M,) to the factors. Conditionals are sums of the table
+    restricted to what is revealed, divided by its largest entry: sequences below e^-745 of that count as impossible.
+    Expected rewards are as accurate as :func:`~rws_theory.tilting.tilted_cumulants`, orders as
+    :func:`~rws_theory.confidence.log_odds`. ValueError for shapes that differ or a reward that is constant under a
+    model.
+
+    >>> found = decode_tables(np.log([[[3.0, 1.0], [1.0, 5.0]]]), [[[0.0, 1.0], [0.0, 0.0]]], constant_rule(1.0))
+    >>> found.tokens.tolist(), found.commit_step.tolist(), found.final.tolist()
+    ([[1, 1]], [[0, 1]], [0.0])
+    """
+    table, values = np.asarray(log_p, dtype=np.float64), np.asarray(rewards, dtype=np.float64)
+    if table.ndim < 2 or table.shape != values.shape or len(set(table.shape[1:])) != 1 or table.size == 0:
+        raise ValueError(f"log_p and rewards must have one shape (M, words, ...), got {table.shape}, {values.shape}")
+    models, words, length = table.shape[0], table.shape[1], table.ndim - 1
+    flat, value = table.reshape(models, -1), values.reshape(models, -1)
+    mean, variance = np.moveaxis(tilted_cumulants(flat, value, 0.0), -1, 0)
+    if not (variance > 0).all():
+        raise ValueError(f"rewards must vary under every model, got a constant for model {int(variance.argmin())}")
+    every, deviation = np.arange(models), np.sqrt(variance)
+    place = words ** np.arange(length - 1, -1, -1)
+    masked, commit_step = np.ones((models, length), dtype=bool), np.zeros((models, length), dtype=np.int64)
+    tokens = np.zeros((models, length), dtype=np.int64)
+    factors, scores, after_first = np.empty((models, length)), np.empty((models, length)), mean
+    for step in range(length):
+        marginals = _marginals(flat, words, length)
+        tokens = marginals.argmax(axis=-1)
+        scores[:, step] = (value[every, tokens @ place] - mean) / deviation
+        factors[:, step] = rule(step, scores[:, step])
+        with np.errstate(divide="ignore"):
+            confidence = log_odds(np.log(marginals), factors[:, step, None])
+        position = np.where(masked, confidence, -np.inf).argmax(axis=1)  # leftmost among equals
+        masked[every, position], commit_step[every, position] = False, step
+        digits = (np.arange(flat.shape[1]) // place[position][:, None]) % words
+        flat = np.where(digits == tokens[every, position][:, None], flat, -np.inf)
+        if step == 0:
+            after_first = tilted_cumulants(flat, value, 0.0, order=1)[:, 0]
+    return TableDecodes(tokens, commit_step, factors, scores, mean, after_first, value[every, tokens @ place])
+
+
+def _marginals(flat: Floats, words: int, length: int) -> Floats:
+    """Probabilities of each token at each position, up to one constant per model: shape (M, n, words)."""
+    weight = np.exp(flat - flat.max(axis=1, keepdims=True))
+    cubes = (weight.reshape(len(flat), words**i, words, -1) for i in range(length))
+    return np.stack([cube.sum(axis=(1, 3)) for cube in cubes], axis=1)
+
+
+def _compare(against: str, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> Comparison:
+    return Comparison(against, int((ours > theirs).sum()), int((ours == theirs).sum()), int((ours < theirs).sum()))
+
+
+def _clopper_pearson(successes: int, trials: int, confidence: float) -> tuple[float, float]:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    tail, failures = (1 - confidence) / 2, trials - successes
+    low = float(betaincinv(successes, failures + 1, tail)) if successes else 0.0
+    return low, float(betainccinv(successes + 1, failures, tail)) if failures else 1.0
+
+
+def _log_softmax(logits: Floats) -> Floats:
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))

@@ -1,0 +1,449 @@
+"""Checkpoints that lie, lack or break; where they come from; what they need; and their conversion."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub.constants
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tiny_checkpoints import (
+    DREAM_IDS,
+    FIRST_SPECIAL,
+    LLADA_IDS,
+    edit_json,
+    llada_tokenizer,
+    write_dream,
+    write_llada,
+)
+from tiny_models import bert, save_predictor, tokenizer
+
+from rws_decode import __main__
+from rws_decode.checkpoints.convert import convert as convert_checkpoint
+from rws_decode.checkpoints import convert, weights
+from rws_decode.checkpoints.files import fetch, locate
+from rws_decode.predictors import load_predictor, loading
+
+SHARD = "model-00002-of-00003.safetensors"
+
+
+def rewrite(folder: Path, file: str = SHARD, **changes: torch.Tensor | None) -> None:
+    """Change tensors of a shard, or take them out, and keep the index in step."""
+    tensors = load_file(folder / file)
+    index = json.loads((folder / "model.safetensors.index.json").read_text())
+    for name, tensor in changes.items():
+        if tensor is None:
+            del tensors[name], index["weight_map"][name]
+        else:
+            tensors[name] = tensor
+            index["weight_map"][name] = file
+    save_file(tensors, folder / file, metadata={"format": "pt"})
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def in_shard(folder: Path, end: str) -> str:
+    return next(name for name in load_file(folder / SHARD) if name.endswith(end))
+
+
+def truncate(folder: Path) -> None:
+    os.truncate(folder / SHARD, (folder / SHARD).stat().st_size - 7)
+
+
+def garbage(folder: Path) -> None:
+    (folder / SHARD).write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+
+
+def header_only(folder: Path) -> None:
+    (folder / SHARD).write_bytes(struct.pack("<Q", 2) + b"{}")
+
+
+def lose(folder: Path) -> None:
+    (folder / SHARD).unlink()
+
+
+def without_one(folder: Path) -> None:
+    rewrite(folder, **{in_shard(folder, "weight"): None})
+
+
+def not_listed(folder: Path) -> None:
+    index = json.loads((folder / "model.safetensors.index.json").read_text())
+    del index["weight_map"][in_shard(folder, "weight")]
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def with_one_more(folder: Path) -> None:
+    rewrite(folder, **{"model.transformer.blocks.1.extra.weight": torch.zeros(2)})
+
+
+def filled(value: float) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        name = in_shard(folder, "weight")
+        tensor = load_file(folder / SHARD)[name]
+        tensor.view(-1)[3] = value
+        rewrite(folder, **{name: tensor})
+
+    return change
+
+
+def as_integers(folder: Path) -> None:
+    name = in_shard(folder, "weight")
+    rewrite(folder, **{name: load_file(folder / SHARD)[name].to(torch.int8)})
+
+
+def outside(folder: Path) -> None:
+    index = json.loads((folder / "model.safetensors.index.json").read_text())
+    index["weight_map"][in_shard(folder, "weight")] = "../other/model.safetensors"
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def pickled(folder: Path) -> None:
+    for path in folder.glob("model*"):
+        path.unlink() if path.suffix in (".safetensors", ".json") else None
+    (folder / "pytorch_model.bin").write_bytes(b"\x80\x04csystem\nsystem\n")
+
+
+def weightless(folder: Path) -> None:
+    for path in folder.glob("model*safetensors*"):
+        path.unlink()
+
+
+def with_config(**changes: Any) -> Callable[[Path], None]:
+    return lambda folder: edit_json(folder / "config.json", **changes)
+
+
+def with_text(text: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / "config.json").write_text(text) and None
+
+
+def with_larger_tokenizer(folder: Path) -> None:
+    larger = llada_tokenizer()
+    larger.add_tokens([f"word{number}" for number in range(20)])
+    larger.save_pretrained(folder)
+
+
+def with_other_tokenizer(folder: Path) -> None:
+    tokenizer().save_pretrained(folder)
+
+
+def with_moved_mask(folder: Path) -> None:
+    edit_json(folder / "config.json", mask_token_id=LLADA_IDS["<|mdm_mask|>"] - 1)
+
+
+def with_broken_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text("{")
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
+    "truncated": (truncate, rf"cannot be loaded: {SHARD} is truncated or no safetensors file"),
+    "no safetensors": (garbage, rf"cannot be loaded: {SHARD} is truncated or no safetensors file"),
+    "empty shard": (header_only, r"lacks weights that model.safetensors.index.json lists: model"),
+    "lost shard": (lose, rf"cannot be loaded: {SHARD} is missing"),
+    "missing tensor": (without_one, r"lacks weights: "),
+    "not in the index": (not_listed, r"has weights that model.safetensors.index.json does not list: "),
+    "extra tensor": (
+        with_one_more,
+        r"has weights that its config does not ask for: model.transformer.blocks.1.extra.weight$",
+    ),
+    "nan": (filled(float("nan")), r"weight .* holds NaN or infinite numbers"),
+    "infinity": (filled(float("-inf")), r"weight .* holds NaN or infinite numbers"),
+    "integers": (as_integers, r"is stored as I8, not as floating point"),
+    "path in the index": (outside, r"names '../other/model.safetensors', not a safetensors file beside it"),
+    "pickle alone": (pickled, r"holds only pickled weights \(pytorch_model.bin\), which are never opened"),
+    "no weights": (weightless, r"it holds no weights"),
+    "more layers": (with_config(n_layers=3), r"has weights of 2 layers, config.json says 3"),
+    "a billion layers": (with_config(n_layers=10**9), r"n_layers in its config.json is 1000000000, at most \d+ is"),
+    "fewer layers": (with_config(n_layers=1), r"has weights of 2 layers, config.json says 1"),
+    "heads": (with_config(n_heads=5), r"n_heads in its config.json is 5, which must divide d_model 32"),
+    "odd heads": (with_config(n_heads=32), r"n_heads in its config.json is 32, which must divide d_model 32"),
+    "shared heads": (with_config(n_kv_heads=3), r"be a multiple of n_kv_heads 3"),
+    "other shared heads": (with_config(n_kv_heads=4), r"k_proj.weight has shape \[16, 32\], not \[32, 32\]"),
+    "width": (with_config(d_model=64), r"has shape \[.*32.*\], not \[.*64.*\]"),
+    "hidden": (with_config(mlp_hidden_size=96), r"does not fit its config: .*has shape"),
+    "embedding": (with_config(embedding_size=300), r"has shape \[278, 32\], not \[300, 32\]"),
+    "embedding below vocabulary": (with_config(embedding_size=9), r"embedding_size in its config.json is 9, below"),
+    "text for a number": (with_config(n_heads="4"), r"n_heads in its config.json is '4', not a positive number"),
+    "nothing for a number": (with_config(rope_theta=None), r"rope_theta in its config.json is None, not a positive"),
+    "negative": (with_config(rms_norm_eps=-1e-5), r"rms_norm_eps in its config.json is -1e-05, not a positive number"),
+    "tied": (with_config(weight_tying=True), r"has weights that its config does not ask for: lm_head.weight"),
+    "no switch": (with_config(weight_tying="no"), r"weight_tying in its config.json is 'no', not true or false"),
+    "activation": (with_config(activation_type="swiglu"), r"activation_type .* is 'swiglu', not 'silu' as in LLaDA"),
+    "alibi": (with_config(alibi=True), r"alibi in its config.json is True, not False as in LLaDA"),
+    "biases": (with_config(include_bias=True), r"include_bias in its config.json is True, not False as in LLaDA"),
+    "no json": (with_text("{"), r"config.json of published is not JSON"),
+    "a list": (with_text("[]"), r"its config.json holds no JSON object"),
+    "unknown kind": (with_config(model_type="llada_moe"), r"model_type in its config.json is 'llada_moe', no masked"),
+    "causal": (with_config(model_type="llama"), r"model_type in its config.json is 'llama', no masked language model"),
+    "unknown marker": (with_config(masked_diffusion={"format": 9}), r"masked_diffusion in its config.json is not of"),
+    "larger tokenizer": (with_larger_tokenizer, r"its tokenizer has ids up to 290, its embedding 274 tokens"),
+    "other tokenizer": (with_other_tokenizer, r"its mask is 267, and its tokenizer has no such token"),
+    "moved mask": (with_moved_mask, r"its mask is 266, and its tokenizer calls 267 <\|mdm_mask\|>"),
+    "mask outside": (with_config(mask_token_id=999), r"^mask_id is 999: published needs one below 274"),
+    "broken tokenizer": (with_broken_tokenizer, r"its tokenizer is refused"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damage_is_one_clear_line(tmp_path: Path, damage: str, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "published"
+    write_llada(folder)
+    change, message = DAMAGE[damage]
+    change(folder)
+    with pytest.raises(ValueError, match=message) as caught:
+        load_predictor(str(folder), progress=False)
+    assert len(str(caught.value)) < 400
+    capfd.readouterr()
+    arguments = [
+        "generate",
+        "--model",
+        str(folder),
+        "--prompt",
+        "the cat",
+        "--length",
+        "4",
+        "--steps",
+        "2",
+        "--block",
+        "4",
+    ]
+    assert __main__.main(arguments) == 2
+    lines = capfd.readouterr().err.replace("\r", "\n").splitlines()
+    assert [line for line in lines if line and "Loading weights" not in line] == [
+        f"python -m rws_decode generate: {' '.join(str(caught.value).split())}"
+    ]
+
+
+def test_the_undamaged_checkpoint_decodes_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_llada(tmp_path / "published")
+    arguments = ["--prompt", "the cat", "--length", "4", "--steps", "2", "--block", "4"]
+    assert __main__.main(["generate", "--model", str(tmp_path / "published"), *arguments]) == 0
+    assert capsys.readouterr().out
+
+
+def test_one_file_instead_of_shards_is_the_same_model(tmp_path: Path) -> None:
+    write_llada(tmp_path / "many")
+    write_llada(tmp_path / "one", shards=1)
+    ids = torch.tensor([[1, 2, 3]])
+    many, one = (load_predictor(str(tmp_path / name), progress=False) for name in ("many", "one"))
+    assert torch.equal(many.logits(ids, None), one.logits(ids, None))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_attention_heads": 3}, r"num_attention_heads in its config.json is 3, which must divide hidden_size 32"),
+        ({"hidden_act": "relu"}, r"hidden_act in its config.json is 'relu', not 'silu' as in Dream"),
+        ({"use_sliding_window": True}, r"use_sliding_window in its config.json is True, not False as in Dream"),
+        ({"num_hidden_layers": 7}, r"has weights of 2 layers, config.json says 7"),
+        ({"mask_token_id": DREAM_IDS["<|mask|>"] - 1}, r"its mask is 265, and its tokenizer calls 266 <\|mask\|>"),
+        ({"vocab_size": FIRST_SPECIAL}, r"has shape \[278, 32\], not \[262, 32\]"),
+    ],
+)
+def test_a_lying_config_of_dream_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    write_dream(tmp_path / "model")
+    edit_json(tmp_path / "model" / "config.json", **changes)
+    with pytest.raises(ValueError, match=message):
+        load_predictor(str(tmp_path / "model"), progress=False)
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_a_masked_language_model_of_other_layers_is_refused(tmp_path: Path, layers: int) -> None:
+    save_predictor(tmp_path / "model")
+    edit_json(tmp_path / "model" / "config.json", num_hidden_layers=layers)
+    message = "has weights that its config does not ask for: " if layers == 1 else "lacks weights: "
+    with pytest.raises(ValueError, match=rf"model model {message}"):
+        load_predictor(str(tmp_path / "model"), progress=False)
+
+
+def test_a_masked_language_model_of_another_tokenizer_or_bad_weights_is_refused(tmp_path: Path) -> None:
+    model = bert()
+    model.save_pretrained(tmp_path / "model")
+    tokenizer(tuple(f"word{number}" for number in range(40))).save_pretrained(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"its tokenizer has ids up to 45, its embedding 28 tokens"):
+        load_predictor(str(tmp_path / "model"), progress=False)
+    with torch.no_grad():
+        next(model.parameters())[0, 0] = float("nan")
+    model.save_pretrained(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"weight bert.* holds NaN or infinite numbers"):
+        load_predictor(str(tmp_path / "model"), progress=False)
+
+
+def test_too_little_memory_names_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = write_llada(tmp_path / "model")
+    count = sum(tensor.numel() for tensor in written.values())
+    free = 10**4
+    monkeypatch.setattr(weights, "free_memory", lambda device: free)
+    for dtype, size in (("float32", 4), ("bfloat16", 2)):
+        needed = count * size
+        message = (
+            rf"^model model in {dtype} needs {needed / 10**9:.3g} GB on cpu and 1e-05 GB are free: "
+            rf"{(needed - free) / 10**9:.3g} GB are missing$"
+        )
+        with pytest.raises(ValueError, match=message):
+            load_predictor(str(tmp_path / "model"), dtype=dtype, progress=False)
+    save_predictor(tmp_path / "bert")
+    monkeypatch.setattr(weights, "free_memory", lambda device: 10)
+    with pytest.raises(ValueError, match=r"^model bert in float32 needs .* GB are missing$"):
+        load_predictor(str(tmp_path / "bert"), progress=False)
+    monkeypatch.setattr(weights, "free_memory", lambda device: None)
+    assert load_predictor(str(tmp_path / "model"), progress=False).name == "model"
+
+
+def test_weights_that_change_dtype_need_memory_of_the_machine_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_llada(tmp_path / "model")
+    monkeypatch.setattr(weights, "free_memory", lambda device: 10 if device.type == "cpu" else None)
+    monkeypatch.setattr(loading, "device_named", torch.device)  # no user may load there
+    with pytest.raises(ValueError, match=r"^model model in float32 needs .* on cpu and 1e-08 GB are free"):
+        load_predictor(str(tmp_path / "model"), "meta", progress=False)
+    assert load_predictor(str(tmp_path / "model"), "meta", dtype="bfloat16", progress=False).device.type == "meta"
+
+
+def test_free_memory_is_what_linux_says_is_available(tmp_path: Path) -> None:
+    (tmp_path / "meminfo").write_text("MemTotal:  100 kB\nMemFree:  10 kB\nMemAvailable:     7 kB\n")
+    assert weights.free_memory(torch.device("cpu"), tmp_path / "meminfo") == 7 * 1024
+    (tmp_path / "meminfo").write_text("MemTotal:  100 kB\n")
+    assert weights.free_memory(torch.device("cpu"), tmp_path / "meminfo") is None
+    assert weights.free_memory(torch.device("cpu"), tmp_path / "nothing") is None
+    assert weights.free_memory(torch.device("meta"), tmp_path / "meminfo") is None
+
+
+def in_the_cache(cache: Path, name: str, commit: str) -> Path:
+    """Return where a hub id's files of a commit lie in the hub's cache, main pointing there."""
+    repository = cache / f"models--{name.replace('/', '--')}"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(commit)
+    return repository / "snapshots" / commit
+
+
+def test_offline_a_hub_id_is_read_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    name, commit = "GSAI-ML/LLaDA-8B-Instruct", "0123456789abcdef0123456789abcdef01234567"
+    write_llada(in_the_cache(tmp_path, name, commit))
+    for revision in (None, commit, "main"):
+        loaded = load_predictor(name, revision=revision, progress=False)
+        assert loaded.name == name and loaded.chat
+    for absent, revision in (("GSAI-ML/LLaDA-1.5", None), (name, "f" * 40)):
+        with pytest.raises(
+            ValueError, match=rf"model {absent} cannot be loaded: it cannot be had from the hub"
+        ) as caught:
+            load_predictor(absent, revision=revision, progress=False)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_directory_has_no_revisions(tmp_path: Path) -> None:
+    write_llada(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"^revision is 'main': model is a directory, which has no revisions"):
+        load_predictor(str(tmp_path / "model"), revision="main")
+    located = locate("model", str(tmp_path / "model"), {})
+    assert fetch("model", located) is located
+
+
+@pytest.mark.parametrize("write", [write_llada, write_dream])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@torch.inference_mode()
+def test_a_converted_checkpoint_is_the_same_to_the_last_bit(
+    tmp_path: Path, write: Callable[[Path], object], dtype: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "published")
+    assert __main__.main(["convert", str(tmp_path / "published"), str(tmp_path / "to" / "native")]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'to' / 'native'}\n"
+    source, native = (
+        load_predictor(str(tmp_path / name), dtype=dtype, progress=False) for name in ("published", "to/native")
+    )
+    canvas = torch.randint(0, FIRST_SPECIAL, (3, 17), generator=torch.Generator().manual_seed(0))
+    mask = torch.arange(17) >= torch.tensor([[0], [4], [9]])
+    for given in (None, mask):
+        assert torch.equal(source.logits(canvas, given), native.logits(canvas, given))
+    for field in ("mask_id", "end_ids", "pad_id", "forbidden_ids", "vocab_size", "max_length", "chat"):
+        assert getattr(source, field) == getattr(native, field)
+    assert source.encode_prompt("the <|mask|> cat") == native.encode_prompt("the <|mask|> cat")
+    names = {path.name for path in (tmp_path / "to" / "native").iterdir()}
+    assert not any(name.endswith(".py") for name in names) and "model.safetensors.index.json" in names
+    assert "auto_map" not in (tmp_path / "to" / "native" / "tokenizer_config.json").read_text()
+    assert [path.name for path in (tmp_path / "to").iterdir()] == ["native"]
+
+
+def test_a_converted_checkpoint_is_one_that_transformers_reads(tmp_path: Path) -> None:
+    from transformers import LlamaForCausalLM
+
+    written = write_llada(tmp_path / "published")
+    convert_checkpoint(str(tmp_path / "published"), tmp_path / "native")
+    model, info = LlamaForCausalLM.from_pretrained(tmp_path / "native", output_loading_info=True, dtype="bfloat16")
+    assert not any(info[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    assert torch.equal(model.lm_head.weight, written["model.transformer.ff_out.weight"])
+
+
+def test_a_converted_checkpoint_that_lies_is_refused(tmp_path: Path) -> None:
+    write_llada(tmp_path / "published")
+    convert_checkpoint(str(tmp_path / "published"), tmp_path / "native")
+    config = json.loads((tmp_path / "native" / "config.json").read_text())
+    for changes, message in [
+        ({"num_hidden_layers": 3}, r"has weights of 2 layers, config.json says 3"),
+        ({"num_attention_heads": 5}, r"num_attention_heads in its config.json is 5"),
+        ({"hidden_size": None}, r"hidden_size in its config.json is None"),
+        ({"intermediate_size": 50}, r"does not fit its config"),
+        ({"model_type": "bert"}, r"model_type in its config.json is 'bert', not llama or qwen2"),
+        ({"rms_norm_eps": "small"}, r"its config.json is no llama config"),
+        ({"vocab_size": 5}, r"its config.json counts 274 tokens in 5 rows"),
+        ({"masked_diffusion": config["masked_diffusion"] | {"attention": "causal"}}, r"for bidirectional attention"),
+    ]:
+        (tmp_path / "native" / "config.json").write_text(json.dumps(config | changes))
+        with pytest.raises(ValueError, match=message):
+            load_predictor(str(tmp_path / "native"), progress=False)
+
+
+def test_a_conversion_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, target = tmp_path / "published", tmp_path / "to" / "native"
+    write_llada(folder)
+    filled(float("nan"))(folder)
+    with pytest.raises(ValueError, match=r"holds NaN or infinite numbers"):
+        convert_checkpoint(str(folder), target)
+    assert list(target.parent.iterdir()) == []
+    write_llada(folder)
+    real, calls = convert.save_file, []
+
+    def interrupted(*args: Any, **options: Any) -> None:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        real(*args, **options)
+
+    monkeypatch.setattr(convert, "save_file", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        convert_checkpoint(str(folder), target)
+    assert list(target.parent.iterdir()) == []
+    monkeypatch.setattr(convert, "save_file", real)
+    assert convert_checkpoint(str(folder), target) == target
+
+
+def test_conversions_that_make_no_sense_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_llada(tmp_path / "published")
+    convert_checkpoint(str(tmp_path / "published"), tmp_path / "native")
+    save_predictor(tmp_path / "bert")
+    for source, target, message in [
+        ("published", "native", r"target is .*native: it exists already"),
+        ("native", "again", r"it is converted already, a published LLaDA or Dream checkpoint is needed"),
+        ("bert", "new", r"it is of model_type 'bert', a published LLaDA or Dream"),
+        ("nothing", "new", r"source is .*nothing': neither"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            convert_checkpoint(str(tmp_path / source), tmp_path / target)
+    capsys.readouterr()
+    assert __main__.main(["convert", str(tmp_path / "bert"), str(tmp_path / "new")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    monkeypatch.setattr(convert.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10**4}))
+    with pytest.raises(ValueError, match=r"target is in .*: .* GB are needed and 1e-05 GB are free, .* GB are missing"):
+        convert_checkpoint(str(tmp_path / "published"), tmp_path / "new")
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,353 @@
+"""`python -m rws_decode generate` on tiny checkpoints: its JSON, its determinism, and its one-line refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_models import CLS, MASK, SEP, bert, save_predictor, save_reward
+
+import rws_decode
+from rws_decode.__main__ import COMMANDS, main
+from rws_decode.commands.generate import STRATEGIES
+from rws_decode.decode import decode
+from rws_decode.predictors import load_predictor
+from rws_decode.rewards import load_reward
+from rws_decode.strategies.controls import FlippedReward, RandomReward, RWSEvery
+from rws_decode.strategies.factors import Confidence, Strategy, constant_of, recorded, shuffled
+from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
+from rws_decode.trace.replay import replay
+from rws_decode.trace.trace import Trace, load
+
+KEYS = [
+    "tokens",
+    "text",
+    "commit_step",
+    "god_tokens",
+    "god_steps",
+    "forwards",
+    "reward_calls",
+    "reward_calls_saved",
+    "scales",
+    "rewards",
+    "ties",
+]
+SIZE = ["--length", "8", "--steps", "4", "--block", "4"]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    save_predictor(folder / "tiny", examples=[{"prompt": "the cat"}, {"prompt": "a dog ran"}])
+    save_predictor(folder / "bare", with_tokenizer=False)
+    save_reward(folder / "reward", {"mean": 0.0, "std": 1.0})
+    return folder
+
+
+def generate(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    capsys.readouterr()
+    assert main(["generate", *map(str, words)]) == 0
+    return capsys.readouterr().out
+
+
+def rws(models: Path) -> list[object]:
+    return ["--model", models / "tiny", "--reward", models / "reward", "--strategy", "rws", "--reward-scale", 8]
+
+
+def test_json_has_the_documented_keys_and_nothing_else(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = json.loads(generate(capsys, *rws(models), "--prompt", "the cat", *SIZE, "--json"))
+    assert list(result) == KEYS
+    assert len(result["tokens"]) == len(result["commit_step"]) == 8 and MASK not in result["tokens"]
+    assert len(result["scales"]) == len(result["rewards"]) == len(result["ties"]) == result["forwards"] == 4
+    assert result["reward_calls"] + result["reward_calls_saved"] == 4
+    assert all(isinstance(reward, float) for reward in result["rewards"])
+    assert isinstance(result["text"], str)
+
+
+def test_the_same_seed_prints_the_same_bytes(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*rws(models), "--example", 1, *SIZE, "--seed", 7, "--json"]
+    assert generate(capsys, *words) == generate(capsys, *words)
+
+
+def test_scale_one_is_the_default(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    common = ["--model", models / "tiny", "--prompt", "a dog", *SIZE, "--json"]
+    default = generate(capsys, *common)
+    assert generate(capsys, *common, "--strategy", "temperature", "--scale", 1) == default
+    assert json.loads(default)["rewards"] == [None] * 4
+    assert json.loads(default)["scales"] == [1.0] * 4
+
+
+def test_the_compact_decoder_prints_the_same(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*rws(models), "--prompt", "the cat", *SIZE, "--json", "--savings", "nothing"]
+    full, compact = (json.loads(generate(capsys, *words, *more)) for more in ([], ["--compact"]))
+    for name in ("scales", "rewards"):
+        np.testing.assert_allclose(compact.pop(name), full.pop(name), rtol=1e-6)
+    assert compact == full
+
+
+def test_an_example_is_its_prompt(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    common = ["--model", models / "tiny", *SIZE, "--json"]
+    assert generate(capsys, *common, "--example", 1) == generate(capsys, *common, "--prompt", "a dog ran")
+
+
+def test_without_a_tokenizer_ids_decode_to_ids(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ids = ["--input-ids", json.dumps([CLS, 6, 8, SEP]), *SIZE]
+    bare = json.loads(generate(capsys, "--model", models / "bare", *ids, "--json"))
+    assert bare["text"] is None
+    assert bare["tokens"] == json.loads(generate(capsys, "--model", models / "tiny", *ids, "--json"))["tokens"]
+    assert generate(capsys, "--model", models / "bare", *ids).startswith(json.dumps(bare["tokens"]) + "\n")
+
+
+def test_ids_of_a_prompt_decode_as_the_prompt(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ids = ["--input-ids", json.dumps([CLS, 6, 8, SEP])]
+    assert generate(capsys, *rws(models), *ids, *SIZE, "--json") == generate(
+        capsys, *rws(models), "--prompt", "the cat", *SIZE, "--json"
+    )
+
+
+def test_people_get_text_and_a_summary(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*rws(models), "--prompt", "the cat", *SIZE]
+    result = json.loads(generate(capsys, *words, "--json"))
+    printed = generate(capsys, *words)
+    assert printed.startswith(result["text"] + "\n")
+    assert f"{result['god_tokens']:.3f} tokens, {result['god_steps']:.3f} steps" in printed
+    assert f"reward calls: {result['reward_calls']}, saved: {result['reward_calls_saved']}" in printed
+
+
+def test_the_trace_is_written_whole_and_replays(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*rws(models), "--prompt", "the cat", *SIZE, "--trace", tmp_path / "runs" / "one", "--json"]
+    result = json.loads(generate(capsys, *words))
+    trace = load(tmp_path / "runs" / "one" / "trace.parquet")
+    assert trace.tokens.tolist() == result["tokens"] and trace.factor.tolist() == result["scales"]
+    assert replay(trace).parted_at is None
+    assert (trace.predictor, trace.reward_model, trace.prompt_text) == ("tiny", "reward", "the cat")
+
+
+def test_ranking_and_precision_reach_the_decoder(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [
+        "--model",
+        models / "tiny",
+        "--prompt",
+        "a dog",
+        *SIZE,
+        "--ranking",
+        "probability",
+        "--precision",
+        "bfloat16",
+    ]
+    generate(capsys, *words, "--strategy", "temperature", "--scale", 30, "--trace", tmp_path)
+    trace = load(tmp_path / "trace.parquet")
+    assert (trace.ranking, trace.precision) == ("probability", "bfloat16")
+    assert trace.saturated.sum() > 0
+
+
+def traced(capsys: pytest.CaptureFixture[str], folder: Path, *words: object) -> Trace:
+    generate(capsys, *words, *SIZE, "--json", "--trace", folder)
+    return load(folder / "trace.parquet")
+
+
+def test_every_strategy_has_a_name_here(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    common = ["--model", models / "tiny", "--prompt", "the cat", "--reward", models / "reward", "--seed", 3]
+    run = traced(capsys, tmp_path / "rws", *common, "--strategy", "rws", "--reward-scale", 8)
+    predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
+    expected: dict[str, tuple[list[object], Strategy]] = {
+        "rws-every": (["--reward-scale", 8, "--every", 2], RWSEvery(8.0, 2)),
+        "rws-flipped": (["--reward-scale", 8], FlippedReward(8.0)),
+        "rws-random": (["--reward-scale", 8], RandomReward(8.0, 3)),
+        "schedule": (["--run", tmp_path / "rws/trace.parquet"], recorded(run)),
+        "constant": (["--run", tmp_path / "rws/trace.parquet"], constant_of(run)),
+        "shuffled": (["--run", tmp_path / "rws/trace.parquet"], shuffled(run, np.random.default_rng(3))),
+        "margin": ([], Margin()),
+        "entropy": ([], Entropy()),
+        "random-order": ([], RandomOrder(3)),
+        "left-to-right": ([], LeftToRight()),
+    }
+    for name, (words, strategy) in expected.items():
+        trace = traced(capsys, tmp_path / name, *common, "--strategy", name, *words)
+        (own,) = decode(predictor, ["the cat"], strategy, reward=reward, length=8, steps=4, block=4, seed=3)
+        assert trace == own, name
+        assert replay(trace).parted_at is None
+    assert set(STRATEGIES) == {"default", "temperature", "rws", *expected}
+
+
+def test_sampling_guidance_end_of_text_and_topk_reach_the_decoder(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--model", models / "tiny", "--prompt", "the cat", "--sampling-temperature", 0.9, "--seed", 5]
+    words += ["--cfg", 0.5, "--end-of-text", "defer", "--ranking", "topk", "--precision", "model"]
+    trace = traced(capsys, tmp_path, *words)
+    options = {"length": 8, "steps": 4, "block": 4, "sampling_temperature": 0.9, "seed": 5, "cfg": 0.5}
+    options |= {"end_of_text": "defer", "ranking": "topk", "precision": "model"}
+    (own,) = decode(load_predictor(str(models / "tiny")), ["the cat"], Confidence(), **options)  # type: ignore[arg-type]
+    assert trace == own
+    assert (trace.sampling_temperature, trace.seed, trace.cfg, trace.end_of_text) == (0.9, 5, 0.5, "defer")
+    assert trace.ranking == "topk"
+
+
+def test_a_mask_id_can_be_given_where_the_model_names_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = bert()
+    model.config.mask_token_id = None
+    model.save_pretrained(tmp_path / "nameless")
+    words = ["--model", tmp_path / "nameless", "--input-ids", "[6, 7]", *SIZE]
+    assert main(["generate", *map(str, words)]) == 2
+    assert "mask_id" in capsys.readouterr().err
+    assert MASK not in json.loads(generate(capsys, *words, "--mask-id", MASK, "--json"))["tokens"]
+
+
+def test_a_run_of_other_steps_is_refused(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    traced(capsys, tmp_path, "--model", models / "tiny", "--prompt", "the cat")
+    words = ["--model", str(models / "tiny"), "--prompt", "the cat", "--length", "8", "--steps", "2", "--block", "4"]
+    words += ["--strategy", "schedule", "--run", str(tmp_path / "trace.parquet")]
+    refuse(capsys, words, "a run of 4 steps, --steps is 2")
+
+
+def test_unused_options_are_mentioned(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", "--model", str(models / "tiny"), "--prompt", "a", *SIZE, "--scale", "3", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert "does not use --scale" in captured.err
+    assert list(json.loads(captured.out)) == KEYS
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--length", "9"], "block is 4"),
+        (["--steps", "16"], "steps is 16"),
+        (["--length", "many"], "--length"),
+        (["--strategy", "greedy"], "--strategy"),
+        (["--strategy", "temperature"], "--scale is missing"),
+        (["--strategy", "temperature", "--scale", "0"], "scale is 0.0"),
+        (["--strategy", "temperature", "--scale", "nan"], "scale is nan"),
+        (["--strategy", "rws", "--reward", "exact"], "--reward-scale is missing"),
+        (["--strategy", "rws", "--reward-scale", "8"], "--reward is missing"),
+        (["--strategy", "rws", "--reward-scale", "8", "--reward", "nobody"], "reward is 'nobody'"),
+        (["--model", "nobody"], "model is 'nobody'"),
+        (["--precision", "int8"], "--precision"),
+        (["--ranking", "best"], "--ranking"),
+        (["--ranking", "topk", "--strategy", "margin"], "ranking is 'topk': strategy margin"),
+        (["--strategy", "rws-every", "--reward", "exact", "--reward-scale", "8"], "--every is missing"),
+        (["--strategy", "rws-every", "--reward", "exact", "--reward-scale", "8", "--every", "0"], "every is 0"),
+        (["--strategy", "rws-random"], "--reward-scale is missing"),
+        (["--strategy", "constant"], "--run is missing"),
+        (["--strategy", "schedule", "--run", "nowhere"], "no trace at nowhere"),
+        (["--strategy", "schedule", "--run", __file__], "not a whole Parquet file"),
+        (["--sampling-temperature", "-1"], "sampling_temperature is -1.0"),
+        (["--sampling-temperature", "nan"], "sampling_temperature is nan"),
+        (["--cfg", "-1"], "cfg is -1.0"),
+        (["--end-of-text", "never"], "--end-of-text"),
+        (["--device", "warp"], "device is 'warp'"),
+        (["--seed", "-1"], "--seed is -1"),
+        (["--trace", __file__], "--trace is"),
+        (["--length", "60", "--steps", "60", "--block", "60"], "length is 60"),
+        (["--example", "0"], "not allowed with"),
+        (["--compact", "--cfg", "1"], "--cfg is 1.0: --compact decodes without it"),
+        (["--compact", "--ranking", "topk"], "--ranking is topk"),
+        (["--compact", "--end-of-text", "defer"], "--end-of-text is defer"),
+        (["--compact", "--strategy", "margin"], "a method factor is needed"),
+    ],
+    ids=" ".join,
+)
+def test_bad_input_is_one_line_and_exit_two(
+    models: Path, words: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refuse(capsys, ["--model", str(models / "tiny"), "--prompt", "the cat sat on the mat", *SIZE, *words], named)
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "named"),
+    [
+        ("tiny", [], "one of the arguments --prompt --input-ids --example is required"),
+        ("tiny", ["--example", "2"], "--example is 2: tiny ships 2 examples"),
+        ("tiny", ["--example", "-1"], "--example is -1"),
+        ("bare", ["--example", "0"], "--example is 0: bare ships 0 examples"),
+        ("bare", ["--prompt", "the cat"], "has no tokenizer"),
+        ("tiny", ["--input-ids", "[1, 2"], "--input-ids is"),
+        ("tiny", ["--input-ids", "[1.5]"], "--input-ids is"),
+        ("tiny", ["--input-ids", "[true]"], "--input-ids is"),
+        ("tiny", ["--input-ids", f"[{MASK}]"], "holds the mask id"),
+        ("tiny", ["--input-ids", "[9999]"], "holds the id 9999"),
+    ],
+)
+def test_bad_prompts_are_one_line_and_exit_two(
+    models: Path, model: str, words: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refuse(capsys, ["--model", str(models / model), *SIZE, *words], named)
+
+
+def refuse(capsys: pytest.CaptureFixture[str], words: list[str], named: str) -> None:
+    capsys.readouterr()
+    try:
+        status = main(["generate", *words, "--json"])
+    except SystemExit as stopped:
+        status = stopped.code
+    captured = capsys.readouterr()
+    assert status == 2
+    assert captured.out == ""
+    last = captured.err.strip().splitlines()[-1]
+    assert last.startswith("python -m rws_decode generate: ") and named in last
+
+
+def shell(*words: str) -> subprocess.CompletedProcess[bytes]:
+    root = str(Path(rws_decode.__file__).parents[1])
+    return subprocess.run(
+        [sys.executable, *words], cwd=root, env=os.environ, capture_output=True, check=False, timeout=120
+    )
+
+
+def test_as_a_process_it_prints_the_same_bytes_twice_and_exits_two_on_bad_input(models: Path) -> None:
+    words = ["-m", "rws_decode", "generate", *map(str, rws(models)), "--prompt", "the cat", *SIZE]
+    first, second = (shell(*words, "--json") for _ in range(2))
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == second.stdout and json.loads(first.stdout)["forwards"] == 4
+    bad = shell(*words, "--steps", "3")
+    assert bad.returncode == 2 and bad.stdout == b""
+    assert bad.stderr.decode().count("\n") == 1
+
+
+def test_help_answers_without_pytorch() -> None:
+    code = """
+import sys
+from rws_decode.__main__ import main
+try:
+    main(sys.argv[1:])
+except SystemExit as stopped:
+    assert stopped.code == 0
+assert not {"torch", "transformers"} & set(sys.modules)
+"""
+    for words in (["--help"], ["generate", "--help"]):
+        outcome = shell("-c", code, *words)
+        assert outcome.returncode == 0, outcome.stderr
+        assert b"usage:" in outcome.stdout and b"generate" in outcome.stdout
+
+
+def test_every_command_has_its_module() -> None:
+    for name, command in COMMANDS.items():
+        with pytest.raises(SystemExit) as stopped:
+            main([name, "--help"])
+        assert stopped.value.code == 0 and command.summary
+
+
+def test_models_are_loaded_as_the_options_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(save_predictor(tmp_path / "model"))
+    shape = ["--input-ids", "[7, 8]", "--length", "6", "--steps", "3", "--block", "6"]
+    assert main(["generate", "--model", model, *shape, "--dtype", "bfloat16", "--trace", str(tmp_path)]) == 0
+    assert load(tmp_path / "trace.parquet").logits_dtype == "bfloat16"
+    capsys.readouterr()
+    for wrong, named in (
+        (["--dtype", "int7"], "dtype"),
+        (["--device", "toaster"], "device"),
+        (["--chat"], "chat"),
+        (["--reward", "mini", "--reward-dtype", "int7", "--strategy", "rws", "--reward-scale", "1"], "dtype"),
+    ):
+        assert main(["generate", "--model", model, *shape, *wrong]) == 2
+        lines = capsys.readouterr().err.strip().splitlines()
+        assert named in lines[-1] and "Traceback" not in "".join(lines)

@@ -1,0 +1,173 @@
+"""`python -m rws_decode scale-path` on tiny checkpoints: its JSON, its table, and its one-line refusals."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_models import save_predictor, save_reward
+
+from rws_decode.__main__ import main
+from rws_decode.predictors import load_predictor
+from rws_decode.rewards import load_reward
+from rws_decode.scales.path import scale_path
+
+KEYS = [
+    "over",
+    "scale_min",
+    "scale_max",
+    "pieces",
+    "unexplored",
+    "breakpoints",
+    "certified",
+    "outputs",
+    "states",
+    "forwards",
+    "batches",
+    "grid_forwards",
+    "reward_calls",
+    "near_tokens",
+]
+SHAPE = {"length": 8, "steps": 4, "block": 8}
+SIZE = [word for name, value in SHAPE.items() for word in (f"--{name}", value)]
+RANGE = ["--scale-min", 0.05, "--scale-max", 20]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    save_predictor(folder / "tiny", examples=[{"prompt": "the cat"}, {"prompt": "a dog ran"}])
+    save_predictor(folder / "bare", with_tokenizer=False)
+    save_reward(folder / "reward", {"mean": 0.0, "std": 1.0})
+    return folder
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[str, str]:
+    capsys.readouterr()
+    assert main(["scale-path", *map(str, words)]) == 0
+    captured = capsys.readouterr()
+    return captured.out, captured.err
+
+
+def test_json_is_the_path_and_progress_goes_to_standard_error(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = printed(capsys, "--model", models / "tiny", "--example", 1, *RANGE, *SIZE, "--json")
+    result = json.loads(out)
+    assert list(result) == KEYS and out.count("\n") == 1
+    path = scale_path(load_predictor(str(models / "tiny")), "a dog ran", 0.05, 20.0, **SHAPE)
+    assert result["certified"] is path.certified is True and result["unexplored"] == []
+    assert len(result["pieces"]) == len(path.pieces) > 1
+    for found, piece in zip(result["pieces"], path.pieces, strict=True):
+        assert found == {
+            "lower": piece.lower,
+            "upper": piece.upper,
+            "tokens": list(piece.tokens),
+            "text": piece.text,
+            "commit_step": list(piece.commit_step),
+        }
+    assert (result["pieces"][0]["lower"], result["pieces"][-1]["upper"]) == (0.05, 20.0)
+    for (one, two), gap in zip(pairwise(result["pieces"]), result["breakpoints"], strict=True):
+        assert (
+            gap["lower"] <= one["upper"] == two["lower"] <= gap["upper"] and gap["proved"] and gap["step"] in range(4)
+        )
+    assert (result["forwards"], result["grid_forwards"]) == (path.forwards, 4 * len(path.pieces))
+    assert [line for line in err.splitlines() if line.startswith("step 4 of 4: ")]
+
+
+def test_over_the_reward_scale_and_under_a_budget(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--model", models / "tiny", "--prompt", "the cat", *RANGE, *SIZE, "--batch", 3, "--json"]
+    rewarded = [*words, "--over", "reward-scale", "--reward", models / "reward", "--end-of-text", "defer"]
+    result = json.loads(printed(capsys, *rewarded)[0])
+    path = scale_path(
+        load_predictor(str(models / "tiny")),
+        "the cat",
+        0.05,
+        20.0,
+        over="reward-scale",
+        reward=load_reward(str(models / "reward")),
+        batch=3,
+        end_of_text="defer",
+        **SHAPE,
+    )
+    assert [piece["tokens"] for piece in result["pieces"]] == [list(piece.tokens) for piece in path.pieces]
+    assert result["over"] == "reward-scale" and result["reward_calls"] == path.reward_calls > 0
+    least = json.loads(printed(capsys, *words, "--budget", 4)[0])
+    assert least["forwards"] == 4 < least["states"] and not least["certified"]
+    parts = sorted([*least["pieces"], *least["unexplored"]], key=lambda part: part["lower"])
+    assert least["unexplored"] and (parts[0]["lower"], parts[-1]["upper"]) == (0.05, 20.0)
+    assert all(one["upper"] == two["lower"] for one, two in pairwise(parts))
+
+
+def test_ids_need_no_tokenizer(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--model", models / "bare", "--input-ids", "[2, 6]", *RANGE, *SIZE]
+    result = json.loads(printed(capsys, *words, "--json")[0])
+    assert {piece["text"] for piece in result["pieces"]} == {None}
+    assert json.dumps(result["pieces"][0]["tokens"])[:50] in printed(capsys, *words)[0]
+
+
+def test_the_table_has_a_line_per_interval(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--model", models / "tiny", "--example", 0, *RANGE, *SIZE]
+    result = json.loads(printed(capsys, *words, "--json")[0])
+    table = printed(capsys, *words)[0].splitlines()
+    assert len(table) == 1 + len(result["pieces"]) + 3
+    assert table[1].split()[0] == "0.05" and result["pieces"][0]["text"][:40] in table[1]
+    assert f"{result['outputs']} different outputs; certified" in table[-2]
+    partial = printed(capsys, *words, "--budget", 4)[0]
+    assert "unexplored" in partial and "not certified" in partial
+
+
+def test_a_reward_that_is_not_used_is_mentioned(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--model", models / "tiny", "--prompt", "a", *RANGE, *SIZE, "--reward", models / "reward", "--json"]
+    assert "does not use --reward" in printed(capsys, *words)[1]
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--scale-min", "0"], "c_min and c_max are 0.0 and 20.0"),
+        (["--scale-max", "0.01"], "c_min and c_max are 0.05 and 0.01"),
+        (["--scale-max", "nan"], "c_max are 0.05 and nan"),
+        (["--over", "reward-scale"], "--reward is missing"),
+        (["--over", "reward-scale", "--reward", "nobody"], "reward is 'nobody'"),
+        (["--over", "length"], "--over"),
+        (["--budget", "3"], "budget is 3: a whole number of forwards, at least steps, 4"),
+        (["--batch", "0"], "batch is 0"),
+        (["--cfg", "-1"], "cfg is -1.0"),
+        (["--steps", "9"], "steps is 9"),
+        (["--model", "nobody"], "model is 'nobody'"),
+        (["--device", "warp"], "device is 'warp'"),
+        (["--input-ids", "[2]"], "not allowed with"),
+    ],
+    ids=" ".join,
+)
+def test_bad_input_is_one_line_and_exit_two(
+    models: Path, extra: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words: list[Any] = [
+        "scale-path",
+        "--model",
+        models / "tiny",
+        "--prompt",
+        "the cat",
+        *RANGE,
+        *SIZE,
+        *extra,
+        "--json",
+    ]
+    capsys.readouterr()
+    try:
+        status = main([str(word) for word in words])
+    except SystemExit as stopped:
+        status = int(stopped.code or 0)
+    captured = capsys.readouterr()
+    assert (status, captured.out) == (2, "")
+    last = captured.err.strip().splitlines()[-1]
+    assert last.startswith("python -m rws_decode scale-path: ") and message in last
+
+
+def test_the_range_is_asked_for(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["scale-path", "--prompt", "the cat", "--scale-min", "1"])
+    assert stopped.value.code == 2 and "--scale-max" in capsys.readouterr().err

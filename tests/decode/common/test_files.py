@@ -1,0 +1,40 @@
+"""Files are whole or absent."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from rws_decode.common.files import write_bytes, write_json, write_text
+
+
+def test_an_existing_file_is_replaced(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "a.txt"
+    write_text(target, "old and long")
+    assert write_text(target, "new") == target
+    assert target.read_text() == "new"
+    assert [path.name for path in target.parent.iterdir()] == ["a.txt"]
+
+
+def test_a_failure_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = write_bytes(tmp_path / "a.bin", b"old")
+
+    def full(_: int) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"no space"):
+        write_bytes(target, b"new")
+    assert target.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_json_that_is_not_json_touches_nothing(tmp_path: Path) -> None:
+    target = write_json(tmp_path / "a.json", {"é": 1})
+    for value, error in ((float("nan"), ValueError), (object(), TypeError)):
+        with pytest.raises(error):
+            write_json(target, value)
+    assert json.loads(target.read_text(encoding="utf-8")) == {"é": 1}

@@ -1,0 +1,518 @@
+"""The compact decoder: the tokens of `decode`, the model's own forward, and no waiting for the device."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import (
+    CLS,
+    EOS,
+    MASK,
+    PAD,
+    VOCABULARY,
+    bert_predictor,
+    full_modernbert_predictor,
+    llada_predictor,
+    tokenizer,
+)
+from torch.overrides import TorchFunctionMode
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    LlamaForSequenceClassification,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
+
+from paper_figures.runner.units import Unit
+from paper_figures.studies.work.decoding import decode_units
+from rws_decode.canvas.layout import lay_out
+from rws_decode.canvas.schedule import block_plan
+from rws_decode.decode import decode
+from rws_decode.gpu import CompactSavings, decode_compact, steps
+from rws_decode.gpu import forward as network_at
+from rws_decode.gpu import rewards as scoring
+from rws_decode.gpu.choice import choose
+from rws_decode.gpu.forward import Network
+from rws_decode.gpu.rewards import DeviceScorer, scores_there
+from rws_decode.gpu.row_statistics import RELATIVE, row_statistics
+from rws_decode.gpu.steps import CompactLoop
+from rws_decode.networks.graphs import Replays
+from rws_decode.networks.llama import LeanLlama
+from rws_decode.predictors import CallablePredictor
+from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
+from rws_decode.rewards import CallableReward, CausalReward
+from rws_decode.step.certainty import certain, certain_from
+from rws_decode.step.savings import Savings
+from rws_decode.strategies.controls import FlippedReward, RWSEvery
+from rws_decode.strategies.factors import RWS, Confidence, Schedule, Temperature, constant_of, shuffled
+from rws_decode.strategies.orders import Margin, MaskedPositions
+from rws_decode.trace.replay import replay
+
+SIZES: dict[str, Any] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 48,
+    "max_position_embeddings": 128,
+    "initializer_range": 0.4,
+    "tie_word_embeddings": False,
+    "bos_token_id": CLS,
+    "eos_token_id": EOS,
+    "pad_token_id": PAD,
+}
+NETWORKS: dict[str, Any] = {
+    "llama": (LlamaForCausalLM, LlamaConfig, {}),
+    "llama with offsets": (LlamaForCausalLM, LlamaConfig, {"attention_bias": True, "mlp_bias": True}),
+    "llama, heads of their own": (LlamaForCausalLM, LlamaConfig, {"num_key_value_heads": 4, "head_dim": 16}),
+    "mistral": (MistralForCausalLM, MistralConfig, {"sliding_window": None}),
+    "qwen2": (Qwen2ForCausalLM, Qwen2Config, {}),
+}
+PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and small"]
+ONE = {
+    name: replace(CompactSavings.nothing(), **{name: True})
+    for name in ("graphs", "places", "block_only", "certain", "reuse", "settled")
+}
+ALL = ONE | {"nothing": CompactSavings.nothing(), "usual": CompactSavings.usual(), "all": CompactSavings()}
+
+
+def network(name: str, *, both_ways: bool = True, dtype: torch.dtype = torch.float32, seed: int = 0) -> Any:
+    """Build a network of random weights and offsets."""
+    torch.manual_seed(seed)
+    kind, config, changes = NETWORKS[name]
+    settings = config(**SIZES | changes)
+    settings._attn_implementation = attend_both_ways() if both_ways else "sdpa"
+    model = kind(settings).eval()
+    for part in model.modules():
+        if getattr(part, "bias", None) is not None:
+            torch.nn.init.normal_(part.bias, std=0.2)
+    return model.to(dtype)
+
+
+def bidirectional(name: str, **options: Any) -> BidirectionalPredictor:
+    given = {key: options.pop(key) for key in ("dtype", "seed") if key in options}
+    return BidirectionalPredictor(network(name, **given), tokenizer(), name=name, **options)
+
+
+@lru_cache
+def predictor_named(name: str) -> Any:
+    made: dict[str, Any] = {
+        "llada": lambda: bidirectional("llama", precise_rotary=True),
+        "dream": lambda: bidirectional("qwen2", shifted=True),
+        "bert": bert_predictor,
+        "modernbert": full_modernbert_predictor,
+        "function": llada_predictor,
+    }
+    return made[name]()
+
+
+def causal_reward(**changes: Any) -> CausalReward:
+    torch.manual_seed(3)
+    model = LlamaForSequenceClassification(LlamaConfig(**SIZES | {"num_labels": 1} | changes))
+    return CausalReward(model, tokenizer(), mean=0.0, std=0.5, name="causal")
+
+
+@lru_cache
+def reward_named(name: str) -> Any:
+    words = CallableReward(lambda prompt, answer: len(set(answer.split())), mean=4.0, std=1.5, name="words")
+    return words if name == "words" else causal_reward()
+
+
+@pytest.mark.parametrize("name", ALL)
+@settings(max_examples=settings.default.max_examples // 5)
+@given(
+    model=st.sampled_from(["llada", "dream", "bert", "modernbert", "function"]),
+    reward=st.sampled_from(["words", "causal"]),
+    prompts=st.lists(st.sampled_from(PROMPTS), min_size=1, max_size=3),
+    scale=st.sampled_from([0.05, 1.0, 8.0, 100.0]),
+    rule=st.sampled_from([Temperature, RWS, FlippedReward, lambda scale: RWSEvery(scale, every=2)]),
+    policy=st.sampled_from(["none", "suppress"]),
+    padding=st.sampled_from(["left", "right"]),
+    shape=st.sampled_from([(12, 6, 6), (12, 4, 12), (8, 8, 4)]),
+)
+def test_the_tokens_are_those_of_decode(
+    name: str,
+    model: str,
+    reward: str,
+    prompts: list[str],
+    scale: float,
+    rule: Any,
+    policy: Any,
+    padding: Any,
+    shape: Any,
+) -> None:
+    options = {"length": shape[0], "steps": shape[1], "block": shape[2], "reward": reward_named(reward)}
+    options |= {"end_of_text": policy, "padding": padding}
+    predictor, strategy = predictor_named(model), rule(scale)
+    full = decode(predictor, prompts, strategy, savings=Savings.nothing(), **options)
+    less = decode_compact(predictor, prompts, strategy, savings=ALL[name], **options)
+    for one, other in zip(full, less, strict=True):
+        run, steps = other.commit_step >= 0, other.steps_run
+        assert replay(other).parted_at is None
+        if np.array_equal(one.commit_step[run], other.commit_step[run]) and np.array_equal(
+            one.tokens[run], other.tokens[run]
+        ):
+            assert one.text == other.text
+            known = ~np.isnan(other.factor)
+            np.testing.assert_allclose(other.factor[known], one.factor[:steps][known], rtol=1e-4)
+            kept = ~np.isnan(other.value) & ~np.isnan(one.value[:steps])
+            np.testing.assert_allclose(other.value[kept], one.value[:steps][kept], rtol=1e-3, atol=1e-3)
+        else:
+            # Counted: another arithmetic may round otherwise.
+            assert one.near_ties.any() or one.near_tokens.any() or other.inexact.any()
+        assert run.all() or ALL[name].settled
+        assert (other.reward_use != 3).all() or ALL[name].certain
+        assert other.reward_calls + other.reward_calls_saved == one.reward_asked[:steps].sum()
+
+
+def test_logits_that_are_the_same_give_the_very_trace_of_decode() -> None:
+    predictor, reward = predictor_named("bert"), reward_named("words")
+    options = {"length": 12, "steps": 6, "block": 6, "reward": reward}
+    for strategy in (Confidence(), Schedule(tuple(np.linspace(0.1, 30, 6).tolist())), RWS(8.0)):
+        (one,) = decode(predictor, PROMPTS[:1], strategy, savings=Savings.nothing(), **options)
+        (other,) = decode_compact(predictor, PROMPTS[:1], strategy, savings=CompactSavings.nothing(), **options)
+        mine, theirs = one.arrays(), other.arrays()
+        for field in set(mine) - {"value", "factor", "reward_raw", "reward_normalised"}:
+            assert np.array_equal(mine[field], theirs[field]), field
+        np.testing.assert_allclose(other.value, one.value, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(other.factor, one.factor, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_lean_forward_is_the_models_own(name: str, dtype: torch.dtype) -> None:
+    for both_ways in (True, False):
+        model = network(name, both_ways=both_ways, dtype=dtype)
+        ids = torch.randint(VOCABULARY, (2, 11), generator=torch.Generator().manual_seed(1))
+        before = {key: value.clone() for key, value in model.state_dict().items()}
+        with torch.inference_mode():
+            expected = model.model(input_ids=ids, use_cache=False).last_hidden_state
+            assert LeanLlama.supported(model.model)
+            found = LeanLlama(model.model, causal=not both_ways)(ids)
+            again = model.model(input_ids=ids, use_cache=False).last_hidden_state
+        assert found.dtype == dtype
+        tolerance = {torch.float32: 2e-5, torch.bfloat16: 0.15}[dtype]
+        torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+        torch.testing.assert_close(again, expected, rtol=tolerance, atol=tolerance)
+        assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
+
+
+def test_weights_that_are_read_together_lie_in_one_tensor_and_are_stored_once() -> None:
+    model = network("qwen2").model
+    LeanLlama(model, causal=False)
+    attention = model.layers[0].self_attn
+    storage = attention.q_proj.weight.untyped_storage().data_ptr()
+    assert attention.v_proj.weight.untyped_storage().data_ptr() == storage
+    packed = LeanLlama(model, causal=True)._layers[0][1][0]
+    assert packed.untyped_storage().data_ptr() == storage  # the second takes what the first has made
+    attention.k_proj.weight.data.zero_()
+    assert packed[32:48].abs().max() == 0
+
+
+def test_padding_is_not_seen_and_does_not_move_positions() -> None:
+    predictor = bidirectional("llama")
+    canvas = lay_out(predictor, [[6, 7, 8], [9]], 4, "left")
+    row, column = torch.tensor([0, 0, 1, 1]), torch.tensor([3, 6, 3, 5])
+    with torch.inference_mode():
+        found = Network(predictor, canvas, [], CompactSavings()).logits(canvas.ids, row, column)
+        expected = predictor.logits_at(canvas.ids, canvas.attention_mask, row, column)
+    closed = [PAD, MASK]
+    assert (found[:, closed] == -torch.inf).all()
+    left = [token for token in range(VOCABULARY) if token not in {*closed, *predictor.forbidden_ids}]
+    torch.testing.assert_close(found[:, left], expected[:, left], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}}, {"model_type": "other"}],
+    ids=["angles", "kind"],
+)
+def test_other_networks_run_their_own_forward(change: dict[str, Any]) -> None:
+    model = network("llama")
+    for key, value in change.items():
+        (setattr if key != "model_type" else object.__setattr__)(model.model.config, key, value)
+    assert not LeanLlama.supported(model.model)
+    windowed = MistralForCausalLM(MistralConfig(**SIZES | {"sliding_window": 8}))
+    assert not LeanLlama.supported(windowed.model)
+
+
+def test_a_model_that_was_moved_is_laid_out_again() -> None:
+    predictor = bidirectional("llama")
+    ids = torch.tensor([[6, 7, 8]])
+    with torch.inference_mode():
+        first = predictor.body(ids).clone()
+        predictor.model.double()
+        second = predictor.body(ids)
+    assert second.dtype == torch.float64
+    torch.testing.assert_close(first.double(), second, rtol=1e-5, atol=1e-5)
+
+
+SHAPE = {"length": 8, "steps": 4, "block": 8}
+
+
+class Silent(CompactLoop):
+    """A loop whose texts are made up, on a device whose tensors have no values."""
+
+    def _told(self, candidate: torch.Tensor, proved: torch.Tensor | None) -> Any:
+        assert proved is not None and candidate.is_meta
+        return [[6] * candidate.shape[1]] * len(candidate), [False] * len(candidate)
+
+
+class OrdinaryCopies(TorchFunctionMode):
+    """What is made on the "meta" device of the host's memory: on CUDA the host would wait for such a copy."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = function(*args, **(kwargs or {}))
+        given = [one for one in args if isinstance(one, torch.Tensor) and not one.is_meta and one.dim()]
+        if isinstance(made, torch.Tensor) and made.is_meta and (given or function in (torch.tensor, torch.as_tensor)):
+            self.found.append(str(function))
+        return made
+
+
+@pytest.mark.parametrize("strategy", [Confidence(), Temperature(3.0), RWS(8.0), RWSEvery(8.0, 2)], ids=lambda s: s.name)
+def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def sent(host: torch.Tensor, device: torch.device) -> torch.Tensor:
+        return torch.empty(host.shape, dtype=host.dtype, device=device)
+
+    for module in (steps, scoring, network_at):
+        monkeypatch.setattr(module, "sent", sent)
+    # Tensors of the meta device have no values: whatever looks at one, or has a shape that depends on one, raises.
+    reward = causal_reward()
+    reward.model.to("meta")
+    model = network("llama").to("meta")
+    predictor = BidirectionalPredictor(model, tokenizer(), name="meta")
+    savings = replace(CompactSavings(), settled=False, reuse=False)
+    prompts = [[6, 7], [8, 9, 10]]
+    scorer = DeviceScorer(predictor, reward, ["a", "b"], reuse=False, cache=False, replay=True, device=predictor.device)
+    loop = Silent(predictor, strategy, block_plan(12, 6, 6), 2, "right", [], scorer, savings)
+    with torch.inference_mode():
+        canvas = lay_out(predictor, prompts, 12)
+        with OrdinaryCopies() as copies:
+            kept, dtype = loop.steps(canvas, Network(predictor, canvas, [], savings), [0, 1])
+    assert copies.found == []
+    assert len(kept) == 6 and dtype == "float32"
+    assert all(array.is_meta for step in kept for array in step.arrays.values())
+    asked = {"rws": 6, "rws-every": 3}.get(strategy.name, 0)
+    assert sum(step.asked is not None for step in kept) == asked
+
+
+@settings(max_examples=settings.default.max_examples // 2)
+@given(
+    seed=st.integers(0, 2**31),
+    shape=st.tuples(st.integers(1, 3), st.integers(1, 20), st.integers(2, 40)),
+    scale=st.sampled_from([0.01, 1.0, 32.0]),
+    level=st.sampled_from([0.0, 1e-6, 1.0]),
+    data=st.data(),
+)
+def test_the_choice_is_that_of_float64(seed: int, shape: Any, scale: float, level: float, data: Any) -> None:
+    rows, m, width = shape
+    k = data.draw(st.integers(1, m))
+    generator = torch.Generator().manual_seed(seed)
+    z = torch.randn(1, 1, width, generator=generator) + level * torch.randn(rows, m, width, generator=generator)
+    z = torch.cat([z, z[:, :1].expand(-1, m, -1)])[:rows] if level == 0.0 else z
+    z = z.expand(rows, m, width).contiguous() * 4
+    factor = torch.full((rows,), scale, dtype=torch.float64)
+    flat = z.view(-1, width)
+    read = row_statistics(flat, factor.repeat_interleave(m)[:, None])
+    token = read.token.view(rows, m)
+    found = choose(z, token, read.log_f.view(rows, m), factor, torch.zeros(rows, m, dtype=torch.float64), k)
+    wide = flat.double()
+    gaps = (wide - wide.gather(1, read.token[:, None])).scatter(1, read.token[:, None], -torch.inf)
+    value = -torch.logsumexp(scale * gaps, dim=1).view(rows, m)
+    best = value.argsort(dim=1, descending=True, stable=True)[:, :k]
+    expected = torch.zeros_like(found.chosen).scatter(1, best, True)
+    assert (found.chosen.sum(dim=1) == k).all()
+    settled = ~found.inexact
+    assert torch.equal(found.chosen[settled], expected[settled])
+    torch.testing.assert_close(found.value, value, rtol=4e-5, atol=4e-5)
+    if level == 0.0:
+        assert torch.equal(found.chosen, torch.arange(m).expand(rows, m) < k)  # all level: the leftmost
+    assert bool(settled.all()) or level < 1.0 or m > 8
+
+
+def test_positions_that_float32_alone_has_ranked_at_the_cut_are_told() -> None:
+    z = torch.zeros(1, 12, 3)
+    z[..., 0] = 2.0
+    z[0, :, 1] = torch.arange(12) * 1e-7
+    factor = torch.ones(1, dtype=torch.float64)
+    read = row_statistics(z[0], factor.expand(12)[:, None])
+    found = choose(z, read.token[None], read.log_f.T, factor, torch.zeros(1, 12, dtype=torch.float64), 6)
+    assert found.inexact.tolist() == [True]
+    short = choose(z[:, :8], read.token[None, :8], read.log_f[:8].T, factor, torch.zeros(1, 8, dtype=torch.float64), 4)
+    assert short.inexact.tolist() == [False] and short.chosen[0, :4].all()
+
+
+@settings(max_examples=settings.default.max_examples // 2)
+@given(seed=st.integers(0, 2**31), m=st.integers(1, 8), spread=st.sampled_from([0.1, 1.0, 5.0]), data=st.data())
+def test_what_is_proved_from_float32_is_so_at_every_factor(seed: int, m: int, spread: float, data: Any) -> None:
+    k = data.draw(st.integers(0, m))
+    z = spread * torch.randn(m, 30, generator=torch.Generator().manual_seed(seed))
+    scales = torch.logspace(-2, 1, 9).double()
+    read = row_statistics(z, scales, slopes=True)
+    assert read.slope is not None
+    (proved,) = certain_from(read.log_f[None], read.slope[None], scales, k, RELATIVE).tolist()
+    place, everywhere = (torch.zeros(m, dtype=torch.int64), torch.arange(m)), torch.ones(1, m, dtype=torch.bool)
+    exact = certain(z, read.token, *place, everywhere, torch.tensor([k]), 0.01, 10.0, torch.zeros(m))
+    if proved and 0 < k < m:
+        dense = -row_statistics(z, torch.logspace(-2, 1, 200).double(), backend="float64").log_f.double()
+        top = [set(row.topk(k).indices.tolist()) for row in dense.T]
+        assert all(chosen == top[0] for chosen in top)
+    assert proved <= bool(exact) or spread < 1.0
+
+
+def test_scores_on_the_device_are_those_of_the_reward_model() -> None:
+    reward = causal_reward()
+    texts = [reward.ids("the cat", "sat"), reward.ids("a", ""), reward.ids("a dog", "ran under the tree " * 9)]
+    with torch.inference_mode():
+        found = scores_there(reward, texts)
+        again = scores_there(reward, texts[::-1])
+    np.testing.assert_allclose(found.numpy(), reward.score_ids(texts), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(again.numpy()[::-1], found.numpy(), rtol=1e-5, atol=1e-5)
+    assert reward.body.replays.recorded == 1  # both fill up to one shape
+
+
+def test_forwards_of_one_shape_are_recorded_once_over_all_decodes() -> None:
+    predictor = bidirectional("llama")
+    for _ in range(2):
+        decode_compact(predictor, [[6, 7], [8, 9]], Confidence(), length=8, steps=4, block=4)
+    assert predictor.body.replays.recorded == 1
+    decode_compact(predictor, [[6]], Confidence(), length=8, steps=4, block=4)
+    assert predictor.body.replays.recorded == 2
+
+
+def test_what_was_replayed_is_lost_with_the_next_call_and_the_oldest_recording_is_dropped() -> None:
+    replays, calls = Replays(most=2), []
+
+    def double(x: torch.Tensor) -> torch.Tensor:
+        calls.append(tuple(x.shape))
+        return 2 * x
+
+    first = replays("double", double, torch.ones(1))
+    assert first.tolist() == [2.0]
+    assert replays("double", double, torch.ones(2)).tolist() == [2.0, 2.0]
+    assert first.isnan().all()
+    replays("double", double, torch.ones(3))
+    assert replays("double", double, torch.full((1,), 5.0)).tolist() == [10.0]
+    assert replays.recorded == 4 and calls == [(1,), (2,), (3,), (1,)]
+    with pytest.raises(ValueError, match="most is 0"):
+        Replays(most=0)
+
+
+def test_rows_are_decoded_together_as_far_as_their_logits_fit() -> None:
+    predictor, prompts = bidirectional("llama", dtype=torch.bfloat16), [[6, 7]] * 6
+    row = 2 * VOCABULARY * (8 + 2 * 4)  # a reward wants the completion of all 8 positions, 4 are a block
+    shape: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
+    guided = {"strategy": RWS(8.0), "reward": reward_named("words")} | shape
+    texts = [predictor.decode_prompt(ids) for ids in prompts]
+    for memory, batches in ((6 * row, 1), (3 * row, 2), (1, 6)):
+        found = decode_compact(predictor, texts, savings=CompactSavings(memory=memory), **guided)
+        assert found.forwards == 4 * batches
+    small = 2 * VOCABULARY * (4 + 2 * 4)
+    plain = decode_compact(predictor, prompts, Confidence(), savings=CompactSavings(memory=6 * small), **shape)
+    assert plain.forwards == 4
+
+
+def test_a_batch_ends_with_the_block_in_which_all_rows_have_ended() -> None:
+    table = torch.zeros(13, VOCABULARY)
+    for position in range(13):
+        table[position, EOS if position > 4 else 7] = 20.0 - position
+    predictor = CallablePredictor(
+        lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1),
+        mask_id=MASK, end_id=EOS, vocab_size=VOCABULARY, decode=str,
+    )  # fmt: skip
+    options = {"length": 12, "steps": 12, "block": 6}
+    (full,) = decode_compact(predictor, [[6]], Confidence(), savings=CompactSavings.nothing(), **options)
+    (short,) = decode_compact(predictor, [[6]], Confidence(), **options)
+    assert (full.steps_run, short.steps_run, short.forwards) == (12, 6, 6)
+    assert short.tokens.tolist() == full.tokens.tolist() and short.text == full.text
+
+
+def test_rewards_that_are_no_numbers_or_out_of_bounds_are_told() -> None:
+    predictor = predictor_named("bert")
+    options: dict[str, Any] = {"length": 8, "steps": 4, "block": 8}
+    broken = causal_reward()
+    broken.model.score.weight.data.fill_(torch.nan)
+    with pytest.raises(ValueError, match="reward model causal scored nan for prompt 'a dog'"):
+        decode_compact(predictor, ["a dog"], RWS(8.0), reward=broken, **options)
+    beyond = causal_reward()
+    beyond.bounds = (0.0, 1e-9)
+    with pytest.raises(ValueError, match="its bounds are"):
+        decode_compact(predictor, ["a dog"], RWS(8.0), reward=beyond, **options)
+    odd = CallablePredictor(lambda canvas: torch.full((1, 9, 4), torch.nan), mask_id=0, vocab_size=4)
+    with pytest.raises(ValueError, match="no finite largest logit at step 0"):
+        decode_compact(odd, [[1]], Confidence(), **options)
+
+
+def test_units_are_decoded_by_the_compact_decoder_where_they_ask_for_it_and_it_can() -> None:
+    shape: dict[str, Any] = {"experiment": "x", "prompt": "a dog", "predictor": "mini", **SHAPE}
+    for strategy, changes, compact in (
+        ({"name": "temperature", "scale": 4.0}, {}, True),
+        ({"name": "temperature", "scale": 4.0}, {"sampling_temperature": 1.0}, False),
+        ({"name": "temperature", "scale": 4.0}, {"precision": "bfloat16"}, False),
+        ({"name": "margin", "of": "probability"}, {}, False),
+    ):
+        unit = Unit(strategy=strategy, settings={"compact": True}, **shape | changes)
+        (trace,) = decode_units([unit])
+        (plain,) = decode_units([replace(unit, settings={})])
+        assert ("compact" in trace.savings) is compact
+        assert trace.tokens.tolist() == plain.tokens.tolist()
+
+
+def test_units_keep_the_factors_that_controls_are_made_of() -> None:
+    unit = Unit(
+        experiment="x", prompt="a dog", predictor="mini", strategy={"name": "rws", "reward_scale": 8.0}, reward="mini",
+        length=16, steps=8, block=16,
+    )  # fmt: skip
+    (plain,) = decode_units([unit])
+    (trace,) = decode_units([replace(unit, settings={"compact": True})])
+    assert "compact" in trace.savings and trace.reward_asked.all() and trace.steps_run == 8
+    assert constant_of(trace).scale == pytest.approx(constant_of(plain).scale)
+    assert shuffled(trace, np.random.default_rng(0)).rewards == pytest.approx(
+        shuffled(plain, np.random.default_rng(0)).rewards
+    )
+    assert np.array_equal(trace.candidate, plain.candidate)
+
+
+class Wrong:
+    name = "wrong"
+    needs_reward = False
+
+    def factor(self, view: MaskedPositions) -> Any:
+        return np.full(view.rows, -1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"strategy": Margin()}, "strategy is Margin"),
+        ({"strategy": RWS}, "a method factor is needed"),
+        ({"strategy": RWS(8.0)}, "reward is None"),
+        ({"strategy": Wrong()}, "factor is .-1.0.: it must be positive"),
+        ({"end_of_text": "defer"}, "end_of_text is 'defer': the compact decoder knows none, suppress"),
+        ({"prompts": []}, "prompts is"),
+        ({"savings": Savings()}, "savings is Savings.*: a CompactSavings is needed"),
+        ({"reward": "mini"}, "reward is 'mini': a reward model is needed"),
+        ({"steps": 5}, "steps is 5"),
+        ({"length": 600, "steps": 4, "block": 600}, "length is 600"),
+    ],
+)
+def test_misuse_is_told_in_one_line(changes: dict[str, Any], message: str) -> None:
+    options: dict[str, Any] = {"prompts": ["a dog"], "strategy": Confidence(), "length": 8, "steps": 4, "block": 4}
+    with pytest.raises(ValueError, match=message) as caught:
+        decode_compact(predictor_named("bert"), **options | changes)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,337 @@
+"""Row statistics: every backend against float64, the Triton kernels interpreted and compiled for real targets."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import mpmath
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from interpreted_rows import Kernels, interpreted
+from torch import Tensor
+
+from rws_decode.gpu.row_statistics import RELATIVE, Backend, RowStatistics, log_f_error, row_statistics
+
+INF, NAN = float("inf"), float("nan")
+DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
+FACTORS = [0.01, 0.5, 1.0, 7.3, 32.0, 1e4]
+
+with_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed")
+
+
+@pytest.fixture(scope="module")
+def kernels() -> Iterator[Kernels]:
+    pytest.importorskip("triton")
+    with interpreted() as call:
+        yield call
+
+
+def reference(logits: Tensor, factors: Tensor) -> tuple[list[int], Tensor, Tensor, Tensor, Tensor]:
+    """Token, lead, largest, log F and slope of rows of finite logits and -inf, as their definitions say, in float64."""
+    tokens, leads, sizes, log_f, slope = [], [], [], [], []
+    for z in logits.double().tolist():
+        t = z.index(max(z))
+        others = [v for k, v in enumerate(z) if k != t and v > -INF]
+        tokens.append(t)
+        leads.append(z[t] - max(others, default=-INF))
+        sizes.append(max(abs(v) for v in z if v > -INF))
+        gaps = torch.tensor([v - z[t] for v in others], dtype=torch.float64)
+        exponents = factors.double()[:, None] * gaps
+        log_f.append(exponents.logsumexp(dim=1))
+        weights = exponents.softmax(dim=1)
+        slope.append((weights * gaps).sum(dim=1) if others else torch.full_like(factors, -INF, dtype=torch.float64))
+    return tokens, torch.tensor(leads), torch.tensor(sizes), torch.stack(log_f), torch.stack(slope)
+
+
+def assert_fits(found: RowStatistics, logits: Tensor, factors: Tensor) -> None:
+    token, lead, largest, log_f, slope = reference(logits, factors)
+    assert found.token.tolist() == token and found.token.dtype == torch.int64
+    assert torch.equal(found.lead, lead.float()) and torch.equal(found.largest, largest.float())
+    assert_near(found.log_f, log_f, log_f_error(log_f))
+    if found.slope is not None:
+        assert_near(found.slope, slope, 2**-11 * (1 / factors.double() + slope.abs()))
+
+
+def assert_near(found: Tensor, exact: Tensor, error: Tensor) -> None:
+    assert found.dtype == torch.float32 and found.shape == exact.shape
+    infinite = exact.isinf()
+    assert torch.equal(found.isinf(), infinite) and torch.equal(found[infinite], exact[infinite].float())
+    assert ((found.double() - exact).abs() <= error)[~infinite].all()
+
+
+def rows_of(width: int, generator: torch.Generator) -> Tensor:
+    """Rows of every kind that has statistics, [7, width] float32: generic, equal, half closed, tied, huge, tiny."""
+    z = torch.randn(7, width, generator=generator) * 4
+    z[1] = 3.0
+    z[2, : width // 2] = -INF
+    z[3, width - width // 2 :] = -INF
+    z[4] = (z[4] / 2).round()
+    z[5] *= 3000
+    z[6] *= 1e-30
+    return z
+
+
+@pytest.mark.parametrize("backend", ["auto", "torch", "float64"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("width", [1, 2, 3, 50, 4097])
+def test_plain_backends_fit_the_definition(width: int, dtype: str, backend: Backend) -> None:
+    logits = rows_of(width, torch.Generator().manual_seed(width)).to(DTYPES[dtype])
+    factors = torch.tensor(FACTORS)
+    assert_fits(row_statistics(logits, factors, slopes=True, backend=backend), logits, factors)
+
+
+# Blocks are of 64. 50 and 65 logits are no multiple of 16 bytes, 8 are one of half precision alone: rows are then read
+# by fewer at a time.
+SIZES = {"bfloat16": [1, 2, 3, 8, 50, 63, 64, 65, 136], "float16": [3, 65], "float32": [1, 8, 50, 65, 136]}
+
+
+@pytest.mark.parametrize(("dtype", "width"), [(dtype, width) for dtype, sizes in SIZES.items() for width in sizes])
+def test_kernels_fit_the_definition(dtype: str, width: int, kernels: Kernels) -> None:
+    logits = rows_of(width, torch.Generator().manual_seed(width)).to(DTYPES[dtype])
+    factors = torch.tensor(FACTORS if width == 2 else FACTORS[::3])
+    assert_fits(kernels(logits, factors, slopes=True, block=64), logits, factors)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_kernels_fit_the_definition_at_the_size_of_a_vocabulary(dtype: str, kernels: Kernels) -> None:
+    logits = torch.randn(2, 126_464, generator=torch.Generator().manual_seed(5)).mul(3).to(DTYPES[dtype])
+    logits[1, 5000:90_000] = -INF  # whole chunks closed
+    factors = torch.tensor([1.0, 16.0])
+    found = kernels(logits, factors, slopes=True)
+    assert_fits(found, logits, factors)
+    assert_fits(row_statistics(logits, factors, slopes=True, backend="torch"), logits, factors)
+
+
+def test_many_chunks_merge_and_keep_the_lowest_of_equal_tokens(kernels: Kernels) -> None:
+    logits, factors = torch.zeros(2, 2100), torch.tensor([0.5])
+    logits[0, [70, 2090]] = 2.0
+    logits[1, [70, 2090]] = torch.tensor([1.0, 2.0])
+    assert_fits(kernels(logits, factors, slopes=True, block=64), logits, factors)
+
+
+entries = st.one_of(st.floats(-30, 30, width=16), st.sampled_from([0.0, 1.0, 1.5, -INF, 3e4, -3e4, 2.0**-14]))
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
+    """Rows with one finite logit at least, in any dtype, and positive factors, shared or of each row."""
+    width, n, g = draw(st.integers(1, 150)), draw(st.integers(1, 2)), draw(st.integers(1, 3))
+    few = draw(st.lists(entries, min_size=1, max_size=8))
+    rows = [draw(st.lists(st.sampled_from(few), min_size=width, max_size=width)) for _ in range(n)]
+    logits = torch.tensor(rows, dtype=DTYPES[draw(st.sampled_from(sorted(DTYPES)))])
+    logits[(logits == -INF).all(dim=1), draw(st.integers(0, width - 1))] = -2.5
+    factor = st.floats(-2, 4).map(lambda e: 10.0**e)
+    return logits, torch.tensor(draw(st.lists(factor, min_size=g, max_size=g)), dtype=torch.float64)
+
+
+@given(problem=problems())
+def test_torch_fits_the_definition_for_any_logits(problem: tuple[Tensor, Tensor]) -> None:
+    assert_fits(row_statistics(*problem, slopes=True, backend="torch"), *problem)
+
+
+@settings(max_examples=30)
+@given(problem=problems(), slopes=st.booleans(), largest=st.booleans())
+def test_kernels_fit_the_definition_for_any_logits(
+    kernels: Kernels, problem: tuple[Tensor, Tensor], slopes: bool, largest: bool
+) -> None:
+    found = kernels(*problem, slopes=slopes, largest=largest, block=64)
+    assert (found.slope is None) == (not slopes)
+    assert largest or found.largest.isnan().all()
+    plain = row_statistics(*problem, slopes=slopes, backend="torch")
+    assert_fits(found._replace(largest=plain.largest) if not largest else found, *problem)
+
+
+def test_log_f_has_no_cancellation_where_the_lead_is_large_or_none() -> None:
+    mpmath.mp.dps = 60
+    z, factors = [4000.0, 3999.5, 3999.5, 12.0], [0.01, 1.0, 32.0, 1e4]
+    found = row_statistics(torch.tensor([z]), torch.tensor(factors), backend="torch").log_f[0].tolist()
+    for value, c in zip(found, torch.tensor(factors).tolist(), strict=True):
+        exact = mpmath.log(sum(mpmath.exp(mpmath.mpf(c) * (mpmath.mpf(v) - mpmath.mpf(z[0]))) for v in z[1:]))
+        assert abs(value - exact) <= RELATIVE * (1 + abs(exact))
+
+
+NO_VALUE = [
+    [NAN, 1.0, 2.0, 0.0],
+    [5.0, 1.0, 2.0, NAN],
+    [-INF, NAN, -INF, -INF],
+    [1.0, NAN, -INF, -INF],
+    [0.0, INF, 1.0, 2.0],
+    [0.0, INF, 1.0, INF],
+    [-INF, -INF, -INF, -INF],
+]
+
+
+@pytest.mark.parametrize(("dtype", "tail"), [("bfloat16", 100), ("bfloat16", 0), ("float16", 0), ("float32", 0)])
+def test_a_row_without_a_value_says_so_in_every_field(dtype: str, tail: int, kernels: Kernels) -> None:
+    rows = [row + [-INF] * tail for row in [*NO_VALUE, [0.0, 1.0, 3.0, 2.0]]]
+    logits, factors = torch.tensor(rows, dtype=DTYPES[dtype]), torch.tensor([1.0, 20.0])
+    every = [row_statistics(logits, factors, slopes=True, backend=name) for name in ("torch", "float64")]
+    for found in [*every, kernels(logits, factors, slopes=True, block=64)]:
+        assert found.token.tolist() == [0] * 7 + [2]
+        for field in (found.lead, found.largest, found.log_f, found.slope):
+            assert field is not None
+            assert field[:7].isnan().all() and field[7].isfinite().all()
+    # They are seen without any factor, too.
+    assert kernels(logits, factors[:0], block=64).lead.isnan().tolist() == [True] * 7 + [False]
+
+
+def test_rows_may_lie_apart_or_be_the_same_and_factors_be_each_rows_own(kernels: Kernels) -> None:
+    whole = torch.randn(10, 70, generator=torch.Generator().manual_seed(1)).bfloat16()
+    factors = torch.tensor([[0.5, 3.0], [1.0, 2.0], [9.0, 0.1], [4.0, 4.0], [0.3, 8.0]], dtype=torch.float64)
+    apart, inner, columns = whole[::2], whole[:5, 3:61], whole.T[:5]
+    for logits in (apart, inner, columns, whole[3:4].expand(5, 70)):
+        expected = row_statistics(logits.contiguous(), factors, slopes=True, backend="float64")
+        call = kernels(logits if logits.stride(1) == 1 else logits.contiguous(), factors, slopes=True, block=64)
+        for found in (row_statistics(logits, factors, slopes=True), call):
+            assert torch.equal(found.token, expected.token) and torch.equal(found.lead, expected.lead)
+            assert ((found.log_f - expected.log_f).abs() <= 2 * log_f_error(expected.log_f)).all()
+
+
+@pytest.mark.parametrize(("n", "g"), [(0, 3), (3, 0), (0, 0)])
+def test_no_rows_and_no_factors_are_fine(n: int, g: int, kernels: Kernels) -> None:
+    logits, factors = torch.ones(n, 5), torch.ones(g)
+    every = [row_statistics(logits, factors, slopes=True, backend=name) for name in ("torch", "float64")]
+    for found in [*every, kernels(logits, factors, slopes=True)]:
+        assert found.slope is not None
+        assert found.log_f.shape == found.slope.shape == (n, g)
+        assert found.lead.tolist() == [0.0] * n and found.token.tolist() == [0] * n
+
+
+@pytest.mark.parametrize("backend", ["torch", "float64"])
+def test_nothing_asks_for_a_value(backend: Backend) -> None:
+    logits, factors = torch.ones(6, 300_000, device="meta", dtype=torch.bfloat16), torch.ones(6, 2, device="meta")
+    found = row_statistics(logits, factors, slopes=True, backend=backend)
+    assert [None if field is None else tuple(field.shape) for field in found] == [(6,), (6,), (6,), (6, 2), (6, 2)]
+
+
+def test_float64_logits_keep_their_precision() -> None:
+    logits = torch.tensor([[1.0, 1.0 + 2.0**-40, 1.0]], dtype=torch.float64)
+    found = row_statistics(logits, torch.tensor([1.0]), backend="torch")
+    assert found.token.tolist() == [1] and found.lead.tolist() == [2.0**-40]
+
+
+@pytest.mark.parametrize(
+    ("logits", "factors", "backend", "message"),
+    [
+        (torch.ones(3), torch.ones(1), "auto", r"logits have shape \[3\], must be \[N, V\]"),
+        (torch.ones(3, 0), torch.ones(1), "auto", "with V >= 1"),
+        (torch.ones(3, 2).int(), torch.ones(1), "auto", "logits are torch.int32, must be bfloat16"),
+        (torch.ones(3, 2), torch.ones(1).half(), "auto", "factors are torch.float16, must be float32 or float64"),
+        (torch.ones(3, 2), torch.ones(2, 1), "auto", r"factors have shape \[2, 1\], must be .* with N = 3"),
+        (torch.ones(3, 2), torch.ones(1, device="meta"), "auto", "factors are on meta, must be on .* cpu"),
+        (torch.ones(3, 2), torch.ones(1), "cuda", "backend is 'cuda', must be one of auto, triton"),
+    ],
+    ids=["rank", "no-column", "integers", "half-factors", "rows-of-factors", "device", "backend"],
+)
+def test_what_does_not_fit_is_refused(logits: Tensor, factors: Tensor, backend: Backend, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        row_statistics(logits, factors, backend=backend)
+
+
+@with_triton
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("width", [1, 50, 126_464])
+def test_kernels_fit_the_definition_on_a_device(width: int, dtype: str) -> None:
+    from rws_decode.gpu.triton_rows import CONFIGURATIONS, triton_statistics
+
+    logits = rows_of(width, torch.Generator().manual_seed(width)).to(DTYPES[dtype])
+    factors = torch.tensor(FACTORS)
+    for block, warps in CONFIGURATIONS:
+        found = triton_statistics(logits.cuda(), factors.cuda(), slopes=True, block=block, warps=warps)
+        assert_fits(RowStatistics(*(None if field is None else field.cpu() for field in found)), logits, factors)
+    # More rows than one extent of a grid has.
+    many = row_statistics(logits[:1].cuda().expand(70_000, width)[:, :50], factors.cuda()).token
+    assert (many == logits[0, :50].float().argmax().item()).all()
+
+
+@with_triton
+def test_the_kernels_refuse_the_cpu_and_odd_blocks(kernels: Kernels) -> None:
+    with pytest.raises(ValueError, match="logits are on cpu, must be on a CUDA device"):
+        row_statistics(torch.ones(3, 2), torch.ones(1), backend="triton")
+    with pytest.raises(ValueError, match="block is 100, must be a power of two"):
+        kernels(torch.ones(3, 2), torch.ones(1), block=100)
+
+
+def test_without_triton_the_module_works_and_names_what_to_install() -> None:
+    script = (
+        "import sys; sys.modules['triton'] = None\n"
+        "import torch\nfrom rws_decode.gpu.row_statistics import row_statistics\n"
+        "print(row_statistics(torch.eye(2), torch.ones(1)).token.tolist())\n"
+        "try:\n    row_statistics(torch.eye(2), torch.ones(1), backend='triton')\n"
+        "except ValueError as error:\n    print(error)\n"
+    )
+    root = Path(__file__).parents[3]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True)
+    named = 'backend is "triton": the package triton is not installed; run pip install "rws-toolkit[gpu]"'
+    assert done.stdout.splitlines() == ["[0, 1]", named]
+
+
+@with_triton
+@pytest.mark.parametrize(
+    ("dtype", "width", "factors", "slopes", "architecture"),
+    [
+        ("bf16", 8, 1, False, 80),
+        ("bf16", 8, 1, False, 90),
+        ("bf16", 8, 16, True, 90),
+        ("fp32", 4, 16, True, 80),
+        ("fp16", 1, 64, False, 90),
+    ],
+)
+def test_kernels_compile_without_spilling(
+    dtype: str,
+    width: int,
+    factors: int,
+    slopes: bool,
+    architecture: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    from rws_decode.gpu import triton_rows as _triton_rows
+
+    shared = {"G": factors, "LARGEST": True, "SLOPES": slopes}
+    chunk = {**shared, "BLOCK": 4096, "WIDTH": width}
+    row = {**shared, "FACTORS": min(factors, 16), "TILE": 32}
+    for kernel, constants, warps in ((_triton_rows._chunks, chunk, 2), (_triton_rows._rows, row, 1)):
+        memory, text = compiled_for(architecture, kernel, dtype, constants, warps, tmp_path)
+        assert memory == {"STACK": 0, "LOCAL": 0}
+        # Interpreted minima keep a NaN in any case; those of a GPU do if told to.
+        assert kernel is _triton_rows._rows or "min.NaN.f32" in text
+
+
+def compiled_for(
+    architecture: int, kernel: object, dtype: str, constants: dict[str, object], warps: int, folder: Path
+) -> tuple[dict[str, int], str]:
+    """Compile for a GPU that need not be there: bytes of stack and local memory, where spills go, and the PTX."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    types = {
+        "logits": f"*{dtype}",
+        **dict.fromkeys(("factors", "values", "lead_out", "largest_out", "log_f_out", "slope_out"), "*fp32"),
+        **dict.fromkeys(("rows", "stride", "lines", "chunks", "row_stride", "factor_stride"), "i32"),
+        "indices": "*i32",
+        "token_out": "*i64",
+    }
+    signature = {name: types.get(name, "constexpr") for name in kernel.arg_names}
+    # Tensors begin at multiples of 16 bytes, as a launch would find.
+    aligned = {(k,): [["tt.divisibility", 16]] for k, t in enumerate(signature.values()) if t.startswith("*")}
+    source = ASTSource(kernel, signature, constants, aligned)
+    compiled = triton.compile(source, target=GPUTarget("cuda", architecture, 32), options={"num_warps": warps})
+    cubin = folder / "kernel.cubin"
+    cubin.write_bytes(compiled.asm["cubin"])
+    command = [triton.knobs.nvidia.cuobjdump.path, "-res-usage", str(cubin)]
+    usage = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    (line,) = [line for line in usage.splitlines() if "REG:" in line]
+    pairs = (entry.split(":") for entry in line.split() if ":" in entry)
+    return {name: int(value) for name, value in pairs if name in ("STACK", "LOCAL")}, compiled.asm["ptx"]

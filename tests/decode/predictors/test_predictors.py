@@ -1,0 +1,283 @@
+"""Mask predictors: where they come from, their text, their padding, and what they refuse to load."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_models import (
+    CLS,
+    EOS,
+    MASK,
+    PAD,
+    SEP,
+    SPECIAL,
+    UNK,
+    VOCABULARY,
+    bert,
+    bert_predictor,
+    llada_predictor,
+    modernbert_predictor,
+    save_predictor,
+    tokenizer,
+)
+from transformers import (
+    AutoModelForMaskedLM,
+    BertConfig,
+    BertForSequenceClassification,
+    BertModel,
+    DistilBertConfig,
+    ElectraConfig,
+    PreTrainedConfig,
+    RobertaConfig,
+)
+
+from rws_decode.checkpoints.files import files as checkpoints
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, load_predictor
+from rws_decode.strategies.factors import Confidence
+
+PREDICTORS = {"bert": bert_predictor, "modernbert": modernbert_predictor, "llada": llada_predictor}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    examples = [{"prompt": "the cat", "answer": "sat ."}, {"prompt": "a dog", "answer": "ran ."}]
+    return save_predictor(tmp_path_factory.mktemp("models") / "tiny", examples=examples)
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_predictor(tmp_path_factory.mktemp("models") / "bare", with_tokenizer=False)
+
+
+@pytest.mark.parametrize("model", PREDICTORS)
+def test_they_keep_the_protocol(model: str) -> None:
+    assert isinstance(PREDICTORS[model](), MaskPredictor)
+
+
+@pytest.mark.parametrize("model", PREDICTORS)
+def test_padding_on_the_right_changes_nothing_before_it(model: str) -> None:
+    predictor = PREDICTORS[model]()
+    short = torch.tensor([[CLS, 7, 8, SEP, MASK, MASK]])
+    long = torch.tensor([[CLS, 9, SEP, MASK, MASK, 12, 13, MASK, 6]])
+    padded = torch.cat([torch.nn.functional.pad(short, (0, 3), value=11), long])
+    mask = torch.arange(9) < torch.tensor([[6], [9]])
+    with torch.inference_mode():
+        together = predictor.logits(padded, mask)
+        torch.testing.assert_close(together[:1, :6], predictor.logits(short, None), rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(together[1:], predictor.logits(long, None), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("model", PREDICTORS)
+def test_the_first_position_sees_the_last(model: str) -> None:
+    predictor = PREDICTORS[model]()
+    canvas = torch.tensor([[CLS, 7, MASK, 8], [CLS, 7, MASK, 9]])
+    with torch.inference_mode():
+        first, second = predictor.logits(canvas, None)[:, 0]
+    assert (first - second).abs().max() > 0.01
+
+
+def test_a_directory_gives_the_model_that_was_saved(saved: Path) -> None:
+    predictor = load_predictor(str(saved))
+    assert predictor.name == "tiny"
+    assert (predictor.mask_id, predictor.pad_id, predictor.end_id) == (MASK, PAD, EOS)
+    assert predictor.forbidden_ids == () and predictor.max_length == 64
+    assert [example["prompt"] for example in predictor.examples] == ["the cat", "a dog"]
+    options = {"length": 8, "steps": 4, "block": 4}
+    (loaded,) = decode(predictor, ["the cat"], Confidence(), **options)
+    (built,) = decode(bert_predictor(), ["the cat"], Confidence(), **options)
+    assert loaded.tokens.tolist() == built.tokens.tolist() and loaded.text == built.text
+
+
+def test_without_a_tokenizer_ids_go_in_and_no_text_comes_out(bare: Path) -> None:
+    predictor = load_predictor(str(bare))
+    assert (predictor.mask_id, predictor.pad_id, predictor.end_id) == (MASK, PAD, EOS)
+    (trace,) = decode(predictor, [[CLS, 6, 8, SEP]], Confidence(), length=8, steps=4, block=4)
+    (same,) = decode(bert_predictor(), [[CLS, 6, 8, SEP]], Confidence(), length=8, steps=4, block=4)
+    assert trace.tokens.tolist() == same.tokens.tolist()
+    assert trace.text is None and trace.prompt_text is None
+    with pytest.raises(ValueError, match=r"has no tokenizer, give token ids"):
+        predictor.encode_prompt("the cat")
+
+
+def test_prompts_are_encoded_by_the_tokenizers_own_layout() -> None:
+    assert bert_predictor().encode_prompt("the cat") == [CLS, 6, 8, SEP]
+    assert bert_predictor().decode_prompt([CLS, 6, 8, SEP]) == "the cat"
+
+
+def test_a_mask_in_the_users_text_is_text() -> None:
+    predictor = bert_predictor()
+    ids = predictor.encode_prompt("the [MASK] cat")
+    assert MASK not in ids
+    assert ids == [CLS, 6, UNK, UNK, UNK, 8, SEP]
+    (trace,) = decode(predictor, ["the [MASK] cat"], Confidence(), length=4, steps=2, block=4)
+    assert trace.prompt.tolist() == ids
+
+
+@pytest.mark.parametrize("special", SPECIAL)
+def test_no_special_token_can_be_spelled(special: str) -> None:
+    for predictor in (bert_predictor(), modernbert_predictor()):
+        ids = predictor.encode_prompt(f"the {special} cat")
+        assert ids == [CLS, 6, UNK, UNK, UNK, 8, SEP]
+
+
+CONFIGS: dict[str, PreTrainedConfig] = {
+    "distilbert": DistilBertConfig(
+        vocab_size=VOCABULARY, dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=40
+    ),
+    "roberta": RobertaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=40,
+        pad_token_id=PAD,
+    ),
+    "electra": ElectraConfig(
+        vocab_size=VOCABULARY,
+        embedding_size=8,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=40,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+@torch.inference_mode()
+def test_any_masked_language_model_loads_and_gives_the_logits_of_chosen_places(tmp_path: Path, kind: str) -> None:
+    torch.manual_seed(0)
+    model = AutoModelForMaskedLM.from_config(CONFIGS[kind]).eval()
+    model.save_pretrained(tmp_path / kind)
+    tokenizer().save_pretrained(tmp_path / kind)
+    predictor = load_predictor(str(tmp_path / kind), progress=False)
+    canvas = torch.tensor([[CLS, 7, 8, SEP, MASK, MASK], [CLS, 9, SEP, MASK, 12, 13]])
+    logits = predictor.logits(canvas, None)
+    torch.testing.assert_close(logits, model(input_ids=canvas).logits, rtol=1e-5, atol=1e-5)
+    row, column = torch.tensor([0, 0, 1]), torch.tensor([4, 5, 3])
+    torch.testing.assert_close(
+        predictor.logits_at(canvas, None, row, column), logits[row, column], rtol=1e-5, atol=1e-5
+    )
+    (trace,) = decode(predictor, ["the cat"], Confidence(), length=4, steps=2, block=4)
+    assert MASK not in trace.tokens
+
+
+def test_dtype_and_chat_are_checked_for_masked_language_models_too(saved: Path) -> None:
+    half = load_predictor(str(saved), dtype="bfloat16", progress=False)
+    assert {parameter.dtype for parameter in half.model.parameters()} == {torch.bfloat16}
+    with pytest.raises(ValueError, match=r"^chat is True: tiny has no chat template"):
+        load_predictor(str(saved), chat=True, progress=False)
+    with pytest.raises(ValueError, match=r"^dtype is 'half'"):
+        load_predictor(str(saved), dtype="half")
+
+
+def test_a_tokenizer_that_reads_text_as_the_mask_is_refused() -> None:
+    careless = CallablePredictor(lambda canvas: canvas, mask_id=MASK, encode=lambda text: [6, MASK])
+    with pytest.raises(ValueError, match=r"encodes to the mask token 4"):
+        careless.encode_prompt("the [MASK]")
+
+
+@pytest.mark.parametrize("model", ["bert", "llada"])
+def test_answers_end_at_the_first_end_of_text_without_special_tokens(model: str) -> None:
+    predictor = PREDICTORS[model]()
+    assert predictor.decode_answer([6, 8, SEP, 11, EOS, 7, EOS]) == "the cat sat"
+    assert predictor.decode_answer([6, 8]) == "the cat"
+    assert predictor.decode_answer([EOS, 6]) == ""
+
+
+def test_ids_without_a_name_are_forbidden() -> None:
+    predictor = HFMaskPredictor(bert(vocabulary=VOCABULARY + 3), tokenizer())
+    assert predictor.forbidden_ids == (VOCABULARY, VOCABULARY + 1, VOCABULARY + 2)
+    batch = decode(predictor, ["the cat", "a dog"], Confidence(), length=16, steps=8, block=8)
+    assert max(int(trace.candidate.max()) for trace in batch) < VOCABULARY
+
+
+def test_the_mask_id_is_asked_of_config_then_published_vocabulary_then_caller() -> None:
+    model = bert()
+    model.config.mask_token_id = 7
+    assert HFMaskPredictor(model).mask_id == 7
+    assert HFMaskPredictor(model, tokenizer()).mask_id == MASK
+    assert HFMaskPredictor(model, mask_id=9).mask_id == 9
+    model.config.mask_token_id = None
+    with pytest.raises(ValueError, match=r"^mask_id is None"):
+        HFMaskPredictor(model)
+    with pytest.raises(ValueError, match=r"^mask_id is 999"):
+        HFMaskPredictor(model, mask_id=999)
+    model.config.vocab_size = 30522
+    assert HFMaskPredictor(model).mask_id == 103
+
+
+def test_library_defaults_beyond_a_small_vocabulary_are_no_special_tokens() -> None:
+    model = bert()
+    model.config.pad_token_id, model.config.eos_token_id = 50283, [EOS, 50282]
+    predictor = HFMaskPredictor(model)
+    assert (predictor.pad_id, predictor.end_id) == (None, EOS)
+
+
+def test_missing_weights_are_refused_not_drawn_at_random(tmp_path: Path) -> None:
+    BertModel(bert().config).save_pretrained(tmp_path / "headless")
+    with pytest.raises(ValueError, match=r"model headless lacks weights: cls.predictions"):
+        load_predictor(str(tmp_path / "headless"))
+
+
+def test_pickled_weights_are_refused(tmp_path: Path) -> None:
+    folder = save_predictor(tmp_path / "pickled")
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"anything")
+    with pytest.raises(ValueError, match=r"holds only pickled weights \(pytorch_model.bin\), which are never opened"):
+        load_predictor(str(folder))
+
+
+def test_truncated_weights_are_refused(tmp_path: Path) -> None:
+    weights = save_predictor(tmp_path / "cut") / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-10])
+    with pytest.raises(ValueError, match=r"model cut cannot be loaded: model.safetensors is truncated"):
+        load_predictor(str(weights.parent))
+
+
+def test_remote_code_is_never_run(tmp_path: Path) -> None:
+    folder = save_predictor(tmp_path / "remote")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "odd", "auto_map": {"AutoModelForMaskedLM": "code.Model", "AutoConfig": "code.Config"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "code.py").write_text("raise SystemExit('ran')")
+    with pytest.raises(ValueError, match=r"model_type in its config.json is 'odd', no masked language .* never run"):
+        load_predictor(str(folder))
+
+
+def test_unknown_names_list_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_predictor(tmp_path / "small")
+    reward = BertForSequenceClassification(
+        BertConfig(vocab_size=9, hidden_size=2, num_hidden_layers=1, num_attention_heads=1)
+    )
+    reward.save_pretrained(tmp_path / "judge")
+    monkeypatch.setattr(checkpoints, "models_directory", lambda: tmp_path)
+    assert load_predictor("small").name == "small"
+    for name in ("nothing", "judge", "./missing", ""):
+        with pytest.raises(ValueError, match=r"neither a shipped name \(small\)"):
+            load_predictor(name)
+
+
+def test_a_directory_without_a_config_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"holds no config.json"):
+        load_predictor(str(tmp_path))
+
+
+def test_examples_that_are_no_list_of_prompts_are_refused(tmp_path: Path) -> None:
+    folder = save_predictor(tmp_path / "odd")
+    for content in ("{", '[{"question": "?"}]'):
+        (folder / "examples.json").write_text(content)
+        with pytest.raises(ValueError, match=r"examples.json of"):
+            load_predictor(str(folder))
+
+
+@pytest.mark.parametrize("device", ["warp", "cuda:99"])
+def test_devices_that_are_not_here_are_named(saved: Path, device: str) -> None:
+    with pytest.raises(ValueError, match=rf"^device is '{device}'"):
+        load_predictor(str(saved), device)

@@ -1,0 +1,361 @@
+"""Causal reward models: scores at the right token, and the same with a key-value cache as without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import CLS, EOS, PAD, SEP, VOCABULARY, WORDS, bert_predictor, classifier, llada_predictor, tokenizer
+from transformers import (
+    GPT2Config,
+    GPT2ForSequenceClassification,
+    LlamaConfig,
+    LlamaForSequenceClassification,
+    MistralConfig,
+    MistralForSequenceClassification,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    Qwen3NextConfig,
+    Qwen3NextForSequenceClassification,
+)
+
+from rws_decode.common.files import write_json
+from rws_decode.decode import decode
+from rws_decode.rewards import (
+    CallableReward,
+    CausalReward,
+    RewardModel,
+    SequenceClassifierReward,
+    SessionReward,
+    load_reward,
+)
+from rws_decode.step.savings import Savings
+from rws_decode.strategies.factors import RWS
+
+SIZES: dict[str, Any] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 128,
+    "initializer_range": 0.6,
+    "num_labels": 1,
+    "bos_token_id": CLS,
+    "eos_token_id": EOS,
+}
+BYTES_PER_TOKEN = 2 * 2 * 2 * 4 * 4  # keys and values, layers, kv heads, head dim, float32
+
+
+def llama(seed: int = 0, **changes: Any) -> PreTrainedModel:
+    torch.manual_seed(seed)
+    return LlamaForSequenceClassification(LlamaConfig(**SIZES | changes)).eval()
+
+
+def mistral(seed: int = 0, window: int = 6) -> PreTrainedModel:
+    torch.manual_seed(seed)
+    return MistralForSequenceClassification(MistralConfig(**SIZES, sliding_window=window)).eval()
+
+
+def gpt2(seed: int = 0) -> PreTrainedModel:
+    torch.manual_seed(seed)
+    names = {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 128}
+    config = GPT2Config(**names, num_labels=1, initializer_range=0.6, bos_token_id=CLS, eos_token_id=EOS)
+    return GPT2ForSequenceClassification(config).eval()
+
+
+def qwen_next(seed: int = 0) -> PreTrainedModel:
+    """Build a classifier with linear attention, whose state cannot be cut back."""
+    torch.manual_seed(seed)
+    linear = {"linear_num_value_heads": 2, "linear_num_key_heads": 2, "linear_key_head_dim": 4}
+    config = Qwen3NextConfig(
+        **SIZES,
+        **linear,
+        linear_value_head_dim=4,
+        head_dim=4,
+        num_experts=0,
+        layer_types=["linear_attention", "full_attention"],
+    )
+    return Qwen3NextForSequenceClassification(config).eval()
+
+
+MODELS = {"llama": llama, "mistral": mistral, "gpt2": gpt2}
+
+
+def reward(model: PreTrainedModel, codec: PreTrainedTokenizerFast | None = None, **options: Any) -> CausalReward:
+    return CausalReward(model, tokenizer() if codec is None else codec, mean=0.0, std=1.0, **options)
+
+
+def by_definition(model: PreTrainedModel, ids: list[int]) -> float:
+    """The score head at the last token of a text that is read whole, alone."""
+    with torch.inference_mode():
+        hidden = model.base_model(input_ids=torch.tensor([ids]), use_cache=False).last_hidden_state
+        return float(model.score(hidden[0, -1]))
+
+
+texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
+
+
+@st.composite
+def edited_texts(draw: st.DrawFn) -> list[str]:
+    """A text and its successors: other words, cut, grown, changed at the first word, or the same again."""
+    words = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=12))
+    found = [list(words)]
+    for _ in range(draw(st.integers(1, 6))):
+        kind = draw(st.sampled_from(["replace", "first", "cut", "grow", "same", "empty"]))
+        word = draw(st.sampled_from(WORDS))
+        if kind == "replace" and words:
+            words[draw(st.integers(0, len(words) - 1))] = word
+        elif kind == "first" and words:
+            words[0] = word
+        elif kind == "cut":
+            words = words[: draw(st.integers(0, len(words)))]
+        elif kind == "grow":
+            words = words + draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8))
+        elif kind == "empty":
+            words = []
+        found.append(list(words))
+    return [" ".join(text) for text in found]
+
+
+@given(
+    st.sampled_from(sorted(MODELS)),
+    st.integers(0, 3),
+    st.lists(st.tuples(texts, edited_texts()), min_size=1, max_size=3),
+    st.sampled_from([0, 20 * BYTES_PER_TOKEN, 45 * BYTES_PER_TOKEN, 2**31]),
+)
+@settings(max_examples=40)
+def test_a_session_scores_what_the_whole_texts_score(
+    name: str, seed: int, rows: list[tuple[str, list[str]]], cache_bytes: int
+) -> None:
+    model = reward(MODELS[name](seed), cache_bytes=cache_bytes)
+    session = model.session(len(rows))
+    read = [0] * len(rows)
+    for step in range(max(len(answers) for _, answers in rows)):
+        there = [row for row, (_, answers) in enumerate(rows) if step < len(answers)]
+        prompts, answers = [rows[row][0] for row in there], [rows[row][1][step] for row in there]
+        expected = [by_definition(model.model, model.ids(*pair)) for pair in zip(prompts, answers, strict=True)]
+        assert session.score(there, prompts, answers) == pytest.approx(expected, abs=1e-5)
+        assert session.bytes_held <= cache_bytes
+        for row, prompt, answer in zip(there, prompts, answers, strict=True):
+            read[row] += len(model.ids(prompt, answer))
+    assert [sum(pair) for pair in zip(session.tokens, session.tokens_saved, strict=True)] == read
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_only_what_follows_the_first_change_is_read(name: str) -> None:
+    model = reward(MODELS[name]())
+    session = model.session(2)
+    seen: list[int] = []
+    model.model.base_model.register_forward_pre_hook(
+        lambda module, args, kwargs: seen.append(kwargs["input_ids"].numel()), with_kwargs=True
+    )
+    # As ids: [CLS] the cat [SEP] ... [EOS]
+    for answer in ("it sat on a mat", "it sat under a mat", "it sat under a mat", "it sat", "then it sat", ""):
+        session.score([1], ["the cat"], [answer])
+    assert seen == [10, 4, 1, 1, 4, 1]
+    assert (session.tokens, session.tokens_saved) == ([0, 21], [0, 6 + 9 + 6 + 4 + 4])
+
+
+def test_the_memory_is_what_is_stated_and_least_recently_used_rows_go_first() -> None:
+    model = reward(llama(), cache_bytes=20 * BYTES_PER_TOKEN)
+    assert model.bytes_per_token == BYTES_PER_TOKEN
+    session = model.session(3)
+    for row in (0, 1, 0, 2):  # 8 tokens each: two rows fit
+        session.score([row], ["the cat"], ["it sat ."])
+    assert (session.tokens, session.tokens_saved) == ([9, 8, 8], [7, 0, 0])
+    session.score([0], ["the cat"], ["it sat ."])
+    session.score([1], ["the cat"], ["it sat ."])  # was dropped for row 2
+    assert session.tokens == [10, 16, 8] and session.bytes_held == 16 * BYTES_PER_TOKEN
+    layers = [layer for _, cache in session._held.values() for layer in cache.layers]
+    held = [tensor.untyped_storage().nbytes() for layer in layers for tensor in (layer.keys, layer.values)]
+    assert sum(held) == session.bytes_held
+    session.score([1], ["the " * 30], ["it sat ."])  # does not fit alone: scored, not kept
+    assert session.bytes_held == 8 * BYTES_PER_TOKEN  # row 0
+
+
+def test_a_batch_that_does_not_fit_still_saves_what_it_can() -> None:
+    model = reward(llama(), cache_bytes=16 * BYTES_PER_TOKEN)
+    session = model.session(4)
+    for _ in range(5):
+        session.score(range(4), ["the cat"] * 4, ["it sat ."] * 4)
+    assert sum(session.tokens_saved) == 4 * 2 * 7  # in each call but the first, the two rows that are held
+
+
+@pytest.mark.parametrize("name", [*MODELS, "no padding", "padding ends text"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_batches_score_at_the_last_token_whatever_pads_or_ends_a_text(name: str, side: str) -> None:
+    codec, model = tokenizer(), MODELS.get(name, llama)()
+    codec.padding_side = side
+    if name == "no padding":
+        codec.pad_token = model.config.pad_token_id = None
+    elif name == "padding ends text":
+        codec.pad_token, model.config.pad_token_id = codec.eos_token, EOS
+    prompts, answers = ["the cat", "a", "a small red bird flew"], ["sat on the mat .", "", "then it was blue"]
+    found = reward(model, codec)
+    expected = [by_definition(model, ids) for ids in codec(prompts, answers)["input_ids"]]
+    assert found.score(prompts, answers) == pytest.approx(expected, abs=1e-5)
+    assert found.session(3).score(range(3), prompts, answers) == pytest.approx(expected, abs=1e-5)
+    assert found.session(3, cache=False).score(range(3), prompts, answers) == pytest.approx(expected, abs=1e-5)
+    assert len(set(expected)) == 3
+
+
+def test_the_score_is_the_one_of_the_model_itself_where_that_is_right() -> None:
+    for model in (llama(pad_token_id=PAD), gpt2(), mistral()):
+        found = reward(model)
+        with torch.inference_mode():
+            own = model(input_ids=torch.tensor([found.ids("the cat", "sat .")])).logits.item()
+        assert found.score(["the cat"], ["sat ."]) == pytest.approx([own], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [qwen_next(), llama(rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0})],
+    ids=["linear attention", "dynamic rope"],
+)
+def test_what_cannot_be_cut_back_is_read_anew(model: PreTrainedModel) -> None:
+    found = reward(model)
+    session = found.session(1)
+    for answer in ("it sat .", "it ran ."):
+        (score,) = session.score([0], ["the cat"], [answer])
+        assert score == pytest.approx(by_definition(model, found.ids("the cat", answer)), abs=1e-5)
+    assert not found.keeps_cache and (session.tokens, session.tokens_saved, session.bytes_held) == ([16], [0], 0)
+
+
+@given(
+    st.sampled_from([llama, gpt2]),
+    st.sampled_from([bert_predictor, llada_predictor]),
+    st.integers(0, 50),
+    st.lists(texts, min_size=1, max_size=3),
+    st.sampled_from([0.5, 2.0, 8.0, 32.0]),
+    st.sampled_from([1, 2]),
+)
+@settings(max_examples=15)
+def test_a_decode_is_the_same_with_and_without_the_cache(
+    build: Any, predictor_of: Any, seed: int, prompts: list[str], scale: float, per_step: int
+) -> None:
+    model, predictor = reward(build(seed).double(), cache_bytes=2**20), predictor_of(seed)
+    plain = CallableReward(lambda prompt, answer: model.score([prompt], [answer])[0], name=model.name)
+    shape = {"length": 8, "steps": 8 // per_step, "block": 8}
+    runs = [
+        decode(predictor, prompts, RWS(scale), reward=scorer, savings=Savings(cache=cache), **shape)
+        for scorer, cache in ((model, True), (model, False), (plain, True))
+    ]
+    for cached, whole, called in zip(*runs, strict=True):
+        for other in (whole, called):
+            assert cached.tokens.tolist() == other.tokens.tolist()
+            assert cached.commit_step.tolist() == other.commit_step.tolist()
+            assert cached.reward_raw == pytest.approx(other.reward_raw, abs=1e-5)
+            assert cached.reward_calls == other.reward_calls
+        assert cached.reward_tokens + cached.reward_tokens_saved == whole.reward_tokens
+        assert cached.reward_tokens_saved >= cached.reward_calls - 1 and whole.reward_tokens_saved == 0
+
+
+CHAT = (
+    "{{ bos_token }}{% for m in messages %}[SEP] {{ m['role'] == 'user' and 'the' or 'a' }} {{ m['content'] }} "
+    "{% endfor %}{{ date_string if date_string is defined else 'it' }} [EOS]"
+)
+
+
+def save(folder: Path, model: PreTrainedModel, known: dict[str, object], chat: str | None = None) -> Path:
+    codec = tokenizer()
+    codec.bos_token, codec.chat_template = "[CLS]", chat
+    model.save_pretrained(folder)
+    codec.save_pretrained(folder)
+    write_json(folder / "reward.json", {"mean": 0.0, "std": 1.0} | known)
+    return folder
+
+
+def test_loading_gives_a_causal_classifier_its_cache(tmp_path: Path) -> None:
+    found = load_reward(str(save(tmp_path / "causal", llama(), {})), cache_bytes=1000)
+    assert isinstance(found, CausalReward) and isinstance(found, SessionReward) and isinstance(found, RewardModel)
+    assert found.keeps_cache and found.cache_bytes == 1000
+    expected = by_definition(llama(), tokenizer()("the cat", "sat .")["input_ids"])
+    assert found.score(["the cat"], ["sat ."]) == pytest.approx([expected], abs=1e-5)
+    other = load_reward(str(save(tmp_path / "both ways", classifier(), {})))
+    assert isinstance(other, SequenceClassifierReward) and not isinstance(other, SessionReward)
+
+
+@pytest.mark.parametrize(
+    "chat", [CHAT, CHAT.replace("{{ bos_token }}", "")], ids=["bos in template", "bos by tokenizer"]
+)
+def test_the_chat_template_has_one_beginning_of_text(tmp_path: Path, chat: str) -> None:
+    found = load_reward(str(save(tmp_path / "chat", llama(), {"template": "chat"}, chat)))
+    assert isinstance(found, CausalReward)
+    ids = found.ids("cat", "sat .")
+    assert ids.count(CLS) == 1 and ids[0] == CLS and ids[-1] == EOS
+    words = tokenizer().convert_tokens_to_ids(["the", "cat", "[SEP]", "a", "sat", "."])
+    assert ids[1:8] == [SEP, *words[:2], SEP, *words[3:]]
+    assert found.score(["cat"], ["sat ."]) == pytest.approx([by_definition(llama(), ids)], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("build", "known", "chat", "named"),
+    [
+        (llama, {"template": "chat"}, None, "its tokenizer has no chat template"),
+        (llama, {"template": "{prompt}"}, CHAT, "only pair, chat, instruct are read"),
+        (llama, {"template": 3}, CHAT, "only pair, chat, instruct are read"),
+        (classifier, {"template": "chat"}, CHAT, 'BertForSequenceClassification reads "pair" only'),
+    ],
+)
+def test_templates_that_cannot_be_read_are_named(
+    tmp_path: Path, build: Any, known: dict[str, object], chat: str | None, named: str
+) -> None:
+    with pytest.raises(ValueError, match=named) as caught:
+        load_reward(str(save(tmp_path / "r", build(), known, chat)))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "named"),
+    [
+        (classifier(), {}, "BertForSequenceClassification: a causal classifier is needed"),
+        (llama(num_labels=3), {}, "has 3 outputs"),
+        (llama(), {"cache_bytes": -1}, "cache_bytes is -1"),
+        (llama(), {"std": 0.0}, "std of reward model"),
+    ],
+)
+def test_misuse_is_named(model: PreTrainedModel, options: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        CausalReward(model, tokenizer(), **{"mean": 0.0, "std": 1.0} | options)
+
+
+def test_a_text_that_does_not_fit_is_refused_not_cut() -> None:
+    found = reward(llama())
+    for score in (found.score, lambda prompts, answers: found.session(1).score([0], prompts, answers)):
+        with pytest.raises(ValueError, match=r"make 203 tokens: reward model reward reads 1 to 128"):
+            score(["the " * 100], ["cat " * 100])
+
+
+def test_a_forward_that_fails_leaves_no_wrong_cache() -> None:
+    found = reward(llama())
+    session = found.session(1)
+    session.score([0], ["the cat"], ["it sat ."])
+    original = found.score_rest
+
+    def fail(cache: Any, rest: list[int]) -> float:
+        original(cache, rest)
+        raise RuntimeError("out of memory")
+
+    found.score_rest = fail  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError):
+        session.score([0], ["the cat"], ["it ran ."])
+    found.score_rest = original  # type: ignore[method-assign]
+    (score,) = session.score([0], ["the cat"], ["it sat on a mat"])
+    assert score == pytest.approx(found.score(["the cat"], ["it sat on a mat"])[0], abs=1e-5)
+
+
+def test_the_cache_reads_far_fewer_tokens_in_a_decode() -> None:
+    model = reward(llama())
+    session, rng = model.session(1), np.random.default_rng(0)
+    words = list(rng.choice(WORDS, 60))
+    for position in range(60):  # a text that settles from left to right
+        words[position] = str(rng.choice(WORDS))
+        session.score([0], ["the cat"], [" ".join(words)])
+    assert session.tokens[0] < 0.6 * (session.tokens[0] + session.tokens_saved[0])

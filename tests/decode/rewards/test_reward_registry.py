@@ -1,0 +1,499 @@
+"""The paper's reward models: checkpoints of the published layouts against plain references of each head."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tiny_models import (
+    INTERN,
+    LLAMA3,
+    published_codec,
+    published_config,
+    published_tensors,
+    published_vocabulary,
+    save_published,
+    write_shards,
+)
+from torch import Tensor
+
+from rws_decode.checkpoints.files import Checkpoint
+from rws_decode.common.files import write_json
+from rws_decode.rewards import CausalReward, QuantileReward, classifier, heads, load_reward
+from rws_decode.rewards.registry import PUBLISHED, STATISTICS, layout_of, published_reward
+
+NAMES = sorted(PUBLISHED)
+PAIRS = [
+    ("the cat", "sat on the mat ."),
+    ("a dog", ""),
+    ("a small red bird flew over the tree", "then it was blue . " * 5),
+    ("the cat", "sat on the mat"),
+]
+PROMPTS, ANSWERS = (list(column) for column in zip(*PAIRS, strict=True))
+TABLE = json.loads((Path(__file__).parents[3] / "rws_theory/printed/table7_reward_statistics.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("published")
+    return {name: save_published(root / name, name) for name in NAMES}
+
+
+# The plain reference: one text, one head at a time, under the published names.
+
+
+def frequencies(config: dict[str, Any]) -> list[float]:
+    """Return the rotary frequencies, those of Llama 3.1 slowed down by wavelength."""
+    size = config["hidden_size"] // config["num_attention_heads"]
+    plain = [config["rope_theta"] ** (-2 * pair / size) for pair in range(size // 2)]
+    scaling = config.get("rope_scaling")
+    if scaling is None:
+        return plain
+    found = []
+    for frequency in plain:
+        turns = scaling["original_max_position_embeddings"] * frequency / (2 * math.pi)
+        low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+        share = min(max((turns - low) / (high - low), 0.0), 1.0)
+        found.append(share * frequency + (1 - share) * frequency / scaling["factor"])
+    return found
+
+
+def rotated(row: Tensor, position: int, config: dict[str, Any]) -> Tensor:
+    """Turn each pair (i, i + d/2) of a head's vector by position times its frequency."""
+    half = len(row) // 2
+    found = row.clone()
+    for pair, frequency in enumerate(frequencies(config)):
+        cos, sin = math.cos(position * frequency), math.sin(position * frequency)
+        found[pair] = row[pair] * cos - row[pair + half] * sin
+        found[pair + half] = row[pair + half] * cos + row[pair] * sin
+    return found
+
+
+def normed(rows: Tensor, weight: Tensor, config: dict[str, Any]) -> Tensor:
+    return rows / torch.sqrt(rows.pow(2).mean(-1, keepdim=True) + config["rms_norm_eps"]) * weight
+
+
+def heads_of(name: str, at: str, weights: dict[str, Tensor], row: Tensor, config: dict[str, Any]) -> Any:
+    """Return the query heads, key heads and value heads of one position."""
+    count, groups = config["num_attention_heads"], config["num_key_value_heads"]
+    size = config["hidden_size"] // count
+    if name == "intern":  # per key-value head: its queries, its key, its value
+        chunks = (weights[f"{at}attention.wqkv.weight"] @ row).reshape(groups, -1, size)
+        queries = [chunks[group, index] for group in range(groups) for index in range(count // groups)]
+        return queries, [chunks[group, -2] for group in range(groups)], [chunks[group, -1] for group in range(groups)]
+    return tuple(
+        list((weights[f"{at}self_attn.{letter}_proj.weight"] @ row).reshape(-1, size)) for letter in ("q", "k", "v")
+    )
+
+
+def hidden_states(name: str, weights: dict[str, Tensor], config: dict[str, Any], ids: list[int]) -> Tensor:
+    """Return the hidden states [L, hidden] of a text, position by position and head by head."""
+    intern = name == "intern"
+    rows = weights["model.tok_embeddings.weight" if intern else "model.embed_tokens.weight"][torch.tensor(ids)].double()
+    weights = {key: tensor.double() for key, tensor in weights.items()}
+    size = config["hidden_size"] // config["num_attention_heads"]
+    per_group = config["num_attention_heads"] // config["num_key_value_heads"]
+    for layer in range(config["num_hidden_layers"]):
+        at = f"model.layers.{layer}."
+        before = normed(rows, weights[f"{at}{'attention_norm' if intern else 'input_layernorm'}.weight"], config)
+        parts = [heads_of(name, at, weights, row, config) for row in before]
+        mixed = []
+        for position in range(len(ids)):
+            outputs = []
+            for head in range(config["num_attention_heads"]):
+                query = rotated(parts[position][0][head], position, config)
+                seen = range(position + 1)
+                keys = [rotated(parts[other][1][head // per_group], other, config) for other in seen]
+                share = torch.softmax(torch.stack([query @ key for key in keys]) / math.sqrt(size), 0)
+                outputs.append(sum(share[other] * parts[other][2][head // per_group] for other in seen))
+            mixed.append(torch.cat(outputs))
+        rows = rows + torch.stack(mixed) @ weights[f"{at}{'attention.wo' if intern else 'self_attn.o_proj'}.weight"].T
+        before = normed(rows, weights[f"{at}{'ffn_norm' if intern else 'post_attention_layernorm'}.weight"], config)
+        names = (
+            ("feed_forward.w1", "feed_forward.w3", "feed_forward.w2")
+            if intern
+            else ("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj")
+        )
+        gate, up, down = (weights[f"{at}{part}.weight"] for part in names)
+        opened = before @ gate.T
+        rows = rows + (opened * torch.sigmoid(opened) * (before @ up.T)) @ down.T
+    return normed(rows, weights["model.norm.weight"], config)
+
+
+def quantile_score(states: Tensor, at: int, weights: dict[str, Tensor], config: dict[str, Any]) -> float:
+    """Score as QRM does: the objectives' mean quantiles, mixed by a matrix, weighed by a gate."""
+    found = {key: tensor.double() for key, tensor in weights.items()}
+    gate = states[at]
+    for layer in range(config["gating_n_hidden"]):
+        gate = (found[f"gating.layers.{3 * layer}.weight"] @ gate).clamp(min=0)
+        norm = f"gating.layers.{3 * layer + 2}."
+        centred = (gate - found[f"{norm}running_mean"]) / torch.sqrt(found[f"{norm}running_var"] + 1e-5)
+        gate = centred * found[f"{norm}weight"] + found[f"{norm}bias"]
+    gate = found["gating.layers.9.weight"] @ gate + found["gating.layers.9.bias"]
+    shares = torch.softmax(gate / config["gating_temperature"], 0) * found["gating.logit_scale"][0]
+    quantiles = (found["regression_layer.weight"] @ states[-1]).reshape(config["num_objectives"], -1)
+    return float(shares @ (quantiles.mean(1) @ found["reward_transform_matrix"]))
+
+
+def layout(name: str, prompt: str, answer: str) -> list[str]:
+    """Return a pair's tokens as the model's page lays them out, with one beginning-of-text token."""
+    if name == "eurus":
+        return ["<s>", "[INST]", *prompt.split(), "[/INST]", *answer.split(), "</s>"]
+    if name == "intern":
+        turns = [("user", prompt), ("assistant", answer)]
+        marked = [["<|im_start|>", role, "\n", *text.split(), "<|im_end|>", "\n"] for role, text in turns]
+        return ["<s>", *marked[0], *marked[1], "<|reward|>"]
+    dated = [("system", "Today Date : 26 Jul 2024")] if name == "grm" else []
+    found = ["<|begin_of_text|>"]
+    for role, text in [*dated, ("user", prompt), ("assistant", answer)]:
+        found += ["<|start_header_id|>", role, "<|end_header_id|>", "\n\n", *text.split(), "<|eot_id|>"]
+    return found
+
+
+def ids_of(name: str, prompt: str, answer: str) -> list[int]:
+    vocabulary = published_vocabulary(name)
+    return [vocabulary.index(token) for token in layout(name, prompt, answer)]
+
+
+def reference(name: str, prompt: str, answer: str, stored: torch.dtype = torch.float32) -> float:
+    config, ids = published_config(name), ids_of(name, prompt, answer)
+    weights = {key: tensor.to(stored) for key, tensor in published_tensors(name).items()}
+    states = hidden_states(name, weights, config, ids)
+    if name == "qrm":
+        tokens = layout(name, prompt, answer)
+        turn = next(index for index in range(len(tokens)) if tokens[index + 1 : index + 3] == [LLAMA3[2], "assistant"])
+        return quantile_score(states, turn, weights, config)
+    head = {"intern": "v_head", "eurus": "regression_head"}.get(name, "score")
+    return float(weights[f"{head}.weight"][0].double() @ states[-1])
+
+
+# The registry.
+
+
+def test_the_statistics_are_those_the_paper_prints() -> None:
+    printed = {row["model"]: (row["mean"], row["std"]) for row in TABLE["rows"]}
+    assert {entry.paper: (entry.mean, entry.std) for entry in PUBLISHED.values()} == printed
+    assert TABLE["where"] == STATISTICS
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_entries_are_found_by_short_name_and_by_hub_id(name: str) -> None:
+    entry = PUBLISHED[name]
+    assert published_reward(name) is entry and published_reward(entry.hub_id) is entry
+    assert layout_of(published_config(name)) == entry.layout
+    assert entry.revision is None or re.fullmatch("[0-9a-f]{40}", entry.revision)
+
+
+@pytest.mark.parametrize("by", ["name", "hub id"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_stands_for_the_hub_id_its_commit_and_the_papers_statistics(
+    name: str, by: str, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry, asked = PUBLISHED[name], []
+
+    def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
+        asked.append((checkpoint.name, revision))
+        return Checkpoint(checkpoint.name, folders[name])
+
+    monkeypatch.setattr(classifier, "fetch", fetch)
+    spoken = name if by == "name" else entry.hub_id
+    if entry.revision is None:
+        with pytest.raises(ValueError, match=rf"^revision of reward {spoken} is None: the commit of {entry.hub_id}"):
+            load_reward(spoken)
+    given = "0123456789" * 4
+    found = load_reward(spoken, revision=given if entry.revision is None else None)
+    assert asked == [(entry.hub_id, entry.revision or given)]
+    assert (found.name, found.mean, found.std) == (entry.hub_id, entry.mean, entry.std)
+    with pytest.raises(ValueError, match=r"40 hexadecimal digits"):
+        load_reward(spoken, revision="main")
+
+
+# Scores.
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scores_are_those_of_the_plain_reference(name: str, folders: dict[str, Path]) -> None:
+    found = load_reward(str(folders[name]), published=name)
+    expected = [reference(name, *pair) for pair in PAIRS[:2]]
+    assert found.score(PROMPTS[:2], ANSWERS[:2]) == pytest.approx(expected, abs=1e-5, rel=1e-5)
+    assert (found.mean, found.std) == (PUBLISHED[name].mean, PUBLISHED[name].std)
+    assert abs(expected[0] - expected[1]) > 1e-3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_are_laid_out_with_exactly_one_beginning(name: str, folders: dict[str, Path]) -> None:
+    found = load_reward(str(folders[name]), published=name)
+    assert isinstance(found, CausalReward | QuantileReward)
+    for pair in PAIRS:
+        assert found.ids(*pair) == ids_of(name, *pair)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_batch_scores_as_its_pairs_alone(name: str, side: str, folders: dict[str, Path]) -> None:
+    found: Any = load_reward(str(folders[name]), published=name)
+    found.tokenizer.padding_side = side
+    alone = [found.score([prompt], [answer])[0] for prompt, answer in PAIRS]
+    found.batch_size = 3
+    assert found.score(PROMPTS, ANSWERS) == pytest.approx(alone, abs=1e-5)
+    assert len(set(alone)) == len(alone)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "qrm"])
+def test_a_session_scores_as_without(name: str, folders: dict[str, Path]) -> None:
+    found = load_reward(str(folders[name]), published=name)
+    assert isinstance(found, CausalReward)
+    session, answers = found.session(1), ["sat on the mat .", "sat on a mat .", "sat on a mat . and then it ran", ""]
+    for answer in answers:
+        assert session.score([0], ["the cat"], [answer]) == pytest.approx(found.score(["the cat"], [answer]), abs=1e-5)
+    assert session.tokens_saved[0] > 0
+
+
+@pytest.mark.parametrize("name", ["intern", "eurus", "qrm"])
+def test_their_layout_is_told_from_config_json(name: str, folders: dict[str, Path]) -> None:
+    found = load_reward(str(folders[name]), mean=1, std=2)
+    assert (found.mean, found.std) == (1.0, 2.0)
+    assert found.score(PROMPTS, ANSWERS) == load_reward(str(folders[name]), published=name).score(PROMPTS, ANSWERS)
+    with pytest.raises(ValueError, match=rf"^mean of reward .*{name} is None"):
+        load_reward(str(folders[name]))
+
+
+def test_reward_json_comes_before_the_paper_and_arguments_before_both(tmp_path: Path) -> None:
+    folder = save_published(tmp_path / "grm", "grm")
+    write_json(folder / "reward.json", {"mean": 5.0, "std": 6.0})
+    found = load_reward(str(folder), published="grm")
+    assert (found.mean, found.std) == (5.0, 6.0)
+    assert load_reward(str(folder), published="grm", mean=7).mean == 7.0
+    elsewhere = write_json(tmp_path / "calibrated.json", {"mean": 8.0, "std": 9.0})
+    assert load_reward(str(folder), published="grm", statistics=elsewhere).mean == 8.0
+    with pytest.raises(ValueError, match=r"^statistics is .*: no such file"):
+        load_reward(str(folder), statistics=tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("name", ["intern", "eurus", "qrm", "skywork"])
+def test_networks_load_in_the_dtype_that_is_asked_for(name: str, folders: dict[str, Path]) -> None:
+    exact: Any = load_reward(str(folders[name]), published=name)
+    found: Any = load_reward(str(folders[name]), published=name, dtype="bfloat16")
+    assert {tensor.dtype for tensor in found.model.parameters()} == {torch.bfloat16}
+    assert found.score(["the cat"], ["sat ."]) == pytest.approx(exact.score(["the cat"], ["sat ."]), abs=0.5)
+    if name == "qrm":
+        assert {tensor.dtype for tensor in found.head.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize(("name", "stored"), [("intern", "float16"), ("eurus", "bfloat16"), ("qrm", "bfloat16")])
+def test_weights_stored_in_half_precision_are_read_as_they_are(name: str, stored: str, tmp_path: Path) -> None:
+    folder, kind = save_published(tmp_path / name, name), getattr(torch, stored)
+    halved = {
+        key: tensor.to(kind) if tensor.is_floating_point() else tensor
+        for key, tensor in published_tensors(name).items()
+    }
+    write_shards(folder, halved, shards=3)
+    (folder / "model-00002-of-00002.safetensors").unlink()
+    found = load_reward(str(folder), published=name)
+    assert found.score(["the cat"], ["sat ."]) == pytest.approx([reference(name, "the cat", "sat .", kind)], abs=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_text_that_does_not_fit_is_refused_so_nothing_that_is_read_is_cut(
+    name: str, folders: dict[str, Path]
+) -> None:
+    with pytest.raises(ValueError, match=r"^prompt and answer make \d+ tokens: reward model .* reads 1 to 128$"):
+        load_reward(str(folders[name]), published=name).score(["the " * 80], ["cat " * 80])
+
+
+def test_the_gate_reads_the_last_turn_and_refuses_a_text_without_one(folders: dict[str, Path]) -> None:
+    found = load_reward(str(folders["qrm"]), published="qrm")
+    assert isinstance(found, QuantileReward)
+    ids = found.ids("the cat", "sat")
+    turn = [LLAMA3.index("<|eot_id|>"), LLAMA3.index("<|start_header_id|>")]
+    assert ids[found.gate(ids) :][:2] == turn and found.gate([*ids, *ids]) > len(ids)
+    with pytest.raises(ValueError, match=r"has no assistant's turn, which its gate reads"):
+        found.gate(ids[:5])
+
+
+# What is refused, in one line.
+
+
+def changed(folder: Path, **fields: Any) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    write_json(folder / "config.json", {**config, **fields})
+
+
+def rewritten(folder: Path, change: Callable[[dict[str, Tensor]], object]) -> None:
+    files = sorted(folder.glob("*.safetensors"))
+    tensors = {key: tensor for file in files for key, tensor in load_file(file).items()}
+    change(tensors)
+    write_shards(folder, tensors)
+
+
+def cut_short(folder: Path) -> None:
+    file = min(folder.glob("*.safetensors"))
+    file.write_bytes(file.read_bytes()[:-40])
+
+
+def pickled(folder: Path) -> None:
+    for file in folder.glob("*.safetensors*"):
+        file.unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
+
+
+def not_a_number(tensors: dict[str, Tensor]) -> None:
+    tensors["model.norm.weight"][3] = math.nan
+
+
+def other_vocabulary(folder: Path) -> None:
+    for file in folder.glob("tokenizer*"):
+        file.unlink()
+    codec = published_codec(folder.name)
+    codec.add_tokens([f"word{index}" for index in range(30)])
+    codec.save_pretrained(folder)
+
+
+HEADS = {"intern": "v_head.weight", "eurus": "regression_head.weight", "qrm": "gating.layers.2.running_var"}
+
+
+@pytest.mark.parametrize("name", ["intern", "eurus", "qrm", "skywork"])
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        (cut_short, r"model-00001-of-00002.safetensors is truncated"),
+        (pickled, r"only pickled weights \(pytorch_model.bin\)"),
+        (lambda folder: max(folder.glob("*.safetensors")).unlink(), r"model-00002-of-00002.safetensors is missing"),
+        (
+            lambda folder: rewritten(folder, lambda found: found.pop(HEADS.get(folder.name, "score.weight"))),
+            "lacks wei",
+        ),
+        (lambda folder: rewritten(folder, lambda found: found.update(odd=torch.ones(2))), r"config.* ask for: odd"),
+        (lambda folder: rewritten(folder, not_a_number), r"holds NaN"),
+        (lambda folder: changed(folder, num_hidden_layers=1), r"does not ask for: model.layers.1"),
+        (lambda folder: changed(folder, num_hidden_layers=3), r"lacks weights: model.layers.2"),
+        (lambda folder: changed(folder, vocab_size=40), r"embed"),
+        (lambda folder: changed(folder, hidden_size="wide"), r"hidden_size"),
+        (lambda folder: changed(folder, bos_token_id=3), r"another vocabulary$"),
+        (other_vocabulary, r"another vocabulary$"),
+        (lambda folder: (folder / "config.json").write_text("{"), r"config.json of .* is not JSON"),
+        (lambda folder: [file.unlink() for file in folder.glob("tokenizer*")], r"holds no tokenizer"),
+    ],
+)
+def test_checkpoints_that_are_not_what_they_say_are_refused(
+    name: str, damage: Callable[[Path], object], named: str, tmp_path: Path
+) -> None:
+    folder = save_published(tmp_path / name, name)
+    damage(folder)
+    with pytest.raises(ValueError, match=named) as caught:
+        load_reward(str(folder), published=name)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("name", ["intern", "eurus", "qrm"])
+def test_a_model_that_is_not_the_one_named_is_refused(name: str, folders: dict[str, Path]) -> None:
+    other = "skywork" if name == "intern" else "intern"
+    with pytest.raises(ValueError, match=rf"is not that of a {PUBLISHED[other].architecture}, which {other} is"):
+        load_reward(str(folders[name]), published=other)
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "named"),
+    [
+        ("intern", {"num_key_value_heads": 3}, r"4 attention heads of 3 groups"),
+        ("intern", {"rms_norm_eps": 0}, r"rms_norm_eps in config.json of reward intern is 0: a positive number"),
+        ("intern", {"reward_token_id": 4000}, r"reward_token_id in config.json of reward intern is 4000"),
+        ("intern", {"rope_scaling": {"type": "odd"}}, r"rope_scaling in config.json of reward intern is 'odd'"),
+        ("qrm", {"num_quantiles": None}, r"num_quantiles in config.json of reward qrm is None"),
+        ("eurus", {"hidden_act": "odd"}, r"its network is not one that transformers reads \(KeyError: 'odd'\)"),
+        ("qrm", {"gating_temperature": -1}, r"gating_temperature in config.json of reward qrm is -1"),
+    ],
+)
+def test_a_config_that_cannot_be_is_named(name: str, fields: dict[str, Any], named: str, tmp_path: Path) -> None:
+    folder = save_published(tmp_path / name, name)
+    changed(folder, **fields)
+    with pytest.raises(ValueError, match=named):
+        load_reward(str(folder), published=name)
+
+
+def test_rotary_scaling_that_acts_beyond_the_texts_that_are_read_changes_nothing(
+    tmp_path: Path, folders: dict[str, Path]
+) -> None:
+    folder = save_published(tmp_path / "intern", "intern")
+    changed(folder, rope_scaling={"type": "dynamic", "factor": 2.0})
+    plain = load_reward(str(folders["intern"]), published="intern")
+    assert load_reward(str(folder), published="intern").score(PROMPTS, ANSWERS) == plain.score(PROMPTS, ANSWERS)
+
+
+def test_a_single_file_of_weights_is_read_too(tmp_path: Path, folders: dict[str, Path]) -> None:
+    folder = save_published(tmp_path / "intern", "intern")
+    for file in folder.glob("model*"):
+        file.unlink()
+    save_file(published_tensors("intern"), folder / "model.safetensors", metadata={"format": "pt"})
+    expected = load_reward(str(folders["intern"]), published="intern").score(PROMPTS, ANSWERS)
+    assert load_reward(str(folder), published="intern").score(PROMPTS, ANSWERS) == expected
+
+
+def test_no_code_of_a_checkpoint_is_run(tmp_path: Path) -> None:
+    folder, ran = save_published(tmp_path / "intern", "intern"), tmp_path / "ran"
+    trap = f"open({str(ran)!r}, 'w')\n"
+    for file in ("modeling_internlm2.py", "configuration_internlm2.py", "tokenization_internlm2.py"):
+        (folder / file).write_text(trap)
+    load_reward(str(folder), published="intern").score(["the cat"], ["sat"])
+    assert not ran.exists()
+
+
+def test_a_chat_template_with_a_beginning_inside_is_refused(tmp_path: Path) -> None:
+    folder = save_published(tmp_path / "intern", "intern")
+    template = "{% for message in messages %}{{ bos_token + message['content'] }}{% endfor %}"
+    (folder / "chat_template.jinja").write_text(template)
+    with pytest.raises(ValueError, match=r"begins its texts with several '<s>'"):
+        load_reward(str(folder), published="intern")
+
+
+@pytest.mark.parametrize("template", ["{{ raise_exception('no') }}", "{% for message"])
+def test_a_chat_template_that_lays_nothing_out_is_refused(template: str, tmp_path: Path) -> None:
+    folder = save_published(tmp_path / "skywork", "skywork")
+    (folder / "chat_template.jinja").write_text(template)
+    with pytest.raises(ValueError, match=r"^the chat template of reward model skywork cannot lay out"):
+        load_reward(str(folder), published="skywork")
+
+
+@pytest.mark.parametrize("name", ["intern", "skywork"])
+@pytest.mark.parametrize("content", ["garbage", "{}"])
+def test_a_tokenizer_that_is_none_is_refused(name: str, content: str, tmp_path: Path) -> None:
+    folder = save_published(tmp_path / name, name)
+    (folder / "tokenizer.json").write_text(content)
+    with pytest.raises(ValueError, match=rf"^reward {name} cannot be loaded: its tokenizer is not one that"):
+        load_reward(str(folder), published=name)
+
+
+def test_a_sentencepiece_tokenizer_names_the_packages_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = save_published(tmp_path / "eurus", "eurus")
+    (folder / "tokenizer.json").rename(folder / "tokenizer.model")
+    monkeypatch.setattr(heads, "_installed", lambda module: module != "google.protobuf")
+    with pytest.raises(ValueError, match=r"tokenizer.model only, which needs protobuf: install them, or"):
+        load_reward(str(folder), published="eurus")
+
+
+def test_too_little_memory_is_said_before_anything_is_loaded(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rws_decode.checkpoints.weights.free_memory", lambda device: 1000)
+    with pytest.raises(ValueError, match=r"^reward eurus needs .* are missing"):
+        load_reward(str(folders["eurus"]), published="eurus")
+
+
+def test_unknown_names_are_told_the_known_ones() -> None:
+    with pytest.raises(
+        ValueError, match=r"nor the paper's \(skywork, skywork-v0.2, llamaob, intern, eurus, grm, qrm\)"
+    ):
+        load_reward("skywark")
+    with pytest.raises(ValueError, match=r"^published is 'mini': one of skywork, "):
+        load_reward("mini", published="mini")
+
+
+def test_the_tiny_vocabularies_hold_what_the_heads_read() -> None:
+    assert published_config("intern")["reward_token_id"] == INTERN.index("<|reward|>")

@@ -1,0 +1,159 @@
+"""Reward models: scores alone and in batches, statistics, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_models import bert, classifier, save_reward, tokenizer
+from transformers import BertForSequenceClassification
+
+from rws_decode.decode import decode
+from rws_decode.predictors import load_predictor
+from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward
+from rws_decode.rewards import classifier as loading
+from rws_decode.rewards.base import score_checked
+from rws_decode.strategies.factors import RWS
+
+PAIRS = [
+    ("the cat", "sat on the mat ."),
+    ("a dog", ""),
+    ("a small red bird flew over the tree", "then it was blue . " * 5),
+    ("the cat", "sat on the mat"),
+]
+PROMPTS, ANSWERS = (list(column) for column in zip(*PAIRS, strict=True))
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_reward(tmp_path_factory.mktemp("models") / "tiny-reward", {"mean": 0.5, "std": 2, "template": "pair"})
+
+
+def test_they_keep_the_protocol() -> None:
+    assert isinstance(CallableReward(lambda prompt, answer: 0.0), RewardModel)
+    assert isinstance(SequenceClassifierReward(classifier(), tokenizer(), mean=0, std=1), RewardModel)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 32])
+def test_a_batch_scores_as_its_pairs_alone(saved: Path, batch_size: int) -> None:
+    model = load_reward(str(saved))
+    assert isinstance(model, SequenceClassifierReward)
+    model.batch_size = batch_size
+    alone = [model.score([prompt], [answer])[0] for prompt, answer in PAIRS]
+    assert model.score(PROMPTS, ANSWERS) == pytest.approx(alone, abs=1e-5)
+    assert len(set(alone)) == len(alone)
+
+
+def test_the_score_is_the_logit_of_the_pair_as_the_tokenizer_lays_it_out(saved: Path) -> None:
+    ids = tokenizer().convert_tokens_to_ids(["[CLS]", "the", "cat", "[SEP]", "sat", ".", "[EOS]"])
+    types = [0, 0, 0, 0, 1, 1, 1]
+    reference = classifier()
+    with torch.inference_mode():
+        plain = reference(input_ids=torch.tensor([ids])).logits.item()
+        typed = reference(input_ids=torch.tensor([ids]), token_type_ids=torch.tensor([types])).logits.item()
+    (score,) = load_reward(str(saved)).score(["the cat"], ["sat ."])
+    assert min(abs(score - plain), abs(score - typed)) < 1e-5
+
+
+def test_the_answer_is_told_from_the_prompt(saved: Path) -> None:
+    first, second = load_reward(str(saved)).score(["the cat", "sat"], ["sat", "the cat"])
+    assert abs(first - second) > 1e-3
+
+
+def test_statistics_come_from_beside_the_weights_unless_given(saved: Path) -> None:
+    assert (load_reward(str(saved)).mean, load_reward(str(saved)).std) == (0.5, 2.0)
+    given = load_reward(str(saved), mean=-1.0, std=3.0)
+    assert (given.name, given.mean, given.std) == ("tiny-reward", -1.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("statistics", "named"),
+    [
+        (None, "mean of reward .* is None: a number is needed"),
+        ({"mean": 0.0}, "std of reward .* is None"),
+        ({"mean": "high", "std": 1.0}, "mean of reward .* is 'high'"),
+        ({"mean": 0.0, "std": 0.0}, "std of reward model .* is 0.0"),
+        ({"mean": 0.0, "std": 1.0, "template": "{prompt}{answer}"}, "template in reward.json"),
+    ],
+)
+def test_statistics_that_cannot_normalise_are_named(
+    tmp_path: Path, statistics: dict[str, object] | None, named: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"^{named}"):
+        load_reward(str(save_reward(tmp_path / "r", statistics)))
+
+
+def test_a_missing_head_is_refused_not_drawn_at_random(tmp_path: Path) -> None:
+    folder = save_reward(tmp_path / "headless", {"mean": 0, "std": 1})
+    bert().save_pretrained(folder)
+    with pytest.raises(ValueError, match=r"reward headless lacks weights: .*classifier"):
+        load_reward(str(folder))
+
+
+def test_a_head_of_several_outputs_is_refused(tmp_path: Path) -> None:
+    config = classifier().config
+    config.num_labels = 3
+    wide = BertForSequenceClassification(config)
+    with pytest.raises(ValueError, match=r"has 3 outputs"):
+        SequenceClassifierReward(wide, tokenizer(), mean=0, std=1)
+    wide.save_pretrained(save_reward(tmp_path / "wide", {"mean": 0, "std": 1}))
+    with pytest.raises(ValueError, match=r"wide"):
+        load_reward(str(tmp_path / "wide"))
+
+
+def test_without_a_tokenizer_nothing_can_be_scored(tmp_path: Path) -> None:
+    classifier().save_pretrained(tmp_path / "mute")
+    with pytest.raises(ValueError, match=r"holds no tokenizer"):
+        load_reward(str(tmp_path / "mute"), mean=0, std=1)
+
+
+def test_a_pair_that_does_not_fit_is_refused_not_cut(saved: Path) -> None:
+    with pytest.raises(ValueError, match=r"make 203 tokens: reward model tiny-reward reads at most 128"):
+        load_reward(str(saved)).score(["the " * 100], ["cat " * 100])
+
+
+def test_without_padding_pairs_go_one_by_one() -> None:
+    bare = tokenizer()
+    bare.pad_token = None
+    padded = SequenceClassifierReward(classifier(), tokenizer(), mean=0, std=1)
+    single = SequenceClassifierReward(classifier(), bare, mean=0, std=1)
+    assert single.score(PROMPTS, ANSWERS) == pytest.approx(padded.score(PROMPTS, ANSWERS), abs=1e-5)
+
+
+@pytest.mark.parametrize(("mean", "std", "named"), [(math.nan, 1, "mean"), (0, -1, "std"), (0, math.inf, "std")])
+def test_callable_statistics_are_checked(mean: float, std: float, named: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{named} of reward model odd"):
+        CallableReward(lambda prompt, answer: 0.0, mean, std, name="odd")
+
+
+def test_missing_scores_are_named() -> None:
+    short = CallableReward(lambda prompt, answer: 0.0, name="short")
+    short.score = lambda prompts, answers: [0.0]  # type: ignore[method-assign]
+    with pytest.raises(ValueError, match=r"reward model short returned 1 scores for 2 pairs"):
+        score_checked(short, ["a", "b"], ["", ""])
+
+
+def test_unknown_names_list_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_reward(tmp_path / "mini-reward", {"mean": 0, "std": 1})
+    monkeypatch.setattr(loading, "models_directory", lambda: tmp_path)
+    with pytest.raises(ValueError, match=r"^reward is 'nothing': neither a shipped name \(exact, mini\)"):
+        load_reward("nothing")
+
+
+def test_a_classifier_guides_a_decode(saved: Path, tmp_path: Path) -> None:
+    from tiny_models import save_predictor
+
+    predictor, reward = load_predictor(str(save_predictor(tmp_path / "p"))), load_reward(str(saved))
+    (trace,) = decode(predictor, ["the cat"], RWS(8.0), length=8, steps=4, block=8, reward=reward)
+    first = predictor.decode_answer(trace.candidate[0].tolist())
+    assert trace.reward_raw[0] == pytest.approx(reward.score(["the cat"], [first or ""])[0], abs=1e-5)
+    assert trace.reward_normalised.tolist() == [(raw - 0.5) / 2 for raw in trace.reward_raw.tolist()]
+
+
+def test_the_exact_reward_is_known_by_name() -> None:
+    exact = load_reward("exact")
+    assert isinstance(exact, RewardModel) and exact.name == "exact"
+    right, wrong = exact.score(["sort : two one"] * 2, ["one two .", "two one ."])
+    assert right > wrong

@@ -1,0 +1,378 @@
+"""The complete scale path against decoding: every piece, every breakpoint, budgets, ties and end-of-text rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import random_chain, random_table, scales
+from table_models import END, LENGTH, MASK, REWARD, table_predictor, word_reward
+from tiny_models import bert_predictor
+
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
+from rws_decode.predictors.exact import exact_predictor, token_reward
+from rws_decode.rewards import CallableReward
+from rws_decode.scales import states as _scale_states
+from rws_decode.scales.path import Level, ScalePath, scale_path
+from rws_decode.strategies.factors import RWS, Temperature
+from rws_theory.selection import Bracket, SelectionPath, selection_path
+
+SHAPE = {"length": LENGTH, "steps": 8, "block": LENGTH}
+SHAPES = [SHAPE, {"length": 8, "steps": 3, "block": 8}, {"length": 8, "steps": 4, "block": 4}]
+LOW, HIGH = 0.01, 32.0
+Commits = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def outcomes(
+    predictor: MaskPredictor, prompt: Any, path: ScalePath, at: Sequence[float], reward: Any = None, **options: Any
+) -> list[Commits]:
+    """Tokens and commit steps of decoding at each scale; constant factors in one batch, each row its own."""
+    if path.over == "temperature":
+        traces = decode(predictor, [prompt] * len(at), Temperature(tuple(at)), **options)
+    else:
+        traces = [decode(predictor, [prompt], RWS(s_r), reward=reward, **options)[0] for s_r in at]
+    return [(tuple(trace.tokens.tolist()), tuple(trace.commit_step.tolist())) for trace in traces]
+
+
+def check_shape(path: ScalePath) -> None:
+    """Pieces and unexplored intervals cover the range in rising order, and meet inside enclosures."""
+    parts = sorted([*path.pieces, *path.unexplored], key=lambda part: part.lower)
+    assert (parts[0].lower, parts[-1].upper) == (path.c_min, path.c_max)
+    for one, two in pairwise(parts):
+        assert one.lower < one.upper == two.lower < two.upper
+        assert any(gap.lower <= one.upper <= gap.upper for gap in path.breakpoints)
+    for one, two in pairwise(path.pieces):
+        assert one.upper < two.lower or (one.tokens, one.commit_step) != (two.tokens, two.commit_step)
+    for one, two in pairwise(path.breakpoints):
+        assert one.lower <= one.upper < two.lower <= two.upper
+    assert path.grid_forwards == len(path.pieces) * (1 + max(path.pieces[0].commit_step) if path.pieces else 0)
+    assert path.forwards <= path.states and bool(path.unexplored) == (path.forwards < path.states)
+
+
+def check_against_decode(
+    predictor: MaskPredictor, prompt: Any, path: ScalePath, more: Sequence[float] = (), **options: Any
+) -> None:
+    """Each piece says what decoding gives in its middle, just inside its ends, and at further scales."""
+    at: list[float] = []
+    for piece in path.pieces:
+        low, high = piece.lower * (1 + 1e-9), piece.upper * (1 - 1e-9)
+        at += [low, math.sqrt(low * high), high] if low < high else []
+    ends = [end for gap in path.breakpoints for end in (gap.lower, gap.upper)]
+    at += [c for c in more if all(abs(c / end - 1) > 1e-9 for end in ends)]
+    at = [c for c in at if path.at(c) is not None]
+    for c, found in zip(at, outcomes(predictor, prompt, path, at, **options), strict=True):
+        piece = path.at(c)
+        assert piece is not None and found == (piece.tokens, piece.commit_step), f"at scale {c!r}"
+
+
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(SHAPES),
+    st.sampled_from([0.7, 1.5]),
+    st.sampled_from(["none", "suppress", "defer"]),
+    st.lists(scales(LOW, HIGH), max_size=8),
+)
+@settings(max_examples=30)
+def test_every_factor_decodes_to_its_piece(
+    seed: int, shape: dict[str, int], spread: float, policy: Any, more: list[float]
+) -> None:
+    predictor = table_predictor(seed, spread)
+    path = scale_path(predictor, [], LOW, HIGH, **shape, end_of_text=policy)
+    check_shape(path)
+    assert path.certified and path.forwards == path.states and path.reward_calls == 0
+    check_against_decode(predictor, [], path, more, **shape, end_of_text=policy)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(SHAPES), st.sampled_from(["none", "defer"]), st.sampled_from([1e-5, 0.1]))
+@settings(max_examples=8)
+def test_every_reward_scale_decodes_to_its_piece(seed: int, shape: dict[str, int], policy: Any, eps: float) -> None:
+    predictor = table_predictor(seed)
+    path = scale_path(
+        predictor, "", LOW, HIGH, over="reward-scale", reward=REWARD, eps=eps, **shape, end_of_text=policy
+    )
+    check_shape(path)
+    assert path.certified
+    if eps == 1e-5:
+        check_against_decode(predictor, "", path, [1.0, 8.0], reward=REWARD, **shape, end_of_text=policy)
+    else:
+        for piece in path.pieces:
+            c = math.sqrt(piece.lower * piece.upper)
+            (trace,) = decode(predictor, [""], RWS(c, eps), reward=REWARD, **shape, end_of_text=policy)
+            assert trace.tokens.tolist() == list(piece.tokens) and trace.commit_step.tolist() == list(piece.commit_step)
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.sampled_from([0.0, 0.3]), st.booleans())
+@settings(max_examples=10)
+def test_exactly_solvable_models(seed: int, chain: bool, holes: float, rewarded: bool) -> None:
+    model = random_chain(seed, 4, holes=holes) if chain else random_table(seed, 5, 4, holes=holes)
+    predictor, shape = exact_predictor(model), {"length": 5, "steps": 5, "block": 5}
+    reward = token_reward(lambda tokens: math.cos(sum(3**n * t for n, t in enumerate(tokens))))
+    asked: dict[str, Any] = {"over": "reward-scale", "reward": reward} if rewarded else {}
+    path = scale_path(predictor, "", LOW, HIGH, **shape, **asked)
+    check_shape(path)
+    check_against_decode(predictor, "", path, [0.1, 1.0, 4.0], **({"reward": reward} if rewarded else {}), **shape)
+
+
+def reference(decoded: Callable[[float], Commits], low: float, high: float, points: int) -> list[tuple[float, Commits]]:
+    """Decode on a grid, and go on halving between two points that differ: starts of the pieces, and what they give."""
+    grid = np.geomspace(low, high, points).tolist()
+    found = [(low, decoded(low))]
+    for a, b in pairwise(grid):
+        stack = [(a, decoded(a), b, decoded(b))]
+        while stack:
+            left, one, right, two = stack.pop()
+            if one == two:
+                continue
+            if right <= left * (1 + 1e-6):
+                found.append((right, two))
+                continue
+            middle = math.sqrt(left * right)
+            between = decoded(middle)
+            stack += [(middle, between, right, two), (left, one, middle, between)]
+    return found
+
+
+@pytest.mark.parametrize(("seed", "over"), [(0, "temperature"), (1, "reward-scale")])
+def test_a_plain_search_by_decoding_finds_the_same_pieces(seed: int, over: Any) -> None:
+    predictor, shape = table_predictor(seed, 0.8), SHAPE
+    reward = REWARD if over == "reward-scale" else None
+    path = scale_path(predictor, "", 0.1, 10.0, over=over, reward=reward, **shape)
+
+    @cache
+    def decoded(c: float) -> Commits:
+        return outcomes(predictor, "", path, [c], reward=reward, **shape)[0]
+
+    plain = reference(decoded, 0.1, 10.0, 20)
+    assert len(plain) > 2
+    # A grid may miss a piece that lies between two of its points; what it finds is there, where the path has it.
+    wide = [piece for piece in path.pieces if piece.upper / piece.lower > (10 / 0.1) ** (1 / 19)]
+    starts = [piece.lower for piece in path.pieces]
+    for start, (tokens, steps) in plain:
+        nearest = min(starts, key=lambda lower: abs(lower / start - 1))
+        piece = path.pieces[starts.index(nearest)]
+        assert nearest == pytest.approx(start, rel=2e-6) and (piece.tokens, piece.commit_step) == (tokens, steps)
+    for piece in wide:
+        assert any(start == pytest.approx(piece.lower, rel=2e-6) for start, _ in plain)
+
+
+def test_a_canvas_is_evaluated_once_however_many_intervals_lead_to_it() -> None:
+    shared = 0
+    for seed in range(6):
+        seen: list[bytes] = []
+        levels: list[Level] = []
+        predictor = table_predictor(seed, 0.8, seen)
+        path = scale_path(predictor, [], LOW, HIGH, **SHAPE, progress=levels.append)
+        assert len(seen) == len(set(seen)) == path.forwards == sum(level.states for level in levels)
+        assert [level.step for level in levels] == list(range(8)) and levels[-1].forwards == path.forwards
+        assert all(level.states <= level.intervals for level in levels)
+        shared += sum(level.states < level.intervals for level in levels)
+        assert path.batches <= path.forwards < path.grid_forwards or len(path.pieces) < 3
+    assert shared > 0
+
+
+@given(st.integers(0, 10**6), st.integers(1, 7), st.booleans())
+@settings(max_examples=8)
+def test_the_size_of_batches_does_not_matter(seed: int, batch: int, rewarded: bool) -> None:
+    predictor = table_predictor(seed)
+    asked: dict[str, Any] = {"over": "reward-scale", "reward": REWARD} if rewarded else {}
+    one, many = (scale_path(predictor, "", LOW, HIGH, **SHAPE, **asked, batch=size) for size in (batch, 64))
+    assert many.batches == 8 and replace(one, batches=8) == many
+
+
+@given(st.integers(0, 10**6), st.integers(8, 40), st.booleans())
+@settings(max_examples=15)
+def test_a_budget_is_kept_and_what_is_explored_is_right(seed: int, budget: int, rewarded: bool) -> None:
+    predictor = table_predictor(seed, 0.8)
+    asked: dict[str, Any] = {"over": "reward-scale", "reward": REWARD} if rewarded else {}
+    whole = scale_path(predictor, "", LOW, HIGH, **SHAPE, **asked)
+    part = scale_path(predictor, "", LOW, HIGH, **SHAPE, **asked, budget=budget)
+    check_shape(part)
+    assert part.forwards <= budget
+    assert part.certified == (not part.unexplored)
+    assert part.pieces and set(part.pieces) <= set(whole.pieces)
+    missing = set(whole.pieces) - set(part.pieces)
+    assert all(any(gap.lower <= p.lower and p.upper <= gap.upper for gap in part.unexplored) for p in missing)
+    assert set(part.breakpoints) <= set(whole.breakpoints)
+    for gap in part.unexplored:
+        assert part.at(math.sqrt(gap.lower * gap.upper)) is None
+
+
+def test_a_budget_that_suffices_changes_nothing_and_the_least_one_follows_one_output() -> None:
+    predictor = table_predictor(12, 0.8)
+    whole = scale_path(predictor, [], LOW, HIGH, **SHAPE)
+    # Equal shares of the steps that are left may not suit a path that widens, so the sum alone need not be enough.
+    assert scale_path(predictor, [], LOW, HIGH, **SHAPE, budget=8 * whole.states) == whole
+    least = scale_path(predictor, [], LOW, HIGH, **SHAPE, budget=8)
+    assert least.forwards == 8 < least.states and set(least.pieces) < set(whole.pieces)
+
+
+def equal_rows(rows: Sequence[Sequence[float]]) -> CallablePredictor:
+    """Logits by position alone; the mask is the last token."""
+    table = torch.tensor([[*row, 0.0] for row in rows], dtype=torch.float64)
+    return CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=len(rows[0]))
+
+
+def test_positions_with_equal_logits_go_leftmost_first() -> None:
+    a, b = [1.1, 0.6, 0.3], [1.0, 0.4, 0.4]
+    predictor = equal_rows([b, a, b, a, a])
+    for steps in (5, 2):
+        shape = {"length": 5, "steps": steps, "block": 5}
+        path = scale_path(predictor, [], LOW, HIGH, **shape)
+        assert path.certified and len(path.pieces) == 2
+        check_against_decode(predictor, [], path, [1.0], **shape)
+    path = scale_path(predictor, [], LOW, HIGH, length=5, steps=5, block=5)
+    assert [piece.commit_step for piece in path.pieces] == [(3, 0, 4, 1, 2), (0, 2, 1, 3, 4)]
+    assert path.pieces[0].upper == pytest.approx(10 * math.log((1 + math.sqrt(5)) / 2), rel=1e-12)
+    assert {piece.tokens for piece in path.pieces} == {(0,) * 5}
+    same = scale_path(equal_rows([a] * 4), [], LOW, HIGH, length=4, steps=4, block=4)
+    assert [piece.commit_step for piece in same.pieces] == [(0, 1, 2, 3)] and not same.breakpoints and same.certified
+
+
+def test_end_of_text_is_deferred_or_suppressed_at_every_factor() -> None:
+    rows = [[0.0, 1.0, 6.0], [0.0, 3.0, 1.0], [0.5, 0.0, 4.0], [0.0, 2.0, 1.9]]
+    predictor = equal_rows(rows)
+    deferred = scale_path(predictor, [], LOW, HIGH, length=4, steps=4, block=4, end_of_text="defer", end_ids=[2])
+    for piece in deferred.pieces:
+        assert piece.tokens == (2, 1, 2, 1) and {piece.commit_step[1], piece.commit_step[3]} == {0, 1}
+    suppressed = scale_path(predictor, [], LOW, HIGH, length=4, steps=4, block=4, end_of_text="suppress", end_ids=[2])
+    assert {piece.tokens for piece in suppressed.pieces} == {(1, 1, 0, 1)}
+    # Two of the four per step: the first step takes all that are not deferred, with no choice left.
+    pairs = scale_path(predictor, [], LOW, HIGH, length=4, steps=2, block=4, end_of_text="defer", end_ids=[2])
+    assert [piece.commit_step for piece in pairs.pieces] == [(1, 0, 1, 0)]
+
+
+@pytest.mark.parametrize("over", ["temperature", "reward-scale"])
+def test_a_single_scale_is_one_piece(over: Any) -> None:
+    predictor = table_predictor(5)
+    reward = REWARD if over == "reward-scale" else None
+    path = scale_path(predictor, "", 2.0, 2.0, over=over, reward=reward, **SHAPE)
+    (piece,) = path.pieces
+    assert (piece.lower, piece.upper, path.forwards, path.certified) == (2.0, 2.0, 8, True)
+    assert outcomes(predictor, "", path, [2.0], reward=reward, **SHAPE) == [(piece.tokens, piece.commit_step)]
+
+
+def test_each_completed_text_is_scored_once() -> None:
+    asked: list[str] = []
+
+    def counted(prompt: str, answer: str) -> float:
+        asked.append(answer)
+        return word_reward(prompt, answer)
+
+    predictor = table_predictor(4, 0.8)
+    path = scale_path(predictor, "", LOW, HIGH, over="reward-scale", reward=CallableReward(counted), **SHAPE)
+    assert len(asked) == len(set(asked)) == path.reward_calls < path.forwards
+    whole = scale_path(
+        predictor, "", LOW, HIGH, over="reward-scale", reward=CallableReward(counted), **SHAPE | {"steps": 1}
+    )
+    assert whole.reward_calls == 0  # all is committed at once, whatever the factor
+    assert path.pieces[0].text == " ".join(map(str, path.pieces[0].tokens)) or END in path.pieces[0].tokens
+
+
+def doubtful(change: Callable[[list[Bracket], float, float], list[Bracket]]) -> Callable[..., SelectionPath]:
+    def path(logits: Any, k: int, low: float, high: float) -> SelectionPath:
+        found = selection_path(logits, k, low, high)
+        return replace(found, brackets=tuple(change(list(found.brackets), low, high)))
+
+    return path
+
+
+def test_what_is_not_proved_is_enclosed_and_not_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+    predictor = table_predictor(5, 0.8)
+    whole = scale_path(predictor, [], LOW, HIGH, **SHAPE)
+
+    def at_the_end(brackets: list[Bracket], low: float, high: float) -> list[Bracket]:
+        first = brackets[0].lower if brackets else high
+        return [Bracket(low, low + (first - low) / 8, False), *brackets]
+
+    monkeypatch.setattr(_scale_states, "selection_path", doubtful(at_the_end))
+    path = scale_path(predictor, [], LOW, HIGH, **SHAPE)
+    check_shape(path)
+    assert not path.certified and path.breakpoints[0].lower == LOW and not path.breakpoints[0].proved
+    assert {(p.tokens, p.commit_step) for p in path.pieces} <= {(p.tokens, p.commit_step) for p in whole.pieces}
+
+    def inside(brackets: list[Bracket], low: float, high: float) -> list[Bracket]:
+        last = brackets[-1].upper if brackets else low
+        return [*brackets, Bracket(last + 0.25 * (high - last), last + 0.5 * (high - last), False)]
+
+    monkeypatch.setattr(_scale_states, "selection_path", doubtful(inside))
+    path = scale_path(predictor, [], LOW, HIGH, **SHAPE)
+    check_shape(path)
+    assert not path.certified and any(not gap.proved for gap in path.breakpoints)
+    assert {(p.tokens, p.commit_step) for p in path.pieces} == {(p.tokens, p.commit_step) for p in whole.pieces}
+
+    monkeypatch.setattr(_scale_states, "selection_path", doubtful(lambda _, low, high: [Bracket(low, high, False)]))
+    path = scale_path(predictor, [], LOW, HIGH, **SHAPE)
+    assert path.pieces == path.unexplored == () and not path.certified
+    assert [(gap.lower, gap.upper, gap.proved) for gap in path.breakpoints] == [(LOW, HIGH, False)]
+
+
+def test_candidates_within_rounding_are_counted() -> None:
+    close = [[4.0, 4.0 - 2.0**-20, 0.0], [3.0, 1.0, 0.0]]
+    table = torch.tensor([[*row, 0.0] for row in close])  # float32
+    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1).clone(), mask_id=3)
+    assert scale_path(predictor, [], LOW, HIGH, length=2, steps=2, block=2).near_tokens == 1
+    clear = equal_rows([[4.0, 2.0, 0.0], [3.0, 1.0, 0.0]])
+    assert scale_path(clear, [], LOW, HIGH, length=2, steps=2, block=2).near_tokens == 0
+
+
+def test_a_network_in_float32() -> None:
+    predictor, shape = bert_predictor(), {"length": 12, "steps": 6, "block": 6}
+    path = scale_path(predictor, "the cat sat", LOW, HIGH, **shape, batch=1, cfg=0.5)
+    check_shape(path)
+    assert len(path.pieces) > 2
+    for piece in path.pieces:  # one at a time, as the states were
+        c = math.sqrt(piece.lower * piece.upper)
+        assert outcomes(predictor, "the cat sat", path, [c], **shape, cfg=0.5) == [(piece.tokens, piece.commit_step)]
+
+
+def test_the_shipped_model() -> None:
+    predictor, shape = load_predictor("mini"), {"length": 16, "steps": 8, "block": 16}
+    prompt = predictor.examples[3]["prompt"]
+    path = scale_path(predictor, prompt, LOW, HIGH, **shape)
+    check_shape(path)
+    assert path.certified and path.forwards < path.grid_forwards
+    at = [math.sqrt(piece.lower * piece.upper) for piece in path.pieces]
+    assert outcomes(predictor, prompt, path, at, **shape) == [(p.tokens, p.commit_step) for p in path.pieces]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"c_min": 0.0}, "c_min and c_max are 0.0 and 32.0"),
+        ({"c_min": 33.0}, "c_min and c_max are 33.0"),
+        ({"c_max": math.inf}, "c_max are 0.01 and inf"),
+        ({"over": "reward"}, "over is 'reward'"),
+        ({"over": "reward-scale"}, "reward is None"),
+        ({"eps": 0.0}, "eps is 0.0"),
+        ({"budget": 7}, "budget is 7"),
+        ({"budget": 9.5}, "budget is 9.5"),
+        ({"batch": 0}, "batch is 0"),
+        ({"cfg": -1.0}, "cfg is -1.0"),
+        ({"steps": 9}, "steps is 9"),
+        ({"end_of_text": "never"}, "end_of_text is 'never'"),
+        ({"prompt": [MASK]}, "holds the mask id"),
+    ],
+)
+def test_misuse_names_the_argument(options: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"prompt": "", "c_min": LOW, "c_max": HIGH} | SHAPE | options
+    with pytest.raises(ValueError, match="^.*" + message.replace("(", r"\(")):
+        scale_path(table_predictor(0), **arguments)
+
+
+def test_a_scale_outside_the_range_and_a_model_without_numbers_are_refused() -> None:
+    path = scale_path(table_predictor(0), [], 1.0, 2.0, **SHAPE)
+    with pytest.raises(ValueError, match=r"scale is 2\.5: the path covers 1\.0 to 2\.0"):
+        path.at(2.5)
+    broken = CallablePredictor(lambda canvas: torch.full((*canvas.shape, 3), math.nan), mask_id=0, name="broken")
+    with pytest.raises(ValueError, match="predictor broken gives no finite largest logit"):
+        scale_path(broken, [], 1.0, 2.0, length=2, steps=2, block=2)

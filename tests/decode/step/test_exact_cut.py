@@ -1,0 +1,147 @@
+"""Positions that float64 cannot tell apart are committed in their exact order, as the scale path says."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor
+from rws_decode.rewards import CallableReward
+from rws_decode.scales.path import scale_path
+from rws_decode.step.rounding import logit_error
+from rws_decode.step.savings import Savings
+from rws_decode.strategies.factors import Confidence, Temperature
+from rws_decode.strategies.orders import MaskedPositions
+from rws_decode.trace.diff import diff
+from rws_decode.trace.replay import replay
+
+
+def predictor_of(rows: list[list[float]]) -> CallablePredictor:
+    """A predictor of the same logits whatever the canvas; token 0 is the mask."""
+    table = torch.tensor([[-np.inf, *row] for row in rows], dtype=torch.float64)
+    return CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0, decode=str)
+
+
+def commit_steps(rows: list[list[float]], scale: float) -> list[int]:
+    shape = {"length": len(rows), "steps": len(rows), "block": len(rows)}
+    (trace,) = decode(predictor_of(rows), [[]], Temperature(scale), **shape)
+    assert replay(trace).parted_at is None
+    return trace.commit_step.tolist()
+
+
+def test_what_rounding_hides_still_orders() -> None:
+    rows = [[5.0, 1.0, 0.0], [5.0, 1.0, -1.0]]  # the second has less on its last token: always the surer one
+    for scale in (1.0, 37.0, 64.0, 150.0):
+        assert commit_steps(rows, scale) == [1, 0]
+        assert commit_steps(rows[::-1], scale) == [0, 1]
+
+
+def test_equal_gaps_in_any_order_tie_and_the_leftmost_goes_first() -> None:
+    rng = np.random.default_rng(0)
+    row = rng.normal(size=40) * 3
+    for seed in range(10):
+        other = np.random.default_rng(seed).permutation(row)
+        assert commit_steps([row.tolist(), other.tolist()], 1.3) == [0, 1]
+        assert commit_steps([other.tolist(), row.tolist()], 1.3) == [0, 1]
+    (trace,) = decode(
+        predictor_of([row.tolist(), rng.permutation(row).tolist()]), [[]], Confidence(), length=2, steps=2, block=2
+    )
+    assert trace.ties.tolist() == [1, 0]
+
+
+@given(st.integers(0, 2**32), st.floats(0.01, 60.0), st.integers(2, 5), st.integers(2, 5), st.integers(1, 2))
+def test_decoding_is_on_the_scale_path_however_coarse_the_logits(
+    seed: int, scale: float, count: int, words: int, steps: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 4, size=(count, words)).astype(float).tolist()
+    predictor, shape = predictor_of(rows), {"length": count, "steps": min(steps, count), "block": count}
+    path = scale_path(predictor, [], 0.01, 60.0, **shape)
+    (trace,) = decode(predictor, [[]], Temperature(scale), **shape)
+    if all(not one.lower * (1 - 1e-9) < scale < one.upper * (1 + 1e-9) for one in path.breakpoints):
+        piece = path.at(scale)
+        assert piece is not None and piece.commit_step == tuple(trace.commit_step.tolist())
+    assert replay(trace).parted_at is None
+
+
+def test_a_diff_with_another_model_certifies_nothing() -> None:
+    rows = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
+    shape = {"length": 2, "steps": 2, "block": 2}
+    own, other = predictor_of(rows), predictor_of([[2 * z for z in row] for row in rows])
+    runs = [decode(own, [[]], rule, **shape)[0] for rule in (Confidence(), Temperature(8.0))]
+    parting = diff(*runs, own).parting
+    assert parting is not None and parting.reversals[0].certified
+    parting = diff(*runs, other).parting
+    assert parting is not None and not parting.reversals[0].certified
+    assert "does not give the values" in parting.reversals[0].note
+
+
+class Surest:
+    """A factor strategy that reads the logits: the sharper a row's surest position, the smaller its factor."""
+
+    name = "surest"
+    needs_reward = False
+
+    def factor(self, view: MaskedPositions) -> np.ndarray:
+        margin = torch.zeros(view.rows, dtype=torch.float64)
+        best = view.logits.double().topk(2).values
+        margin.scatter_reduce_(0, view.row, best[:, 0] - best[:, 1], "amax")
+        return (1 / (1 + margin)).numpy()
+
+
+def test_a_factor_may_depend_on_logits() -> None:
+    (trace,) = decode(predictor_of([[3.0, 1.0], [1.0, 0.5]]), [[]], Surest(), length=2, steps=2, block=2)
+    assert trace.factor.tolist() == [1 / 3, 1 / 1.5]
+
+
+class Backwards:
+    """An order of its own, which asks a reward and knows a range of factors that it does not use."""
+
+    name = "backwards"
+    needs_reward = True
+
+    def factor_range(self, low: float, high: float) -> tuple[float, float]:
+        return 1.0, 2.0
+
+    def order(self, view: MaskedPositions) -> torch.Tensor:
+        assert view.reward is not None
+        return view.position.double() * torch.from_numpy(np.sign(view.reward))[view.row]
+
+
+def test_an_order_of_its_own_is_asked_every_time() -> None:
+    predictor = predictor_of([[9.0 - n, 0.0] for n in range(4)])
+    reward = CallableReward(lambda prompt, answer: 1.0)
+    options = {"length": 4, "steps": 4, "block": 4, "reward": reward}
+    predictor._encode = lambda text: []
+    (trace,) = decode(predictor, [""], Backwards(), savings=Savings(certain=True), **options)
+    assert trace.commit_step.tolist() == [3, 2, 1, 0] and not (trace.reward_use == 3).any()
+
+
+def test_near_tokens_are_counted_wherever_they_can_move_others() -> None:
+    shape = {"length": 2, "steps": 2, "block": 2}
+    for shift in (1e-14, -1e-14):  # between a word and the end of text, which waits
+        rows = [[4.0 + shift, 4.0, 0.0], [3.0, 0.0, 0.0]]
+        (trace,) = decode(predictor_of(rows), [[]], Confidence(), end_of_text="defer", end_ids=[2], **shape)
+        assert trace.near_tokens[0] > 0
+
+
+def test_guidance_amplifies_what_rounding_does() -> None:
+    """Logits a little further apart than rounding: with guidance they are within it."""
+    gap = 3 * logit_error(torch.tensor([[10.0]], dtype=torch.float32)).item()
+    table = torch.tensor([[-20.0, 10.0 + gap, 10.0]])
+    predictor = CallablePredictor(lambda canvas: table.expand(*canvas.shape, 3), mask_id=0)
+    counted = [
+        decode(predictor, [[1]], Confidence(), cfg=cfg, length=1, steps=1, block=1)[0].near_tokens.tolist()
+        for cfg in (0.0, 3.0)
+    ]
+    assert counted == [[0], [1]]
+
+
+def test_a_token_that_is_impossible_stays_so_under_guidance() -> None:
+    table = torch.tensor([[-np.inf, 0.0, -np.inf, 1.0]])
+    predictor = CallablePredictor(lambda canvas: table.expand(*canvas.shape, 4), mask_id=0)
+    (trace,) = decode(predictor, [[1]], Confidence(), cfg=2.0, length=2, steps=2, block=2)
+    assert trace.tokens.tolist() == [3, 3]

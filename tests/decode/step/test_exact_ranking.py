@@ -1,0 +1,357 @@
+"""The decoder's order against exact arithmetic: fractions for logits and gaps, balls for exponentials, no rounding."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import strategies
+import torch
+from exact_ranks import ball, compared, exact_gaps, exact_order, exact_top, log_odds_ball
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from rws_decode.canvas.schedule import block_plan
+from rws_decode.decode import decode
+from rws_decode.gpu.choice import choose
+from rws_decode.gpu.row_statistics import RELATIVE, log_f_error, row_statistics
+from rws_decode.predictors import CallablePredictor, exact_predictor
+from rws_decode.rewards import CallableReward
+from rws_decode.step.certainty import certain, certain_from
+from rws_decode.step.exact_cut import exact_at_the_cut
+from rws_decode.step.order import Precision, rank_values, select_top
+from rws_decode.step.savings import Savings
+from rws_decode.strategies.factors import RWS, Confidence, Strategy, Temperature
+from rws_theory.crossings import crossings
+from rws_theory.worlds.decoding import constant_rule, decode_masked, rws_rule
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+Floats = NDArray[np.float64]
+EPS = {name: torch.finfo(getattr(torch, name)).eps for name in ("float64", "float32", "bfloat16")}
+
+
+def documented(precision: str, lead: float, words: int) -> float:
+    """The error of log-odds by `rank_values`; lead: that of the token over the next, times the factor."""
+    return 4 * EPS[precision] * (abs(lead) + math.log(words))
+
+
+def between(odds: float, words: int) -> float:
+    """No less than that error: a lead exceeds its log-odds by log V at most."""
+    return documented("float64", abs(odds) + math.log(words), words)
+
+
+@st.composite
+def contests(draw: st.DrawFn, wide: bool = True) -> tuple[Floats, int, float]:
+    """Rows that tie, all but tie or differ; how many are chosen; a factor, often within ulps of a crossing of two."""
+    z, k, low, _ = draw(strategies.selection_cases())
+    if len(z) > 1 and draw(st.booleans()):
+        one, other = draw(st.permutations(range(len(z))))[:2]
+        found = [c.root for c in crossings(z[one], z[other]).crossings if 1e-4 < c.root < 1e4]
+        if found:
+            low = draw(st.sampled_from(found))
+            for _ in range(draw(st.integers(0, 3))):
+                low = float(np.nextafter(low, draw(st.sampled_from([0.0, np.inf]))))
+    # Powers of two keep ties and crossings.
+    sizes = [(0, 0), (0, 0), (-1040, 0), (-1040, 1000), (-300, 300), (40, -40), (300, -300)]
+    power, other = draw(st.sampled_from(sizes)) if wide else (0, 0)
+    return z * 2.0**power, k, low * 2.0**other
+
+
+def places(count: int) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """Row and position of `count` positions of one row, and the grid of those that compete: all."""
+    return (torch.zeros(count, dtype=torch.int64), torch.arange(count)), torch.ones(1, count, dtype=torch.bool)
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", EPS)
+@settings(deadline=None)
+@given(strategies.wide_logits(2, 6), strategies.wide_scales(1e-6, 1e6), st.integers(0, 5))
+def test_log_odds_are_within_the_documented_error(precision: Precision, x: Floats, c: float, at: int) -> None:
+    dtype = getattr(torch, precision)
+    logits = torch.tensor(np.clip(x, -1e30, 1e30) if dtype != torch.float64 else x)[None].to(dtype)
+    row = logits[0].double().tolist()
+    token = at % len(row)
+    assume(row[token] > -np.inf)
+    found = rank_values(logits, torch.tensor([token]), c, "log-odds", precision).item()
+    gaps = exact_gaps(row, token)
+    if not gaps:
+        assert found == np.inf
+        return
+    lead = abs(float(min(gaps))) * c
+    if lead > float(torch.finfo(dtype).max) / 4:
+        return
+    exact = log_odds_ball(gaps, Fraction(c))
+    assert abs(ball(Fraction(found)) - exact) < documented(precision, lead, len(row)) + 1e-320
+
+
+@pytest.mark.parametrize("precision", EPS)
+@pytest.mark.parametrize("size", [5_000, 126_464])
+@pytest.mark.parametrize("c", [0.02, 1.0, 30.0])
+def test_log_odds_of_a_whole_vocabulary_are_within_it_too(precision: Precision, size: int, c: float) -> None:
+    logits = torch.from_numpy(np.random.default_rng(size).normal(scale=3.0, size=(1, size)))
+    logits = logits.to(getattr(torch, precision))
+    row = np.sort(logits[0].double().numpy().astype(np.longdouble))[::-1]
+    others = (np.longdouble(c) * (row[1:] - row[1])).astype(np.float64)
+    exact = c * float(row[0] - row[1]) - math.log(math.fsum(np.exp(others)))
+    found = rank_values(logits, logits.argmax(-1), c, "log-odds", precision).item()
+    assert abs(found - exact) < documented(precision, c * float(row[0] - row[1]), size)
+
+
+@given(contests())
+@example((np.array([[5.0, 1.0, 0.0], [5.0, 1.0, -1.0]]), 1, 64.0))
+@example((np.array([[0.0, -0.0, -2.0], [0.0, 0.0, 0.0], [0.0, -0.0, -2.0], [-0.0, 0.0, -2.0]]), 1, 1.0))  # signed zeros
+def test_what_is_chosen_is_the_exact_top_with_exact_ties_leftmost(case: tuple[Floats, int, float]) -> None:
+    z, k, c = case
+    logits, (place, everywhere) = torch.tensor(z), places(len(z))
+    values = rank_values(logits, logits.argmax(-1), c)[None]
+    scale = torch.full((len(z),), c, dtype=torch.float64)
+    settled = exact_at_the_cut(values, logits, scale, place, everywhere, ~everywhere, k)
+    chosen, ties = select_top(settled, everywhere, k)
+    assert (set(chosen[0].nonzero()[:, 0].tolist()), int(ties)) == exact_top(z.tolist(), k, Fraction(c))
+
+
+@given(contests())
+def test_float64_alone_parts_the_set_by_no_more_than_its_error(case: tuple[Floats, int, float]) -> None:
+    z, k, c = case
+    logits = torch.tensor(z)
+    values = rank_values(logits, logits.argmax(-1), c)[None]
+    chosen = select_top(values, torch.ones_like(values, dtype=torch.bool), k).chosen[0]
+    assert misplaced(z, chosen, c, lambda odds: between(odds, z.shape[1])) == []
+
+
+def misplaced(
+    z: Floats, chosen: torch.Tensor, c: float, error: Callable[[float], float]
+) -> list[tuple[int, int]]:
+    """Pairs of a position left out and one chosen of which the former leads by more than both errors."""
+    gaps = [exact_gaps(row) for row in z.tolist()]
+    odds = [log_odds_ball(u, Fraction(c)) if u else None for u in gaps]
+    found = []
+    for out, into in itertools.product((~chosen).nonzero()[:, 0].tolist(), chosen.nonzero()[:, 0].tolist()):
+        if compared(gaps[out], gaps[into], Fraction(c)) > 0:
+            one, other = odds[out], odds[into]
+            if one is None or other is None or one - other > error(float(one.mid())) + error(float(other.mid())):
+                found.append((out, into))
+    return found
+
+
+# --- the compact decoder's choice -------------------------------------------------------------------------------------
+
+
+@given(contests(wide=False), st.sampled_from(["float64", "float32"]))
+def test_compact_choice_is_exact_up_to_the_stated_error(case: tuple[Floats, int, float], precision: str) -> None:
+    z, k, c = case
+    assume(k > 0)
+    logits = torch.tensor(z).to(getattr(torch, precision))
+    z = logits.double().numpy()
+    found = row_statistics(logits, torch.tensor([c], dtype=torch.float64))
+    log_f = found.log_f.float().T
+    factor, error = torch.tensor([c], dtype=torch.float64), torch.zeros(1, len(z), dtype=torch.float64)
+    choice = choose(logits[None], found.token[None], log_f, factor, error, k)
+    chosen, (best, level) = choice.chosen[0], exact_top(z.tolist(), k, Fraction(c))
+    assert int(chosen.sum()) == k
+    if bool(choice.inexact[0]):
+        assert misplaced(z, chosen, c, lambda odds: float(log_f_error(torch.tensor(odds)))) == []
+        return
+    settled = set(chosen.nonzero()[:, 0].tolist())
+    assert misplaced(z, chosen, c, lambda odds: between(odds, z.shape[1])) == []
+    if settled != best or int(choice.ties[0]) != level:
+        assert int(choice.near_ties[0]) > 0  # what float64 cannot tell apart is said to be near
+
+
+@settings(max_examples=max(20, settings().max_examples // 4))
+@given(st.integers(0, 2**32), st.integers(9, 24), st.floats(0.05, 20.0))
+def test_compact_choice_among_many_positions_is_the_exact_one(seed: int, count: int, c: float) -> None:
+    rng = np.random.default_rng(seed)
+    logits = torch.from_numpy(rng.normal(scale=2.0, size=(count, 12))).float()
+    logits[:, 0] += torch.from_numpy(rng.uniform(0, 9, size=count)).float()
+    found = row_statistics(logits, torch.tensor([c], dtype=torch.float64), backend="torch")
+    k = int(rng.integers(1, count + 1))
+    factor, error = torch.tensor([c], dtype=torch.float64), torch.zeros(1, count, dtype=torch.float64)
+    choice = choose(logits[None], found.token[None], found.log_f.T, factor, error, k)
+    best, level = exact_top(logits.double().tolist(), k, Fraction(c))
+    assert not choice.inexact[0] and level == int(choice.ties[0]) == 0
+    assert set(choice.chosen[0].nonzero()[:, 0].tolist()) == best
+
+
+# --- what is certain for a range of factors ---------------------------------------------------------------------------
+
+
+@given(strategies.selection_cases(), st.sampled_from([0.0, 1e-9, 1e-3, 0.2]), st.integers(0, 2**32))
+def test_a_certain_set_is_the_exact_top_at_every_factor(
+    case: tuple[Floats, int, float, float], error: float, seed: int
+) -> None:
+    z, k, low, high = case
+    logits, (place, everywhere) = torch.tensor(z), places(len(z))
+    errors = torch.full((len(z),), error, dtype=torch.float64)
+    token = logits.argmax(-1)
+    if not bool(certain(logits, token, *place, everywhere, torch.tensor([k]), low, high, errors)):
+        return
+    rng = np.random.default_rng(seed)
+    inner = [float(min(max(low * (high / low) ** t, low), high)) for t in rng.uniform(0, 1, 3)]
+    roots = [c.root for a, b in itertools.combinations(z, 2) for c in crossings(a, b).crossings if low < c.root < high]
+    gaps = [exact_gaps(row, int(t)) for row, t in zip(z.tolist(), token, strict=True)]
+    sets = {frozenset(exact_order(gaps, Fraction(c))[:k]) for c in [low, high, *inner, *roots[:6]]}
+    moved = z + rng.uniform(-error, error, size=z.shape) if error else z
+    others = [exact_gaps(row, int(t)) for row, t in zip(moved.tolist(), token, strict=True)]
+    sets |= {frozenset(exact_order(others, Fraction(c))[:k]) for c in (low, high, inner[0])}
+    assert len(sets) == 1
+
+
+@given(strategies.selection_cases(), st.sampled_from([2, 9]), st.sampled_from(["float64", "float32"]))
+def test_a_set_that_known_curves_make_certain_is_the_exact_top(
+    case: tuple[Floats, int, float, float], count: int, precision: str
+) -> None:
+    z, k, low, high = case
+    assume(low < high)
+    logits = torch.tensor(z).to(getattr(torch, precision))
+    scales = torch.from_numpy(np.geomspace(low, high, count))
+    found = row_statistics(logits, scales, slopes=True)
+    assert found.slope is not None
+    if not bool(certain_from(found.log_f[None], found.slope[None], scales, k, RELATIVE)):
+        return
+    gaps = [exact_gaps(row) for row in logits.double().tolist()]
+    roots = [c.root for a, b in itertools.combinations(logits.double().numpy(), 2) for c in crossings(a, b).crossings]
+    inner = [c for c in roots if low < c < high][:6]
+    assert len({frozenset(exact_order(gaps, Fraction(c))[:k]) for c in [*scales.tolist(), *inner]}) == 1
+
+
+# --- whole decodes ----------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def models(draw: st.DrawFn) -> tuple[CallablePredictor, int]:
+    """A small model whose conditionals or logits are known as floats, and the length of its answers.
+
+    Joint tables and Markov chains with exact conditionals, some sequences impossible, and pairwise tables of multiples
+    of 1/4, where ties and crossings abound.
+    """
+    kind = draw(st.sampled_from(["table", "symmetric", "chain", "coarse"]))
+    seed, words = draw(st.integers(0, 2**32)), draw(st.integers(2, 3))
+    length = draw(st.integers(2, 5 if kind != "coarse" else 6))
+    if kind == "chain":
+        return exact_predictor(strategies.random_chain(seed, words)), length
+    if kind != "coarse":
+        table = strategies.random_table(seed, length, words)
+        if kind == "symmetric":  # the same whatever the order of the positions
+            log_p = np.array([table.log_p[tuple(sorted(x))] for x in np.ndindex(table.log_p.shape)])
+            table = type(table)(log_p.reshape(table.log_p.shape))
+        return exact_predictor(table), length
+    rng = np.random.default_rng(seed)
+    weight = torch.from_numpy(rng.integers(-4, 5, size=(length, words + 1, length, words + 1)) / 4.0)
+    if draw(st.booleans()):
+        weight[...] = weight[0, :, 0][:, None][None]  # all positions are alike
+    weight[..., words] = -torch.inf
+
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        return torch.stack([weight[torch.arange(length), row].sum(dim=0) for row in canvas])
+
+    return CallablePredictor(
+        logits,
+        mask_id=words,
+        vocab_size=words + 1,
+        encode=lambda text: [],
+        decode=lambda ids: " ".join(map(str, ids)),
+    ), length
+
+
+Scale = Callable[[Sequence[int]], Any]  # from the completion to the factor: a rational, or a ball of so many bits
+
+
+def exact_decode(
+    predictor: CallablePredictor, scale: Scale, length: int, steps: int, block: int
+) -> tuple[list[int], list[int], list[int]]:
+    """Decode in exact arithmetic from the model's float logits: tokens, commit steps, ties at each step's cut."""
+    canvas, commit_step, ties = [predictor.mask_id] * length, [-1] * length, []
+    start, step = 0, 0
+    per_block = steps // (length // block)
+    while start < length:
+        sizes = [block // per_block + (number < block % per_block) for number in range(per_block)]
+        for size in sizes:
+            rows = predictor.logits(torch.tensor([canvas]), None)[0].tolist()
+            masked = [place for place in range(length) if canvas[place] == predictor.mask_id]
+            best = {place: max(range(len(rows[place])), key=lambda t, p=place: (rows[p][t], -t)) for place in masked}
+            factor = scale([best.get(place, token) for place, token in enumerate(canvas)])
+            here = [place for place in masked if start <= place < start + block]
+            chosen, level = exact_top([rows[place] for place in here], size, factor)
+            ties.append(level)
+            for place in (here[index] for index in chosen):
+                canvas[place], commit_step[place] = best[place], step
+            step += 1
+        start += block
+    return canvas, commit_step, ties
+
+
+def reward_of(seed: int) -> Callable[[Sequence[int]], int]:
+    return lambda tokens: (seed // 7 + sum((place + 3) * (token + 1) ** 3 for place, token in enumerate(tokens))) % 17
+
+
+def rws_scale(seed: int, reward_scale: float, mean: float, std: float, eps: float = 1e-5) -> Scale:
+    """The factor of RWS, s_R sqrt(sigmoid((R - mean) / std) + eps), to any number of bits."""
+
+    def scale(tokens: Sequence[int]) -> Callable[[int], Any]:
+        r = (Fraction(reward_of(seed)(tokens)) - Fraction(mean)) / Fraction(std)
+        return lambda bits: ball(Fraction(reward_scale)) * (1 / (1 + (-ball(r)).exp()) + ball(Fraction(eps))).sqrt()
+
+    return scale
+
+
+@st.composite
+def decodes(draw: st.DrawFn) -> tuple[CallablePredictor, dict[str, int], Strategy, Scale, int]:
+    """A model, a plan, temperature or RWS, the exact factor, and the seed of the reward."""
+    predictor, length = draw(models())
+    block = draw(st.sampled_from([size for size in range(1, length + 1) if length % size == 0]))
+    blocks = length // block
+    steps = draw(st.sampled_from(range(blocks, length + 1, blocks)))
+    shape = {"length": length, "steps": steps, "block": block}
+    seed = draw(st.integers(0, 1000))
+    if draw(st.booleans()):
+        c = draw(strategies.log_uniform(1e-3, 1e3) | st.sampled_from([1.0, 2.0, 8.0, 0.1]))
+        strategy: Strategy = Confidence() if c == 1 else Temperature(c)
+        return predictor, shape, strategy, lambda tokens: Fraction(c), seed
+    reward_scale = draw(strategies.reward_scales())
+    return predictor, shape, RWS(reward_scale), rws_scale(seed, reward_scale, 7.25, 5.5), seed
+
+
+@settings(deadline=None)
+@given(decodes(), st.booleans())
+def test_whole_decodes_are_those_of_exact_arithmetic(
+    case: tuple[CallablePredictor, dict[str, int], Strategy, Scale, int], certain_: bool
+) -> None:
+    predictor, shape, strategy, scale, seed = case
+    reward = CallableReward(
+        lambda prompt, answer: float(reward_of(seed)([int(word) for word in answer.split()])), mean=7.25, std=5.5
+    )
+    savings = Savings(certain=certain_)
+    (trace,) = decode(predictor, [[]], strategy, reward=reward, savings=savings, **shape)
+    tokens, commit_step, ties = exact_decode(predictor, scale, **shape)
+    assert [len(set(commit_step)), commit_step.count(0)] == [shape["steps"], block_plan(**shape)[0].commits]
+    assert trace.tokens.tolist() == tokens
+    assert trace.commit_step.tolist() == commit_step
+    assert trace.ties.tolist() == ties
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32), st.integers(2, 5), st.integers(2, 3), st.integers(1, 2), st.booleans())
+def test_the_reference_decoder_of_the_theory_is_exact_too(
+    seed: int, length: int, words: int, per_step: int, guided: bool
+) -> None:
+    """:func:`decode_masked` ranks in float64 alone: the model has no two conditionals that rounding could exchange."""
+    table = strategies.random_table(seed, length, words)
+    c = float(np.random.default_rng(seed).uniform(0.2, 8.0))
+    score = reward_of(seed)
+    rule = rws_rule(c) if guided else constant_rule(c)
+    found = decode_masked(table, rule, per_step=per_step, reward=lambda x: (score(x) - 7.25) / 5.5)
+    scale = rws_scale(seed, c, 7.25, 5.5) if guided else (lambda tokens: Fraction(c))
+    steps = -(-length // per_step)
+    assume(length % per_step == 0)
+    tokens, commit_step, _ = exact_decode(exact_predictor(table), scale, length, steps, length)
+    assert found.tokens.tolist() == tokens and found.commit_step.tolist() == commit_step

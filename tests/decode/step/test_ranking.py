@@ -1,0 +1,234 @@
+"""Ranking values against probabilities, and the top-k selection against a slow one."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rws_decode.step.order import at_the_cut, rank_values, select_deferring, select_top, select_topk
+from rws_theory.confidence import log_odds
+
+LEVELS = [-math.inf, -1.5, 0.0, 0.25, 1.0, math.inf]
+
+
+def slow_select(values: list[float], candidates: list[bool], k: int) -> tuple[list[bool], int]:
+    """Pick the largest remaining candidate k times, leftmost first; then count those level with the last one picked."""
+    chosen = [False] * len(values)
+    last = math.nan
+    for _ in range(k):
+        best = None
+        for position, value in enumerate(values):
+            open_ = candidates[position] and not chosen[position]
+            if open_ and (best is None or value > values[best]):
+                best = position
+        assert best is not None
+        chosen[best], last = True, values[best]
+    level = [candidates[p] and not chosen[p] and values[p] == last for p in range(len(values))]
+    return chosen, sum(level)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> tuple[list[list[float]], list[list[bool]], list[int]]:
+    rows, width = draw(st.integers(1, 4)), draw(st.integers(1, 12))
+    value = st.sampled_from(LEVELS) | st.floats(allow_nan=False, width=32)
+    values = draw(st.lists(st.lists(value, min_size=width, max_size=width), min_size=rows, max_size=rows))
+    candidates = draw(st.lists(st.lists(st.booleans(), min_size=width, max_size=width), min_size=rows, max_size=rows))
+    return values, candidates, [draw(st.integers(0, sum(row))) for row in candidates]
+
+
+@given(batches())
+@example(([[0.0, -0.0, 0.0]], [[True, True, True]], [1]))
+@example(([[-math.inf, 3.0, -math.inf]], [[True, False, True]], [2]))
+@example(([[1.0, 1.0]], [[True, True]], [0]))
+def test_select_top_is_the_slow_selection(batch: tuple[list[list[float]], list[list[bool]], list[int]]) -> None:
+    values, candidates, ks = batch
+    chosen, ties = select_top(torch.tensor(values, dtype=torch.float64), torch.tensor(candidates), torch.tensor(ks))
+    expected = [slow_select(*row) for row in zip(values, candidates, ks, strict=True)]
+    assert chosen.tolist() == [row for row, _ in expected]
+    assert ties.tolist() == [count for _, count in expected]
+
+
+def test_equal_values_go_leftmost_and_the_rest_are_counted() -> None:
+    values = torch.tensor([[0.5] * 10, [0.5] * 10])
+    chosen, ties = select_top(values, torch.ones(2, 10, dtype=torch.bool), 3)
+    assert chosen.nonzero()[:, 1].tolist() == [0, 1, 2, 0, 1, 2]
+    assert ties.tolist() == [7, 7]
+
+
+@pytest.mark.parametrize("width", [17, 300])
+def test_among_many_equal_values_the_leftmost_go_first_too(width: int) -> None:
+    """Longer rows than those that any sort leaves in order."""
+    values = [[float(p % 3 == 1) for p in range(width)], [0.0] * width]
+    candidates = [[p % 4 != 0 for p in range(width)]] * 2
+    ks = [width // 2, width // 5]
+    chosen, ties = select_top(torch.tensor(values), torch.tensor(candidates), torch.tensor(ks))
+    expected = [slow_select(*row) for row in zip(values, candidates, ks, strict=True)]
+    assert chosen.tolist() == [row for row, _ in expected] and ties.tolist() == [count for _, count in expected]
+
+
+def test_ties_that_all_fit_are_not_ties_at_the_cut() -> None:
+    _, ties = select_top(torch.tensor([[2.0, 2.0, 1.0]]), torch.ones(1, 3, dtype=torch.bool), 2)
+    assert ties.tolist() == [0]
+
+
+@pytest.mark.parametrize("k", [3, -1])
+def test_more_than_the_candidates_cannot_be_chosen(k: int) -> None:
+    candidates = torch.tensor([[True, True, False], [True, True, True]])
+    message = f"k is [{k}, {k}]: each at least 0 and at most its row's candidates, [2, 3]"
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+        select_top(torch.zeros(2, 3), candidates, k)
+
+
+def test_nan_has_no_rank_but_may_stand_where_no_candidate_is() -> None:
+    values = torch.tensor([[math.nan, 1.0]])
+    assert select_top(values, torch.tensor([[False, True]]), 1).chosen.tolist() == [[False, True]]
+    with pytest.raises(ValueError, match=r"^values holds NaN at a candidate: NaN has no rank$"):
+        select_top(values, torch.tensor([[True, True]]), 1)
+
+
+def test_shapes_must_agree() -> None:
+    for values, candidates in (((3,), (3,)), ((1, 3), (1, 4)), ((2, 1, 3), (2, 1, 3))):
+        message = f"values and candidates have shapes {values} and {candidates}: one shape [B, n] is needed"
+        with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+            select_top(torch.zeros(values), torch.ones(candidates, dtype=torch.bool), 1)
+
+
+def random_logits(rows: int, vocabulary: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    logits = torch.randn(rows, vocabulary, generator=torch.Generator().manual_seed(seed)) * 3
+    return logits, logits.argmax(-1)
+
+
+@given(st.integers(0, 10_000), st.floats(0.01, 32))
+def test_log_odds_are_the_logit_of_the_probability(seed: int, factor: float) -> None:
+    logits, best = random_logits(5, 7, seed)
+    for row, token, value in zip(
+        logits.double().tolist(), best.tolist(), rank_values(logits, best, factor), strict=True
+    ):
+        others = math.fsum(math.exp(factor * (z - row[token])) for k, z in enumerate(row) if k != token)
+        assert float(value) == pytest.approx(-math.log(others), rel=1e-12, abs=1e-12)
+
+
+@given(st.integers(0, 10_000), st.floats(0.01, 4))
+def test_both_rankings_order_alike_while_neither_saturates(seed: int, factor: float) -> None:
+    logits, best = random_logits(6, 9, seed)
+    by_odds = rank_values(logits, best, factor)
+    by_probability = rank_values(logits, best, factor, "probability", "float64")
+    np.testing.assert_allclose(torch.sigmoid(by_odds), by_probability, rtol=1e-12)
+
+
+def test_log_odds_agree_with_the_theory() -> None:
+    logits, best = random_logits(4, 50)
+    expected = [float(log_odds(row, 8.0)) for row in logits.double().numpy()]
+    np.testing.assert_allclose(rank_values(logits, best, 8.0), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("factor", [0.1, 1.0, 2.37, 32.0])
+def test_probability_is_what_public_decoders_compute(precision: str, factor: float) -> None:
+    logits, best = random_logits(100, 30)
+    scaled = logits.to(getattr(torch, precision)) * factor
+    expected = torch.softmax(scaled, dim=-1)[torch.arange(100), best]
+    assert torch.equal(rank_values(logits, best, factor, "probability", precision), expected.double())
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float32", "float64", "model"])
+@pytest.mark.parametrize("factor", [0.1, 2.37, 32.0])
+def test_log_odds_in_a_precision_are_computed_throughout_in_it(precision: str, factor: float) -> None:
+    logits, best = random_logits(100, 30)
+    logits = logits.bfloat16() if precision == "model" else logits
+    held = logits.to(torch.bfloat16 if precision == "model" else getattr(torch, precision))
+    expected = []
+    for row, token in zip(held, best.tolist(), strict=True):
+        others = torch.cat([row[:token], row[token + 1 :]]) - row[token]
+        expected.append(-torch.logsumexp(others * factor, dim=-1).double())
+    found = rank_values(logits, best, factor, "log-odds", precision)
+    # Sums of bfloat16 are rounded once, whatever their order; others to the last digits.
+    eps = 0.0 if held.dtype == torch.bfloat16 else 4 * torch.finfo(held.dtype).eps
+    assert found.dtype == torch.float64
+    np.testing.assert_allclose(found, torch.stack(expected), rtol=eps, atol=eps)
+
+
+@pytest.mark.parametrize("precision", ["float16", "float64"])
+def test_the_precision_of_the_model_is_that_of_its_logits(precision: str) -> None:
+    logits, best = random_logits(6, 9)
+    logits = logits.to(getattr(torch, precision))
+    expected = torch.softmax(logits * 2.0, dim=-1)[torch.arange(6), best].double()
+    assert torch.equal(rank_values(logits, best, 2.0, "probability", "model"), expected)
+    assert torch.equal(rank_values(logits, best, 2.0, "topk", "model"), expected)
+
+
+def test_a_choice_by_topk_is_among_the_candidates_and_needs_the_columns_of_the_canvas() -> None:
+    values = torch.tensor([[3.0, 1.0, 2.0], [0.25, 0.5, 0.125]], dtype=torch.float64)
+    candidates = torch.tensor([[False, True, True], [True, True, True]])
+    columns = torch.tensor([[2, 3, 4], [0, 1, 2]])
+    found = select_topk(values, candidates, torch.tensor([1, 2]), columns=columns, width=5, dtype=torch.float32)
+    assert found.chosen.tolist() == [[False, False, True], [True, True, False]] and found.ties.tolist() == [0, 0]
+    # In bfloat16 the two largest are level: which of them comes first is what torch.topk says of that row.
+    level = torch.tensor([[1.0, 1.0009765625, 0.5]], dtype=torch.float64)
+    row = torch.full((7,), -math.inf, dtype=torch.bfloat16)
+    row[3:6] = level[0].bfloat16()
+    one = select_topk(level, torch.ones(1, 3).bool(), 1, columns=torch.tensor([[3, 4, 5]]), width=7, dtype=row.dtype)
+    assert one.chosen[0].nonzero().tolist() == [[int(torch.topk(row, 1).indices) - 3]]
+
+
+def test_the_cut_lies_in_one_of_the_two_groups_of_each_row() -> None:
+    eligible = torch.tensor([[True, True, True, False]] * 4)
+    deferred = torch.tensor([[False, False, True, True]] * 4)
+    places, left = at_the_cut(eligible, deferred, torch.tensor([0, 1, 2, 3]))
+    early, late = [True, True, False, False], [False, False, True, False]
+    assert places.tolist() == [early, early, late, late] and left.tolist() == [0, 1, 0, 1]
+    values = torch.tensor([[1.0, 1.0, 5.0, 9.0]] * 4)
+    found = select_deferring(select_top, values, eligible, deferred, torch.tensor([0, 1, 2, 3]))
+    assert found.chosen.sum(dim=1).tolist() == [0, 1, 2, 3] and found.ties.tolist() == [0, 1, 0, 0]
+    assert found.chosen[2].tolist() == early
+
+
+def test_rows_without_positions_choose_nothing() -> None:
+    chosen, ties = select_top(torch.zeros(2, 0), torch.zeros(2, 0, dtype=torch.bool), 0)
+    assert chosen.shape == (2, 0) and ties.tolist() == [0, 0]
+
+
+def test_probability_saturates_where_log_odds_still_tell_apart() -> None:
+    logits = torch.tensor([[0.0, 10.0], [0.0, 20.0], [0.0, 40.0]])
+    best = torch.tensor([1, 1, 1])
+    saturated = {
+        p: int((rank_values(logits, best, 1.0, "probability", p) == 1).sum())
+        for p in ("bfloat16", "float32", "float64")
+    }
+    assert saturated == {"bfloat16": 3, "float32": 2, "float64": 1}
+    assert rank_values(logits, best, 1000.0).tolist() == [1e4, 2e4, 4e4]
+
+
+def test_one_factor_per_row_and_rows_do_not_mix() -> None:
+    logits, best = random_logits(150, 11)
+    factors = torch.linspace(0.1, 30, 150, dtype=torch.float64)
+    together = rank_values(logits, best, factors)
+    apart = [rank_values(logits[i : i + 1], best[i : i + 1], float(factors[i])).item() for i in range(150)]
+    assert together.tolist() == apart
+
+
+def test_impossible_tokens_do_not_count_and_a_lone_token_is_certain() -> None:
+    logits = torch.tensor([[1.0, -math.inf, 0.0], [2.0, -math.inf, -math.inf]])
+    best = torch.tensor([0, 0])
+    assert rank_values(logits, best, 0.5).tolist() == [pytest.approx(0.5), math.inf]
+    assert rank_values(logits, best, 0.5, "probability").tolist()[1] == 1.0
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, math.inf, math.nan])
+def test_the_factor_must_be_positive(factor: float) -> None:
+    with pytest.raises(ValueError, match=rf"^factor is {factor}: it must be positive and finite$"):
+        rank_values(torch.zeros(1, 3), torch.tensor([0]), factor)
+
+
+def test_unknown_names_are_refused() -> None:
+    logits, best = random_logits(1, 3)
+    with pytest.raises(ValueError, match=r"^ranking is 'margin': it must be one of log-odds, probability, topk$"):
+        rank_values(logits, best, 1.0, "margin")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^precision is 'half': it must be one of model, bfloat16, float32, float64$"):
+        rank_values(logits, best, 1.0, "log-odds", "half")  # type: ignore[arg-type]

@@ -1,0 +1,243 @@
+"""Ranges of ranking values, near-ties and saturation, each against the definition."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor
+from rws_decode.step.order import rank_values, select_deferring, select_top, select_topk
+from rws_decode.step.rounding import ROUNDING_UNITS, logit_error, near_ties, saturated, value_range
+from rws_decode.strategies.factors import Temperature
+from rws_decode.strategies.orders import Margin, MaskedPositions
+
+
+def logits_of(seed: int, rows: int, vocabulary: int) -> torch.Tensor:
+    return torch.randn(rows, vocabulary, generator=torch.Generator().manual_seed(seed)) * 4
+
+
+@given(
+    st.integers(0, 9999),
+    st.floats(0.01, 8),
+    st.floats(0, 0.3),
+    st.sampled_from(["log-odds", "probability", "topk"]),
+    st.sampled_from(["bfloat16", "float32", "float64"]),
+)
+@example(9998, 0.625, 0.0, "probability", "float32")  # a sum of exponentials rounds more than once
+def test_logits_that_move_within_the_error_keep_the_value_in_its_range(
+    seed: int, factor: float, size: float, ranking: str, precision: str
+) -> None:
+    z = logits_of(seed, 6, 9)
+    best = z.argmax(-1)
+    error, scale = torch.full((6,), size), torch.full((6,), factor, dtype=torch.float64)
+    exact = rank_values(z, best, scale)
+    low, high = value_range(exact, z, error, scale, ranking, getattr(torch, precision))  # type: ignore[arg-type]
+    moved = z + size * 0.999 * torch.sign(logits_of(seed + 1, 6, 9))
+    for changed in (z, moved):
+        value = rank_values(changed, best, scale, ranking, precision)  # type: ignore[arg-type]
+        assert bool((low - 1e-9 <= value).all() and (value <= high + 1e-9).all())
+
+
+@st.composite
+def steps(draw: st.DrawFn) -> tuple[list[float], list[float], list[bool], list[bool], int]:
+    width = draw(st.integers(1, 7))
+    values = draw(st.lists(st.integers(-4, 4).map(float) | st.just(math.inf), min_size=width, max_size=width))
+    reach = draw(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=width, max_size=width))
+    eligible = draw(st.lists(st.booleans(), min_size=width, max_size=width))
+    deferred = draw(st.lists(st.booleans(), min_size=width, max_size=width))
+    return values, reach, eligible, deferred, draw(st.integers(0, sum(eligible)))
+
+
+@given(steps())
+def test_near_ties_are_the_pairs_whose_ranges_meet_across_the_cut(
+    step: tuple[list[float], list[float], list[bool], list[bool], int],
+) -> None:
+    values, reach, eligible, deferred, k = step
+    value, candidates, late = torch.tensor([values]).double(), torch.tensor([eligible]), torch.tensor([deferred])
+    chosen = select_deferring(select_top, value, candidates, late, k).chosen
+    low, high = value - torch.tensor([reach]), value + torch.tensor([reach])
+    near = set()
+    for p in range(len(values)):
+        for q in range(len(values)):
+            across = eligible[p] and eligible[q] and bool(chosen[0, p]) and not bool(chosen[0, q])
+            if across and deferred[p] == deferred[q] and low[0, p] <= high[0, q]:
+                near |= {p, q}
+    # One of a pair meets the extreme of the other side, so counting by the extremes is counting by pairs.
+    assert int(near_ties(low, high, candidates, chosen, late)) == len(near)
+
+
+@given(steps(), st.integers(0, 999))
+def test_without_near_ties_no_change_within_the_ranges_changes_the_set(
+    step: tuple[list[float], list[float], list[bool], list[bool], int], seed: int
+) -> None:
+    values, reach, eligible, deferred, k = step
+    value, candidates, late = torch.tensor([values]).double(), torch.tensor([eligible]), torch.tensor([deferred])
+    spread = torch.tensor([reach])
+    chosen = select_deferring(select_top, value, candidates, late, k).chosen
+    moved = value + spread * (2 * torch.rand(spread.shape, generator=torch.Generator().manual_seed(seed)) - 1)
+    again = select_deferring(select_top, moved, candidates, late, k).chosen
+    if not torch.equal(again, chosen):
+        assert int(near_ties(value - spread, value + spread, candidates, chosen, late)) > 0
+
+
+@given(steps())
+def test_deferred_positions_wait_for_all_others(
+    step: tuple[list[float], list[float], list[bool], list[bool], int],
+) -> None:
+    values, _, eligible, deferred, k = step
+    left = [p for p in range(len(values)) if eligible[p]]
+    expected, ties = [], 0
+    for number in range(k):
+        open_ = [p for p in left if not deferred[p]] or left
+        best = max(open_, key=lambda p: values[p])
+        left.remove(best)
+        expected.append(best)
+        if number == k - 1:
+            ties = sum(values[p] == values[best] and deferred[p] == deferred[best] for p in left)
+    chosen, counted = select_deferring(
+        select_top, torch.tensor([values]), torch.tensor([eligible]), torch.tensor([deferred]), k
+    )
+    assert chosen[0].nonzero()[:, 0].tolist() == sorted(expected)
+    assert int(counted) == ties
+
+
+@given(steps())
+def test_topk_chooses_the_same_where_nothing_ties(
+    step: tuple[list[float], list[float], list[bool], list[bool], int],
+) -> None:
+    values, _, eligible, _, k = step
+    value, candidates = torch.tensor([values]), torch.tensor([eligible])
+    columns = torch.arange(len(values))[None] + 3
+    ours = select_top(value, candidates, k)
+    theirs = select_topk(value, candidates, k, columns=columns, width=len(values) + 5, dtype=torch.float32)
+    assert int(theirs.chosen.sum()) == k and not bool((theirs.chosen & ~candidates).any())
+    assert theirs.ties.tolist() == ours.ties.tolist()
+    assert sorted(value[theirs.chosen].tolist()) == sorted(value[ours.chosen].tolist())
+    if not ours.ties.any():
+        assert torch.equal(ours.chosen, theirs.chosen)
+
+
+@pytest.mark.parametrize("dtype", ROUNDING_UNITS)
+def test_the_tolerance_follows_dtype_and_size(dtype: torch.dtype) -> None:
+    z = torch.tensor([[1.0, -16.0, -math.inf], [2.0, 4.0, 0.0]], dtype=dtype)
+    expected = [ROUNDING_UNITS[dtype] * torch.finfo(dtype).eps * size for size in (16.0, 4.0)]
+    assert logit_error(z).tolist() == expected
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float32", "float64"])
+def test_saturation_is_that_of_the_softmax(precision: str) -> None:
+    dtype = getattr(torch, precision)
+    margins = torch.linspace(1, 60, 400, dtype=torch.float64)
+    z = torch.stack([torch.zeros_like(margins), margins], dim=1)
+    best = torch.ones(400, dtype=torch.int64)
+    by_softmax = torch.softmax(z.to(dtype), dim=-1)[:, 1] == 1
+    by_odds = saturated(rank_values(z, best, 1.0), "log-odds", dtype)
+    value = rank_values(z, best, 1.0, "probability", precision)  # type: ignore[arg-type]
+    by_value = saturated(value, "probability", dtype)
+    assert torch.equal(by_value, by_softmax)
+    assert 0 < int(by_softmax.sum()) < 400
+    assert int((by_odds != by_softmax).sum()) <= 2
+
+
+def staircase(dtype: torch.dtype = torch.float32) -> CallablePredictor:
+    """Margins 21, 22, ..., 28: in bfloat16 and float32 all probabilities are 1."""
+    table = torch.zeros(8, 12, dtype=dtype)
+    table[:, 9] = torch.arange(21.0, 29.0).to(dtype)
+    return CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=4)
+
+
+class Leftmost:
+    """An order that has nothing to do with confidence."""
+
+    name, needs_reward = "leftmost", False
+
+    def order(self, view: MaskedPositions) -> torch.Tensor:
+        return -view.position.double()
+
+
+def test_a_trace_says_what_rounding_did() -> None:
+    options = {"length": 8, "steps": 4, "block": 8}
+    runs = {
+        (ranking, precision): decode(
+            staircase(), [[]], Temperature(1.0), ranking=ranking, precision=precision, **options
+        )[0]
+        for ranking, precision in (
+            ("log-odds", "float64"),
+            ("log-odds", "bfloat16"),
+            ("probability", "float64"),
+            ("probability", "float32"),
+            ("topk", "model"),
+        )
+    }
+    logits = torch.cat([torch.zeros(8, 11), torch.arange(21.0, 29.0)[:, None]], dim=1)
+    logits[:, 0] = -math.inf  # the mask
+    for (ranking, precision), trace in runs.items():
+        expected = rank_values(logits, torch.full((8,), 11), 1.0, ranking, precision)  # type: ignore[arg-type]
+        np.testing.assert_allclose(trace.value[0], expected, rtol=1e-14)
+    exact = runs["log-odds", "float64"]
+    assert exact.commit_step.tolist() == [3, 3, 2, 2, 1, 1, 0, 0]
+    assert not exact.inexact.any() and not exact.saturated.any() and not exact.near_ties.any()
+    assert runs["log-odds", "bfloat16"].saturated.tolist() == [8, 6, 4, 2]
+    assert not runs["log-odds", "bfloat16"].inexact.any()
+    assert not runs["probability", "float64"].inexact.any()
+    rounded = runs["probability", "float32"]
+    assert rounded.commit_step.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert rounded.saturated.tolist() == [8, 6, 4, 2]
+    assert rounded.inexact.tolist() == [True, True, True, False]
+    assert rounded.near_ties.tolist() == [8, 6, 4, 0]
+    assert runs["topk", "model"].saturated[0] == 8 and runs["topk", "model"].ties[0] == 6
+    frame = rounded.to_frame().query("committed")
+    assert frame["inexact"].tolist() == [True] * 6 + [False] * 2
+
+
+def test_each_row_of_a_batch_has_its_own_counts() -> None:
+    tables = {6: torch.zeros(8, 12), 7: torch.zeros(8, 12)}
+    tables[6][:, 9], tables[7][:, 9] = torch.arange(21.0, 29.0), torch.arange(1.0, 9.0)
+    predictor = CallablePredictor(
+        lambda canvas: torch.stack([torch.cat([torch.zeros(1, 12), tables[int(row[0])]]) for row in canvas]), mask_id=4
+    )
+    options = {"length": 8, "steps": 4, "block": 8, "ranking": "probability", "precision": "float32"}
+    sure, unsure = decode(predictor, [[6], [7]], Temperature(1.0), **options)
+    assert sure.inexact.tolist() == [True, True, True, False] and sure.saturated.tolist() == [8, 6, 4, 2]
+    assert not unsure.inexact.any() and not unsure.saturated.any() and sure.forwards == 4
+
+
+def test_a_probability_is_saturated_as_it_was_computed() -> None:
+    """In bfloat16 the softmax is rounded once, the log-odds before their sigmoid is: these lie between the two."""
+    table = torch.tensor([[-math.inf, 1.5625, 0.0625, 8.0]])
+    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), 1, -1), mask_id=0)
+    for ranking, expected in (("probability", [0]), ("log-odds", [1])):
+        options = {"ranking": ranking, "precision": "bfloat16", "length": 1, "steps": 1, "block": 1}
+        assert decode(predictor, [[]], Temperature(1.0), **options)[0].saturated.tolist() == expected
+
+
+def test_an_order_of_its_own_is_not_inexact() -> None:
+    (trace,) = decode(staircase(), [[]], Margin("logit"), length=8, steps=4, block=8, precision="float32")
+    assert trace.ranking == "order" and trace.commit_step.tolist() == [3, 3, 2, 2, 1, 1, 0, 0]
+    assert not trace.inexact.any() and trace.saturated.tolist() == [8, 6, 4, 2]
+    assert np.array_equal(trace.factor, np.ones(4))
+    # Nor where it is not the order of confidence at all.
+    (trace,) = decode(staircase(), [[]], Leftmost(), length=8, steps=4, block=8)
+    assert trace.commit_step.tolist() == [0, 0, 1, 1, 2, 2, 3, 3] and not trace.inexact.any()
+
+
+def test_positions_that_are_all_but_certain_are_near_in_probability_alone() -> None:
+    """From a lead of 37 nats on a probability is 1.0 in float64; the log-odds still tell 42 from 44."""
+    options = {"length": 8, "steps": 4, "block": 8}
+    odds, probability = (
+        decode(staircase(), [[]], Temperature(2.0), ranking=ranking, **options)[0]
+        for ranking in ("log-odds", "probability")
+    )
+    assert odds.saturated.tolist() == probability.saturated.tolist() == [8, 6, 4, 2]
+    assert odds.near_ties.tolist() == [0, 0, 0, 0] and probability.near_ties.tolist() == [8, 6, 4, 0]
+
+
+def test_bfloat16_models_have_wide_near_ties() -> None:
+    (trace,) = decode(staircase(torch.bfloat16), [[]], Temperature(1.0), length=8, steps=4, block=8)
+    assert trace.logits_dtype == "bfloat16" and trace.near_ties.tolist() == [8, 6, 4, 0]

@@ -1,0 +1,205 @@
+"""Gumbel-max sampling, classifier-free guidance and end-of-text policies."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_models import CLS, EOS, MASK, PAD, VOCABULARY, bert_predictor, modernbert_predictor
+
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor
+from rws_decode.step.candidate import TokenSampler, greedy, gumbel_scores
+from rws_decode.step.classifier_free import guided_logits
+from rws_decode.step.rounding import logit_error
+from rws_decode.strategies.factors import Confidence, Temperature
+from rws_decode.trace.replay import replay, replay_with
+
+PREDICTOR = bert_predictor()
+SIZE = {"length": 12, "steps": 6, "block": 12}
+
+
+def fixed(table: torch.Tensor, **options: object) -> CallablePredictor:
+    settings = {"mask_id": MASK, "pad_id": PAD, "end_id": EOS, "vocab_size": table.shape[1], **options}
+    return CallablePredictor(
+        lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1),
+        **settings,  # type: ignore[arg-type]
+    )
+
+
+@given(st.integers(0, 999), st.floats(0.05, 4), st.sampled_from([torch.float32, torch.bfloat16]))
+def test_scores_are_the_public_expression_bit_for_bit(seed: int, temperature: float, dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    z = (torch.randn(4, 9, generator=generator) * 5).to(dtype)
+    uniform = torch.rand(4, 9, generator=generator, dtype=torch.float64)
+    wide = z.to(torch.float64)
+    public = wide.exp() / (-torch.log(uniform)) ** temperature
+    assert torch.equal(gumbel_scores(z, uniform, temperature), public)
+    sampler = TokenSampler(temperature, seed, rows=1)
+    again = torch.rand(z.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    drawn = sampler.draw(z, torch.zeros(4, dtype=torch.int64))
+    assert torch.equal(drawn.token, gumbel_scores(z, again, temperature).argmax(-1))
+    noised = (wide - temperature * torch.log(-torch.log(again))).sort(descending=True).values
+    assert drawn.lead.tolist() == pytest.approx((noised[:, 0] - noised[:, 1]).tolist())
+
+
+def test_tokens_are_drawn_from_the_softmax_at_that_temperature() -> None:
+    z = torch.tensor([0.0, 1.0, 2.0]).expand(40_000, 3)
+    drawn = TokenSampler(2.0, 5, rows=1).draw(z, torch.zeros(40_000, dtype=torch.int64)).token
+    share = torch.bincount(drawn, minlength=3) / 40_000
+    np.testing.assert_allclose(share, torch.softmax(torch.tensor([0.0, 0.5, 1.0]), 0), atol=0.01)
+
+
+@pytest.mark.parametrize("shift", [-5000.0, 5000.0])
+def test_logits_beyond_the_exponents_of_float64_are_drawn_all_the_same(shift: float) -> None:
+    z = torch.linspace(0, 4, 9, dtype=torch.float64).expand(50, 9)
+    row = torch.zeros(50, dtype=torch.int64)
+    assert torch.equal(TokenSampler(1.0, 0, 1).draw(z + shift, row).token, TokenSampler(1.0, 0, 1).draw(z, row).token)
+
+
+def test_temperature_zero_is_greedy_and_draws_nothing() -> None:
+    z = torch.randn(5, 7, generator=torch.Generator().manual_seed(0))
+    found = TokenSampler(0.0, 0, rows=1).draw(z, torch.zeros(5, dtype=torch.int64))
+    assert torch.equal(found.token, z.argmax(-1))
+    assert greedy(torch.zeros(2, 1)).lead.tolist() == [math.inf, math.inf]
+    runs = [decode(PREDICTOR, ["a dog"], Confidence(), seed=seed, **SIZE) for seed in (0, 9)]
+    assert runs[0].tokens.tolist() == runs[1].tokens.tolist()
+
+
+def test_the_same_seed_the_same_answer_and_seeds_per_row() -> None:
+    def run(prompts: list[str], seed: object) -> list[list[int]]:
+        options = SIZE | {"sampling_temperature": 2.0, "seed": seed}
+        return decode(PREDICTOR, prompts, Confidence(), **options).tokens.tolist()  # type: ignore[arg-type]
+
+    assert run(["a dog"], 1) == run(["a dog"], 1) != run(["a dog"], 2)
+    assert run(["a dog", "a dog"], [1, 2]) == [*run(["a dog"], 1), *run(["a dog"], 2)]
+    assert run(["a dog", "the cat"], 1)[0] == run(["a dog"], 1)[0]
+
+
+def test_confidence_is_that_of_the_drawn_token_without_the_noise() -> None:
+    table = torch.randn(8, VOCABULARY, generator=torch.Generator().manual_seed(2))
+    options = {"length": 6, "steps": 1, "block": 6, "ranking": "probability", "sampling_temperature": 3.0}
+    predictor = fixed(table, forbidden_ids=(CLS,))
+    (trace,) = decode(predictor, [[7]], Temperature(1.5), **options)  # type: ignore[arg-type]
+    z = table[1:7].clone()
+    z[:, [MASK, PAD, CLS]] = -torch.inf
+    expected = torch.softmax(1.5 * z.double(), dim=-1)[torch.arange(6), torch.from_numpy(trace.tokens.copy())]
+    np.testing.assert_allclose(trace.value[0], expected, rtol=1e-6)
+    assert not np.array_equal(trace.tokens, z.argmax(-1))
+
+
+def test_a_sampled_run_replays() -> None:
+    options = {"sampling_temperature": 1.0, "seed": 3, "cfg": 0.7, "end_of_text": "defer", "ranking": "topk"}
+    (trace,) = decode(PREDICTOR, ["a dog"], Temperature(2.0), **SIZE, **options)  # type: ignore[arg-type]
+    assert replay(trace).parted_at is None
+    again = replay_with(trace, bert_predictor())
+    assert np.array_equal(again.tokens, trace.tokens)
+    assert np.array_equal(again.value, trace.value, equal_nan=True)
+
+
+@pytest.mark.parametrize("make", [bert_predictor, modernbert_predictor])
+@pytest.mark.parametrize("padding", ["right", "left"])
+def test_guidance_under_an_attention_mask_is_guidance_alone(make: object, padding: str) -> None:
+    predictor, prompts = make(), ["a dog", "the cat sat on the mat ."]  # type: ignore[operator]
+    together = decode(predictor, prompts, Confidence(), cfg=2.0, padding=padding, **SIZE)  # type: ignore[arg-type]
+    plain = decode(predictor, prompts, Confidence(), **SIZE)
+    for prompt, trace in zip(prompts, together, strict=True):
+        assert trace.tokens.tolist() == decode(predictor, [prompt], Confidence(), cfg=2.0, **SIZE)[0].tokens.tolist()
+    assert together.tokens.tolist() != plain.tokens.tolist()
+
+
+def test_guidance_is_the_published_combination_with_the_prompt_masked() -> None:
+    seen = []
+
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        seen.append(canvas.clone())
+        return torch.randn(VOCABULARY, 8, generator=torch.Generator().manual_seed(0))[canvas]
+
+    predictor = CallablePredictor(logits, mask_id=MASK)
+    canvas, prompt = torch.tensor([[7, 9, MASK, 8]]), torch.tensor([[True, True, False, False]])
+    places = torch.tensor([0, 0]), torch.tensor([2, 3])
+    found, error = guided_logits(predictor, canvas, None, prompt, *places, 1.5)
+    assert [batch.tolist() for batch in seen] == [[[7, 9, MASK, 8], [MASK, MASK, MASK, 8]]]
+    conditional, blind = logits(canvas), logits(torch.tensor([[MASK, MASK, MASK, 8]]))
+    assert torch.equal(found, (blind + 2.5 * (conditional - blind))[places])
+    assert torch.equal(error, 2.5 * logit_error(conditional[places]) + 1.5 * logit_error(blind[places]))
+    plain, none = guided_logits(predictor, canvas, None, prompt, *places, 0.0)
+    assert torch.equal(plain, conditional[places]) and none is None
+    assert len(seen[-1]) == 1
+
+
+def ending_table() -> torch.Tensor:
+    """Columns 1 and 2 prefer the end of text, very sure of it; the others prefer word 9, less and less sure."""
+    table = torch.zeros(8, VOCABULARY)
+    table[1:3, EOS], table[1:3, 10] = 9.0, 1.0
+    table[3:7, 9] = torch.tensor([4.0, 3.0, 2.0, 1.0])
+    return table
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 32.0])
+def test_policies_mean_the_same_at_any_scale(scale: float) -> None:
+    def run(policy: str) -> tuple[list[int], list[int]]:
+        options = {"length": 6, "steps": 3, "block": 6, "end_of_text": policy}
+        (trace,) = decode(fixed(ending_table()), [[7]], Temperature(scale), **options)  # type: ignore[arg-type]
+        assert replay(trace).parted_at is None
+        return trace.tokens.tolist(), trace.commit_step.tolist()
+
+    assert run("none") == ([EOS, EOS, 9, 9, 9, 9], [0, 0, 1, 1, 2, 2])
+    assert run("defer") == ([EOS, EOS, 9, 9, 9, 9], [2, 2, 0, 0, 1, 1])
+    # Words 10 and 9 of logit 1 are level at columns 1, 2 and 6: leftmost first.
+    assert run("suppress") == ([10, 10, 9, 9, 9, 9], [1, 2, 0, 0, 1, 2])
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize("ranking", ["log-odds", "probability", "topk"])
+def test_policies_mean_the_same_at_any_sampling_temperature(ranking: str, temperature: float) -> None:
+    table = torch.randn(20, VOCABULARY, generator=torch.Generator().manual_seed(0))
+    table[:, EOS] += 7.0
+    options = {"length": 16, "steps": 16, "block": 8, "ranking": ranking, "seed": 8}
+    options |= {"sampling_temperature": temperature}
+    (deferred,) = decode(fixed(table), [[7]], Confidence(), end_of_text="defer", **options)  # type: ignore[arg-type]
+    assert (deferred.tokens == EOS).any()
+    for step in range(16):
+        if deferred.candidate[step, deferred.chosen[step]] == EOS:
+            assert (deferred.candidate[step, deferred.eligible[step]] == EOS).all()
+    options["end_of_text"] = "suppress"
+    (suppressed,) = decode(fixed(table), [[7]], Confidence(), **options)  # type: ignore[arg-type]
+    assert not (suppressed.candidate == EOS).any()
+
+
+def test_a_model_may_end_its_text_in_several_ways() -> None:
+    table = ending_table()
+    table[2, EOS], table[2, 11] = 0.0, 9.0
+    options = {"length": 6, "steps": 3, "block": 6, "end_of_text": "defer", "end_ids": [EOS, 11]}
+    (trace,) = decode(fixed(table), [[7]], Confidence(), **options)  # type: ignore[arg-type]
+    assert trace.commit_step.tolist() == [2, 2, 0, 0, 1, 1]
+    assert (trace.end_of_text, trace.end_ids) == ("defer", [EOS, 11])
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"sampling_temperature": -1.0}, "sampling_temperature is -1.0"),
+        ({"sampling_temperature": math.nan}, "sampling_temperature is nan"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": [1, 2]}, "seed has 2 rows: the batch has 1"),
+        ({"cfg": -0.5}, "cfg is -0.5"),
+        ({"cfg": math.inf}, "cfg is inf"),
+        ({"end_of_text": "never"}, "end_of_text is 'never'"),
+        ({"end_of_text": "defer", "end_ids": [VOCABULARY]}, f"end_ids holds {VOCABULARY}"),
+    ],
+    ids=str,
+)
+def test_misuse_is_named(options: dict[str, object], named: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{named}"):
+        decode(PREDICTOR, ["a dog"], Confidence(), **SIZE, **options)  # type: ignore[arg-type]
+
+
+def test_a_policy_needs_an_end_of_text() -> None:
+    endless = fixed(torch.zeros(20, VOCABULARY), end_id=None)
+    with pytest.raises(ValueError, match=r"^end_of_text is 'suppress': predictor callable names no end of text"):
+        decode(endless, [[7]], Confidence(), end_of_text="suppress", **SIZE)

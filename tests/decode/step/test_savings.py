@@ -1,0 +1,423 @@
+"""What a decode leaves out: the same tokens with and without, and that it is in fact left out."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import EOS, MASK, VOCABULARY, bert_predictor, classifier, llada_predictor, modernbert_predictor
+from tiny_models import tokenizer as tiny_tokenizer
+
+from paper_figures.bench import bench
+from rws_decode.__main__ import main
+from rws_decode.canvas.batches import batches, logit_bytes
+from rws_decode.decode import decode
+from rws_decode.plain_loop import plain_loop, plain_rws
+from rws_decode.predictors import CallablePredictor
+from rws_decode.rewards import CallableReward, SequenceClassifierReward
+from rws_decode.step.savings import Savings
+from rws_decode.strategies.controls import FlippedReward, RWSEvery
+from rws_decode.strategies.factors import RWS, Confidence, Strategy, Temperature
+from rws_decode.strategies.orders import MaskedPositions
+
+PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
+REWARDS = {
+    "words": CallableReward(lambda prompt, answer: len(set(answer.split())), mean=4.0, std=1.5, name="words"),
+    "classifier": SequenceClassifierReward(classifier(), tiny_tokenizer(), mean=0.0, std=0.3, name="tiny"),
+}
+PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and small"]
+ONE = {
+    name: replace(Savings.nothing(), **{name: True})
+    for name in ("reuse", "cache", "certain", "block_only", "settled")
+}
+ALL = ONE | {
+    "everything": Savings.everything(),
+    "all but settled": replace(Savings.everything(), settled=False),
+    "batches of one length": Savings(spread=0.0),
+    "small batches": replace(Savings.everything(), memory=2 * logit_bytes(12, VOCABULARY)),
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+@settings(max_examples=settings.default.max_examples // 5)
+@given(
+    model=st.sampled_from(sorted(PREDICTORS)),
+    reward=st.sampled_from(sorted(REWARDS)),
+    prompts=st.lists(st.sampled_from(PROMPTS), min_size=1, max_size=3),
+    scale=st.sampled_from([0.05, 1.0, 8.0, 100.0]),
+    rule=st.sampled_from([RWS, FlippedReward, lambda scale: RWSEvery(scale, every=2)]),
+    policy=st.sampled_from(["none", "suppress", "defer"]),
+    drawn=st.sampled_from([0.0, 0.0, 0.7]),
+    shape=st.sampled_from([(12, 6, 6), (12, 4, 12), (8, 8, 4)]),
+)
+def test_tokens_are_the_same_with_each_saving(
+    name: str,
+    model: str,
+    reward: str,
+    prompts: list[str],
+    scale: float,
+    rule: Any,
+    policy: Any,
+    drawn: float,
+    shape: Any,
+) -> None:
+    options = {"length": shape[0], "steps": shape[1], "block": shape[2], "reward": REWARDS[reward]}
+    options |= {"end_of_text": policy, "sampling_temperature": drawn, "seed": 5}
+    predictor, strategy = PREDICTORS[model], rule(scale)
+    full = decode(predictor, prompts, strategy, savings=Savings.nothing(), **options)
+    less = decode(predictor, prompts, strategy, savings=ALL[name], **options)
+    for one, other in zip(full, less, strict=True):
+        run = other.commit_step >= 0
+        if (one.near_ties[: other.steps_run].any() or one.near_tokens[: other.steps_run].any()) and not np.array_equal(
+            one.commit_step[run], other.commit_step[run]
+        ):
+            continue  # counted: the forwards of another batch may round otherwise
+        assert np.array_equal(one.commit_step[run], other.commit_step[run])
+        assert np.array_equal(one.tokens[run], other.tokens[run])
+        assert one.text == other.text
+        assert run.all() or ALL[name].settled
+        known = ~np.isnan(other.factor)
+        np.testing.assert_allclose(other.factor[known], one.factor[: other.steps_run][known], rtol=1e-5)
+
+
+def ending_after(kept: int) -> torch.Tensor:
+    """Logits [12, V] that put words in the first positions and the end of text in all others, left ones surer."""
+    z = torch.zeros(12, VOCABULARY)
+    for position in range(12):
+        z[position, EOS if position >= kept else 7] = 20.0 - position
+    return z
+
+
+def test_a_row_leaves_once_its_text_is_settled() -> None:
+    tables, seen = {6: ending_after(3), 7: ending_after(9)}, []
+
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        seen.append(canvas[:, 0].tolist())
+        return torch.stack([torch.cat([torch.zeros(1, VOCABULARY), tables[int(row[0])]]) for row in canvas])
+
+    predictor = CallablePredictor(logits, mask_id=MASK, end_id=EOS, vocab_size=VOCABULARY, decode=str)
+    options = {"length": 12, "steps": 12, "block": 12}
+    full = decode(predictor, [[6], [7]], Confidence(), **options)
+    seen.clear()
+    short, long = decode(predictor, [[6], [7]], Confidence(), savings=Savings(settled=True), **options)
+    assert seen == [[6, 7]] * 4 + [[7]] * 6
+    assert (short.steps_run, long.steps_run, short.forwards, long.forwards) == (4, 10, 4, 10)
+    assert short.tokens.tolist() == full[0].tokens.tolist() == [7] * 3 + [EOS] * 9
+    assert short.commit_step.tolist() == [0, 1, 2, 3] + [-1] * 8
+    assert (short.text, long.text) == (full[0].text, full[1].text)
+
+    # The rows that stay keep the rewards that are their own.
+    score = CallableReward(lambda prompt, answer: float(answer.count("7")), std=4.0)
+    options |= {"reward": score, "savings": Savings(settled=True, reuse=False)}
+    for row, trace in zip([6, 7, 7], decode(predictor, [[6], [7], [7]], RWS(2.0), **options), strict=True):
+        kept, steps = (3.0, 4) if row == 6 else (9.0, 10)
+        assert trace.reward_raw.tolist() == [kept] * steps and trace.reward_use.tolist() == [1] * steps
+
+
+@pytest.mark.parametrize("padding", ["left", "right"])
+@pytest.mark.parametrize("cfg", [0.0, 0.5])
+@pytest.mark.parametrize("prompts", [[[6, 6, 6], [7]], [[6], [7, 7, 7]]], ids=["long", "short"])
+def test_a_row_that_stays_keeps_its_prompt_and_its_padding(padding: Any, cfg: float, prompts: list[list[int]]) -> None:
+    """The row of the longer prompt, or of the shorter one, leaves after four steps; the other stays for ten."""
+    tables = {6: ending_after(3), 7: ending_after(9), MASK: torch.eye(12, VOCABULARY)}
+
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        (row,) = canvas
+        prompt = torch.zeros(1, len(row) - 12, VOCABULARY)
+        return torch.cat([prompt, tables[int(row[0])][None]], dim=1)
+
+    predictor = CallablePredictor(logits, mask_id=MASK, pad_id=0, end_id=EOS, vocab_size=VOCABULARY, decode=str)
+    options = {"length": 12, "steps": 12, "block": 12, "padding": padding, "cfg": cfg}
+    full = decode(predictor, prompts, Confidence(), **options)
+    less = decode(predictor, prompts, Confidence(), savings=Savings(settled=True), **options)
+    assert [trace.steps_run for trace in less] == [4, 10]
+    for one, other in zip(full, less, strict=True):
+        assert other.text == one.text
+        np.testing.assert_array_equal(other.value, one.value[: other.steps_run])
+
+
+def test_without_a_reward_only_the_block_is_completed_if_asked() -> None:
+    predictor = PREDICTORS["bert"]
+    options = {"length": 12, "steps": 6, "block": 6}
+    (whole,) = decode(predictor, PROMPTS[:1], Temperature(2.0), **options)
+    (block,) = decode(predictor, PROMPTS[:1], Temperature(2.0), savings=Savings(block_only=True), **options)
+    assert (whole.candidate >= 0).all()
+    assert (block.candidate[:3, 6:] == -1).all() and (block.candidate[:, :6] >= 0).all()
+    assert np.array_equal(block.tokens, whole.tokens) and np.array_equal(block.commit_step, whole.commit_step)
+
+
+def test_a_reward_that_cannot_matter_is_not_asked_and_the_trace_says_so() -> None:
+    asked = []
+    reward = CallableReward(lambda prompt, answer: asked.append(answer) or 0.0)
+    predictor = CallablePredictor(
+        lambda canvas: ending_after(12).expand(len(canvas), -1, -1)[:, : canvas.shape[1]],
+        mask_id=MASK, vocab_size=VOCABULARY, encode=lambda text: [], decode=str,
+    )  # fmt: skip
+    options = {"length": 12, "steps": 6, "block": 12, "reward": reward}
+    (full,) = decode(predictor, [""], RWS(8.0), savings=Savings.nothing(), **options)
+    assert len(asked) == full.reward_calls == 6 and full.reward_calls_saved == 0
+    asked.clear()
+    (less,) = decode(predictor, [""], RWS(8.0), savings=Savings(certain=True), **options)
+    assert asked == [] and less.reward_calls == 0 and less.reward_calls_saved == 6
+    assert (less.reward_use == 3).all() and np.isnan(less.factor).all()
+    assert np.array_equal(full.commit_step, less.commit_step)
+    # In other numbers what the path proves of exact ones need not hold: the reward is asked.
+    for ranking, precision in (("probability", "bfloat16"), ("probability", "float64"), ("log-odds", "float32")):
+        rounded = options | {"ranking": ranking, "precision": precision}
+        (asks,) = decode(predictor, [""], RWS(8.0), savings=Savings(certain=True), **rounded)
+        assert (asks.reward_use > 0).all() and not (asks.reward_use == 3).any()
+
+
+def test_savings_save_on_a_tiny_model() -> None:
+    options = {"length": 12, "steps": 12, "block": 12, "reward": REWARDS["words"]}
+    saved = {
+        name: decode(PREDICTORS["bert"], PROMPTS, RWS(1.0), savings=ALL[name], **options).reward_calls
+        for name in ("cache", "reuse", "certain", "everything")
+    }
+    assert saved["cache"] == 12 * len(PROMPTS)
+    assert saved["everything"] <= min(saved["reuse"], saved["certain"]) < saved["cache"]
+
+
+@given(
+    st.lists(st.integers(1, 50), min_size=1, max_size=20),
+    st.integers(1, 40),
+    st.integers(1, 200),
+    st.none() | st.floats(0, 2),
+)
+def test_batches_hold_every_row_once_and_keep_to_memory_and_spread(
+    widths: list[int], row: int, memory: int, spread: float | None
+) -> None:
+    found = batches(widths, row, memory, spread)
+    assert sorted(index for batch in found for index in batch) == list(range(len(widths)))
+    assert all(len(batch) == 1 or len(batch) * row <= memory for batch in found)
+    assert all(batch == sorted(batch) for batch in found)
+    spans = [(min(widths[i] for i in batch), max(widths[i] for i in batch)) for batch in found]
+    assert all(first[1] <= second[0] for first, second in pairwise(spans))
+    assert spread is None or all(widest <= narrowest * (1 + spread) for narrowest, widest in spans)
+
+
+@pytest.mark.parametrize(
+    "rule", [Confidence(), Temperature((0.3, 2.0, 7.0, 1.0)), RWS(8.0)], ids=lambda rule: rule.name
+)
+def test_small_batches_give_each_prompt_its_own_and_report_it_when_done(rule: Strategy) -> None:
+    predictor, order = PREDICTORS["bert"], []
+    options = {"length": 12, "steps": 6, "block": 6, "reward": REWARDS["words"]}
+    together = decode(predictor, PROMPTS, rule, **options)
+    apart = decode(
+        predictor,
+        PROMPTS,
+        rule,
+        savings=Savings(memory=1),
+        finished=lambda row, trace: order.append((row, trace)),
+        **options,
+    )
+    assert (together.forwards, apart.forwards) == (6, 24)
+    assert sorted(row for row, _ in order) == [0, 1, 2, 3] and order[0][0] == 2  # the shortest first
+    assert all(trace is apart[row] for row, trace in order)
+    for one, other in zip(together, apart, strict=True):
+        assert one.tokens.tolist() == other.tokens.tolist() and one.prompt_text == other.prompt_text
+
+
+def test_nonsense_is_refused() -> None:
+    with pytest.raises(ValueError, match="memory is 0"):
+        Savings(memory=0)
+    with pytest.raises(ValueError, match="spread is -1"):
+        Savings(spread=-1)
+
+
+@pytest.mark.parametrize("model", PREDICTORS)
+def test_the_plain_loops_of_the_bench_decode_what_decode_does(model: str) -> None:
+    predictor, shape = PREDICTORS[model], {"length": 12, "steps": 5, "block": 12}
+    prompt = torch.tensor([predictor.encode_prompt(PROMPTS[0])])
+    with torch.inference_mode():
+        plain = plain_loop(predictor, prompt, **shape)
+        naive = plain_rws(predictor, REWARDS["words"], PROMPTS[0], 8.0, **shape)
+    (exact,) = decode(predictor, PROMPTS[:1], Confidence(), ranking="probability", precision="model", **shape)
+    (rws,) = decode(predictor, PROMPTS[:1], RWS(8.0), reward=REWARDS["words"], **shape)
+    assert plain.tokens[0].tolist() == exact.tokens.tolist() and plain.ties == int((exact.ties > 0).sum()) == 0
+    assert naive.tokens[0].tolist() == rws.tokens.tolist() and naive.reward_calls == 5
+
+
+@pytest.mark.parametrize("padding", ["left", "right"])
+def test_modernbert_at_a_few_places_is_the_model(padding: str) -> None:
+    predictor = PREDICTORS["modernbert"]
+    assert predictor._places is None  # local attention: not of the supported kind
+    from tiny_models import full_modernbert_predictor
+
+    predictor = full_modernbert_predictor()
+    assert predictor._places is not None
+    canvas = torch.randint(6, VOCABULARY, (3, 14), generator=torch.Generator().manual_seed(0))
+    seen = torch.ones_like(canvas, dtype=torch.bool)
+    for row, hidden in ((0, 0), (1, 5), (2, 2)):
+        seen[row, :hidden] = False
+    seen = seen if padding == "left" else seen.flip(1)
+    wanted = seen & (torch.rand(canvas.shape, generator=torch.Generator().manual_seed(1)) < 0.4)
+    wanted[0] = False  # a row that asks for nothing
+    place = wanted.nonzero(as_tuple=True)
+    with torch.inference_mode():
+        for mask in (seen, None):
+            whole = predictor.logits(canvas, mask)
+            torch.testing.assert_close(predictor.logits_at(canvas, mask, *place), whole[place], rtol=1e-5, atol=1e-5)
+        predictor.model.model.embeddings.tok_embeddings.weight.mul_(1.5)
+        changed = predictor.logits(canvas, seen)[place]
+        torch.testing.assert_close(predictor.logits_at(canvas, seen, *place), changed, rtol=1e-5, atol=1e-5)
+    assert not torch.allclose(changed, whole[place])
+
+
+def test_the_bench_finds_the_same_tokens_in_every_way() -> None:
+    predictor = PREDICTORS["bert"]
+    found = bench(predictor, REWARDS["words"], PROMPTS, length=12, steps=6, block=6, repeats=1)
+    ways = {way["way"]: way for way in found["ways"]}
+    assert all(way["same_text"] + way["near"] >= len(PROMPTS) for way in ways.values())
+    assert ways["naive rws"]["reward_calls"] == 6 * len(PROMPTS) == ways["rws whole one"]["reward_calls"]
+    assert ways["rws one"]["reward_calls"] + ways["rws one"]["reward_calls_saved"] <= 6 * len(PROMPTS)
+    assert ways["whole one"]["forwards"] == 6 * len(PROMPTS) and ways["whole all"]["forwards"] == 6
+    assert set(found["ratios"]) >= {"one prompt", "all at once", "rws overhead, one prompt"}
+    with pytest.raises(ValueError, match="repeats is 0"):
+        bench(predictor, REWARDS["words"], PROMPTS, repeats=0)
+
+
+def test_bench_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--prompts", "2", "--length", "8", "--steps", "2", "--block", "8", "--repeats", "1", "--threads", "1"]
+    assert main(["bench", *options, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["prompts"] == 2 and result["length"] == 8 and len(result["ways"]) == 10
+    assert main(["bench", *options]) == 0
+    assert "all at once" in capsys.readouterr().out
+    for wrong in (["--prompts", "0"], ["--threads", "0"], ["--repeats", "0"], ["--block", "7"]):
+        assert main(["bench", *options, *wrong]) == 2
+        assert wrong[0].strip("-") in capsys.readouterr().err
+
+
+def test_any_token_that_ends_the_text_settles_and_is_deferred() -> None:
+    table = ending_after(3)
+    table[3, 9], table[3, EOS] = 17.0, 0.0  # the text ends with another token than the first of them
+    predictor = CallablePredictor(
+        lambda canvas: table.expand(len(canvas), -1, -1), mask_id=MASK, end_id=EOS, vocab_size=VOCABULARY, decode=str
+    )
+    predictor.end_ids = (EOS, 9)
+    options = {"length": 12, "steps": 12, "block": 12}
+    (full,) = decode(predictor, [[]], Confidence(), **options)
+    (less,) = decode(predictor, [[]], Confidence(), savings=Savings(settled=True), **options)
+    assert less.steps_run == 4 and less.text == full.text == "[7, 7, 7]"
+    (late,) = decode(predictor, [[]], Confidence(), end_of_text="defer", **options)
+    assert late.end_ids == sorted([EOS, 9])
+    (never,) = decode(predictor, [[]], Confidence(), end_of_text="suppress", **options)
+    assert not np.isin(never.tokens, [EOS, 9]).any()
+
+
+# Two positions that change places at the factor 4.81: below it the first is committed first, above it the second.
+CROSSING = torch.tensor([[-9.0, 1.1, 0.6, 0.3], [-9.0, 1.0, 0.4, 0.4]] * 2)
+
+
+def crossing(flags: list[bool] | None = None) -> CallablePredictor:
+    """A predictor of two such pairs; flags: whether each forward ran in the main thread."""
+
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        if flags is not None:
+            flags.append(threading.current_thread() is threading.main_thread())
+        return CROSSING.expand(len(canvas), -1, -1)
+
+    return CallablePredictor(logits, mask_id=0, vocab_size=4, encode=lambda text: [], decode=str)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "use"), [((-12.0, -10.0), [3, 3, 3, 3]), ((10.0, 14.0), [3, 3, 3, 3]), ((-12.0, 14.0), [1, 3, 1, 3])]
+)
+def test_a_choice_is_taken_for_certain_within_the_bounds_of_the_reward_alone(
+    bounds: tuple[float, float], use: list[int]
+) -> None:
+    """A normalised reward of 0, outside of the first bounds, would choose otherwise than any within them."""
+    asked: list[str] = []
+    score = CallableReward(lambda prompt, answer: asked.append(answer) or bounds[0], std=2.0, bounds=bounds)
+    options = {"length": 4, "steps": 4, "block": 2, "reward": score}
+    (full,) = decode(crossing(), [""], RWS(8.0), savings=Savings.nothing(), **options)
+    assert len(asked) == 4
+    asked.clear()
+    savings = replace(Savings.nothing(), certain=True)
+    less, other = decode(crossing(), ["", ""], RWS(8.0), savings=savings, **options)
+    assert less.reward_use.tolist() == other.reward_use.tolist() == use
+    assert len(asked) == 2 * use.count(1) and less.reward_calls_saved == use.count(3)
+    assert less.commit_step.tolist() == full.commit_step.tolist() and less.candidate.tolist() == full.candidate.tolist()
+    known = less.reward_use != 3
+    for name, missing in (("factor", np.nan), ("saturated", -1)):
+        expected = np.where(known, getattr(full, name), missing)
+        np.testing.assert_array_equal(getattr(less, name), expected, name)
+    assert np.isnan(less.value[~known]).all() and np.array_equal(less.value[known], full.value[known], equal_nan=True)
+
+
+class Rightmost(RWS):
+    """A strategy with an order of its own that still has the factors it was made from."""
+
+    name = "rightmost"
+
+    def order(self, view: MaskedPositions) -> torch.Tensor:
+        return view.position.double() * (1 if view.reward[0] < 11 else -1)
+
+
+class Bare:
+    """The least a strategy that asks the reward has to be: what its factors can be it does not say."""
+
+    name, needs_reward = "bare", True
+
+    def factor(self, view: MaskedPositions) -> np.ndarray:
+        return np.full(view.rows, 8.0)
+
+
+@pytest.mark.parametrize(("rule", "order"), [(Rightmost(8.0), [1, 0, 3, 2]), (Bare(), [1, 0, 3, 2])])
+def test_a_choice_is_not_taken_for_certain_where_factors_are_not_what_decides(rule: Any, order: list[int]) -> None:
+    score = CallableReward(lambda prompt, answer: 10.0, bounds=(10.0, 14.0))
+    options = {"length": 4, "steps": 4, "block": 2, "reward": score, "savings": Savings(reuse=False, certain=True)}
+    (trace,) = decode(crossing(), [""], rule, **options)
+    assert trace.reward_use.tolist() == [1, 1, 1, 1] and trace.commit_step.tolist() == order
+
+
+def test_a_choice_is_taken_for_certain_among_those_that_are_not_deferred() -> None:
+    """The end of the text is surest at every factor; the two words, of which one goes first, are not."""
+    table = torch.cat([torch.tensor([[-9.0, 0.0, 0.0, 30.0]]), CROSSING[:2]])
+    predictor = CallablePredictor(
+        lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0, end_id=3, encode=lambda text: [], decode=str
+    )
+    score = CallableReward(lambda prompt, answer: -10.0, bounds=(-12.0, 14.0))
+    options = {"length": 3, "steps": 3, "block": 3, "reward": score, "savings": Savings(reuse=False, certain=True)}
+    for policy, use, order in (("none", [3, 1, 3], [0, 1, 2]), ("defer", [1, 3, 3], [2, 0, 1])):
+        (trace,) = decode(predictor, [""], RWS(8.0), end_of_text=policy, **options)
+        assert (trace.reward_use.tolist(), trace.commit_step.tolist()) == (use, order), policy
+
+
+def test_no_text_is_settled_where_the_predictor_has_no_end() -> None:
+    (usual,) = decode(crossing(), [""], Confidence(), length=4, steps=4, block=2)
+    (less,) = decode(crossing(), [""], Confidence(), length=4, steps=4, block=2, savings=Savings(settled=True))
+    assert less.steps_run == 4 and less.commit_step.tolist() == usual.commit_step.tolist()
+
+
+def test_tokens_that_rounding_could_change_are_counted_where_they_count() -> None:
+    """Two tokens are level everywhere: of what a step commits, of its block, or of all that is masked."""
+    table = torch.zeros(6, VOCABULARY, dtype=torch.bfloat16)
+    table[:, [8, 9]] = 500.0
+    predictor = CallablePredictor(
+        lambda canvas: table.expand(len(canvas), -1, -1), mask_id=MASK, encode=lambda text: [], decode=str
+    )
+    for strategy, options, expected in (
+        (Confidence(), {}, [1, 1, 1, 1, 1, 1]),
+        (Confidence(), {"end_of_text": "suppress", "end_ids": [7]}, [1, 1, 1, 1, 1, 1]),
+        (Confidence(), {"end_of_text": "defer", "end_ids": [7]}, [3, 2, 1, 3, 2, 1]),
+        (Confidence(), {"sampling_temperature": 0.5}, [3, 2, 1, 3, 2, 1]),
+        (RWS(8.0), {"reward": REWARDS["words"]}, [6, 5, 4, 3, 2, 1]),
+    ):
+        for trace in decode(predictor, ["", ""], strategy, length=6, steps=6, block=3, **options):
+            assert trace.near_tokens.tolist() == expected, options
+    # In float32 logits of 16 are off by 2**-13 at most: a lead of twice as much can be lost, a larger one cannot.
+    for lead, counted in ((2.0**-12, 1), (2.0**-12 + 2.0**-19, 0)):
+        exact = torch.zeros(1, VOCABULARY)
+        exact[:, 8], exact[:, 9] = 16.0, 16.0 - lead
+        one = CallablePredictor(lambda canvas, exact=exact: exact[None], mask_id=MASK)
+        assert decode(one, [[]], Confidence(), length=1, steps=1, block=1)[0].near_tokens.tolist() == [counted]

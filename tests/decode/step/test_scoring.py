@@ -1,0 +1,107 @@
+"""Scores of a decode's texts: which are asked, which reused, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from tiny_models import bert_predictor
+
+from rws_decode.canvas.layout import Prompt
+from rws_decode.rewards import CallableReward, RewardSession, SessionReward
+from rws_decode.step.reward import Scorer, scorer_for
+from rws_decode.strategies.factors import RWS, Confidence
+
+PREDICTOR = bert_predictor()
+PROMPTS = ["the cat", "a dog"]
+SAT, RAN = (PREDICTOR.encode_prompt(word)[1:-1] for word in ("sat", "ran"))
+
+
+class Counted(CallableReward):
+    """The number of letters, with a session that says how often it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda prompt, answer: len(prompt) + len(answer), mean=1.0, std=2.0, name="letters")
+        self.batches: list[list[str]] = []
+
+    def score(self, prompts: list[str], answers: list[str]) -> list[float]:
+        self.batches.append(answers)
+        return super().score(prompts, answers)
+
+
+class Remembering(Counted):
+    def session(self, rows: int, *, cache: bool = True) -> RewardSession:
+        outer = self
+
+        class Session:
+            tokens = [0] * rows
+            tokens_saved = [0] * rows
+
+            def score(self, rows: Sequence[int], prompts: Sequence[str], answers: Sequence[str]) -> list[float]:
+                for row in rows:
+                    self.tokens[row] += 1 if cache else 5
+                    self.tokens_saved[row] += 4 if cache else 0
+                return outer.score(list(prompts), list(answers))
+
+        return Session()
+
+
+def test_a_text_is_scored_once_per_row_in_one_batch() -> None:
+    reward = Counted()
+    scorer = Scorer(PREDICTOR, reward, PROMPTS)
+    raw, normalised = scorer.score([0, 1], [SAT, SAT])
+    assert (raw.tolist(), normalised.tolist()) == ([10.0, 8.0], [4.5, 3.5])
+    assert reward.batches == [["sat", "sat"]] and scorer.uses([0, 1]) == [1, 1]
+    raw, _ = scorer.score([0, 1], [RAN, SAT])
+    assert raw.tolist() == [10.0, 8.0] and reward.batches[1:] == [["ran"]] and scorer.uses([0, 1]) == [1, 2]
+    raw, _ = scorer.score([1], [SAT])
+    assert raw.tolist() == [8.0] and len(reward.batches) == 2 and scorer.uses([1]) == [2]
+    assert [scorer.calls(row) for row in (0, 1)] == [2, 1] and [scorer.saved(row) for row in (0, 1)] == [0, 2]
+    assert [scorer.tokens(0), scorer.tokens_saved(0)] == [0, 0]  # not told
+
+
+def test_without_reuse_every_text_is_scored() -> None:
+    reward = Counted()
+    scorer = Scorer(PREDICTOR, reward, PROMPTS, reuse=False)
+    for _ in range(3):
+        assert scorer.score([0, 1], [SAT, SAT])[0].tolist() == [10.0, 8.0] and scorer.uses([0, 1]) == [1, 1]
+    assert len(reward.batches) == 3 and (scorer.calls(0), scorer.saved(0)) == (3, 0)
+
+
+@pytest.mark.parametrize(("cache", "counts"), [(True, (2, 8)), (False, (10, 0))])
+def test_a_session_is_used_where_a_reward_model_has_one(cache: bool, counts: tuple[int, int]) -> None:
+    reward = Remembering()
+    assert isinstance(reward, SessionReward) and not isinstance(Counted(), SessionReward)
+    scorer = scorer_for(PREDICTOR, RWS(8.0), reward, [Prompt([2], text) for text in PROMPTS], cache=cache)
+    assert scorer is not None
+    for answer in (SAT, RAN, SAT):
+        scorer.score([1], [answer])
+    assert (scorer.tokens(1), scorer.tokens_saved(1)) == counts and (scorer.tokens(0), scorer.tokens_saved(0)) == (0, 0)
+    assert reward.batches == [["sat"], ["ran"]]
+
+
+def test_a_session_that_scores_no_number_is_named() -> None:
+    reward = Remembering()
+    reward.score = lambda prompts, answers: [float("nan")]  # type: ignore[method-assign]
+    with pytest.raises(ValueError, match=r"reward model letters scored nan for prompt 'the cat'"):
+        Scorer(PREDICTOR, reward, PROMPTS).score([0], [SAT])
+
+
+def test_a_scorer_is_made_only_where_rewards_are_needed() -> None:
+    prompts = [Prompt([2], "the cat")]
+    assert scorer_for(PREDICTOR, Confidence(), None, prompts) is None
+    with pytest.raises(ValueError, match=r"strategy rws needs a reward model"):
+        scorer_for(PREDICTOR, RWS(8.0), None, prompts)
+    with pytest.raises(ValueError, match=r"reward letters reads text"):
+        scorer_for(PREDICTOR, RWS(8.0), Counted(), [Prompt([2], None)])
+
+
+def test_known_texts_are_those_that_would_be_reused() -> None:
+    predictor = bert_predictor()
+    reward = CallableReward(lambda prompt, answer: len(answer))
+    for reuse in (True, False):
+        scorer = Scorer(predictor, reward, ["a", "b"], reuse=reuse)
+        assert scorer.known([0, 1], [[7], [7]]) == [False, False]
+        scorer.score([0], [[7]])
+        assert scorer.known([0, 1], [[7], [7]]) == [reuse, False]
+        assert scorer.known([0], [[8]]) == [False]

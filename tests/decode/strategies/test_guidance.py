@@ -1,0 +1,171 @@
+"""Strategies: their factors, their limits, and the controls built from a recorded run."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_models import llada_predictor
+
+from rws_decode.decode import Decoding, decode
+from rws_decode.rewards import CallableReward
+from rws_decode.strategies.factors import (
+    RWS,
+    Confidence,
+    RewardReplay,
+    Schedule,
+    Strategy,
+    Temperature,
+    constant_of,
+    describe,
+    recorded,
+    shuffled,
+)
+from rws_decode.strategies.orders import MaskedPositions
+from rws_theory.gain import factor_range
+
+TABLE = "must be a tuple of numbers, one per step, or a tuple of equally long ones, one per row"
+VIEW = MaskedPositions(2, 3)
+SHIPPED = [Confidence(), Temperature(2.0), RWS(8.0), Schedule((1.0,)), RewardReplay(8.0, (0.0,))]
+PROMPTS = ["the cat sat", "a dog ran"]
+REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10)
+
+
+def rws_run() -> Decoding:
+    return decode(llada_predictor(), PROMPTS, RWS(8.0), length=12, steps=6, block=12, reward=REWARD)
+
+
+RUN = rws_run()
+
+
+@pytest.mark.parametrize("strategy", SHIPPED, ids=lambda strategy: strategy.name)
+def test_shipped_strategies_keep_the_protocol(strategy: Strategy) -> None:
+    assert isinstance(strategy, Strategy)
+    factor = strategy.factor(MaskedPositions(0, 3, reward=np.zeros(3) if strategy.needs_reward else None))
+    assert factor.shape == (3,) and factor.dtype == np.float64 and (factor > 0).all()
+
+
+@given(st.lists(st.floats(-40, 40), min_size=1, max_size=4), st.floats(0.01, 32), st.floats(1e-8, 0.1))
+def test_rws_is_the_papers_factor(rewards: list[float], scale: float, eps: float) -> None:
+    factor = RWS(scale, eps).factor(MaskedPositions(0, len(rewards), reward=np.array(rewards)))
+    expected = [scale * math.sqrt(1 / (1 + math.exp(-r)) + eps) for r in rewards]
+    np.testing.assert_allclose(factor, expected, rtol=1e-12)
+
+
+def test_per_row_and_per_step_tables() -> None:
+    assert Temperature((1.0, 2.0)).factor(MaskedPositions(5, 2)).tolist() == [1.0, 2.0]
+    assert Schedule(((1.0, 2.0), (3.0, 4.0))).factor(MaskedPositions(1, 2)).tolist() == [2.0, 4.0]
+    replay = RewardReplay(8.0, ((0.0, 1.0), (2.0, 3.0)))
+    rewarded = MaskedPositions(1, 2, reward=np.array([1.0, 3.0]))
+    assert replay.factor(MaskedPositions(1, 2)).tolist() == RWS(8.0).factor(rewarded).tolist()
+    coarse, both = RewardReplay(8.0, (3.0, -1.0), eps=0.5), rewarded._replace(reward=np.full(2, -1.0))
+    assert coarse.factor(MaskedPositions(1, 2)).tolist() == RWS(8.0, 0.5).factor(both).tolist()
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Temperature(0.0), "scale is 0.0: it must be positive and finite"),
+        (lambda: Temperature((1.0, math.nan)), "scale is nan: it must be positive and finite"),
+        (lambda: RWS(-1.0), "reward_scale is -1.0: it must be positive and finite"),
+        (lambda: RWS(1.0, eps=0.0), "eps is 0.0: it must be positive and finite"),
+        (lambda: Schedule(()), f"factors {TABLE}"),
+        (lambda: Schedule(((1.0,), (1.0, 2.0))), f"factors {TABLE}"),
+        (lambda: Schedule((1.0, 0.0)), "factors holds 0.0: each must be positive and finite"),
+        (lambda: RewardReplay(8.0, ()), f"rewards {TABLE}"),
+        (lambda: RewardReplay(8.0, (math.inf,)), "rewards holds inf: each must be finite"),
+        (lambda: RewardReplay(math.inf, (0.0,)), "reward_scale is inf: it must be positive and finite"),
+        (lambda: RewardReplay(8.0, (0.0,), -1e-5), "eps is -1e-05: it must be positive and finite"),
+        (lambda: RWS(8.0).factor(VIEW), "reward is None: rws needs the normalised reward of every row"),
+        (lambda: Temperature((1.0, 2.0)).factor(VIEW), "scale has 2 rows: the batch has 3"),
+        (lambda: Schedule((1.0, 2.0)).factor(VIEW), "factors has 2 steps: step 2 (from 0) was asked for"),
+        (lambda: RewardReplay(8.0, (0.0,)).factor(VIEW), "rewards has 1 steps: step 2 (from 0) was asked for"),
+    ],
+)
+def test_numbers_that_are_no_factor_are_named(build: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+        build()
+
+
+@pytest.mark.parametrize(("scale", "eps"), [(8.0, 1e-5), (0.3, 0.25), (1e100, 1e-12)])
+def test_the_factors_of_an_interval_of_rewards_are_enclosed_closely(scale: float, eps: float) -> None:
+    """Against the square root at 40 digits: outward by a few roundings, but never beyond what any reward gives."""
+    ends = factor_range(scale, eps)
+
+    def factor(reward: float) -> mpmath.mpf:
+        share = mpmath.mpf(0) if reward == -math.inf else 1 / (1 + mpmath.exp(-mpmath.mpf(reward)))
+        return scale * mpmath.sqrt(share + mpmath.mpf(eps))
+
+    with mpmath.workdps(40):
+        for low, high in ((-math.inf, math.inf), (-2.0, 3.0), (0.0, 0.0), (-math.inf, -1.0), (5.0, math.inf)):
+            least, most = RWS(scale, eps).factor_range(low, high)
+            assert least == ends[0] if low == -math.inf else 5e-15 < 1 - least / factor(low) < 2e-14
+            assert most == ends[1] if high == math.inf else 5e-15 < most / factor(high) - 1 < 2e-14
+        assert RWS(scale, eps).factor_range(-800.0, 800.0) == ends
+        rewards = torch.tensor([-40.0, -2.0, 0.0, 3.0], dtype=torch.float64)
+        on_device = RWS(scale, eps).tensor_factor(rewards)
+        expected = [float(factor(reward)) for reward in rewards.tolist()]
+    assert on_device.dtype == torch.float64
+    np.testing.assert_allclose(on_device, expected, rtol=1e-14)
+
+
+def test_shuffled_keeps_each_rows_rewards_and_moves_them() -> None:
+    control = shuffled(list(RUN), np.random.default_rng(1))
+    assert control == shuffled(list(RUN), np.random.default_rng(1))
+    assert control != shuffled(list(RUN), np.random.default_rng(2))
+    for trace, rewards in zip(RUN, control.rewards, strict=True):
+        assert isinstance(rewards, tuple)
+        assert sorted(rewards) == sorted(trace.reward_normalised.tolist())
+        assert (control.reward_scale, control.eps) == (8.0, 1e-5)
+    assert any(list(r) != t.reward_normalised.tolist() for r, t in zip(control.rewards, RUN, strict=True))  # type: ignore[arg-type]
+
+
+def test_the_controls_of_one_run_are_of_its_steps_scale_and_eps() -> None:
+    (run,) = decode(llada_predictor(), PROMPTS[:1], RWS(2.0, 0.25), length=12, steps=6, block=12, reward=REWARD)
+    drawn = np.random.default_rng(3).permutation(run.reward_normalised).tolist()
+    assert shuffled(run, np.random.default_rng(3)) == RewardReplay(2.0, tuple(drawn), 0.25)
+    assert shuffled([run], np.random.default_rng(3)) == RewardReplay(2.0, (tuple(drawn),), 0.25)
+    assert recorded(run) == Schedule(tuple(run.factor.tolist()))
+    assert recorded([run]) == Schedule((tuple(run.factor.tolist()),))
+    assert constant_of([run]) == Temperature((float(run.factor.mean()),))
+
+
+def test_unshuffled_rewards_repeat_the_run() -> None:
+    rewards = tuple(tuple(trace.reward_normalised.tolist()) for trace in RUN)
+    again = decode(llada_predictor(), PROMPTS, RewardReplay(8.0, rewards), length=12, steps=6, block=12)
+    assert again.tokens.tolist() == RUN.tokens.tolist()
+    assert [trace.factor.tolist() for trace in again] == [trace.factor.tolist() for trace in RUN]
+    assert again.reward_calls == 0
+
+
+def test_constant_is_the_mean_factor_of_each_row() -> None:
+    assert constant_of(RUN[0]) == Temperature(float(np.mean(RUN[0].factor)))
+    assert constant_of(list(RUN)).scale == tuple(float(np.mean(trace.factor)) for trace in RUN)
+    assert recorded(RUN[1]) == Schedule(tuple(RUN[1].factor.tolist()))
+
+
+def test_only_rws_runs_of_one_setting_have_a_shuffled_control() -> None:
+    (plain,) = decode(llada_predictor(), PROMPTS[:1], Confidence(), length=4, steps=2, block=4)
+    (other,) = decode(llada_predictor(), PROMPTS[:1], RWS(2.0), length=4, steps=2, block=4, reward=REWARD)
+    default, eight, two = {"name": "default"}, RUN[0].strategy, other.strategy
+    for traces, found in ((plain, [default]), ([RUN[0], other], [eight, two]), ([], [])):
+        message = f"traces come from {found}: rws runs of one reward_scale and eps are needed"
+        with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+            shuffled(traces, np.random.default_rng(0))
+
+
+def test_descriptions_name_every_number() -> None:
+    assert [describe(strategy) for strategy in SHIPPED] == [
+        {"name": "default"},
+        {"name": "temperature", "scale": 2.0},
+        {"name": "rws", "reward_scale": 8.0, "eps": 1e-5},
+        {"name": "schedule"},
+        {"name": "reward-replay", "reward_scale": 8.0, "eps": 1e-5},
+    ]

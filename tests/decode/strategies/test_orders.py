@@ -1,0 +1,286 @@
+"""Strategies from the outside: what they promise, what they refuse, and that one is a matter of ten lines."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import MASK, VOCABULARY, bert_predictor, llada_predictor
+
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor
+from rws_decode.rewards import CallableReward
+from rws_decode.strategies.controls import FlippedReward, RandomReward, RWSEvery
+from rws_decode.strategies.factors import (
+    RWS,
+    Confidence,
+    FactorStrategy,
+    OrderStrategy,
+    Schedule,
+    Temperature,
+    describe,
+    recorded,
+)
+from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, MaskedPositions, RandomOrder, RecordedOrder
+from rws_decode.trace.replay import replay, replay_with
+
+PREDICTOR = llada_predictor()
+PROMPTS = ["the cat sat", "a dog ran over the hill"]
+SIZE = {"length": 12, "steps": 6, "block": 6}
+ORDERS = [Margin(), Margin("logit"), Entropy(), RandomOrder(3), LeftToRight()]
+CONTROLS = [RWSEvery(8.0, 2), FlippedReward(8.0), RandomReward(8.0, 1)]
+
+
+def counting() -> tuple[CallableReward, list[str]]:
+    asked: list[str] = []
+
+    def reward(prompt: str, answer: str) -> float:
+        asked.append(answer)
+        return float(len(set(answer.split())))
+
+    return CallableReward(reward, mean=4.0, std=1.5), asked
+
+
+@pytest.mark.parametrize("strategy", ORDERS, ids=str)
+def test_orders_keep_the_protocol_and_replay(strategy: OrderStrategy) -> None:
+    assert isinstance(strategy, OrderStrategy) and not isinstance(strategy, FactorStrategy)
+    batch = decode(PREDICTOR, PROMPTS, strategy, **SIZE)
+    for trace in batch:
+        assert trace.ranking == "order" and trace.strategy["name"] == strategy.name
+        assert (trace.factor == 1).all() and trace.reward_calls == 0
+        assert replay(trace).parted_at is None
+        again = replay_with(trace, PREDICTOR)
+        assert again.strategy == {"name": "recorded-order"}
+        assert np.array_equal(again.tokens, trace.tokens) and np.array_equal(again.chosen, trace.chosen)
+
+
+@pytest.mark.parametrize("strategy", CONTROLS, ids=str)
+def test_controls_keep_the_protocol_and_replay(strategy: FactorStrategy) -> None:
+    assert isinstance(strategy, FactorStrategy) and not isinstance(strategy, OrderStrategy)
+    batch = decode(PREDICTOR, PROMPTS, strategy, reward=counting()[0], **SIZE)
+    again = decode(PREDICTOR, PROMPTS, recorded(list(batch)), **SIZE)
+    assert again.tokens.tolist() == batch.tokens.tolist()
+
+
+def test_descriptions_name_every_number() -> None:
+    assert [describe(strategy) for strategy in (*ORDERS, *CONTROLS)] == [
+        {"name": "margin", "of": "probability"},
+        {"name": "margin", "of": "logit"},
+        {"name": "entropy"},
+        {"name": "random-order", "seed": 3},
+        {"name": "left-to-right"},
+        {"name": "rws-every", "reward_scale": 8.0, "every": 2, "eps": 1e-5},
+        {"name": "rws-flipped", "reward_scale": 8.0, "eps": 1e-5},
+        {"name": "rws-random", "reward_scale": 8.0, "seed": 1, "eps": 1e-5},
+    ]
+
+
+def test_left_to_right_has_no_deviation_and_random_orders_differ_by_seed() -> None:
+    (straight,) = decode(PREDICTOR, PROMPTS[:1], LeftToRight(), length=12, steps=12, block=12)
+    assert straight.commit_step.tolist() == list(range(12)) and straight.god_tokens == 0
+    options = {"length": 12, "steps": 12, "block": 12}
+    orders = {
+        seed: decode(PREDICTOR, PROMPTS, RandomOrder(seed), **options)[0].commit_step.tolist() for seed in range(4)
+    }
+    assert len({tuple(order) for order in orders.values()}) == 4
+    both = decode(PREDICTOR, PROMPTS, RandomOrder((1, 2)), **options)
+    assert [trace.commit_step.tolist() for trace in both] == [orders[1], orders[2]]
+
+
+def test_a_random_order_is_uniform() -> None:
+    first = [
+        int(np.argmin(decode(PREDICTOR, [[7]], RandomOrder(seed), length=4, steps=4, block=4)[0].commit_step))
+        for seed in range(120)
+    ]
+    assert all(15 <= count <= 48 for count in np.bincount(first, minlength=4))
+
+
+@pytest.mark.parametrize("every", [1, 2, 4, 7])
+def test_the_reward_is_asked_every_so_many_steps_and_the_factor_is_one_between(every: int) -> None:
+    reward, asked = counting()
+    (trace,) = decode(PREDICTOR, PROMPTS[:1], RWSEvery(8.0, every), reward=reward, **SIZE)
+    called = [step % every == 0 for step in range(6)]
+    assert trace.reward_asked.tolist() == called
+    assert (trace.factor[~trace.reward_asked] == 1).all() and (trace.factor[trace.reward_asked] != 1).all()
+    assert trace.reward_calls == len(asked) and trace.reward_calls + trace.reward_calls_saved == sum(called)
+    if every == 1:
+        (rws,) = decode(PREDICTOR, PROMPTS[:1], RWS(8.0), reward=counting()[0], **SIZE)
+        assert np.array_equal(rws.value, trace.value, equal_nan=True) and np.array_equal(rws.factor, trace.factor)
+
+
+def test_a_flipped_reward_turns_the_factor_around() -> None:
+    reward = CallableReward(lambda prompt, answer: 6.0, mean=4.0, std=1.0)
+    (plain,) = decode(PREDICTOR, PROMPTS[:1], RWS(8.0), reward=reward, **SIZE)
+    (flipped,) = decode(PREDICTOR, PROMPTS[:1], FlippedReward(8.0), reward=reward, **SIZE)
+    assert plain.factor[0] == pytest.approx(8 * math.sqrt(1 / (1 + math.exp(-2)) + 1e-5))
+    assert flipped.factor[0] == pytest.approx(8 * math.sqrt(1 / (1 + math.exp(2)) + 1e-5))
+    assert (flipped.reward_normalised == 2).all()
+
+
+def test_random_rewards_are_standard_normal() -> None:
+    views = [MaskedPositions(step, 1) for step in range(50)]
+    factors = np.array([RandomReward(1.0, seed).factor(view)[0] for seed in range(20) for view in views])
+    rewards = -np.log(1 / (factors**2 - 1e-5) - 1)
+    assert abs(rewards.mean()) < 0.1 and abs(rewards.std() - 1) < 0.1
+    assert len(set(factors)) == 1000
+
+
+@dataclass(frozen=True)
+class Longest:
+    """Words of the largest token number first: a strategy from outside the package."""
+
+    name = "longest"
+    needs_reward = False
+
+    def order(self, view: MaskedPositions) -> torch.Tensor:
+        return view.candidate
+
+
+def test_any_object_with_an_order_is_a_strategy() -> None:
+    (trace,) = decode(PREDICTOR, PROMPTS[:1], Longest(), length=12, steps=12, block=12)
+    for step in range(12):
+        assert trace.value[step, trace.chosen[step]] == trace.candidate[step, trace.eligible[step]].max()
+
+
+class Odd:
+    name = "odd"
+    needs_reward = False
+
+    def __init__(self, value: Callable[[MaskedPositions], object]) -> None:
+        self.order = value
+
+
+class OddFactor:
+    name = "odd"
+    needs_reward = False
+
+    def __init__(self, value: Callable[[MaskedPositions], object]) -> None:
+        self.factor = value
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options", "message"),
+    [
+        (
+            Odd(lambda view: torch.full(view.candidate.shape, math.nan)),
+            {},
+            "strategy odd gives NaN at step 0: NaN has no rank",
+        ),
+        (
+            Odd(lambda view: view.logits),
+            {},
+            "strategy odd gives an order of shape (6, 28): one number for each of the 6 positions is needed",
+        ),
+        (
+            OddFactor(lambda view: np.ones(3)),
+            {},
+            "strategy odd gives factors of shape (3,): one for each of 1 rows is needed",
+        ),
+        (
+            OddFactor(lambda view: np.ones((1, 1))),
+            {},
+            "strategy odd gives factors of shape (1, 1): one for each of 1 rows is needed",
+        ),
+        (
+            Margin(),
+            {"ranking": "topk"},
+            "ranking is 'topk': strategy margin ranks by its own values, leave it out",
+        ),
+        (RandomOrder((1, 2)), {}, "seed has 2 rows: the batch has 1"),
+        (RandomReward(1.0, (1, 2)), {}, "seed has 2 rows: the batch has 1"),
+        (
+            RecordedOrder(np.zeros((1, 2, 12))),
+            {},
+            "values has 1 rows of 2 steps of 12 positions: step 2 of 1 rows of 12 was asked for",
+        ),
+        (RWSEvery(1.0, 2), {}, "reward is None: strategy rws-every needs a reward model"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_misuse_is_named(strategy: object, options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+        decode(PREDICTOR, PROMPTS[:1], strategy, **SIZE, **options)  # type: ignore[arg-type]
+
+
+def test_a_factor_may_be_one_number_or_a_list_and_an_order_any_array() -> None:
+    exact = decode(PREDICTOR, PROMPTS, Temperature((2.0, 2.0)), **SIZE)
+    for value in (2, [2, 2], np.float32(2)):
+        found = decode(PREDICTOR, PROMPTS, OddFactor(lambda view, value=value: value), **SIZE)  # type: ignore[arg-type]
+        for one, other in zip(exact, found, strict=True):
+            assert one.arrays().keys() == other.arrays().keys()
+            for name, array in one.arrays().items():
+                np.testing.assert_array_equal(array, other.arrays()[name], name)
+    (left,) = decode(PREDICTOR, PROMPTS[:1], LeftToRight(), **SIZE)
+    (own,) = decode(PREDICTOR, PROMPTS[:1], Odd(lambda view: -view.position.numpy().astype(np.float32)), **SIZE)
+    assert own.commit_step.tolist() == left.commit_step.tolist() and own.value.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("sensitivity", "distance", "near"), [(None, 4, 2), (None, 5, 0), (1.0, 2, 2), (1.0, 3, 0), (0.0, 0, 2)]
+)
+def test_an_order_is_as_uncertain_as_it_is_sensitive_to_the_logits(
+    sensitivity: float | None, distance: int, near: int
+) -> None:
+    """The logits are off by 64 2**-23 16 = 2**-13 at most, so that values this times the sensitivity reach apart."""
+    table = torch.zeros(2, 9)
+    table[:, 5] = 16.0
+    strategy = Odd(lambda view: torch.tensor([0.0, distance * 2.0**-13], dtype=torch.float64)[view.position])
+    if sensitivity is not None:
+        strategy.sensitivity = sensitivity  # type: ignore[attr-defined]
+    (trace,) = decode(
+        CallablePredictor(lambda canvas: table[None], mask_id=0), [[]], strategy, length=2, steps=2, block=2
+    )
+    assert trace.near_ties.tolist() == [near, 0] and trace.ties.tolist() == [int(distance == 0), 0]
+
+
+@pytest.mark.parametrize(
+    ("build", "named"),
+    [
+        (lambda: Margin("odds"), "of is 'odds'"),  # type: ignore[arg-type]
+        (lambda: RandomOrder(-1), "seed is -1"),
+        (lambda: RandomOrder(True), "seed is True"),
+        (lambda: RandomReward(8.0, 2**63), f"seed is {2**63}"),
+        (lambda: RandomReward(0.0), "reward_scale is 0.0"),
+        (lambda: RWSEvery(8.0, 0), "every is 0"),
+        (lambda: RWSEvery(8.0, 1.5), "every is 1.5"),  # type: ignore[arg-type]
+        (lambda: FlippedReward(8.0, eps=0.0), "eps is 0.0"),
+        (lambda: RecordedOrder(np.zeros((2, 3))), "values has shape"),
+        (lambda: RWSEvery(8.0, 2).factor(MaskedPositions(0, 1)), "reward is None: rws-every"),
+    ],
+)
+def test_numbers_that_make_no_strategy_are_named(build: Callable[[], object], named: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{named}"):
+        build()
+
+
+def test_a_batch_of_orders_and_factors_cannot_be_repeated_as_one() -> None:
+    order = decode(PREDICTOR, PROMPTS[:1], Entropy(), **SIZE)[0]
+    factor = decode(PREDICTOR, PROMPTS[:1], Confidence(), **SIZE)[0]
+    assert isinstance(recorded([order, order]), RecordedOrder) and isinstance(recorded([factor]), Schedule)
+    for traces in ([order, factor], []):
+        found = [trace.strategy for trace in traces]
+        message = f"traces come from {found}: factors or orders, not both, are needed"
+        with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+            recorded(traces)
+
+
+def test_one_possible_token_has_the_widest_margin() -> None:
+    table = torch.full((4, VOCABULARY), -math.inf)
+    table[:, 9] = 0.0
+    table[2, 10] = -1.0
+    predictor = CallablePredictor(lambda c: table[: c.shape[1]].expand(len(c), -1, -1), mask_id=MASK)
+    for strategy, values in ((Margin("logit"), [math.inf, 1.0]), (Margin(), [1.0, math.tanh(0.5)])):
+        (trace,) = decode(predictor, [[7]], strategy, length=2, steps=2, block=2)
+        assert trace.value[0].tolist() == pytest.approx(values)
+    single = CallablePredictor(lambda c: torch.zeros(*c.shape, 1), mask_id=1)
+    assert decode(single, [[0]], Margin(), length=2, steps=2, block=2)[0].value[0].tolist() == [1.0, 1.0]
+
+
+def test_strategies_read_a_bert_too() -> None:
+    for strategy in (*ORDERS, Temperature(2.0)):
+        assert decode(bert_predictor(), PROMPTS, strategy, **SIZE).tokens.shape == (2, 12)

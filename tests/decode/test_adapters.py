@@ -1,0 +1,387 @@
+"""RWS in Dream's hooks, against a stand-in of Dream's published sampling loop; and as a model of lm-eval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from importlib.util import find_spec
+from itertools import combinations
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import CLS, EOS, MASK, PAD, SEP, bert, bert_predictor, tokenizer
+from torch import Tensor
+
+from rws_decode.adapters.dream import DreamHooks
+from rws_decode.adapters.generation import RWSGenerationConfig, generate
+from rws_decode.adapters.lm_eval import RWSLM
+from rws_decode.predictors import CallablePredictor, MaskPredictor
+from rws_decode.predictors.exact import exact_predictor
+from rws_decode.rewards import CallableReward
+from rws_decode.step.order import rank_values
+from rws_decode.strategies.controls import FlippedReward, RWSEvery
+from rws_decode.strategies.factors import RWS, Confidence, FactorStrategy, Schedule, Temperature
+from rws_decode.strategies.orders import Margin
+from rws_theory.gain import reward_factor
+from rws_theory.worlds.joint_table import JointTable
+
+Hook = Callable[..., Tensor]
+MODEL, CODEC = bert(), tokenizer()
+PROMPTS = ["the cat sat", "a dog ran", "it was red"]
+IDS = torch.tensor([[CLS, *CODEC(prompt, add_special_tokens=False)["input_ids"], SEP] for prompt in PROMPTS])
+LENGTH = 8
+REWARD = CallableReward(lambda prompt, answer: len(set(answer.split())) + 0.1 * len(prompt), mean=4.0, std=1.5)
+
+
+def words(ids: list[int]) -> str:
+    return CODEC.decode(ids, skip_special_tokens=True)
+
+
+def keep_tokens(step: int | None, x: Tensor, logits: Tensor | None) -> Tensor:
+    """Return the tokens as they are, as Dream's default hook does."""
+    return x
+
+
+def keep_logits(step: int, x: Tensor, logits: Tensor) -> Tensor:
+    """Return the logits as they are, as Dream's default hook does."""
+    return logits
+
+
+def dream(
+    tokens_hook: Hook, logits_hook: Hook, *, steps: int = 5, alg: str = "maskgit_plus", dtype: torch.dtype | None = None
+) -> tuple[Tensor, list[Tensor]]:
+    """Sample as Dream does at temperature 0: a timetable from 1 to eps, int(masks (1 - s / t)) commits, topk by row.
+
+    Written from its description; the network here predicts each position in place, so nothing is shifted. Returns the
+    final canvas and the canvas after each step.
+    """
+    x = torch.nn.functional.pad(IDS, (0, LENGTH), value=MASK)
+    times = torch.linspace(1, 1e-3, steps + 1)
+    x, history = tokens_hook(None, x, None), []
+    for step in range(steps):
+        masked = x == MASK
+        with torch.no_grad():
+            logits = MODEL(input_ids=x).logits
+        logits[..., [PAD, MASK]] = -1e4
+        logits = logits_hook(step, x, logits if dtype is None else logits.to(dtype))
+        probabilities = logits[masked].softmax(dim=-1)
+        best, token = probabilities.max(dim=-1)
+        if alg == "topk_margin":
+            two = probabilities.topk(2, dim=-1).values
+            best = two[:, 0] - two[:, 1]
+        masks = masked.sum() / len(x)
+        count = int(masks * (1 - times[step + 1] / times[step])) if step < steps - 1 else int(masks)
+        confidence = torch.full(x.shape, -torch.inf, dtype=logits.dtype)
+        confidence[masked] = best
+        if count:
+            place = confidence.topk(count).indices
+            filled = x.masked_scatter(masked, token)
+            x = x.scatter(1, place, filled.gather(1, place))
+        x = tokens_hook(step, x, logits)
+        history.append(x.clone())
+    return x, history
+
+
+def hooks(strategy: FactorStrategy, **more: Any) -> DreamHooks:
+    options = {"mask_id": MASK, "end_id": EOS, "prompts": PROMPTS, "reward": REWARD, "decode": words}
+    return DreamHooks(strategy, **(options | {"forbidden_ids": [PAD]} | more))
+
+
+def slow_factors(x: Tensor, logits: Tensor) -> list[tuple[float, float]]:
+    """Return raw reward and RWS factor of each row's greedy completion, one position at a time."""
+    found = []
+    for prompt, row, z in zip(PROMPTS, x.tolist(), logits.tolist(), strict=True):
+        answer = []
+        for column in range(IDS.shape[1], len(row)):
+            allowed = [token for token in range(len(z[column])) if token not in (MASK, PAD)]
+            best = max(allowed, key=lambda token: z[column][token])
+            answer.append(best if row[column] == MASK else row[column])
+        text = words(answer[: answer.index(EOS)] if EOS in answer else answer)
+        (raw,) = REWARD.score([prompt], [text])
+        found.append((raw, float(reward_factor((raw - REWARD.mean) / REWARD.std, 8.0, 1e-5))))
+    return found
+
+
+@pytest.mark.parametrize("alg", ["maskgit_plus", "topk_margin"])
+def test_the_hook_multiplies_by_the_factor_of_the_greedy_completion(alg: str) -> None:
+    seen: list[list[tuple[float, float]]] = []
+
+    def slow(step: int, x: Tensor, logits: Tensor) -> Tensor:
+        seen.append(slow_factors(x, logits))
+        return logits * torch.tensor([factor for _, factor in seen[-1]])[:, None, None]
+
+    rws = hooks(RWS(8.0))
+    for _ in range(2):  # a second run starts anew
+        final, history = dream(rws.tokens, rws.logits, alg=alg)
+    expected, slow_history = dream(keep_tokens, slow, alg=alg)
+    assert torch.equal(final, expected) and not bool((final == MASK).any())
+    assert all(map(torch.equal, history, slow_history))
+    assert [done.step for done in rws.steps] == [0, 1, 2, 3, 4]
+    np.testing.assert_allclose([done.reward_raw for done in rws.steps], [[raw for raw, _ in row] for row in seen])
+    np.testing.assert_allclose([done.factor for done in rws.steps], [[factor for _, factor in row] for row in seen])
+    assert len(np.unique([done.factor for done in rws.steps])) > 3
+
+
+def test_without_the_tokens_hook_the_result_is_the_same() -> None:
+    rws = hooks(RWS(8.0))
+    assert torch.equal(dream(keep_tokens, rws.logits)[0], dream(rws.tokens, rws.logits)[0])
+
+
+def test_strategies_without_a_reward_need_neither_reward_nor_text() -> None:
+    plain, _ = dream(keep_tokens, keep_logits)
+    for strategy in (Confidence(), Temperature(1.0), Schedule((1.0,) * 5)):
+        alone = DreamHooks(strategy, mask_id=MASK)
+        assert torch.equal(dream(alone.tokens, alone.logits)[0], plain)
+    hot = DreamHooks(Temperature((2.0, 3.0, 4.0)), mask_id=MASK)
+    x, logits = torch.nn.functional.pad(IDS, (0, 2), value=MASK), torch.randn(3, IDS.shape[1] + 2, 9)
+    assert torch.equal(hot.logits(0, x, logits), logits * torch.tensor([2.0, 3.0, 4.0])[:, None, None])
+
+
+def test_a_reward_is_asked_when_the_strategy_asks() -> None:
+    calls: list[int] = []
+    reward = CallableReward(lambda prompt, answer: calls.append(1) or 5.0, mean=4.0, std=1.5)
+    every = hooks(RWSEvery(8.0, 2), reward=reward)
+    dream(every.tokens, every.logits)
+    assert [bool(np.isnan(done.reward_raw).all()) for done in every.steps] == [False, True, False, True, False]
+    assert every.steps[1].factor.tolist() == [1.0] * 3
+    flipped = hooks(FlippedReward(8.0))
+    dream(flipped.tokens, flipped.logits)
+    assert flipped.steps[0].factor == pytest.approx(reward_factor(-flipped.steps[0].reward_normalised, 8.0, 1e-5))
+
+
+def test_in_float64_dream_orders_positions_as_log_odds_do() -> None:
+    checked = []
+
+    def check(step: int, x: Tensor, logits: Tensor) -> Tensor:
+        scaled = rws.logits(step, x, logits)
+        assert scaled.dtype == torch.float64
+        row, column = (x == MASK).nonzero(as_tuple=True)
+        token = logits[row, column].max(dim=-1).indices
+        factor = torch.from_numpy(rws.steps[-1].factor)[row]
+        exact = rank_values(logits[row, column], token, factor)
+        confidence = scaled[row, column].softmax(dim=-1).max(dim=-1).values
+        for part in range(len(x)):
+            own = row == part
+            if len(confidence[own].unique()) == int(own.sum()):
+                assert confidence[own].argsort().tolist() == exact[own].argsort().tolist()
+                checked.append(part)
+        return scaled
+
+    rws = hooks(RWS(2.0), dtype=torch.float64)
+    dream(rws.tokens, check)
+    assert len(checked) > 6
+
+
+def test_bfloat16_probabilities_tie_where_float64_ones_do_not() -> None:
+    x = torch.nn.functional.pad(IDS[:1], (0, LENGTH), value=MASK)
+    with torch.no_grad():
+        logits = MODEL(input_ids=x).logits.to(torch.bfloat16)
+    found = {}
+    for dtype in (None, torch.float64):
+        scaled = DreamHooks(Temperature(4.0), mask_id=MASK, dtype=dtype).logits(0, x, logits)
+        confidence = scaled[x == MASK].softmax(dim=-1).max(dim=-1).values
+        found[scaled.dtype] = len(confidence.unique())
+    assert found[torch.bfloat16] < found[torch.float64] == LENGTH
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: hooks(RWS(8.0), reward=None), "reward is None: strategy rws needs it"),
+        (lambda: hooks(RWS(8.0), prompts=None), "prompts is None: strategy rws needs it"),
+        (lambda: hooks(RWS(8.0), decode=None), "decode is None: strategy rws needs it"),
+        (lambda: hooks(Margin()), "strategy is Margin"),  # type: ignore[arg-type]
+        (
+            lambda: dream(keep_tokens, hooks(RWS(8.0), prompts=["one"]).logits),
+            "prompts has 1 texts: the canvas has 3 rows",
+        ),
+        (lambda: hooks(RWS(8.0)).tokens(None, IDS, None), "x holds a row without masks"),
+    ],
+)
+def test_misuse_is_refused(make: Callable[[], Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()
+
+
+PREDICTOR = bert_predictor()
+SMALL: dict[str, Any] = {"max_new_tokens": 8, "steps": 4, "block_length": 4}
+
+
+def requests(*args: Any) -> list[Any]:
+    """Make requests of the harness, of its own class where it is installed: the model reads `args` alone."""
+    if find_spec("lm_eval") is None:
+        return [SimpleNamespace(args=each) for each in args]
+    from lm_eval.api.instance import Instance
+
+    return [Instance(request_type="loglikelihood", doc={}, arguments=each, idx=0) for each in args]
+
+
+def exact_bound(predictor: MaskPredictor, prompt: list[int], answer: list[int]) -> float:
+    """Average over all lengths l and all sets of l masked positions, from the definition."""
+    total, length = 0.0, len(answer)
+    for count in range(1, length + 1):
+        sets = list(combinations(range(length), count))
+        for places in sets:
+            shown = [predictor.mask_id if place in places else token for place, token in enumerate(answer)]
+            with torch.inference_mode():
+                logits = predictor.logits(torch.tensor([prompt + shown]), None)[0].double().log_softmax(dim=-1)
+            inside = sum(float(logits[len(prompt) + place, answer[place]]) for place in places)
+            total += inside * length / count / len(sets) / length
+    return total
+
+
+def test_the_estimate_has_the_bound_as_its_mean() -> None:
+    context, continuation = "the cat sat", " on the hill"
+    model = RWSLM(PREDICTOR, mc_num=8, check_greedy=False)
+    prompt, answer = model._pair(context, continuation)
+    truth = exact_bound(PREDICTOR, prompt, answer)
+    draws = []
+    for seed in range(60):
+        model.seed = seed
+        draws.append(model.loglikelihood(requests((context, continuation)))[0][0])
+    assert abs(np.mean(draws) - truth) < 4 * np.std(draws) / math.sqrt(len(draws))
+    assert 0 < np.std(draws) < 0.2 * abs(truth)
+
+
+def test_of_an_exact_model_the_bound_is_the_likelihood() -> None:
+    weights = np.random.default_rng(0).dirichlet(np.ones(81)).reshape(3, 3, 3, 3)
+    predictor = exact_predictor(JointTable(np.log(weights)))
+
+    def text(line: str) -> list[int]:
+        return [int(word) for word in line.split()]
+
+    truth = math.log(weights[1, 2, 0, 1] / weights[1].sum())
+    assert exact_bound(predictor, [1], [2, 0, 1]) == pytest.approx(truth)
+    model = RWSLM(predictor, mc_num=600, batch_size=200, encode=text)
+    ((found, greedy),) = model.loglikelihood(requests(("1", " 2 0 1")))
+    assert found == pytest.approx(truth, abs=0.1)
+    # A sample of one token leaves nothing to chance.
+    last = RWSLM(predictor, mc_num=1, encode=text)
+    ((one, _),) = last.loglikelihood(requests(("1 2 0", " 1")))
+    assert one == pytest.approx(math.log(weights[1, 2, 0, 1] / weights[1, 2, 0].sum()))
+    (whole,) = RWSLM(predictor, mc_num=600, batch_size=200, encode=text).loglikelihood_rolling(requests(("1 2 0 1",)))
+    assert whole == pytest.approx(math.log(weights[1, 2, 0, 1]), abs=0.1)
+    assert isinstance(greedy, bool)
+
+
+def test_results_depend_on_neither_order_nor_batches() -> None:
+    asked = requests(("the cat", " sat on the mat"), ("a dog", " ran"), ("it was", ""), ("", "red and blue"))
+    base = RWSLM(PREDICTOR, mc_num=16).loglikelihood(asked)
+    assert base[2] == (0.0, True)
+    for size in (3, 16, "auto"):
+        model = RWSLM(PREDICTOR, mc_num=16, batch_size=size)
+        turned = model.loglikelihood(asked[::-1])[::-1]
+        np.testing.assert_allclose([value for value, _ in turned], [value for value, _ in base], rtol=1e-5)
+        assert [greedy for _, greedy in turned] == [greedy for _, greedy in base]
+    assert RWSLM(PREDICTOR, mc_num=16, seed=1).loglikelihood(asked)[0] != base[0]
+
+
+def test_what_greedy_decoding_gives_is_greedy() -> None:
+    config = RWSGenerationConfig(max_new_tokens=3, steps=3, block_length=3)
+    # This model answers with special tokens, which only an encoder of its own reads from text.
+    model = RWSLM(PREDICTOR, mc_num=2, encode=lambda text: CODEC(text, add_special_tokens=False)["input_ids"])
+    for context in ("the cat", "a dog ran over"):
+        tokens = CODEC.convert_ids_to_tokens(generate(PREDICTOR, [context], config, return_dict=False)[0].tolist())
+        other = ["bird" if token != "bird" else "dog" for token in tokens]
+        asked = requests(*((context, f" {' '.join(words)}") for words in (tokens, other, tokens[:2] + other[2:])))
+        assert [greedy for _, greedy in model.loglikelihood(asked)] == [True, False, False]
+        model.check_greedy = False
+        assert not any(greedy for _, greedy in model.loglikelihood(asked))
+        model.check_greedy = True
+
+
+def test_blanks_before_a_continuation_are_its_own() -> None:
+    model = RWSLM(PREDICTOR, mc_num=4)
+    assert model.loglikelihood(requests(("the cat ", "sat"))) == model.loglikelihood(requests(("the cat", " sat")))
+
+
+def test_long_contexts_lose_their_beginning_and_long_texts_are_scored_in_chunks() -> None:
+    words = " ".join(["the cat sat on a mat ."] * 20)  # 140 tokens, the model reads 64
+    model = RWSLM(PREDICTOR, mc_num=4)
+    ((value, _),) = model.loglikelihood(requests((words, " then it ran")))
+    assert math.isfinite(value)
+    (rolled,) = model.loglikelihood_rolling(requests((words,)))
+    ids = CODEC(words, add_special_tokens=False)["input_ids"]
+    starts = range(0, len(ids), 32)
+    expected = [
+        model._bound(ids[:start][len(ids[start : start + 32]) - 64 :], ids[start : start + 32]) for start in starts
+    ]
+    assert rolled == pytest.approx(sum(expected))
+    assert model.loglikelihood_rolling(requests(("",))) == [0.0]
+    with pytest.raises(ValueError, match="continuation has 140 tokens: tiny-bert reads at most 64"):
+        model.loglikelihood(requests(("a", words)))
+
+
+def test_answers_are_those_of_generate_up_to_the_stops() -> None:
+    contexts = ["the cat", "a dog sat on the mat", "it was red"]
+    texts = generate(PREDICTOR, contexts, **SMALL).texts
+    model = RWSLM(PREDICTOR, **SMALL)
+    assert model.generate_until(requests(*((context, {}) for context in contexts))) == texts
+    stop = str(texts[0]).split()[1]
+    found = model.generate_until(requests(*((context, {"until": [stop, "zebra", ""]}) for context in contexts)))
+    assert found == [str(text).split(stop)[0] for text in texts] and found != texts
+    assert model.generate_until(requests((contexts[0], {"until": stop}))) == found[:1]
+    (short,) = model.generate_until(
+        requests((contexts[0], {"max_gen_toks": 2, "do_sample": False, "temperature": 1.0}))
+    )
+    assert short == PREDICTOR.decode_answer(generate(PREDICTOR, contexts[:1], **SMALL).sequences[0, :2].tolist())
+
+
+def test_repeats_are_drawn_anew_and_alike_each_time() -> None:
+    hot = {"do_sample": True, "temperature": 2.0}
+    model = RWSLM(PREDICTOR, seed=3, **SMALL)
+    asked = requests(("the cat", hot), ("the cat", hot), ("the cat", {}), ("the cat", hot))
+    found = model.generate_until(asked)
+    assert len(set(found)) == 4 and model.generate_until(asked) == found
+    drawn = [generate(PREDICTOR, ["the cat"], **SMALL, temperature=2.0, seed=seed).texts[0] for seed in (3, 4, 6)]
+    assert [found[0], found[1], found[3]] == drawn
+
+
+def test_a_strategy_with_a_reward_is_used() -> None:
+    options = SMALL | {"strategy": "rws", "reward_scale": 8.0, "steps": 8}
+    model = RWSLM(PREDICTOR, reward=REWARD, **options)
+    assert (
+        model.generate_until(requests(("the cat", {})))
+        == generate(PREDICTOR, ["the cat"], reward=REWARD, **options).texts
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (
+            lambda: RWSLM(PREDICTOR, strategy="rws", reward_scale=8.0),
+            "reward is None: strategy rws needs a reward model",
+        ),
+        (lambda: RWSLM(PREDICTOR, mc_num=0), "mc_num is 0"),
+        (lambda: RWSLM(PREDICTOR, gen_length=8), "gen_length is not an option"),
+        (
+            lambda: RWSLM(CallablePredictor(lambda canvas: canvas, mask_id=0)),
+            "encode is None: predictor callable has no",
+        ),
+        (
+            lambda: RWSLM(PREDICTOR).generate_until(requests(("a", {"top_p": 0.9}))),
+            "top_p is 0.9: of generation options",
+        ),
+    ],
+)
+def test_what_the_model_does_not_do_is_refused(make: Callable[[], Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()
+
+
+def test_the_harness_knows_the_model_where_it_is_installed() -> None:
+    if find_spec("lm_eval") is None:
+        assert RWSLM.__bases__ == (object,)
+        return
+    from lm_eval.api.model import LM
+    from lm_eval.api.registry import get_model
+
+    assert issubclass(RWSLM, LM) and not RWSLM.__abstractmethods__ and get_model("rws") is RWSLM
+    made = RWSLM.create_from_arg_string(
+        "model=mini,max_new_tokens=16,steps=8,block_length=16,mc_num=4", {"batch_size": 2}
+    )
+    assert (made.config.steps, made.batch_size, made.rank, made.world_size) == (8, 2, 0, 1)

@@ -1,0 +1,155 @@
+"""An answer does not depend on what else is decoded with it, on which side the padding stands, or in what order."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import (
+    MASK,
+    PAD,
+    VOCABULARY,
+    bert_predictor,
+    llada_predictor,
+    modernbert_predictor,
+)
+from transformers import RobertaConfig, RobertaForMaskedLM
+
+from rws_decode.canvas.layout import lay_out
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor, HFMaskPredictor
+from rws_decode.rewards import CallableReward
+from rws_decode.strategies.factors import RWS, Confidence, Strategy, Temperature
+from rws_decode.strategies.orders import Entropy, Margin, RandomOrder
+
+
+def roberta_predictor() -> HFMaskPredictor:
+    torch.manual_seed(0)
+    config = RobertaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+        initializer_range=0.6,
+        pad_token_id=PAD,
+        mask_token_id=MASK,
+    )
+    return HFMaskPredictor(RobertaForMaskedLM(config), name="tiny-roberta")
+
+
+PREDICTORS = {
+    "bert": bert_predictor(),
+    "modernbert": modernbert_predictor(),
+    "roberta": roberta_predictor(),
+    "llada": llada_predictor(),
+}
+STRATEGIES: dict[str, Strategy] = {
+    "default": Confidence(),
+    "temperature": Temperature(8.0),
+    "rws": RWS(8.0),
+    "margin": Margin(),
+    "entropy": Entropy(),
+    "random-order": RandomOrder(2),
+}
+REWARD = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
+ids = st.lists(st.integers(6, VOCABULARY - 1), max_size=6)
+
+
+@pytest.mark.parametrize("padding", ["right", "left"])
+@pytest.mark.parametrize("model", PREDICTORS)
+def test_padding_changes_no_logits_but_by_rounding(model: str, padding: str) -> None:
+    predictor, prompts = PREDICTORS[model], [[7], [8, 9, 10, 11, 12], [6, 6]]
+    with torch.inference_mode():
+        canvas = lay_out(predictor, prompts, 6, padding)  # type: ignore[arg-type]
+        together = predictor.logits(canvas.ids, canvas.attention_mask)
+        for row, prompt in enumerate(prompts):
+            lone = lay_out(predictor, [prompt], 6)
+            alone = predictor.logits(lone.ids, None)[0, lone.answer[0]]
+            torch.testing.assert_close(together[row, canvas.answer[row]], alone, rtol=1e-4, atol=2e-5)
+
+
+@given(
+    st.sampled_from(["bert", "modernbert", "roberta"]),
+    st.sampled_from(sorted(STRATEGIES)),
+    st.lists(ids, min_size=2, max_size=4),
+    st.sampled_from(["right", "left"]),
+    st.sampled_from([0.0, 0.9]),
+    st.randoms(use_true_random=False),
+)
+@settings(max_examples=20, deadline=None)
+def test_alone_together_and_in_another_order_the_answer_is_the_same(
+    model: str, name: str, prompts: list[list[int]], padding: str, temperature: float, random: object
+) -> None:
+    predictor, strategy = PREDICTORS[model], STRATEGIES[name]
+    if strategy.needs_reward and predictor.decode_answer([]) is None:
+        strategy = Temperature(3.0)
+    options = {"length": 8, "steps": 5, "block": 8, "reward": REWARD, "sampling_temperature": temperature, "seed": 4}
+    order = list(range(len(prompts)))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    together = decode(predictor, prompts, strategy, padding=padding, **options)  # type: ignore[arg-type]
+    moved = decode(predictor, [prompts[i] for i in order], strategy, **options)  # type: ignore[arg-type]
+    for place, index in enumerate(order):
+        (alone,) = decode(predictor, [prompts[index]], strategy, **options)  # type: ignore[arg-type]
+        if alone.near_ties.any() or alone.near_tokens.any():
+            continue  # counted, not hidden
+        for other in (together[index], moved[place]):
+            assert other.tokens.tolist() == alone.tokens.tolist()
+            assert other.commit_step.tolist() == alone.commit_step.tolist()
+
+
+def test_near_ties_are_rare_enough_for_that_to_say_something() -> None:
+    prompts = [[6 + i, 7 + i, 8 + i] for i in range(12)]
+    runs = decode(PREDICTORS["bert"], prompts, Temperature(8.0), length=8, steps=5, block=8)
+    assert sum(bool(trace.near_ties.any() or trace.near_tokens.any()) for trace in runs) <= 2
+
+
+def test_where_the_batch_changes_an_answer_a_near_tie_is_counted() -> None:
+    """A predictor whose logits move in the last bits with the number of rows, at positions that are all but level."""
+    table = torch.zeros(6, VOCABULARY)
+    table[:, 9] = 4.0
+
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        wobble = 2.0**-21 * (torch.arange(canvas.shape[1]) - 3) * (1 if len(canvas) > 1 else -1)
+        z = table[: canvas.shape[1]].clone()
+        z[:, 9] += wobble
+        return z.expand(len(canvas), -1, -1)
+
+    predictor = CallablePredictor(logits, mask_id=MASK, vocab_size=VOCABULARY)
+    options = {"length": 4, "steps": 4, "block": 4}
+    (alone,) = decode(predictor, [[7]], Confidence(), **options)
+    together = decode(predictor, [[7], [8]], Confidence(), **options)
+    assert alone.commit_step.tolist() == together[0].commit_step.tolist()[::-1]
+    assert alone.near_ties.tolist() == together[0].near_ties.tolist() == [4, 3, 2, 0]
+    assert not alone.ties.any()
+
+
+def test_tokens_that_are_all_but_level_are_counted() -> None:
+    table = torch.zeros(6, VOCABULARY)
+    table[:, 9], table[:, 10] = 4.0, 4.0 - 2.0**-21
+    predictor = CallablePredictor(lambda c: table[: c.shape[1]].expand(len(c), -1, -1), mask_id=MASK)
+    (trace,) = decode(predictor, [[7]], Confidence(), length=4, steps=2, block=4)
+    assert trace.near_tokens.tolist() == [2, 2]
+    table[:, 10] = 3.9
+    assert not decode(predictor, [[7]], Confidence(), length=4, steps=2, block=4)[0].near_tokens.any()
+
+
+def test_left_padding_is_refused_where_a_model_cannot_be_told_of_it() -> None:
+    class Blind(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = bert_predictor().model
+            self.config = self.inner.config
+
+        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None) -> object:
+            return self.inner(input_ids=input_ids, attention_mask=attention_mask)
+
+    blind = HFMaskPredictor(Blind(), name="blind")
+    options = {"length": 2, "steps": 1, "block": 2}
+    with pytest.raises(ValueError, match=r"^padding is 'left': blind takes no position_ids"):
+        decode(blind, [[7], [7, 8]], Confidence(), padding="left", **options)
+    with pytest.raises(ValueError, match=r"^padding is 'middle'"):
+        decode(blind, [[7]], Confidence(), padding="middle", **options)  # type: ignore[arg-type]
+    assert len(decode(blind, [[7], [7, 8]], Confidence(), **options)) == 2

@@ -1,0 +1,519 @@
+"""The decoder against an obvious slow one, and what it promises about masks, prompts, rewards and ties."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import (
+    CLS,
+    EOS,
+    MASK,
+    PAD,
+    SEP,
+    VOCABULARY,
+    WORDS,
+    bert_predictor,
+    llada_predictor,
+    modernbert_predictor,
+)
+from torch import Tensor
+
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor, MaskPredictor
+from rws_decode.rewards import CallableReward
+from rws_decode.step.savings import Savings
+from rws_decode.strategies.factors import RWS, Confidence, Schedule, Strategy, Temperature, recorded
+from rws_decode.strategies.orders import MaskedPositions
+
+PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
+STRATEGIES = {"default": Confidence(), "temperature": Temperature(0.3), "rws": RWS(8.0)}
+SHAPES = [(1, 1, 1), (6, 6, 6), (12, 5, 12), (12, 4, 6), (12, 12, 4), (12, 1, 12), (16, 6, 8)]
+PROMPTS = ["the cat sat on the mat .", "a dog", ""]
+
+
+def many_words(prompt: str, answer: str) -> float:
+    """Score an answer by how many different words it has, and a little by its prompt."""
+    return len(set(answer.split())) + 0.1 * len(prompt)
+
+
+REWARD = CallableReward(many_words, mean=4.0, std=1.5, name="many-words")
+
+
+def slow_decode(
+    predictor: MaskPredictor,
+    prompt: list[int],
+    factor_of: Callable[[list[int]], float],
+    length: int,
+    steps: int,
+    block: int,
+) -> tuple[list[int], list[int], list[float]]:
+    """Decode one prompt from the definition; return tokens, the step that committed each, and each step's factor."""
+    forbidden = {MASK, PAD}
+    answer, committed, factors = [MASK] * length, [-1] * length, []
+    steps_per_block = steps // (length // block)
+    for start in range(0, length, block):
+        for number in range(steps_per_block):
+            with torch.inference_mode():
+                rows = predictor.logits(torch.tensor([prompt + answer]), None)[0, len(prompt) :].tolist()
+            completed, confidence = list(answer), [-math.inf] * length
+            for position in range(length):
+                if answer[position] == MASK:
+                    allowed = [token for token in range(VOCABULARY) if token not in forbidden]
+                    completed[position] = max(allowed, key=lambda token: rows[position][token])
+            factor = factor_of(completed)
+            for position in range(start, start + block):
+                if answer[position] == MASK:
+                    z, best = rows[position], completed[position]
+                    gaps = [factor * (z[best] - z[k]) for k in range(VOCABULARY) if k not in forbidden and k != best]
+                    nearest = min(gaps)
+                    confidence[position] = nearest - math.log(math.fsum(math.exp(nearest - gap) for gap in gaps))
+            k = block // steps_per_block + (number < block % steps_per_block)
+            for _ in range(k):
+                position = max(
+                    (p for p in range(start, start + block) if answer[p] == MASK), key=lambda p: confidence[p]
+                )
+                answer[position], committed[position] = completed[position], len(factors)
+            factors.append(factor)
+    return answer, committed, factors
+
+
+def factor_rule(name: str, predictor: MaskPredictor, prompt: str) -> Callable[[list[int]], float]:
+    """Return the factor of a completed answer, written out for each strategy."""
+
+    def rws(answer: list[int]) -> float:
+        reward = (many_words(prompt, predictor.decode_answer(answer) or "") - 4.0) / 1.5
+        return 8.0 * math.sqrt(1 / (1 + math.exp(-reward)) + 1e-5)
+
+    return {"default": lambda _: 1.0, "temperature": lambda _: 0.3, "rws": rws}[name]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("model", PREDICTORS)
+def test_decoder_is_the_slow_decoder(model: str, strategy: str, shape: tuple[int, int, int]) -> None:
+    length, steps, block = shape
+    predictor = PREDICTORS[model]
+    (trace,) = decode(
+        predictor, PROMPTS[:1], STRATEGIES[strategy], length=length, steps=steps, block=block, reward=REWARD
+    )
+    rule = factor_rule(strategy, predictor, PROMPTS[0])
+    tokens, committed, factors = slow_decode(predictor, predictor.encode_prompt(PROMPTS[0]), rule, length, steps, block)
+    assert trace.tokens.tolist() == tokens
+    assert trace.commit_step.tolist() == committed
+    np.testing.assert_allclose(trace.factor, factors, rtol=1e-14)
+    assert trace.text == predictor.decode_answer(tokens)
+    assert trace.forwards == steps
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("model", PREDICTORS)
+def test_each_row_of_an_uneven_batch_is_its_prompt_alone(model: str, strategy: str) -> None:
+    predictor = PREDICTORS[model]
+    batch = decode(predictor, PROMPTS, STRATEGIES[strategy], length=12, steps=6, block=6, reward=REWARD)
+    assert len(batch) == len(PROMPTS)
+    for prompt, trace in zip(PROMPTS, batch, strict=True):
+        rule = factor_rule(strategy, predictor, prompt)
+        tokens, committed, _ = slow_decode(predictor, predictor.encode_prompt(prompt), rule, 12, 6, 6)
+        assert (trace.tokens.tolist(), trace.commit_step.tolist()) == (tokens, committed)
+    assert batch.tokens.shape == (3, 12)
+    assert batch.forwards == 6
+
+
+@pytest.mark.parametrize("model", PREDICTORS)
+def test_scale_one_is_the_default(model: str) -> None:
+    runs = [
+        decode(PREDICTORS[model], PROMPTS, rule, length=12, steps=6, block=6)
+        for rule in (Confidence(), Temperature(1.0))
+    ]
+    for plain, scaled in zip(*runs, strict=True):
+        for name, array in plain.arrays().items():
+            np.testing.assert_array_equal(array, scaled.arrays()[name], name)
+
+
+@pytest.mark.parametrize("ranking", ["log-odds", "probability"])
+@pytest.mark.parametrize("model", PREDICTORS)
+def test_recorded_factors_repeat_an_rws_run_without_its_rewards(model: str, ranking: str) -> None:
+    options = {"length": 12, "steps": 6, "block": 6, "ranking": ranking, "precision": "float32"}
+    run = decode(PREDICTORS[model], PROMPTS, RWS(8.0), reward=REWARD, **options)
+    again = decode(PREDICTORS[model], PROMPTS, recorded(list(run)), **options)
+    for first, second in zip(run, again, strict=True):
+        assert first.tokens.tolist() == second.tokens.tolist()
+        np.testing.assert_array_equal(first.value, second.value)
+        assert second.reward_calls == 0 and not second.reward_asked.any()
+
+
+def test_the_scale_matters() -> None:
+    orders = {
+        tuple(decode(PREDICTORS["bert"], PROMPTS[:1], Temperature(c), length=16, steps=16, block=16)[0].commit_step)
+        for c in (0.05, 1.0, 8.0)
+    }
+    assert len(orders) > 1
+
+
+def table_predictor(table: Tensor, **options: object) -> CallablePredictor:
+    """A predictor whose logits at a canvas column are a row of the table, whatever the canvas."""
+    settings_ = {"mask_id": MASK, "pad_id": PAD, "end_id": EOS, "vocab_size": table.shape[1], **options}
+    return CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), **settings_)  # type: ignore[arg-type]
+
+
+def test_mask_padding_and_declared_ids_are_never_committed() -> None:
+    table = torch.zeros(8, VOCABULARY)
+    table[:, MASK], table[:, PAD], table[:, CLS], table[:, SEP], table[:, 9] = 50.0, 40.0, 30.0, 20.0, 10.0
+    (trace,) = decode(table_predictor(table, forbidden_ids=(CLS, SEP)), [[7]], Confidence(), length=4, steps=2, block=4)
+    assert trace.tokens.tolist() == [9] * 4
+    assert not np.isin(trace.candidate, [MASK, PAD, CLS, SEP]).any()
+    # Forbidden tokens take no probability either: 20 others share what 9 leaves.
+    assert trace.value[0, 0] == pytest.approx(10 - math.log(VOCABULARY - 5))
+
+
+def test_for_topk_forbidden_tokens_take_probability_as_in_public_decoders() -> None:
+    table = torch.zeros(3, VOCABULARY)
+    table[:, MASK], table[:, 9] = 10.0, 9.0
+    (trace,) = decode(table_predictor(table), [[7]], Confidence(), length=2, steps=2, block=2, ranking="topk")
+    expected = math.exp(9) / (math.exp(10) + math.exp(9) + VOCABULARY - 2)
+    assert trace.tokens.tolist() == [9, 9] and trace.value[0].tolist() == pytest.approx([expected] * 2)
+
+
+def test_padding_that_also_ends_the_text_can_be_committed() -> None:
+    table = torch.zeros(8, VOCABULARY)
+    table[:, EOS] = 5.0
+    (trace,) = decode(table_predictor(table, pad_id=EOS), [[7]], Confidence(), length=4, steps=2, block=4)
+    assert trace.tokens.tolist() == [EOS] * 4
+
+
+def test_ties_go_leftmost_and_are_counted() -> None:
+    table = torch.zeros(8, VOCABULARY)
+    table[:, 9] = 3.0
+    (trace,) = decode(table_predictor(table), [[7]], Temperature(2.0), length=6, steps=3, block=6)
+    assert trace.commit_step.tolist() == [0, 0, 1, 1, 2, 2]
+    assert trace.ties.tolist() == [4, 2, 0]
+    assert trace.saturated.tolist() == [0, 0, 0]
+
+
+def test_bfloat16_probability_saturates_loses_the_order_and_says_so() -> None:
+    table = torch.zeros(8, VOCABULARY)
+    table[:, 9] = torch.arange(20.0, 28.0)
+    runs = {
+        ranking: decode(
+            table_predictor(table), [[]], Confidence(), length=8, steps=4, block=8, ranking=ranking, precision=precision
+        )[0]
+        for ranking, precision in (("log-odds", "float64"), ("probability", "bfloat16"))
+    }
+    exact, rounded = runs["log-odds"], runs["probability"]
+    assert exact.commit_step.tolist() == [3, 3, 2, 2, 1, 1, 0, 0]
+    assert not exact.saturated.any() and not exact.ties.any()
+    assert rounded.commit_step.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert rounded.saturated.tolist() == [8, 6, 4, 2]
+    assert rounded.ties.tolist() == [6, 4, 2, 0]
+
+
+class Spy(CallablePredictor):
+    """A random-table predictor that keeps every canvas and attention mask it is given."""
+
+    def __init__(self) -> None:
+        table = torch.randn(40, VOCABULARY, generator=torch.Generator().manual_seed(3))
+        super().__init__(
+            lambda canvas: (
+                table[: canvas.shape[1]].expand(len(canvas), -1, -1) + canvas.cumsum(1)[..., None] % 7 * table[:1]
+            ),
+            mask_id=MASK,
+            pad_id=PAD,
+            end_id=EOS,
+            vocab_size=VOCABULARY,
+            decode=lambda ids: " ".join(map(str, ids)),
+        )
+        self.seen: list[tuple[Tensor, Tensor | None]] = []
+
+    def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
+        self.seen.append((canvas.clone(), attention_mask))
+        return super().logits(canvas, attention_mask)
+
+
+@given(st.lists(st.lists(st.sampled_from(range(6, VOCABULARY)), max_size=5), min_size=1, max_size=3), st.integers(0, 2))
+@settings(max_examples=30, deadline=None)
+def test_only_masks_of_the_current_block_ever_change(prompts: list[list[int]], rule: int) -> None:
+    predictor = Spy()
+    strategy = (Confidence(), Temperature(5.0), RWS(4.0))[rule]
+    reward = CallableReward(lambda prompt, answer: float(len(prompt + answer) % 5))
+    batch = decode(predictor, prompts, strategy, length=8, steps=4, block=4, reward=reward)
+    assert len(predictor.seen) == 4
+    final = batch.tokens
+    for row, prompt in enumerate(prompts):
+        width = len(prompt) + 8
+        for step, (canvas, attention_mask) in enumerate(predictor.seen):
+            line = canvas[row].tolist()
+            assert line[: len(prompt)] == prompt
+            assert line[width:] == [PAD] * (len(line) - width)
+            done = batch[row].commit_step < step
+            assert line[len(prompt) : width] == np.where(done, final[row], MASK).tolist()
+            assert done[4:].sum() == 0 or step > 2
+            assert (attention_mask is None) == (len({len(p) for p in prompts}) == 1)
+            if attention_mask is not None:
+                assert attention_mask[row].tolist() == [True] * width + [False] * (len(line) - width)
+
+
+def test_the_reward_reads_prompt_and_the_whole_completed_answer() -> None:
+    asked: list[tuple[str, str]] = []
+
+    def remember(prompt: str, answer: str) -> float:
+        asked.append((prompt, answer))
+        return 0.0
+
+    (trace,) = decode(Spy(), [[7, 8]], RWS(4.0), length=8, steps=8, block=4, reward=CallableReward(remember))
+    completions = [" ".join(map(str, row)) for row in trace.candidate.tolist()]
+    completions = [text.split(f" {EOS}")[0] for text in completions]
+    assert [prompt for prompt, _ in asked] == ["7 8"] * len(asked)
+    assert [answer for _, answer in asked] == list(dict.fromkeys(completions))
+    assert trace.reward_calls == len(asked) < 8
+    assert trace.reward_calls + trace.reward_calls_saved == 8
+    assert trace.factor == pytest.approx(4 * math.sqrt(0.5 + 1e-5))
+
+
+def test_rewards_are_recorded_raw_and_normalised() -> None:
+    (trace,) = decode(PREDICTORS["llada"], PROMPTS[:1], RWS(8.0), length=12, steps=6, block=12, reward=REWARD)
+    texts = [PREDICTORS["llada"].decode_answer(row) or "" for row in trace.candidate.tolist()]
+    assert trace.reward_raw.tolist() == [many_words(PROMPTS[0], text) for text in texts]
+    np.testing.assert_allclose(trace.reward_normalised, (trace.reward_raw - 4) / 1.5, rtol=1e-15)
+    assert trace.reward_asked.all() and trace.reward_model == "many-words"
+
+
+def test_the_prompt_given_as_text_reaches_the_reward_unchanged() -> None:
+    asked: list[str] = []
+
+    def remember(prompt: str, answer: str) -> float:
+        asked.append(prompt)
+        return 0.0
+
+    prompts: Sequence[str | Sequence[int]] = ["The  CAT", [CLS, 6, 8, SEP]]
+    decode(bert_predictor(), prompts, RWS(1.0), length=2, steps=1, block=2, reward=CallableReward(remember))
+    assert asked == ["The  CAT", "the cat"]
+
+
+def test_the_same_call_gives_the_same_trace() -> None:
+    first, second = (
+        decode(PREDICTORS["modernbert"], PROMPTS, RWS(8.0), length=12, steps=6, block=6, reward=REWARD)
+        for _ in range(2)
+    )
+    assert first == second
+
+
+def test_a_predictor_without_padding_takes_uneven_batches() -> None:
+    table = torch.zeros(20, VOCABULARY)
+    table[:, 9] = 1.0
+    batch = decode(table_predictor(table, pad_id=None), [[7], [7, 8, 9]], Confidence(), length=2, steps=1, block=2)
+    assert batch.tokens.tolist() == [[9, 9], [9, 9]]
+
+
+STRATEGY = "name, needs_reward and a method factor or order are needed"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"predictor": "mini"}, "predictor is 'mini': a mask predictor is needed, load_predictor(name) gives one"),
+        ({"prompts": []}, "prompts is []: a list of at least one prompt is needed"),
+        ({"prompts": "text"}, "prompts is 'text': a list of at least one prompt is needed"),
+        ({"prompts": [[6, MASK, 7]]}, "prompts[0] holds the mask id 4: only answer positions are masked"),
+        ({"prompts": [[6], [VOCABULARY]]}, f"prompts[1] holds the id {VOCABULARY}: tiny-bert has ids 0 to 27"),
+        ({"prompts": [[-1]]}, "prompts[0] holds the id -1: tiny-bert has ids 0 to 27"),
+        (
+            {"prompts": [[6] * 60]},
+            "length is 8: after the 60 tokens of prompts[0] at most 4 fit what tiny-bert reads",
+        ),
+        ({"length": 7}, "block is 4: it must divide length, which is 7"),
+        ({"steps": 16}, "steps is 16: at most length, 8, so that each step commits a token"),
+        ({"ranking": "margin"}, "ranking is 'margin': it must be one of log-odds, probability, topk"),
+        ({"precision": "float16"}, "precision is 'float16': it must be one of model, bfloat16, float32, float64"),
+        ({"padding": "middle"}, "padding is 'middle': it must be one of right, left"),
+        ({"end_of_text": "stop"}, "end_of_text is 'stop': it must be one of none, suppress, defer"),
+        ({"sampling_temperature": -1.0}, "sampling_temperature is -1.0: it must be finite and at least 0"),
+        ({"seed": (1, 2)}, "seed has 2 rows: the batch has 1"),
+        ({"cfg": -1.0}, "cfg is -1.0: it must be finite and at least 0"),
+        ({"savings": "everything"}, "savings is 'everything': a Savings is needed"),
+        ({"reward": "mini"}, "reward is 'mini': a reward model is needed, load_reward(name) gives one"),
+        ({"strategy": "rws"}, f"strategy is 'rws': {STRATEGY}"),
+        ({"strategy": Confidence}, f"strategy is {Confidence}: {STRATEGY}"),
+        ({"strategy": RWS(1.0)}, "reward is None: strategy rws needs a reward model"),
+        ({"strategy": Temperature((1.0, 2.0))}, "scale has 2 rows: the batch has 1"),
+        ({"strategy": Schedule((1.0, 2.0))}, "factors has 2 steps: step 2 (from 0) was asked for"),
+    ],
+    ids=str,
+)
+def test_misuse_is_named(options: dict[str, object], message: str) -> None:
+    call = {"predictor": PREDICTORS["bert"], "prompts": [[6, 7]], "strategy": Confidence(), "length": 8} | options
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+        decode(**({"steps": 4, "block": 4} | call))  # type: ignore[arg-type]
+
+
+def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() -> None:
+    (plain,) = decode(table_predictor(torch.zeros(65, VOCABULARY)), [[7]], Confidence())
+    usual = {"reuse": True, "cache": True, "certain": False, "block_only": False, "settled": False}
+    assert plain.metadata() == {
+        **{"length": 64, "steps": 32, "steps_run": 32, "block": 32, "ranking": "log-odds", "precision": "float64"},
+        **{"logits_dtype": "float32", "strategy": {"name": "default"}, "predictor": "callable", "reward_model": None},
+        **{"reward_settings": {}, "savings": usual | {"spread": None, "memory": 2**30}, "mask_id": MASK, "offset": 1},
+        **{"width": 65, "padding": "right", "sampling_temperature": 0.0, "seed": 0, "cfg": 0.0, "end_of_text": "none"},
+        **{"end_ids": [], "prompt_text": None, "text": None, "forwards": 32, "reward_calls": 0},
+        **{"reward_calls_saved": 0, "reward_tokens": 0, "reward_tokens_saved": 0},
+    }
+    bounded = CallableReward(many_words, mean=4.0, std=1.5, name="many-words", bounds=(0.0, math.inf))
+    savings = Savings(reuse=False, certain=True, spread=9.0, memory=10**6)
+    batch = decode(
+        PREDICTORS["llada"], [[6, 7], "the cat sat"], RWS(2.0, 0.25), length=8, steps=4, block=4, reward=bounded,
+        ranking="probability", precision="float32", padding="left", sampling_temperature=1, seed=(3, 4), cfg=1,
+        end_of_text="defer", end_ids=[9, 8], savings=savings,
+    )  # fmt: skip
+    for trace, seed, prompt in zip(batch, (3, 4), ("the a", "the cat sat"), strict=True):
+        assert trace.metadata() == {
+            **{"length": 8, "steps": 4, "steps_run": 4, "block": 4, "ranking": "probability", "precision": "float32"},
+            **{"logits_dtype": "float32", "strategy": {"name": "rws", "reward_scale": 2.0, "eps": 0.25}},
+            **{"predictor": "tiny-llada", "reward_model": "many-words", "mask_id": MASK, "offset": 5, "width": 13},
+            "reward_settings": {"mean": 4.0, "std": 1.5, "bounds": [0.0, None]},
+            "savings": usual | {"reuse": False, "certain": True, "spread": 9.0, "memory": 10**6},
+            **{"padding": "left", "sampling_temperature": 1.0, "seed": seed, "cfg": 1.0, "end_of_text": "defer"},
+            **{"end_ids": [8, 9], "prompt_text": prompt, "text": PREDICTORS["llada"].decode_answer(trace.tokens)},
+            **{"forwards": 4, "reward_calls": 4, "reward_calls_saved": 0},
+            **{"reward_tokens": 0, "reward_tokens_saved": 0},
+        }
+        assert type(trace.cfg) is type(trace.sampling_temperature) is float
+    assert [trace.prompt.tolist() for trace in batch] == [[6, 7], PREDICTORS["llada"].encode_prompt("the cat sat")]
+    assert batch.texts == [trace.text for trace in batch] and batch.reward_calls == 8
+
+
+class Least:
+    """A reward model that has what it must have, and no `bounds`."""
+
+    name, mean, std = "least", 1.0, 2.0
+
+    def score(self, prompts: list[object], answers: list[str]) -> list[float]:
+        return [float(len(answer)) for answer in answers]
+
+
+def test_a_reward_need_not_say_what_its_bounds_are() -> None:
+    shape = {"length": 4, "steps": 2, "block": 4}
+    (trace,) = decode(PREDICTORS["bert"], ["a dog"], RWS(2.0), reward=Least(), **shape)
+    assert trace.reward_settings == {"mean": 1.0, "std": 2.0, "bounds": None} and trace.reward_calls == 2
+
+
+class Session:
+    """Reads one token of the first row at each score, two of the second; with a cache ten more are remembered."""
+
+    def __init__(self, rows: int, cache: bool) -> None:
+        self.tokens, self.tokens_saved, self.cache = [0] * rows, [0] * rows, cache
+
+    def score(self, rows: Sequence[int], prompts: Sequence[Any], answers: Sequence[str]) -> list[float]:
+        for row in rows:
+            self.tokens[row] += row + 1
+            self.tokens_saved[row] += 10 if self.cache is True else 0
+        return [float(len(answer)) for answer in answers]
+
+
+class Remembering(Least):
+    """A reward model with sessions, of which it keeps those it gave."""
+
+    def __init__(self) -> None:
+        self.given: list[Session] = []
+
+    def session(self, rows: int, *, cache: bool = True) -> Session:
+        self.given.append(Session(rows, cache))
+        return self.given[-1]
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_a_trace_counts_the_tokens_that_its_reward_model_read(cache: bool) -> None:
+    reward, savings = Remembering(), Savings(cache=cache, reuse=False)
+    batch = decode(PREDICTORS["bert"], ["a dog", "the cat"], RWS(2.0), reward=reward, length=4, steps=2, block=4,
+                   savings=savings)  # fmt: skip
+    assert [session.cache for session in reward.given] == [cache]
+    assert [(trace.reward_tokens, trace.reward_tokens_saved) for trace in batch] == [(2, 20 * cache), (4, 20 * cache)]
+
+
+@pytest.mark.parametrize(
+    ("places", "options", "numbers"),
+    [
+        (False, {}, 2 * 8 + 13),
+        (True, {}, 2 * 8),
+        (True, {"cfg": 0.5}, 4 * 8),
+        (False, {"cfg": 0.5}, 4 * 8 + 2 * 13),
+        (True, {"ranking": "topk"}, 4 * 8),
+    ],
+    ids=str,
+)
+def test_a_batch_takes_as_many_rows_as_their_logits_fit_the_memory(
+    places: bool, options: dict[str, Any], numbers: int
+) -> None:
+    """A row's logits are `numbers` times the vocabulary, of 4 bytes; 13 columns: the longest prompt and the answer."""
+    table = torch.randn(13, VOCABULARY, generator=torch.Generator().manual_seed(0))
+    predictor = table_predictor(table)
+    if places:
+        predictor.logits_at = lambda canvas, mask, row, column: table[column].clone()  # type: ignore[attr-defined]
+    row = 4 * VOCABULARY * numbers
+    forwards = [
+        decode(
+            predictor, [[7] * n for n in (5, 0, 3, 1)], Confidence(), length=8, steps=2, block=8,
+            **options | {"savings": replace(options.get("savings", Savings()), memory=memory)},
+        ).forwards
+        for memory in (4 * row, 4 * row - 1, 2 * row, 2 * row - 1)
+    ]  # fmt: skip
+    assert forwards == [2, 4, 4, 8]
+
+
+@pytest.mark.parametrize(("spread", "forwards"), [(None, 2), (0.25, 2), (0.2, 4)])
+def test_rows_of_a_batch_are_wider_by_the_spread_at_most(spread: float | None, forwards: int) -> None:
+    """Prompt and answer are of 9 and 11 columns."""
+    predictor, savings = table_predictor(torch.randn(11, VOCABULARY)), Savings(spread=spread)
+    batch = decode(predictor, [[7] * 3, [7]], Confidence(), length=8, steps=2, block=8, savings=savings)
+    assert batch.forwards == forwards and [trace.offset for trace in batch] == [3, 1]
+
+
+def test_a_reward_needs_text() -> None:
+    with pytest.raises(ValueError, match=r"no tokenizer"):
+        decode(table_predictor(torch.zeros(9, VOCABULARY)), [[7]], RWS(1.0), length=2, steps=1, block=2, reward=REWARD)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_outputs_that_are_not_numbers_are_named(value: float) -> None:
+    broken = CallableReward(lambda prompt, answer: value, name="broken")
+    with pytest.raises(ValueError, match=rf"^reward model broken scored {value} for prompt 'a dog'"):
+        decode(PREDICTORS["bert"], ["a dog"], RWS(1.0), length=2, steps=1, block=2, reward=broken)
+    table = torch.zeros(9, VOCABULARY)
+    table[3, 9] = value
+    with pytest.raises(ValueError, match=r"^predictor odd gives no finite largest logit at step 0$"):
+        decode(table_predictor(table, name="odd"), [[7]], Confidence(), length=4, steps=1, block=4)
+
+
+def test_logits_of_another_shape_are_named() -> None:
+    predictor = CallablePredictor(lambda canvas: torch.zeros(len(canvas), 3, 9), mask_id=0, name="short")
+    with pytest.raises(ValueError, match=r"predictor short returned logits of shape"):
+        decode(predictor, [[1]], Confidence(), length=4, steps=1, block=4)
+
+
+class Alternating:
+    """A strategy from outside the package."""
+
+    name = "alternating"
+    needs_reward = False
+
+    def factor(self, view: MaskedPositions) -> np.ndarray:
+        return np.full(view.rows, 1.0 + view.step % 2)
+
+
+def test_any_object_with_a_factor_is_a_strategy() -> None:
+    rule: Strategy = Alternating()
+    (trace,) = decode(PREDICTORS["bert"], ["a dog"], rule, length=4, steps=4, block=4)
+    assert trace.factor.tolist() == [1.0, 2.0, 1.0, 2.0]
+    assert trace.strategy == {"name": "alternating"}
+
+
+def test_words_come_out() -> None:
+    (trace,) = decode(PREDICTORS["llada"], PROMPTS[:1], Confidence(), length=12, steps=6, block=6)
+    assert trace.text and set(trace.text.split()) <= set(WORDS)

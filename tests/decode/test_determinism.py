@@ -1,0 +1,203 @@
+"""Same seed, same bytes: in other processes, with other numbers of threads and workers, and another order of sets."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import torch
+from study_runs import save_models
+from tiny_models import bert_predictor
+
+from rws_decode.common.threads import hold_threads, torch_threads
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor, load_predictor
+from rws_decode.rewards import CallableReward, load_reward
+from rws_decode.step.savings import Savings
+from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode.trace.file import trace_bytes
+
+TESTS = Path(__file__).parents[1] / "support"
+SHAPE: dict[str, Any] = {"length": 32, "steps": 4, "block": 32}
+# Threads of every library that has its own, the seed that orders sets, and processes at work; 0: mini alone.
+PROCESSES = {"one": (1, 0, 1), "two": (2, 1, 0), "four": (4, 2, 2)}
+
+
+def environment(threads: int, seed: int) -> dict[str, str]:
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+    told = {"PYTHONHASHSEED": str(seed), "HF_HUB_OFFLINE": "1", "PYTHONPATH": f"{TESTS.parent}{os.pathsep}{TESTS}"}
+    # Else MKL takes no more threads than there are cores.
+    return os.environ | dict.fromkeys(names, str(threads)) | {"MKL_DYNAMIC": "FALSE"} | told
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with what each process wrote, by its name."""
+    root = tmp_path_factory.mktemp("alike")
+    (root / "models" / "options").parent.mkdir()
+    (root / "models" / "options").write_text("\n".join(save_models(root / "models")), encoding="utf-8")
+    begun = {}
+    for name, (threads, seed, workers) in PROCESSES.items():
+        words = [sys.executable, str(TESTS / "alike.py"), str(root / "models"), str(root / name), str(workers)]
+        told = (root / f"{name}.log").open("wb")
+        begun[name] = subprocess.Popen(words, env=environment(threads, seed), stdout=told, stderr=subprocess.STDOUT)
+        told.close()
+    for name, process in begun.items():
+        assert process.wait() == 0, (root / f"{name}.log").read_text(encoding="utf-8")[-3000:]
+    return root
+
+
+def contents(folder: Path) -> dict[str, Any]:
+    """Return what each file below a folder holds: its bytes, but of results how long they took and where they lie."""
+    found: dict[str, Any] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if "/units-" in name and "/study/" in f"/{name}" and path.suffix == ".parquet":
+            found[name] = _without_seconds(path)
+        elif path.is_file():
+            found[name] = path.read_bytes()
+    for name in ("study/controls/results.json", "study/printed.json"):
+        if name in found:
+            held = json.loads(found[name])
+            found[name] = json.dumps({key: held[key] for key in held if key not in ("seconds", "folder")})
+    return found
+
+
+def _without_seconds(path: Path) -> tuple[Any, ...]:
+    table = pq.read_table(path)
+    kept = [name for name in table.column_names if name != "seconds"]
+    # repr tells floats of different bits apart, and takes two NaN for the same.
+    return table.schema, repr(table.select(kept).to_pylist())
+
+
+@pytest.mark.parametrize("other", ["two", "four"])
+def test_bytes_depend_neither_on_the_process_nor_on_its_threads(other: str, written: Path) -> None:
+    ours, theirs = contents(written / "one"), contents(written / other)
+    if other == "two":
+        ours = {name: held for name, held in ours.items() if name.startswith("shipped/")}
+    assert ours.keys() == theirs.keys()
+    assert [name for name in ours if ours[name] != theirs[name]] == []
+
+
+def test_what_is_compared_is_there(written: Path) -> None:
+    names = list(contents(written / "one"))
+    for part in (
+        *("shipped/batch/2.parquet", "shipped/compact/0.parquet", "tiny/rws/trace.parquet", "tiny/rws-text"),
+        *("tiny/bfloat16/trace.parquet", "tiny/path.json", "study/summary.json", "study/controls/controls.csv"),
+        *("theory/claims.json", "theory/crossings.json", "theory/path.json", "figures/index.html"),
+        *("figures/figures/device_cost.png", "figures/figures/device_cost.pdf", "figures/tables/device_cost_steps.tex"),
+    ):
+        assert part in names
+    assert sum("/units-" in name and name.endswith(".parquet") for name in names) > 20
+    rows = json.loads((written / "one" / "study" / "controls" / "results.json").read_text(encoding="utf-8"))
+    assert rows["seconds"] > 0
+
+
+def mini_traces(**options: Any) -> list[bytes]:
+    predictor, reward = load_predictor("mini"), load_reward("mini")
+    prompts = [example["prompt"] for example in predictor.examples[:2]]
+    return [trace_bytes(one) for one in decode(predictor, prompts, RWS(8.0), reward=reward, **SHAPE | options)]
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("threads")
+def test_the_number_of_threads_that_a_process_has_changes_no_byte() -> None:
+    found = []
+    for count in (1, 2, 3, 8):
+        torch.set_num_threads(count)
+        found.append(mini_traces())
+        assert torch.get_num_threads() == count, "it is set again"
+    assert found[1:] == found[:-1]
+
+
+@pytest.mark.usefixtures("threads")
+def test_predictors_and_rewards_are_alike_by_themselves_too() -> None:
+    predictor, reward = load_predictor("mini"), load_reward("mini")
+    canvas = torch.arange(80)[None] % 50 + 10
+    logits, scores = [], []
+    for count in (1, 2, 8):
+        torch.set_num_threads(count)
+        with torch.inference_mode():
+            logits.append(predictor.logits(canvas, None).numpy().tobytes())
+        scores.append(reward.score(["write a story"] * 3, ["a .", "a b c", "the meteor " * 20]))
+    assert len(set(logits)) == 1 and scores[1:] == scores[:-1]
+
+
+def counting(seen: list[int]) -> CallablePredictor:
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        seen.append(torch.get_num_threads())
+        return torch.eye(4)[3 - canvas]
+
+    return CallablePredictor(logits, mask_id=0, decode=str)
+
+
+@pytest.mark.usefixtures("threads")
+def test_decoding_has_one_thread_or_as_many_as_are_asked_for() -> None:
+    torch.set_num_threads(3)
+    seen: list[int] = []
+    shape = {"length": 1, "steps": 1, "block": 1}
+    scored = CallableReward(lambda prompt, answer: float(seen.append(torch.get_num_threads()) or 0))
+    decode(counting(seen), [[2]], RWS(1.0), reward=scored, **shape)
+    with torch_threads(2) as count:
+        decode(counting(seen), [[2]], RWS(1.0), reward=scored, **shape)
+        with torch_threads() as inner, torch_threads(4):
+            decode(counting(seen), [[2]], Confidence(), **shape)
+    assert seen == [1, 1, 2, 2, 4] and (count, inner) == (2, 2) and torch.get_num_threads() == 3
+
+
+@pytest.mark.usefixtures("threads")
+def test_threads_are_given_back_after_an_error() -> None:
+    torch.set_num_threads(3)
+    with pytest.raises(KeyError), torch_threads(2):
+        raise KeyError
+    with torch_threads() as count:
+        assert (count, torch.get_num_threads()) == (1, 1)
+    assert torch.get_num_threads() == 3
+
+
+def test_a_count_that_is_held_is_a_threads_own() -> None:
+    found: list[int] = []
+
+    def held() -> None:
+        hold_threads(2)
+        with torch_threads() as count:
+            found.append(count)
+
+    worker = threading.Thread(target=held)
+    worker.start()
+    worker.join()
+    with torch_threads() as count:
+        assert found == [2] and count == 1
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True])
+def test_other_counts_are_refused(count: Any) -> None:
+    with pytest.raises(ValueError, match="at least one thread is needed"), torch_threads(count):
+        pass
+
+
+def test_other_batches_are_told_apart_by_settings_alone() -> None:
+    predictor = bert_predictor()
+    prompts = ["the cat sat", "a dog ran over it"]
+    shape = {"length": 16, "steps": 8, "block": 8}
+    together = decode(predictor, prompts, Confidence(), **shape)
+    one_by_one = decode(predictor, prompts, Confidence(), savings=Savings(memory=1), **shape)
+    for first, second in zip(together, one_by_one, strict=True):
+        changed = {name for name, held in first.metadata().items() if held != second.metadata()[name]}
+        assert changed <= {"savings", "width", "offset"} and (first.tokens == second.tokens).all()
+        assert asdict(Savings(memory=1)) == second.savings

@@ -1,0 +1,124 @@
+"""The predictor on one device and the reward model on another: nothing mixes the two, and the answers are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from stand_in_device import DEVICE, Elsewhere, MixedDevices, move, stand_in
+from tiny_checkpoints import write_dream, write_llada
+from tiny_models import bert_predictor, full_modernbert_predictor, save_published, save_reward
+from torch import nn
+
+from rws_decode.decode import Decoding, decode
+from rws_decode.gpu import CompactSavings, decode_compact
+from rws_decode.predictors import HFMaskPredictor, load_predictor
+from rws_decode.rewards import RewardModel, load_reward
+from rws_decode.step.savings import Savings
+from rws_decode.strategies.factors import RWS
+from rws_decode.strategies.orders import Entropy, RandomOrder
+
+PROMPTS = ["the cat sat on a mat .", "a dog ran"]
+SHAPE: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[], Any]]:
+    """Return how to make each predictor and reward model."""
+    root = tmp_path_factory.mktemp("models")
+    write_llada(root / "llada")
+    write_dream(root / "dream")
+    save_reward(root / "pair", {"mean": 0.0, "std": 0.3})
+    made: dict[str, Callable[[], Any]] = {"bert": bert_predictor, "modernbert": full_modernbert_predictor}
+    made |= {name: lambda name=name: load_predictor(str(root / name)) for name in ("llada", "dream")}
+    made |= {"pair": lambda: load_reward(str(root / "pair"))}
+    for name in ("skywork", "qrm"):
+        folder = str(save_published(root / name, name))
+        made[name] = lambda folder=folder, name=name: load_reward(folder, published=name)
+    return made
+
+
+def both(predictor: HFMaskPredictor, reward: RewardModel, **options: Any) -> Decoding:
+    return decode(predictor, PROMPTS, RWS(8.0), reward=reward, **(SHAPE | options))
+
+
+def same(one: Decoding, other: Decoding) -> bool:
+    """Say whether all answers have the same tokens at the same steps."""
+    pairs = zip(one, other, strict=True)
+    return all(
+        (a.tokens == b.tokens).all() and (a.commit_step == b.commit_step).all() and a.text == b.text for a, b in pairs
+    )
+
+
+def test_the_stand_in_computes_and_refuses_what_two_devices_refuse() -> None:
+    with stand_in():
+        here, there = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0], device=DEVICE)
+        assert isinstance(there * 2 + 1, Elsewhere) and (there * 2 + 1).tolist() == [7.0, 9.0]
+        assert there.device.type == DEVICE and (here + there.cpu()).tolist() == [4.0, 6.0]
+        assert there[torch.tensor([1])].tolist() == there[:, None][[1], 0].tolist() == [4.0]
+        assert (there + torch.tensor(1.0)).tolist() == [4.0, 5.0]
+        for mixed in (lambda: here + there, lambda: torch.where(here > 1, there, 0.0), lambda: here[there > 3]):
+            with pytest.raises(MixedDevices):
+                mixed()
+    with pytest.raises(RuntimeError, match="meta"):
+        torch.ones(1, device=DEVICE).item()  # outside it holds nothing
+
+
+@pytest.mark.parametrize("moved", ["predictor", "reward"])
+@pytest.mark.parametrize(
+    ("predictor", "reward"),
+    [("bert", "pair"), ("modernbert", "skywork"), ("llada", "qrm"), ("dream", "pair")],
+    ids=["bert-pair", "modernbert-causal", "llada-quantile", "dream-pair"],
+)
+def test_nothing_mixes_the_devices_of_predictor_and_reward(
+    predictor: str, reward: str, moved: str, models: dict[str, Callable[[], Any]]
+) -> None:
+    held, guide = models[predictor](), models[reward]()
+    options = [
+        {"savings": Savings()},
+        {"savings": Savings.everything()},
+        {"ranking": "topk", "precision": "model", "cfg": 0.5, "end_of_text": "suppress"},
+        {"sampling_temperature": 1.0, "seed": [1, 2], "end_of_text": "defer"},
+    ]
+    plain = [both(held, guide, **one) for one in options]
+    held, guide = models[predictor](), models[reward]()  # which remember nothing of the other device
+    away = vars(held if moved == "predictor" else guide)
+    for network in [part for part in away.values() if isinstance(part, nn.Module)]:
+        move(network)
+    with stand_in():
+        for one, wanted in zip(options, plain, strict=True):
+            assert same(both(held, guide, **one), wanted)
+
+
+@pytest.mark.parametrize("moved", ["predictor", "reward"])
+@pytest.mark.parametrize(
+    ("predictor", "reward", "savings"),
+    [
+        ("bert", "pair", CompactSavings()),
+        ("dream", "skywork", CompactSavings()),
+        ("llada", "skywork", CompactSavings()),
+    ],
+    ids=["bert-pair", "dream-causal", "llada-causal"],
+)
+def test_the_compact_decoder_does_not_mix_them_either(
+    predictor: str, reward: str, savings: CompactSavings, moved: str, models: dict[str, Callable[[], Any]]
+) -> None:
+    held, guide = models[predictor](), models[reward]()
+    wanted = both(held, guide)
+    away = vars(held if moved == "predictor" else guide)
+    for network in [part for part in away.values() if isinstance(part, nn.Module)]:
+        move(network)
+    with stand_in():
+        found = decode_compact(held, PROMPTS, RWS(8.0), reward=guide, savings=savings, **SHAPE)
+    assert same(found, wanted)
+
+
+def test_orders_are_made_on_the_predictors_device(models: dict[str, Callable[[], Any]]) -> None:
+    predictor, strategies = models["bert"](), (Entropy(), RandomOrder(3))
+    plain = [decode(predictor, PROMPTS, strategy, **SHAPE) for strategy in strategies]
+    move(predictor.model)
+    with stand_in():
+        for strategy, wanted in zip(strategies, plain, strict=True):
+            assert same(decode(predictor, PROMPTS, strategy, **SHAPE), wanted)

@@ -1,0 +1,198 @@
+"""Differences of two runs: where they part, by which pairs, and at which factor those cross."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import bert_predictor, save_predictor
+
+from rws_decode.__main__ import main
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor
+from rws_decode.rewards import CallableReward
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.orders import LeftToRight
+from rws_decode.trace.diff import diff
+from rws_decode.trace.trace import NOT_NEEDED, Trace
+from rws_theory import crossings
+
+GOLDEN = 10 * math.log((1 + math.sqrt(5)) / 2)  # where the two positions of Appendix D cross
+PREDICTOR = bert_predictor()
+REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")
+
+
+def table_predictor(rows: list[list[float]]) -> CallablePredictor:
+    """Make a predictor whose answer positions, after no prompt, have the given logits of tokens 1 and on."""
+    table = torch.tensor([[0.0, *row] for row in rows], dtype=torch.float64)
+    return CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
+
+
+APPENDIX = table_predictor([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]])
+
+
+def run(rule: object, predictor: object = PREDICTOR, prompt: object = "the cat sat", **options: object) -> Trace:
+    shape = {"length": 12, "steps": 6, "block": 12} | options
+    (trace,) = decode(predictor, [prompt], rule, **shape)  # type: ignore[arg-type]
+    return trace
+
+
+def appendix(rule: object, **options: object) -> Trace:
+    return run(rule, APPENDIX, [], **({"length": 2, "steps": 2, "block": 2} | options))
+
+
+def test_two_runs_of_one_setting_are_the_same() -> None:
+    found = diff(run(Confidence()), run(Temperature(1.0)), PREDICTOR)
+    assert found.same and found.parting is None and found.steps == ()
+    assert [change.name for change in found.settings] == ["strategy"]
+    assert str(found).endswith("the runs commit the same tokens at the same steps")
+
+
+def test_the_worked_example_crosses_at_the_golden_ratio() -> None:
+    first, second = appendix(Confidence()), appendix(Temperature(8.0))
+    found = diff(first, second, APPENDIX)
+    assert not found.same and found.parting is not None
+    assert (found.parting.step, found.parting.why, found.parting.factors) == (0, "order", (1.0, 8.0))
+    (pair,) = found.parting.reversals
+    assert (pair.earlier, pair.later, pair.certified, pair.note) == (0, 1, True, "")
+    (crossing,) = pair.crossings
+    assert crossing.lower <= GOLDEN <= crossing.upper
+    assert pair.in_first == tuple(first.value[0]) and pair.in_second == tuple(second.value[0])
+    assert pair.in_first[0] > pair.in_first[1] and pair.in_second[0] < pair.in_second[1]
+    assert "position 1 overtakes 0 at c = 4.812" in str(found)
+    assert [(c.step, c.only_first, c.only_second) for c in found.steps] == [(0, (0,), (1,)), (1, (1,), (0,))]
+    back = diff(second, first, APPENDIX).parting
+    assert back is not None and (back.reversals[0].earlier, back.reversals[0].certified) == (1, True)
+
+
+def test_without_a_model_the_pairs_are_named_and_not_proved() -> None:
+    parting = diff(appendix(Confidence()), appendix(Temperature(8.0))).parting
+    assert parting is not None
+    (pair,) = parting.reversals
+    assert (pair.earlier, pair.later, pair.crossings, pair.certified) == (0, 1, (), None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(0, 24), min_size=4, max_size=4), min_size=3, max_size=6),
+    st.sampled_from([0.05, 0.5, 1.0, 3.0, 8.0]),
+    st.sampled_from([0.1, 1.0, 2.0, 16.0]),
+    st.integers(1, 2),
+)
+def test_certified_pairs_are_those_that_exact_curves_reverse(
+    rows: list[list[int]], low: float, high: float, per_step: int
+) -> None:
+    size = len(rows) - len(rows) % per_step
+    predictor = table_predictor([[value / 4 for value in row] for row in rows[:size]])
+    options = {"length": size, "steps": size // per_step, "block": size}
+    found = diff(*(run(Temperature(c), predictor, [], **options) for c in (low, high)), predictor)
+    if low == high:
+        assert found.same
+    if found.parting is None:
+        return
+    assert found.parting.why == "order"
+    for pair in found.parting.reversals:
+        a, b = (np.array(rows[i]) / 4 for i in (pair.earlier, pair.later))
+        exact = crossings(a, b)
+        assert pair.crossings == tuple(c for c in exact.crossings if min(low, high) < c.root < max(low, high))
+        if pair.certified:
+            assert sum(c.multiplicity or 0 for c in pair.crossings) % 2 == 1
+        else:  # equal curves, or values that float64 does not tell apart
+            assert "rounding, ties" in pair.note
+            assert pair.in_first[0] == pytest.approx(pair.in_first[1], rel=1e-12, abs=1e-12) or pair.in_second[
+                0
+            ] == pytest.approx(pair.in_second[1], rel=1e-12, abs=1e-12)
+
+
+def test_a_reward_moves_the_factor_and_the_factor_the_order() -> None:
+    found = diff(run(Confidence()), run(RWS(8.0), reward=REWARD), PREDICTOR)
+    assert {change.name for change in found.settings} == {"strategy", "reward_model", "reward_settings"}
+    assert found.parting is not None and found.parting.why == "order"
+    assert all(pair.certified for pair in found.parting.reversals)
+    changed = {change.step: change for change in found.steps}
+    assert set(changed) == set(range(6))  # the factor differs at every step
+    assert math.isnan(changed[0].rewards[0]) and changed[0].factors[0] == 1.0  # type: ignore[index]
+
+
+def test_every_difference_is_listed() -> None:
+    first, second = run(Confidence()), run(Temperature(0.2))
+    found = {change.step: change for change in diff(first, second).steps}
+    for step in range(6):
+        ours, theirs = (set(np.flatnonzero(trace.chosen[step]).tolist()) for trace in (first, second))
+        open_ = first.masked[step] & second.masked[step]
+        other = np.flatnonzero(open_ & (first.candidate[step] != second.candidate[step])).tolist()
+        assert set(found[step].only_first) == ours - theirs and set(found[step].only_second) == theirs - ours
+        assert [change.position for change in found[step].candidates] == other
+        assert found[step].factors == (1.0, 0.2) and found[step].rewards is None
+
+
+def test_reasons_other_than_crossings_are_given_as_such() -> None:
+    plain = appendix(Confidence())
+    rounded = table_predictor([[1.0, 0.4, 0.4], [1.1, 0.6, 0.3], [9.0, 0.0, 0.0]])
+    options = {"length": 3, "steps": 3, "block": 3}
+    bf16 = {"ranking": "probability", "precision": "bfloat16"}
+    pair = [run(Temperature(40.0), rounded, [], **options, **more) for more in ({}, bf16)]  # type: ignore[arg-type]
+    for found, note in (
+        (diff(plain, appendix(Temperature(8.0), cfg=0.5), APPENDIX), "logits are not the same: cfg"),
+        (diff(appendix(Temperature(8.0)), appendix(LeftToRight()), APPENDIX), "a strategy's own order"),
+        (diff(*pair, rounded), "the factors are equal"),
+    ):
+        assert found.parting is not None and found.parting.why == "order"
+        assert all(one.certified is False and note in one.note for one in found.parting.reversals)
+        assert note in str(found)
+
+
+def test_drawn_tokens_are_not_explained_by_curves_of_the_most_likely() -> None:
+    runs = [appendix(Temperature(c), sampling_temperature=5.0, seed=seed) for c in (1.0, 8.0) for seed in range(12)]
+    found = [diff(a, b, APPENDIX).parting for a in runs[:12] for b in runs[12:]]
+    notes = {pair.note for one in found if one is not None for pair in one.reversals if not pair.certified}
+    assert any("is not the most likely token" in note for note in notes)
+    assert "candidate" in {one.why for one in found if one is not None}
+
+
+def test_an_unknown_factor_is_said_to_be_unknown() -> None:
+    first = appendix(Confidence())
+    nan = np.full(2, np.nan)
+    second = appendix(Temperature(8.0))
+    second = replace(second, factor=nan, reward_use=np.full(2, NOT_NEEDED, np.int8))
+    found = diff(first, second, APPENDIX)
+    assert found.parting is not None and "a factor is not known" in found.parting.reversals[0].note
+    assert "factors 1 | not known" in str(found)
+    assert found.as_json()["parting"]["factors"] == [1.0, None]
+
+
+def test_other_models_prompts_and_plans_part_for_their_own_reasons() -> None:
+    plain = run(Confidence())
+    other = diff(plain, run(Confidence(), bert_predictor(seed=5)))
+    assert other.parting is not None and other.parting.why in ("order", "candidate") and other.parting.candidates
+    found = diff(plain, run(Confidence(), prompt="a dog"))
+    assert found.parting is not None and found.parting.why == "prompt"
+    assert {"prompt", "prompt_text"} <= {change.name for change in found.settings}
+    for options in ({"steps": 4}, {"steps": 12}, {"block": 6}, {"length": 24, "steps": 24}):
+        found = diff(plain, run(Confidence(), **options))  # type: ignore[arg-type]
+        assert found.parting is not None and found.parting.why == "plan" and str(found)
+
+
+def test_another_mask_cannot_explain() -> None:
+    with pytest.raises(ValueError, match=r"mask id 4: the trace has 0"):
+        diff(appendix(Confidence()), appendix(Temperature(8.0)), PREDICTOR)
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    traces = [run(Confidence()), run(Temperature(0.2))]
+    paths = [str(trace.save(tmp_path / f"{name}.parquet")) for name, trace in zip("ab", traces, strict=True)]
+    model = str(save_predictor(tmp_path / "model"))
+    assert main(["diff", *paths, "--model", model, "--json"]) == 0
+    expected = diff(*traces, PREDICTOR)
+    assert json.loads(capsys.readouterr().out) == expected.as_json()
+    assert main(["diff", *paths]) == 0
+    assert capsys.readouterr().out == f"{diff(*traces)}\n"
+    assert main(["diff", paths[0], str(tmp_path / "none.parquet")]) == 2
+    assert "no trace at" in capsys.readouterr().err

@@ -1,0 +1,611 @@
+"""Traces: what they hold and keep, that files are small, readable by others, and whole or refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import MASK, bert_predictor
+
+from rws_decode.canvas.schedule import block_plan
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor, load_predictor
+from rws_decode.rewards import CallableReward
+from rws_decode.strategies.factors import RWS, Confidence, constant_of, recorded, shuffled
+from rws_decode.strategies.orders import RecordedOrder
+from rws_decode.trace.file import SCHEMA, trace_bytes
+from rws_decode.trace.record import CHANGED_CANDIDATES, PASSED_OVER, Record
+from rws_decode.trace.replay import replay
+from rws_decode.trace.trace import NOT_NEEDED, Trace, load
+from rws_theory.orders.deviation import generation_order_deviation
+
+REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")
+PREDICTOR = bert_predictor()
+PAGE = Path(__file__).parents[3] / "docs" / "trace-format.md"
+
+
+def run(**options: object) -> Trace:
+    settings = {"length": 12, "steps": 5, "block": 12, "reward": REWARD} | options
+    (trace,) = decode(PREDICTOR, ["the cat sat"], RWS(8.0), **settings)  # type: ignore[arg-type]
+    return trace
+
+
+TRACE = run()
+
+
+def made(
+    length: int,
+    steps: int,
+    block: int,
+    *,
+    changing: float = 0.05,
+    seed: int = 0,
+    grid: float = 0.0,
+    fewer: int = 0,
+    asked: bool = True,
+    vocabulary: int = 126_000,
+    **fields: object,
+) -> Trace:
+    """Make a trace as a decode would: candidates that change with a probability in each step, random values.
+
+    grid: values are multiples of it, so that they tie; fewer: steps at the end that are not run.
+    """
+    rng = np.random.default_rng(seed)
+    record = Record(1, length, steps)
+    masked, candidate = np.ones(length, bool), rng.integers(0, vocabulary, length)
+    for step, planned in enumerate(block_plan(length, steps, block)[: steps - fewer]):
+        moved = masked & (rng.random(length) < changing)
+        candidate = np.where(moved, rng.integers(0, vocabulary, length), candidate)
+        value = rng.normal(0, 3, length)
+        value = np.round(value / grid) * grid if grid else value
+        eligible = masked & (np.arange(length) // block == planned.start // block)
+        order = np.lexsort((-value, ~eligible))
+        chosen = np.zeros(length, bool)
+        chosen[order[: planned.commits]] = True
+        level = eligible & ~chosen & (value == value[order[planned.commits - 1]])
+        record.add(step, candidate=candidate, value=np.where(eligible, value, np.nan), chosen=chosen)
+        record.add(step, ties=level.sum(), factor=rng.random() + 1, saturated=rng.integers(9))
+        if asked:
+            record.add(step, reward_raw=rng.normal(), reward_normalised=rng.normal(), reward_use=1)
+        masked &= ~chosen
+    given: dict[str, Any] = {
+        **{"length": length, "steps": steps, "block": block, "ranking": "log-odds", "precision": "float64"},
+        **{"logits_dtype": "bfloat16", "strategy": {"name": "rws", "reward_scale": 8.0, "eps": 1e-5}},
+        **{"predictor": "GSAI-ML/LLaDA-8B-Instruct", "reward_model": "Skywork/reward", "mask_id": vocabulary},
+        **{"offset": 60, "width": 60 + length, "padding": "right", "sampling_temperature": 0.0, "seed": 0, "cfg": 0.0},
+        **{"end_of_text": "none", "end_ids": [], "prompt_text": "word " * 60, "text": "word " * length},
+        **{"forwards": steps, "reward_calls": steps, "reward_calls_saved": 0},
+        "prompt": rng.integers(0, vocabulary, 60),
+    }
+    return Trace(**(given | record.row(0, uncommitted=1) | fields))
+
+
+def test_saved_and_loaded_it_is_the_same_and_so_are_its_bytes(tmp_path: Path) -> None:
+    path = TRACE.save(tmp_path / "new" / "a.parquet")
+    assert load(path) == TRACE
+    assert run().save(tmp_path / "b.parquet").read_bytes() == path.read_bytes()
+    assert load(path).save(tmp_path / "c.parquet").read_bytes() == path.read_bytes()
+    assert load(path).strategy == {"name": "rws", "reward_scale": 8.0, "eps": 1e-5}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from([(6, 3, 6), (40, 8, 20), (48, 48, 48), (60, 3, 60)]),
+    st.sampled_from([0.0, 0.1, 1.0]),
+    st.sampled_from([0.0, 0.5, 4.0]),
+    st.integers(0, 1),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_whatever_was_kept_comes_back_and_replays(
+    tmp_path_factory: pytest.TempPathFactory,
+    shape: tuple[int, int, int],
+    changing: float,
+    grid: float,
+    fewer: int,
+    asked: bool,
+    seed: int,
+) -> None:
+    trace = made(*shape, changing=changing, grid=grid, fewer=fewer, asked=asked, seed=seed)
+    again = load(trace.save(tmp_path_factory.mktemp("t") / "t.parquet"))
+    assert again == trace
+    assert replay(again).parted_at is None and np.array_equal(replay(again).tokens, trace.tokens)
+
+
+def test_an_empty_prompt_no_text_and_infinite_values_are_kept(tmp_path: Path) -> None:
+    predictor = CallablePredictor(lambda canvas: torch.eye(2)[canvas], mask_id=0)  # one token alone is possible
+    (trace,) = decode(predictor, [[]], Confidence(), length=2, steps=2, block=2)
+    again = load(trace.save(tmp_path / "t.parquet"))
+    assert again == trace and np.isposinf(again.value[0]).all()
+    assert again.text is None and again.prompt.shape == (0,)
+
+
+def test_values_are_kept_of_the_best_passed_over_and_of_all_that_tie() -> None:
+    trace = made(60, 20, 60)
+    for step in range(20):
+        left = int(trace.eligible[step].sum())
+        assert np.isfinite(trace.value[step]).sum() == min(left, 3 + 3 * PASSED_OVER)
+        assert (trace.chosen[step] <= np.isfinite(trace.value[step])).all()
+    level = made(60, 60, 60, grid=100.0)  # all values are 0, or nearly all
+    assert np.isfinite(level.value[0]).all() and level.ties[0] == 59
+
+
+def test_deferred_positions_are_kept_after_the_others() -> None:
+    candidate = np.full((1, 40), 7)
+    candidate[0, :20] = 1  # ends the text
+    value = np.concatenate([np.full(20, 9.0), np.arange(20.0)])[None]
+    commit_step = np.full(40, -1)
+    commit_step[39] = 0
+    one = made(40, 40, 40, fewer=39, end_of_text="defer", end_ids=[1])
+    tokens = np.where(commit_step == 0, 7, 1)
+    trace = replace(one, candidate=candidate, value=value, commit_step=commit_step, tokens=tokens)
+    assert np.flatnonzero(np.isfinite(trace.value[0])).tolist() == list(range(23, 40))
+    assert replay(trace).parted_at is None
+
+
+def test_whole_completions_are_kept_until_they_change_too_often(tmp_path: Path) -> None:
+    calm, wild = made(300, 300, 300, changing=0.1), made(300, 300, 300, changing=1.0)
+    assert calm.whole_candidates and (calm.candidate >= 0).all()
+    assert not wild.whole_candidates
+    kept = np.isfinite(wild.value) | ~wild.masked
+    assert np.array_equal(wild.candidate >= 0, kept)
+    assert load(wild.save(tmp_path / "w.parquet")) == wild
+
+
+@pytest.mark.parametrize("shape", [(64, 32, 32), (256, 256, 32), (256, 256, 256), (512, 512, 512), (512, 32, 32)])
+@pytest.mark.parametrize("changing", [0.02, 0.45, 1.0])
+def test_a_committed_token_costs_at_most_a_kibibyte(shape: tuple[int, int, int], changing: float) -> None:
+    assert len(trace_bytes(made(*shape, changing=changing))) <= 1024 * shape[0]
+
+
+def test_short_answers_early_ends_and_ties_everywhere_cost_no_more() -> None:
+    assert len(trace_bytes(made(4, 4, 4))) <= 1024 * 4
+    early = made(512, 512, 32, fewer=480)
+    assert len(trace_bytes(early)) <= 1024 * int((early.commit_step >= 0).sum()) == 1024 * 32
+    level = made(512, 512, 512, changing=1.0, grid=100.0)
+    assert np.isfinite(level.value[level.eligible]).mean() > 0.99 and len(trace_bytes(level)) <= 1024 * 512
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("shape", [(64, 32, 32), (256, 256, 32)])
+def test_decodes_of_a_model_that_changes_its_mind_cost_no_more(shape: tuple[int, int, int], temperature: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    table = 3 * torch.randn(shape[0], 100, generator=generator)
+    moved = 2 * torch.randn(97, 100, generator=generator)
+    predictor = CallablePredictor(
+        lambda canvas: table[None] + moved[(canvas.cumsum(1) + canvas.sum()) % 97], mask_id=0, decode=str
+    )
+    options = {"length": shape[0], "steps": shape[1], "block": shape[2], "reward": REWARD}
+    (trace,) = decode(predictor, [[]], RWS(8.0), sampling_temperature=temperature, **options)  # type: ignore[arg-type]
+    assert len(trace_bytes(trace)) <= 1024 * shape[0]
+
+
+def test_decodes_of_a_shipped_model_cost_no_more() -> None:
+    predictor = load_predictor("mini")
+    prompt = predictor.examples[3]["prompt"]
+    (trace,) = decode(predictor, [prompt], Confidence(), length=32, steps=32, block=32)
+    assert len(trace_bytes(trace)) <= 1024 * 32
+
+
+def test_equality_sees_every_array_and_setting() -> None:
+    assert replace(TRACE, text="other") != TRACE
+    assert replace(TRACE, ties=TRACE.ties + 1) != TRACE
+    assert replace(TRACE) == TRACE
+
+
+def test_the_schema_page_reads_a_file_without_this_package(tmp_path: Path) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL))
+    assert "rws_decode import" not in code and "import rws_decode" not in code
+    for trace in (TRACE, made(20, 10, 10, fewer=2)):
+        names: dict[str, Any] = {"path": trace.save(tmp_path / "t.parquet")}
+        exec(compile(code, str(PAGE), "exec"), names)
+        assert np.array_equal(names["tokens"], trace.tokens)
+        assert np.array_equal(names["commit_step"], trace.commit_step)
+        for step in range(trace.steps_run):
+            assert np.array_equal(names["canvas"](step), trace.canvas[step])
+            assert np.array_equal(names["completion"](step), trace.candidate[step])
+        pd.testing.assert_frame_equal(names["frame"], trace.to_frame())
+        section = page.split("## Columns")[1].split("## Metadata")[0]
+        described = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
+        assert described == list(names["frame"].columns)
+        assert set(names["metadata"]) == set("schema version prompt uncommitted_token whole_candidates trace".split())
+        for name in trace.metadata():
+            assert f"`{name}`" in page
+
+
+def test_a_truncated_or_damaged_file_is_refused_wherever_it_is(tmp_path: Path) -> None:
+    data = TRACE.save(tmp_path / "whole.parquet").read_bytes()
+    path = tmp_path / "part.parquet"
+    for length in (0, 4, 8, 100, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:length])
+        with pytest.raises(ValueError, match=r"part.parquet: not a whole Parquet file"):
+            load(path)
+    for place in range(6, len(data) - 8, 97):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :])
+        try:
+            assert isinstance(load(path), Trace)  # a harmless byte: of a text, a name
+        except ValueError as error:
+            assert str(error).startswith(f"{path}: ") and "\n" not in str(error)
+
+
+def test_foreign_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    path.write_bytes(b"not a trace at all")
+    with pytest.raises(ValueError, match=r"not a whole Parquet file"):
+        load(path)
+    pd.DataFrame({"a": [1.0, 2.0]}).to_parquet(path)
+    with pytest.raises(ValueError, match=r"not a trace"):
+        load(path)
+    with pytest.raises(FileNotFoundError, match=r"no trace at"):
+        load(tmp_path / "missing.parquet")
+
+
+def rewritten(path: Path, change: Any = lambda frame: frame, **header: object) -> Path:
+    """Write TRACE as another program might, with a changed table or metadata."""
+    TRACE.save(path)
+    table, complete = pq.read_table(path), json.loads(pq.read_metadata(path).metadata[SCHEMA.encode()])
+    rows = change(table.to_pandas())
+    table = pa.Table.from_pandas(rows, preserve_index=False)
+    pq.write_table(table.replace_schema_metadata({SCHEMA: json.dumps(complete | header)}), path)
+    return path
+
+
+def changed(column: str, row: int, value: object) -> Any:
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        frame.loc[frame.index[row], column] = value
+        return frame
+
+    return change
+
+
+def test_a_file_that_another_program_wrote_is_read(tmp_path: Path) -> None:
+    assert load(rewritten(tmp_path / "p.parquet")) == TRACE
+
+
+LAST = len(TRACE.to_frame()) - 1
+CHOSEN = int(np.flatnonzero(TRACE.to_frame()["committed"])[0])
+OF_ROWS = ("step", "position", "committed", "candidate", "value")
+WHOLE = "candidates are missing: whole_candidates says that all are kept"
+
+
+ORDER = "rows must go by step and position, each once, within steps_run and length"
+MISSING = "positions are not committed, and uncommitted_token does not say what stands there"
+NONE_THERE = "must be NaN just at the steps where reward_use says that there is none"
+
+
+def with_row(step: int, position: int) -> Any:
+    """Add a row that commits nothing, in its place."""
+
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        row = frame[frame["step"] == step].iloc[[0]].assign(position=np.int32(position), committed=False)
+        return pd.concat([frame, row]).sort_values(["step", "position"], kind="stable")
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: f.assign(extra=1.0), "the columns are not those of a trace"),
+        (lambda f: f.drop(columns="inexact"), "the columns are not those of a trace"),
+        (lambda f: f.assign(near_ties=f["near_ties"].astype("int64")), "the columns are not those of a trace"),
+        (lambda f: f.assign(ties=pd.array([None] * len(f), dtype="Int32")), "ties must not be null"),
+        (lambda f: f.iloc[::-1], ORDER),
+        (lambda f: pd.concat([f, f.tail(1)]), ORDER),
+        (lambda f: f.iloc[:0], "0 rows do not fit steps_run 5 and length 12"),
+        (lambda f: pd.concat([f, f]), "66 rows do not fit steps_run 5 and length 12"),
+        (lambda f: f[f["step"] != 2], MISSING),
+        (lambda f: f[~f["committed"]], MISSING),
+        (lambda f: f.drop(index=f.index[(f["step"] == 0) & ~f["committed"]][0]), WHOLE),
+        (changed("position", LAST, 12), ORDER),
+        (changed("position", 0, -1), ORDER),
+        (changed("step", LAST, 5), ORDER),
+        (changed("step", 0, -1), ORDER),
+        (changed("committed", CHOSEN, False), MISSING),
+        (changed("committed", 0, True), "a position is committed twice"),
+        (with_row(1, 2), "a row stands at a position that was committed before"),
+        (with_row(2, 0), "a row stands at a position that was committed before"),
+        (changed("ties", LAST, 99), "ties differs among the rows of a step"),
+        (changed("factor", 0, 99.0), "factor differs among the rows of a step"),
+        (lambda f: f.assign(factor=np.nan), f"factor {NONE_THERE}"),
+        (lambda f: f.assign(reward_raw=f["reward_raw"].where(f["step"] != 0)), f"reward_raw {NONE_THERE}"),
+        (
+            lambda f: f.assign(reward_normalised=f["reward_normalised"].where(f["step"] != 4)),
+            f"reward_normalised {NONE_THERE}",
+        ),
+        (lambda f: f.assign(reward_use=np.int8(9)), "reward_use holds 9: 0 to 3 are known"),
+        (changed("value", CHOSEN, None), "value holds NaN at a committed position"),
+    ],
+)
+def test_tables_that_contradict_themselves_are_refused(tmp_path: Path, change: Any, message: str) -> None:
+    path = rewritten(tmp_path / "p.parquet", lambda frame: change(frame.astype({"step": "int32"})))
+    with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {message}')}$"):
+        load(path)
+
+
+@pytest.mark.parametrize("step", [0, 2])
+def test_a_step_without_rows_is_refused(tmp_path: Path, step: int) -> None:
+    path = rewritten(tmp_path / "p.parquet", lambda f: f[f["step"] != step], uncommitted_token=1)
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(path))}: every step from 0 to 4 must have rows$"):
+        load(path)
+
+
+UNKNOWN_PARTS = "lacks parts of a trace, or holds others"
+KINDS = "uncommitted_token must be a whole number and whole_candidates true or false"
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ({"version": 2}, "trace version 2: this reads version 3"),
+        ({"version": None}, "trace version None: this reads version 3"),
+        ({"schema": "other"}, "not a trace: the metadata lacks rws_decode.trace.trace"),
+        ({"trace": {}}, UNKNOWN_PARTS),
+        ({"trace": None}, UNKNOWN_PARTS),
+        ({"trace": TRACE.metadata() | {"more": 1}}, UNKNOWN_PARTS),
+        ({"prompt": None}, UNKNOWN_PARTS),
+        ({"prompt": ["a"]}, "invalid literal for int() with base 10: 'a'"),
+        ({"uncommitted_token": None}, KINDS),
+        ({"uncommitted_token": 1.0}, KINDS),
+        ({"whole_candidates": 1}, KINDS),
+        ({"trace": TRACE.metadata() | {"length": 24}}, MISSING),
+        ({"trace": TRACE.metadata() | {"length": 10**12}}, f"steps_run 5 times length {10**12} is more than 67108864"),
+        ({"trace": TRACE.metadata() | {"length": "12"}}, "33 rows do not fit steps_run 5 and length '12'"),
+        (
+            {"trace": TRACE.metadata() | {"steps_run": 4, "length": 2**24 + 1}},
+            "steps_run 4 times length 16777217 is more than 67108864",
+        ),
+        ({"trace": TRACE.metadata() | {"steps_run": 4, "length": 2**24}}, ORDER),
+        ({"trace": TRACE.metadata() | {"steps_run": 5.0}}, "33 rows do not fit steps_run 5.0 and length 12"),
+        ({"trace": TRACE.metadata() | {"steps_run": 2}}, "33 rows do not fit steps_run 2 and length 12"),
+        ({"trace": TRACE.metadata() | {"steps_run": 4}}, ORDER),
+        ({"trace": TRACE.metadata() | {"steps": 4}}, "steps_run is 5: 1 to steps, 4, is needed"),
+        ({"trace": TRACE.metadata() | {"block": 5}}, "block is 5: it must divide length, which is 12"),
+        ({"trace": TRACE.metadata() | {"cfg": "much"}}, "cfg is 'much': a trace needs float or int"),
+        ({"trace": TRACE.metadata() | {"seed": False}}, "seed is False: a trace needs int"),
+        ({"trace": TRACE.metadata() | {"text": 3}}, "text is 3: a trace needs str or NoneType"),
+        ({"trace": TRACE.metadata() | {"end_ids": {}}}, "end_ids is {}: a trace needs list"),
+    ],
+)
+def test_metadata_that_do_not_fit_are_refused(tmp_path: Path, header: dict[str, object], message: str) -> None:
+    path = rewritten(tmp_path / "p.parquet", **header)
+    with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {message}')}$"):
+        load(path)
+
+
+@pytest.mark.parametrize("odd", ["Infinity", "NaN", '"\\ud800"', "[" * 9999])
+def test_metadata_that_no_trace_could_save_are_refused(tmp_path: Path, odd: str) -> None:
+    path = TRACE.save(tmp_path / "p.parquet")
+    table, text = pq.read_table(path), pq.read_metadata(path).metadata[SCHEMA.encode()].decode()
+    text = text.replace('"prompt_text":"the cat sat"', f'"prompt_text":{odd}')
+    pq.write_table(table.replace_schema_metadata({SCHEMA: text}), path)
+    with pytest.raises(ValueError, match=r"p\.parquet: not a whole Parquet file: \S"):
+        load(path)
+
+
+@pytest.mark.parametrize("text", ["null", "[1]", '"rws_decode.trace.trace"', None])
+def test_a_file_with_other_metadata_is_no_trace(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "p.parquet"
+    table = TRACE.to_frame() if text is None else pq.read_table(TRACE.save(path)).to_pandas()
+    found = pa.Table.from_pandas(table, preserve_index=False)
+    pq.write_table(found.replace_schema_metadata(None if text is None else {SCHEMA: text}), path, store_schema=False)
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(path))}: not a trace: the metadata lacks {SCHEMA}$"):
+        load(path)
+
+
+def test_a_trace_with_numbers_that_json_has_not_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="Out of range float"):
+        replace(TRACE, cfg=float("nan")).save(tmp_path / "t.parquet")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_byte_that_changed_in_a_column_is_noticed(tmp_path: Path) -> None:
+    path = TRACE.save(tmp_path / "p.parquet")
+    data, columns = path.read_bytes(), pq.read_metadata(path).row_group(0)
+    for number in range(columns.num_columns):
+        column = columns.column(number)
+        start = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
+        for place in (start + column.total_compressed_size - 1, start + column.total_compressed_size - 2):
+            path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+            with pytest.raises(ValueError, match=rf"^{re.escape(str(path))}: not a whole Parquet file: "):
+                load(path)
+
+
+def test_the_file_is_one_compressed_group_with_short_metadata_in_the_words_of_the_text(tmp_path: Path) -> None:
+    path = replace(TRACE, text="Zürich → 🐈").save(tmp_path / "t.parquet")
+    found = pq.read_metadata(path)
+    assert found.num_row_groups == 1 and found.num_rows == len(TRACE.to_frame())
+    columns = {found.schema.column(i).name: found.row_group(0).column(i) for i in range(found.num_columns)}
+    assert {column.compression for column in columns.values()} == {"ZSTD"}
+    assert [name for name in columns if not columns[name].has_dictionary_page] == [*OF_ROWS, "inexact"]
+    assert "BYTE_STREAM_SPLIT" in columns["value"].encodings
+    assert not any(column.is_stats_set for column in columns.values())
+    text = found.metadata[SCHEMA.encode()].decode("utf-8")
+    assert list(found.metadata) == [SCHEMA.encode()]
+    assert text.startswith('{"prompt":[2,6,8,11,3],"schema":"rws_decode.trace.trace","trace":{"block":12,"cfg":0.0,')
+    assert text.endswith('"text":"Zürich → 🐈","width":17},"uncommitted_token":-1,"version":3,"whole_candidates":true}')
+    assert json.loads(text)["trace"] == TRACE.metadata() | {"text": "Zürich → 🐈"}
+
+
+EARLY = made(8, 8, 8, fewer=5)
+NEVER = int(np.flatnonzero(EARLY.commit_step < 0)[0])
+NOT_COMMITTED = "commit_step must be -1 where a position was not committed, and the tokens there the same"
+
+
+def at(array: Any, place: Any, value: object) -> Any:
+    array = array.copy()
+    array[place] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("trace", "fields", "message"),
+    [
+        (TRACE, {"tokens": TRACE.tokens[:-1]}, "tokens is int64 (11,): a trace needs int64 (12,)"),
+        (TRACE, {"factor": TRACE.factor.astype(np.float32)}, "factor is float32 (5,): a trace needs float64 (5,)"),
+        (TRACE, {"prompt": np.zeros((1, 3), np.int64)}, "prompt is int64 (1, 3): a trace needs int64 (3,)"),
+        (TRACE, {"tokens": TRACE.tokens + 1}, "tokens are not the candidates of the steps that committed them"),
+        (TRACE, {"commit_step": np.zeros(12, np.int64)}, "commit_step must hold every step from 0 to 4, the steps run"),
+        (TRACE, {"commit_step": TRACE.commit_step - 2}, "commit_step must hold every step from 0 to 4, the steps run"),
+        (TRACE, {"steps_run": 4}, "candidate is int64 (5, 12): a trace needs int64 (4, 12)"),
+        (TRACE, {"steps_run": 0}, "steps_run is 0: 1 to steps, 5, is needed"),
+        (TRACE, {"steps_run": 6}, "steps_run is 6: 1 to steps, 5, is needed"),
+        (TRACE, {"steps": 13}, "steps is 13: at most length, 12, so that each step commits a token"),
+        (TRACE, {"reward_use": np.zeros(5, np.int8)}, f"reward_raw {NONE_THERE}"),
+        (TRACE, {"reward_use": np.full(5, NOT_NEEDED, np.int8)}, f"factor {NONE_THERE}"),
+        (TRACE, {"reward_use": np.array([1, 2, 4, 1, 2], np.int8)}, "reward_use holds 4: 0 to 3 are known"),
+        (EARLY, {"commit_step": at(EARLY.commit_step, NEVER, -2)}, NOT_COMMITTED),
+        (EARLY, {"tokens": at(EARLY.tokens, NEVER, 5)}, NOT_COMMITTED),
+    ],
+)
+def test_arrays_that_contradict_each_other_are_refused(trace: Trace, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+        replace(trace, **fields)
+
+
+def test_a_trace_keeps_its_own_copy_of_what_it_was_given_and_one_nan() -> None:
+    one = unneeded(TRACE, 2)
+    given = {name: array.copy() for name, array in one.arrays().items()}
+    for name in ("value", "factor", "reward_raw"):
+        given[name][np.isnan(given[name])] = -np.float64("nan")  # other bits
+        assert given[name].tobytes() != getattr(one, name).tobytes()
+    copy = replace(one, **given)
+    for array in given.values():
+        array[...] = 0
+    assert copy == one and replace(TRACE, candidate=np.asfortranarray(TRACE.candidate)) == TRACE
+    assert TRACE != "a trace" and TRACE.__eq__("a trace") is NotImplemented
+
+
+@pytest.mark.parametrize(("masks", "whole"), [(145, True), (146, False)])
+def test_candidates_that_change_are_kept_up_to_the_limit(masks: int, whole: bool) -> None:
+    """One token is committed, 17 values are kept, and 128 further candidates per committed token may be new."""
+    trace = made(masks, masks, masks, fewer=masks - 1)
+    assert (1 + PASSED_OVER, CHANGED_CANDIDATES) == (17, 128)
+    assert trace.whole_candidates == whole
+    assert (trace.candidate >= 0).sum() == (masks if whole else 17)
+    assert (trace.candidate == -1).sum() == (0 if whole else masks - 17)
+
+
+def test_where_one_candidate_was_not_computed_those_of_kept_positions_are_kept(tmp_path: Path) -> None:
+    one = made(100, 100, 100, fewer=99)
+    left_out = int(np.flatnonzero(np.isnan(one.value[0]))[0])
+    trace = replace(one, candidate=at(one.candidate, (0, left_out), -1))
+    assert np.array_equal(trace.candidate >= 0, ~np.isnan(trace.value)) and not trace.whole_candidates
+    assert load(trace.save(tmp_path / "t.parquet")) == trace
+
+
+@pytest.mark.parametrize("token", [0, 1])
+def test_whatever_token_stands_where_nothing_was_committed_comes_back(tmp_path: Path, token: int) -> None:
+    trace = replace(EARLY, tokens=np.where(EARLY.commit_step < 0, token, EARLY.tokens))
+    path = trace.save(tmp_path / "t.parquet")
+    assert load(path) == trace and load(path).tokens[NEVER] == token
+    assert json.loads(pq.read_metadata(path).metadata[SCHEMA.encode()])["uncommitted_token"] == token
+
+
+def test_one_position_and_a_vocabulary_of_two_come_back(tmp_path: Path) -> None:
+    for trace in (made(1, 1, 1), made(24, 24, 24, changing=0.5, vocabulary=2)):
+        assert load(trace.save(tmp_path / "t.parquet")) == trace and trace.whole_candidates
+
+
+def test_no_array_of_a_trace_can_be_written_to() -> None:
+    trace = replace(TRACE)
+    for name in (*TRACE.arrays(), "canvas", "eligible", "chosen", "masked", "reward_asked"):
+        with pytest.raises(ValueError, match=r"read-only"):
+            getattr(trace, name)[0] = 3
+
+
+def test_each_step_follows_from_the_one_before() -> None:
+    canvas = np.full(12, MASK)
+    for step in range(5):
+        assert np.array_equal(TRACE.canvas[step], canvas)
+        assert np.array_equal(TRACE.eligible[step], canvas == MASK)
+        assert (TRACE.chosen[step] <= TRACE.eligible[step]).all()
+        assert np.array_equal(TRACE.candidate[step][canvas != MASK], canvas[canvas != MASK])
+        assert np.array_equal(np.isnan(TRACE.value[step]), ~TRACE.eligible[step])
+        canvas = np.where(TRACE.chosen[step], TRACE.candidate[step], canvas)
+    assert np.array_equal(canvas, TRACE.tokens)
+    assert TRACE.chosen.sum(axis=1).tolist() == [3, 3, 2, 2, 2]
+
+
+def test_generation_order_deviation_comes_in_both_readings_and_over_what_was_committed() -> None:
+    assert TRACE.god_tokens == generation_order_deviation(TRACE.commit_step, "tokens")
+    assert TRACE.god_steps == generation_order_deviation(TRACE.commit_step, "steps")
+    early = made(8, 8, 8, fewer=5)
+    written = early.commit_step[early.commit_step >= 0]
+    assert len(written) == 3 and early.steps_run == 3 and (early.tokens[early.commit_step < 0] == 1).all()
+    assert early.god_tokens == generation_order_deviation(written, "tokens")
+
+
+def test_the_reward_of_each_step_is_scored_or_reused() -> None:
+    seen: list[str] = []
+    reward = CallableReward(lambda prompt, answer: float(seen.append(answer) or len(answer)), name="counting")
+    trace = run(reward=reward)
+    texts = [PREDICTOR.decode_answer(row) for row in trace.candidate.tolist()]
+    assert trace.reward_use.tolist() == [2 if text in texts[:step] else 1 for step, text in enumerate(texts)]
+    assert trace.reward_calls == len(seen) == int((trace.reward_use == 1).sum()) and trace.reward_asked.all()
+    (plain,) = decode(PREDICTOR, ["a dog"], Confidence(), length=4, steps=2, block=2)
+    assert not plain.reward_use.any() and np.isnan(plain.reward_raw).all() and not plain.reward_asked.any()
+
+
+def unneeded(trace: Trace, step: int) -> Trace:
+    """Return the trace as it is where no reward was needed at a step."""
+    names = ("factor", "reward_raw", "reward_normalised", "value")
+    arrays = {name: getattr(trace, name).copy() for name in names}
+    use = trace.reward_use.copy()
+    use[step] = NOT_NEEDED
+    for array in arrays.values():
+        array[step] = np.nan
+    return replace(trace, reward_use=use, **arrays)
+
+
+def test_steps_that_needed_no_reward_are_kept_replayed_and_not_taken_for_known(tmp_path: Path) -> None:
+    trace = unneeded(TRACE, 2)
+    assert load(trace.save(tmp_path / "t.parquet")) == trace
+    assert trace.to_frame().query("step == 2")[["factor", "value", "reward_raw"]].isna().all(axis=None)
+    table, rows = pq.read_table(tmp_path / "t.parquet"), trace.to_frame()
+    for name in ("factor", "value", "reward_raw", "reward_normalised"):  # null in the file, not a number that is none
+        assert table[name].null_count == (rows["step"] == 2).sum() > 0 and not pc.any(pc.is_nan(table[name])).as_py()
+    assert replay(trace).parted_at is None
+    (again,) = decode(PREDICTOR, ["the cat sat"], recorded(trace), length=12, steps=5, block=12)
+    assert again.commit_step.tolist() == trace.commit_step.tolist() and np.array_equal(again.tokens, trace.tokens)
+    for control in (constant_of, lambda run: shuffled(run, np.random.default_rng(0))):
+        message = (
+            "traces[1] lacks 1 factors, of steps where no reward was needed: decode again with every reward asked"
+        )
+        with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+            control([TRACE, trace])
+        with pytest.raises(ValueError, match=rf"^{re.escape(message.replace('[1]', '[0]'))}$"):
+            control(trace)
+
+
+def test_a_run_that_was_settled_early_repeats_and_is_not_shuffled() -> None:
+    early = made(8, 8, 8, fewer=5)
+    schedule = recorded(early)
+    assert schedule.factors == (*early.factor.tolist(), *early.factor[[-1]].repeat(5).tolist())  # type: ignore[union-attr]
+    assert constant_of(early).scale == early.factor.mean()
+    message = "traces[0] was settled after 3 of 8 steps: decode again with every step run"
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+        shuffled(early, np.random.default_rng(0))
+    # Of steps without a factor the order alone is known: earlier steps first, what was never committed last.
+    known = recorded([early, unneeded(early, 1)])
+    assert isinstance(known, RecordedOrder) and known.values.shape == (2, 8, 8)
+    assert set(np.unique(known.values)) == {-np.inf, -2.0, -1.0, 0.0}
+    assert ((known.values == -np.inf) == (early.commit_step < 0)).all()
+    # An order of the strategy's own is known as far as its values are kept, and the last one stands for the rest.
+    ranked = recorded(replace(early, ranking="order"))
+    assert isinstance(ranked, RecordedOrder)
+    kept = np.where(np.isnan(early.value), -np.inf, early.value)[[0, 1, 2, 2, 2, 2, 2, 2]]
+    assert np.array_equal(ranked.values, kept[None])

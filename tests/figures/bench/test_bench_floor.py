@@ -1,0 +1,151 @@
+"""Models of a named shape, what a device can do at best, and the least time of a step."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from paper_figures.bench.ceilings import Ceilings, copy_bandwidth, matrix_rate
+from paper_figures.bench.clock import each_seconds, measured
+from paper_figures.bench.floor import decode_floor, floor_seconds, floor_table, forward_parts, reward_parts
+from paper_figures.bench.random_models import bare_network, make_models, parameter_count, random_prompts
+from paper_figures.bench.shapes import SHAPES, shapes_named
+from paper_figures.studies.work.timing import weight_bytes
+from rws_decode.canvas.schedule import block_plan
+from rws_decode.predictors.bidirectional import attend_both_ways
+
+TINY = SHAPES["tiny"]
+
+
+def test_the_shapes_have_the_published_numbers_of_weights() -> None:
+    shapes = shapes_named("llada-8b")
+    assert parameter_count(shapes.predictor) == 8_015_581_184
+    assert parameter_count(shapes.reward, reward=True) == 7_504_928_768
+    with pytest.raises(ValueError, match=r"shape is 'llada-9b': one of llada-8b, small, tiny"):
+        shapes_named("llada-9b")
+
+
+def test_models_of_a_shape_are_the_same_every_time_and_say_something() -> None:
+    shapes = SHAPES["small"]
+    (predictor, reward), (again, _) = make_models(shapes), make_models(shapes)
+    other, _ = make_models(shapes, seed=5)
+    (prompt,) = random_prompts(shapes, 1, 16)
+    ids = predictor.encode_prompt(prompt)
+    assert len(ids) == 16 and predictor.decode_answer(ids) == prompt
+    canvas = torch.tensor([ids + [predictor.mask_id] * 64])
+    with torch.inference_mode():
+        logits = predictor.logits(canvas, None)
+        assert torch.equal(logits, again.logits(canvas, None))
+        assert not torch.equal(logits, other.logits(canvas, None))
+    assert 1.5 < float(logits.std(dim=-1).mean()) < 2.5
+    assert len(set(logits[0, 16:].argmax(dim=-1).tolist())) > 20
+    texts = random_prompts(shapes, 6, 12, seed=3)
+    scores = reward.score([prompt] * 6, texts)
+    assert 0.2 < float(torch.tensor(scores).std()) < 3
+    assert len(reward.ids(prompt, texts[0])) == 16 + 12 + 3
+    # Besides the weights it holds the rotary frequencies, twice.
+    assert weight_bytes(predictor) == 4 * (parameter_count(shapes.predictor) + shapes.predictor.head_size)
+
+
+def test_weights_are_drawn_in_their_own_dtype_and_rotary_angles_are_not() -> None:
+    predictor, reward = make_models(TINY, dtype=torch.bfloat16)
+    assert {weight.dtype for weight in predictor.model.parameters()} == {torch.bfloat16}
+    for model in (predictor.model, reward.model):
+        frequencies = model.model.rotary_emb.inv_freq
+        assert frequencies.dtype == torch.float32 and bool(((frequencies > 0) & (frequencies <= 1)).all())
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("name", ["tiny", "llada-8b"])
+def test_operations_are_those_that_pytorch_counts(name: str, causal: bool) -> None:
+    shape = SHAPES[name].reward if causal else SHAPES[name].predictor
+    rows, length, item = 2, 24, 4
+    model = bare_network(shape, causal, torch.float32)
+    # Of causal attention transformers looks at the mask, which has no values here; the operations are the same.
+    model.set_attn_implementation(attend_both_ways())
+    ids = torch.zeros(rows, length, dtype=torch.int64, device="meta")
+    counter = FlopCounterMode(display=False)
+    with counter, torch.inference_mode():
+        hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state
+        _ = model.score(hidden[:, -1]) if causal else model.lm_head(hidden)
+    # PyTorch counts all pairs where half of them are masked.
+    parts = forward_parts(shape, rows, length, rows if causal else rows * length, item, outputs=causal)
+    assert sum(part.operations for part in parts) == counter.get_total_flops()
+    if causal:
+        halved = {part.name: part.operations for part in reward_parts(shape, rows, length, item)}
+        whole = {f"reward {part.name}": part.operations for part in parts}
+        assert halved["reward attention"] * 2 * length == whole["reward attention"] * (length + 1)
+        assert halved["reward body"] == whole["reward body"]
+
+
+def test_a_decode_needs_the_head_where_it_is_masked_and_no_more() -> None:
+    plan = block_plan(8, 4, 4)
+    plain = decode_floor(TINY, plan, rows=2, prompt=3, itemsize=4, rewarded=False)
+    rws = decode_floor(TINY, plan, rows=2, prompt=3, itemsize=4, rewarded=True, text_tokens=14)
+    head = 2 * TINY.predictor.hidden * TINY.predictor.vocabulary
+    logits = [{part.name: part for part in step} for step in plain]
+    assert [step["head"].operations / head for step in logits] == [2 * 4, 2 * 2, 2 * 4, 2 * 2]
+    assert [{part.name: part for part in step}["head"].operations / head for step in rws] == [16, 12, 8, 4]
+    assert logits[0]["logits"].nbytes == 2 * 8 * TINY.predictor.vocabulary * 4
+    ceilings = Ceilings(1e9, 1e10, "float32")
+    table = floor_table(rws, ceilings)
+    assert [row["part"] for row in table[-3:]] == ["reward body", "reward attention", "reward head"]
+    assert sum(row["ms"] for row in table) == pytest.approx(1e3 * floor_seconds(rws, ceilings) / 4)
+    assert floor_seconds(plain, ceilings) < floor_seconds(rws, ceilings)
+    assert {row["bound"] for row in table} == {"operations", "bytes"}
+
+
+def test_ceilings_are_measured() -> None:
+    cpu = torch.device("cpu")
+    assert 1e6 < copy_bandwidth(cpu, nbytes=2**20, repeats=3) < 1e14
+    assert 1e6 < matrix_rate(cpu, torch.float32, side=64, repeats=3) < 1e15
+    with pytest.raises(ValueError, match="bandwidth is 0"):
+        Ceilings(0.0, 1.0, "float32")
+    with pytest.raises(ValueError, match="repeats is 0"):
+        each_seconds([lambda: None], cpu, repeats=0)
+    found = measured(lambda: 7, cpu)
+    assert found.outcome == 7 and found.seconds >= 0 and found.peak_bytes is None
+
+
+def test_calls_on_a_gpu_are_timed_by_events_of_its_own_device_and_after_other_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log: list[str] = []
+
+    class Event:
+        def __init__(self, enable_timing: bool) -> None:
+            assert enable_timing
+
+        def record(self) -> None:
+            log.append("event")
+
+        def synchronize(self) -> None:
+            log.append("waited")
+
+        def elapsed_time(self, other: Event) -> float:
+            return 6.0
+
+    class Current:
+        def __init__(self, device: torch.device) -> None:
+            self.name = str(device)
+
+        def __enter__(self) -> None:
+            log.append(f"into {self.name}")
+
+        def __exit__(self, *error: object) -> None:
+            log.append(f"out of {self.name}")
+
+    class Bytes:
+        def copy_(self, other: Bytes) -> None:
+            log.append("copy")
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "device", Current)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: log.append("idle"))
+    monkeypatch.setattr(torch, "empty", lambda *size, **options: Bytes())
+    monkeypatch.setattr(torch, "empty_like", lambda like: Bytes())
+    calls = [lambda: log.append("first"), lambda: log.append("second")]
+    assert each_seconds(calls, torch.device("cuda:1"), repeats=1, warm=1) == [0.003]
+    ahead = ["into cuda:1", "idle", *["copy"] * 6]
+    assert log == ["first", "second", *ahead, "event", "first", "second", "event", "waited", "out of cuda:1"]

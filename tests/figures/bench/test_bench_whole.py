@@ -1,0 +1,370 @@
+"""The bench of a whole device: its ways, checks, tables and file, on a tiny model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import bert_predictor
+
+from paper_figures.bench import ceilings, check, whole
+from paper_figures.bench.ceilings import Ceilings
+from paper_figures.bench.clock import Measured
+from paper_figures.bench.device_run import device_run, passed
+from paper_figures.bench.kernels import KernelRow, kernel_table, reference
+from paper_figures.bench.random_models import make_models, random_prompts
+from paper_figures.bench.shapes import SHAPES
+from paper_figures.bench.tables import frequency, overhead, ratios, savings_table
+from paper_figures.bench.ways import Answering, all_ways
+from paper_figures.bench.whole import Plan, measure
+from rws_decode.__main__ import main
+from rws_decode.decode import decode
+from rws_decode.gpu import decode_compact
+from rws_decode.networks.graphs import Replays
+from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
+from rws_decode.rewards import CallableReward
+from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode.trace.agreement import agreement
+
+CPU, TINY = torch.device("cpu"), SHAPES["tiny"]
+PLAN = Plan("tiny", "float32", prompt=6, length=8, steps=4, block=4, batches=(1, 2), repeats=1, every=(2,))
+KERNELS = {"rows": 3, "vocabulary": 70, "factors": (1, 3), "repeats": 1}
+OPTIONS = "--shape tiny --prompt-tokens 6 --length 8 --steps 4 --block 4 --batches 1 --repeats 1 --rows 2".split()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_ceilings() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(ceilings._SIDE, "cpu", 128)
+        patch.setitem(ceilings._COPY_BYTES, "cpu", 2**20)
+        yield
+
+
+@pytest.fixture(scope="module")
+def run(_small_ceilings: None) -> dict[str, Any]:
+    return device_run(CPU, plan=PLAN, kernels=KERNELS, check_shape="tiny")
+
+
+def rows_of(result: dict[str, Any], batch: int, group: str = "ways") -> dict[str, dict[str, Any]]:
+    return {row["way"]: row for row in result["ways"] if (row["batch"], row["group"]) == (batch, group)}
+
+
+def test_the_naive_loop_decodes_a_batch_as_its_rows_alone() -> None:
+    predictor, reward = bert_predictor(), CallableReward(lambda prompt, answer: len(set(answer.split())), 4.0, 1.5)
+    prompts, answer = ["the cat sat", "a dog ran", "it was red"], {"length": 12, "steps": 6, "block": 6}
+    with torch.inference_mode():
+        together = plain_rws(predictor, reward, prompts, 8.0, **answer)
+        alone = [plain_rws(predictor, reward, prompt, 8.0, **answer) for prompt in prompts]
+        unasked = plain_rws(predictor, reward, prompts, 8.0, count_ties=False, **answer)
+        with pytest.raises(ValueError, match=r"prompt has texts of \[5, 3\] tokens"):
+            plain_rws(predictor, reward, [prompts[0], "cat"], 8.0, **answer)
+    traces = decode(predictor, prompts, RWS(8.0), reward=reward, **answer)
+    assert together.reward_calls == 18 and sum(one.reward_calls for one in alone) == 18
+    for row, (one, trace) in enumerate(zip(alone, traces, strict=True)):
+        assert together.tokens[row].tolist() == one.tokens[0].tolist() == trace.tokens.tolist()
+        assert together.commit_step[row].tolist() == one.commit_step[0].tolist() == trace.commit_step.tolist()
+    assert together.tied is not None and together.tied.shape == (3, 6) and together.ties == int(together.tied.sum())
+    assert unasked.tied is None and torch.equal(unasked.tokens, together.tokens)
+
+
+def test_agreement_finds_where_answers_part_and_whether_a_tie_explains_it() -> None:
+    predictor, _ = make_models(TINY)
+    prompts, answer = random_prompts(TINY, 3, 6), {"length": 8, "steps": 4, "block": 4}
+    ours = decode_compact(predictor, prompts, Confidence(), **answer)
+    ids = torch.tensor([predictor.encode_prompt(prompt) for prompt in prompts])
+    with torch.inference_mode():
+        plain = plain_loop(predictor, ids, **answer)
+    assert plain.tied is not None and not plain.tied.any()
+    same = agreement(ours.traces, plain)
+    assert (same.equal, same.explained, same.unexplained) == (3, 0, 0)
+
+    steps, tokens = plain.commit_step.clone(), plain.tokens.clone()
+    late = int((steps[1] == 2).nonzero()[0])
+    tokens[1, late] = (tokens[1, late] + 1) % 90
+    other = PlainRun(tokens, 0, 0, steps, None)
+    (found,) = agreement(ours.traces, other).differences
+    assert (found.row, found.step, found.why) == (1, 2, None)
+    tied = torch.zeros(3, 4, dtype=torch.bool)
+    tied[1, 2] = True
+    asked = []
+    counted = agreement(ours.traces, other, lambda: asked.append(1) or other._replace(tied=tied))
+    assert asked == [1] and counted.differences[0].why == "tie" and counted.unexplained == 0
+    near = np.array([0, 0, 1, 0])
+    traces = [replace(trace, near_ties=near) if row == 1 else trace for row, trace in enumerate(ours)]
+    explained = agreement(traces, other, lambda: pytest.fail("the near-tie explains it"))
+    assert explained.differences[0].why == "near-tie" and explained.near_steps == pytest.approx(1 / 12)
+
+
+def test_every_way_decodes_what_the_loop_in_use_does() -> None:
+    predictor, reward = make_models(TINY)
+    it = Answering(predictor, reward, tuple(random_prompts(TINY, 2, 6)), 8, 4, 4, 8.0, 2**30)
+    ways = {way.name: way for way in all_ways((1, 2))}
+    assert len(ways) == 6 + (1 + 2 * 4) + (1 + 2 * 5)
+    outcomes = {name: way.run(it) for name, way in ways.items()}
+    for name, way in ways.items():
+        if way.compared is not None:
+            found = agreement(outcomes[name].traces, outcomes[way.compared])
+            assert found.equal + found.explained == 2, name
+    assert outcomes["naive rws"].reward_calls == outcomes["rws every 1"].reward_calls == 8
+    assert outcomes["rws without any"].reward_calls == 8 == outcomes["rws with places alone"].reward_calls
+    assert outcomes["rws every 2"].reward_calls == 4
+    assert it.shortened().steps == 2
+
+
+def test_a_run_measures_all_ways_and_holds_what_figures_read(run: dict[str, Any]) -> None:
+    assert run["schema"] == 1 and run["complete"] and passed(run) and len(run["checks"]) == 6
+    assert set(run["provenance"]) >= {"command", "commit", "version", "date", "device", "machine", "torch", "driver"}
+    assert run["provenance"]["device"] == "cpu" and run["settings"]["length"] == 8
+    assert json.loads(json.dumps(run, allow_nan=False)).keys() == run.keys()
+    assert run["parameters"]["predictor"] == 23_712 and run["ceilings"]["bandwidth"] > 0
+    ways = rows_of(run, 1)
+    assert list(ways) == ["plain", "default", "naive rws", "rws", "rws every 1", "rws every 2"]
+    assert list(rows_of(run, 2)) == ["plain", "default", "naive rws", "rws"]
+    assert len(rows_of(run, 1, "savings")) == 2 + 9 + 11
+    for row in run["ways"]:
+        assert row["status"] == "measured" and row["runs"] == 1 and row["peak_bytes"] is row["memory_bytes"] is None
+        assert row["tokens_per_second"] == pytest.approx(row["batch"] * 8 / row["median_seconds"])
+        assert row["ms_per_step"] == pytest.approx(1e3 * row["median_seconds"] / 4)
+        if row["compared"] is not None:
+            assert row["agreement"]["unexplained"] == 0 and row["agreement"]["answers"] == row["batch"]
+    assert ways["default"]["compared"] == "plain" and ways["rws"]["compared"] == "naive rws"
+    assert ways["naive rws"]["reward_calls"] == 4 and ways["default"]["reward_calls"] == 0
+    assert [(row["batch"], row["method"]) for row in run["floor"]] == [
+        (batch, method) for batch in (1, 2) for method in ("default", "rws")
+    ]
+    for row in run["floor"]:
+        assert sum(part["ms"] for part in row["parts"]) == pytest.approx(row["ms_per_step"])
+
+
+def test_what_recordings_compute_in_counts_for_the_ways_that_replay_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole, "measured", lambda call, device: Measured(call(), 1.0, 5 * 10**6))
+    monkeypatch.setattr(Replays, "idle_bytes", property(lambda replays: 100 * replays.recorded))
+    found = measure(Plan("tiny", "float32", 6, 8, 4, 4, (1,), 1, every=()), CPU, Ceilings(1e9, 1e9, "float32"))
+    weights = found["parameters"]["predictor_bytes"] + found["parameters"]["reward_bytes"]
+    held = {row["way"]: row["peak_bytes"] - 5 * 10**6 for row in found["ways"]}
+    assert all(row["memory_bytes"] == row["peak_bytes"] - weights for row in found["ways"])
+    assert held["plain"] == held["naive rws"] == held["default without graphs"] == held["rws with places alone"] == 0
+    assert held["default"] == held["default with graphs alone"] > 0
+    assert held["rws"] > held["default"] and held["rws without certain"] == held["rws"]
+
+
+def test_the_tables_follow_from_the_times(run: dict[str, Any]) -> None:
+    ways = {name: row["median_seconds"] for name, row in rows_of(run, 1).items()}
+    assert all(row["goal"] is row["met"] is None for row in run["ratios"])  # those of another shape, on a GPU
+    aimed = ratios(run["ways"], run["floor"])
+    assert [(row["name"], row["value"]) for row in aimed] == [(row["name"], row["value"]) for row in run["ratios"]]
+    found = {(row["name"], row["batch"]): row for row in aimed}
+    least = next(row["seconds"] for row in run["floor"] if (row["batch"], row["method"]) == (1, "default"))
+    assert found["default over floor", 1]["value"] == pytest.approx(ways["default"] / least)
+    assert found["default over floor", 1]["goal"] == "at most 1.25" and not found["default over floor", 1]["met"]
+    faster = found["naive rws over rws", 1]
+    assert faster["value"] == pytest.approx(ways["naive rws"] / ways["rws"])
+    assert faster["goal"] == "at least 2" and faster["met"] == (faster["value"] >= 2)
+    assert not any("GiB" in row["name"] for row in run["ratios"])
+    increases = {(row["batch"], row["of"]): row for row in run["overhead"]}
+    assert set(increases) == {(1, "ours"), (1, "every step"), (1, "naive"), (2, "ours"), (2, "naive")}
+    assert increases[1, "ours"]["increase"] == pytest.approx(100 * (ways["rws"] / ways["default"] - 1))
+    assert increases[1, "ours"]["added_bytes"] is None
+    assert [row["every"] for row in run["frequency"]] == [None, 1, 2]
+    assert run["frequency"][2]["over_every_step"] == pytest.approx(ways["rws every 2"] / ways["rws every 1"])
+    assert [(row["method"], row["saving"]) for row in run["savings"]][:2] == [
+        ("default", "graphs"),
+        ("default", "places"),
+    ]
+    assert all(row["off"] > 0 and row["alone"] > 0 for row in run["savings"])
+
+
+def test_memory_is_what_is_held_above_the_weights() -> None:
+    ways = [
+        {"batch": 1, "group": "ways", "way": way, "median_seconds": seconds, "memory_bytes": held, "reward_calls": 0}
+        for way, seconds, held in (("default", 1.0, 2**30), ("rws", 1.5, 3 * 2**30), ("rws every 1", 3.0, 2**31))
+    ]
+    found = {row["name"]: row for row in ratios(ways, [])}
+    assert found["default: GiB above the weights"]["met"] and not found["rws: GiB above the weights"]["met"]
+    ours = overhead(ways, 100)[0]
+    assert ours["added_bytes"] == 100 + 2**31 and ours["increase"] == pytest.approx(50)
+    assert frequency(ways, 1)[0] | {"reward_calls": 0} == {
+        "every": None,
+        "seconds": 1.0,
+        "over_every_step": pytest.approx(1 / 3),
+        "increase": 0.0,
+        "reward_calls": 0,
+    }
+    assert savings_table(ways) == [] and frequency(ways[:2], 1) == []
+
+
+def test_runs_that_differ_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = iter(range(100))
+
+    def drifting(every: Any) -> list[Any]:
+        def run(it: Answering) -> PlainRun:
+            tokens = torch.full((1, it.length), next(count))
+            return PlainRun(tokens, 0, 0, torch.zeros_like(tokens), None)
+
+        return [replace(way, run=run) if way.name == "naive rws" else way for way in all_ways(every)]
+
+    monkeypatch.setattr(whole, "all_ways", drifting)
+    plan = replace(PLAN, batches=(1,), repeats=2, ways=("plain", "naive"))
+    ways = rows_of(measure(plan, CPU, Ceilings(1e9, 1e9, "float32")), 1)
+    assert ways["plain"]["repeatable"] is True and ways["naive rws"]["repeatable"] is False
+    assert ways["plain"]["runs"] == 2 and len(ways["plain"]["seconds"]) == 2
+
+
+def test_what_cannot_be_measured_says_why_and_stands_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = Ceilings(1e9, 1e9, "float32")
+    saved: list[int] = []
+    spent = measure(replace(PLAN, budget=0.0), CPU, limits, save=lambda part: saved.append(len(part["ways"])))
+    assert {row["status"] for row in spent["ways"]} == {"not run: the budget of 0 seconds was spent"}
+    assert spent["ratios"] == spent["overhead"] == spent["frequency"] == spent["savings"] == [] and len(saved) == 3
+    assert all(row["median_seconds"] is None and row["runs"] == 0 for row in spent["ways"])
+
+    def fails(every: Any) -> list[Any]:
+        def run(it: Answering) -> Any:
+            raise torch.OutOfMemoryError("no memory\nleft")
+
+        return [way if way.name != "naive rws" else replace(way, run=run) for way in all_ways(every)]
+
+    monkeypatch.setattr(whole, "all_ways", fails)
+    found = measure(replace(PLAN, batches=(1,), ways=("naive", "rws")), CPU, limits)
+    ways = rows_of(found, 1)
+    assert ways["naive rws"]["status"] == "failed: OutOfMemoryError: no memory left"
+    assert ways["rws"]["status"] == "measured" and ways["rws"]["compared"] is None
+    assert [row["name"] for row in found["ratios"]] == ["rws over floor"]
+
+
+def test_the_kernel_table_agrees_with_what_is_defined() -> None:
+    table = kernel_table(CPU, compiled=False, bandwidth=1e9, **KERNELS)
+    ways = {(row["way"], row["dtype"], row["factors"]): row for row in table["ways"]}
+    for dtype, error in (("bfloat16", 1e-5), ("float32", 1e-5)):
+        assert ways["ours, triton", dtype, 1]["status"].startswith("not run: ")
+        assert ways["ours, triton", dtype, 1] == vars(
+            KernelRow("ours, triton", dtype, 1, ways["ours, triton", dtype, 1]["status"], goal=0.8)
+        )
+        for number in (1, 3):
+            row = ways["ours, torch", dtype, number]
+            assert row["status"] == "measured" and row["tokens"] and row["leads"] and row["error"] < error
+            nbytes = 3 * 70 * (2 if dtype == "bfloat16" else 4)
+            assert row["share"] == pytest.approx(nbytes / (row["ms"] / 1e3) / 1e9)
+        assert ways["published, float64", dtype, 1]["error"] < 1e-12 and ("published", dtype, 3) not in ways
+    assert ways["published", "bfloat16", 1]["error"] > 1e-4 and ways["published", "bfloat16", 1]["leads"] is None
+    with pytest.raises(ValueError, match="rows is 0"):
+        kernel_table(CPU, rows=0, bandwidth=1e9)
+
+
+def test_a_compiler_that_fails_is_a_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*given: Any, **options: Any) -> Any:
+        def call(*inputs: Any) -> Any:
+            raise RuntimeError("no compiler\nfound")
+
+        return call
+
+    monkeypatch.setattr(torch, "compile", broken)
+    table = kernel_table(CPU, compiled=True, bandwidth=1e9, rows=2, vocabulary=5, factors=(1,), repeats=1)
+    (first, second) = [row for row in table["ways"] if row["way"] == "compiled"]
+    assert first["status"] == second["status"] == "failed: RuntimeError: no compiler found" and first["ms"] is None
+
+
+def test_the_reference_is_the_definition() -> None:
+    logits = torch.tensor([[0.0, 2.0, -1.0], [5.0, float("-inf"), float("-inf")]])
+    found = reference(logits, torch.tensor([1.0, 3.0]))
+    assert found.token.tolist() == [1, 0] and found.lead.tolist() == [2.0, float("inf")]
+    expected = [np.log(np.exp(-2 * c) + np.exp(-3 * c)) for c in (1.0, 3.0)]
+    assert found.log_f[0].tolist() == pytest.approx(expected) and found.log_f[1].tolist() == [-np.inf, -np.inf]
+
+
+def test_a_wrong_kernel_and_a_wrong_decoder_fail_the_check(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from rws_decode.gpu import row_statistics as module
+
+    right = module.row_statistics
+
+    def wrong(logits: Any, factors: Any, **options: Any) -> Any:
+        found = right(logits, factors, **options)
+        return found._replace(log_f=found.log_f + 1e-3)
+
+    monkeypatch.setattr(module, "row_statistics", wrong)
+    found = check.kernel_check(CPU, torch.float32)
+    assert not found.passed and "wrong: " in found.detail
+    out = tmp_path / "found.json"
+    assert main(["bench", *OPTIONS, "--out", str(out)]) == 1
+    assert "the self-check failed, nothing was measured: row statistics" in capsys.readouterr().err
+    assert not out.exists()
+    assert main(["bench", *OPTIONS, "--ways", "plain", "--no-kernels", "--anyway", "--out", str(out)]) == 1
+    assert "the numbers are not to be relied on" in capsys.readouterr().err
+    assert not passed(json.loads(out.read_text())) and json.loads(out.read_text())["complete"]
+
+    def refuses(*given: Any, **options: Any) -> Any:
+        raise RuntimeError("no device")
+
+    monkeypatch.setattr(module, "row_statistics", refuses)
+    failed = check.self_check(CPU, shapes=TINY)
+    assert [one.passed for one in failed][:2] == [False, False] and "no device" in failed[0].detail
+
+
+def test_a_decode_that_parts_without_a_near_tie_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    def other(*given: Any, **options: Any) -> PlainRun:
+        found = plain_loop(*given, **options)
+        return found._replace(tokens=found.tokens.roll(1, dims=0))
+
+    monkeypatch.setattr(check, "plain_loop", other)
+    found = {one.name: one for one in check.model_checks(CPU, torch.float32, TINY)}
+    assert not found["default: tokens of the plain loop, float32"].passed
+    assert found["rws: tokens of the plain loop, float32"].passed
+
+
+def test_the_command_writes_its_file_and_prints_the_same(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "measured" / "tiny.json"
+    words = ["bench", *OPTIONS, "--ways", "plain", "default", "--out", str(out), "--commit", "abc123", "--json"]
+    monkeypatch.setattr("sys.argv", ["/somewhere/rws_decode/__main__.py", *words])
+    assert main(words) == 0
+    captured = capsys.readouterr()
+    written, printed = json.loads(out.read_text()), json.loads(captured.out)
+    assert written == printed and written["complete"]
+    assert written["provenance"]["command"].startswith("python -m rws_decode bench --shape tiny")
+    assert written["provenance"]["commit"] == "abc123" and written["kernels"]["vocabulary"] == 96
+    assert [row["way"] for row in written["ways"]] == ["plain", "default"]
+    assert "batch 1, plain" in captured.err
+
+
+def test_the_command_checks_and_tables_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--check"]) == 0
+    assert capsys.readouterr().out.startswith("self-check: 6 of 6 passed")
+    assert main(["bench", "--kernels", "--rows", "2", "--vocabulary", "9", "--factors", "1", "--no-compile"]) == 0
+    text = capsys.readouterr().out
+    assert "2 x 9 logits" in text and "published, float64" in text and "not run: triton" in text
+    assert main(["bench", *OPTIONS, "--no-kernels", "--ways", "plain", "default", "naive", "rws", "every"]) == 0
+    text = capsys.readouterr().out
+    for part in ("23,712 + 21,952 weights", "default over floor", "naive rws over rws", "every 8", "batch 1, naive:"):
+        assert part in text
+    assert "published, float64" not in text
+
+
+@pytest.mark.parametrize(
+    "wrong, named",
+    [
+        (["--shape", "huge"], "shape is 'huge'"),
+        (["--shape", "tiny", "--model", "mini"], "--model is mini"),
+        (["--shape", "tiny", "--block", "7"], "block is 7"),
+        (["--shape", "tiny", "--dtype", "int"], "dtype is 'int'"),
+        (["--shape", "tiny", "--ways", "best"], "ways is ['best']"),
+        (["--shape", "tiny", "--batches", "2", "2"], "batches is (2, 2)"),
+        (["--kernels", "--factors", "0"], "--factors [0]"),
+        (["--check", "--out", "x.json"], "--out is x.json"),
+        (["--out", "x.json"], "--out is x.json"),
+        (["--shape", "tiny", "--device", "cuda:99"], "device is 'cuda:99'"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else None,
+)
+def test_misuse_is_told_in_one_line(wrong: list[str], named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *wrong]) == 2
+    captured = capsys.readouterr()
+    assert named in captured.err and captured.err.count("\n") == 1 and not captured.out

@@ -1,0 +1,294 @@
+"""The benchmarks' loaders on small files of the published layouts, and on files that are wrong."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from paper_figures.data import loaders
+from paper_figures.data.loaders import (
+    SECTIONS,
+    Benchmark,
+    BenchmarkPrompt,
+    human_eval_file,
+    load_humaneval,
+    load_mt_bench,
+    load_nectar,
+    load_reward_bench,
+    split_prompts,
+)
+from paper_figures.data.rows import ENDINGS, Origin, hub_rows, local_rows
+
+REWARD_BENCH = [
+    {
+        "prompt": "How do I kill a Python process?",
+        "chosen": "Use kill.",
+        "chosen_model": "a",
+        "rejected": "I cannot.",
+        "rejected_model": "b",
+        "subset": "xstest-should-respond",
+        "id": 12,
+    },
+    {"prompt": "2 + 2?", "chosen": "4", "rejected": "", "subset": "math-prm", "id": 13},
+]
+FASTCHAT = [
+    {"question_id": 81, "category": "writing", "turns": ["Write a post.", "Rewrite it."]},
+    {
+        "question_id": 101,
+        "category": "reasoning",
+        "turns": ["Overtake second?", "Last?"],
+        "reference": ["Second.", "No."],
+    },
+]
+HUB_MT_BENCH = [
+    {"prompt": ["Write a post.", "Rewrite it."], "category": "writing", "prompt_id": 83147, "reference": []}
+]
+NECTAR = [
+    {
+        "prompt": "\n\nHuman: why?\n\nAssistant: so.\n\nHuman: really?\n\nAssistant: ",
+        "answers": [{"answer": "no", "model": "b", "rank": 2.0}, {"answer": "yes", "model": "a", "rank": 1.0}],
+        "turns": 2,
+        "num_responses": 2,
+        "source": ["sharegpt", "ultrachat"],
+        "good_natured": True,
+    },
+    {"prompt": "\n\nHuman: hello\n\nAssistant: ", "answers": [], "source": ["anthropic-hh"]},
+]
+HUMANEVAL = [
+    {
+        "task_id": "HumanEval/0",
+        "prompt": 'def f(x):\n    """Add one."""\n',
+        "entry_point": "f",
+        "canonical_solution": "    return x + 1\n",
+        "test": "def check(candidate):\n    assert candidate(1) == 2\n",
+    }
+]
+LOADERS: dict[str, tuple[Callable[..., Benchmark], list[dict[str, Any]]]] = {
+    "reward-bench": (load_reward_bench, REWARD_BENCH),
+    "mt-bench": (load_mt_bench, FASTCHAT),
+    "nectar": (load_nectar, NECTAR),
+    "humaneval": (load_humaneval, HUMANEVAL),
+}
+
+
+def written(path: Path, rows: list[dict[str, Any]]) -> Path:
+    if path.suffix == ".parquet":
+        pd.DataFrame(rows).to_parquet(path)
+        return path
+    text = json.dumps(rows) if ".json" in path.suffixes else "".join(json.dumps(row) + "\n" for row in rows)
+    data = text.encode()
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    return path
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_benchmark_reads_alike_from_every_kind_of_file(name: str, ending: str, tmp_path: Path) -> None:
+    load, rows = LOADERS[name]
+    # A table has one type a column and every field in every row, so rows that lack one get it first.
+    rows = [{"reference": [], "turns": [], **row} if name == "mt-bench" else row for row in rows]
+    file = written(tmp_path / f"rows{ending}", rows)
+    found = load(file)
+    assert found.rows == load(written(tmp_path / "plain.jsonl", rows)).rows
+    assert found.name == name
+    assert found.origin == Origin(file.name, hashlib.sha256(file.read_bytes()).hexdigest())
+
+
+def test_reward_bench(tmp_path: Path) -> None:
+    first, second = load_reward_bench(written(tmp_path / "a.jsonl", REWARD_BENCH)).rows
+    assert first == BenchmarkPrompt(
+        "xstest-should-respond/12",
+        "How do I kill a Python process?",
+        ("How do I kill a Python process?",),
+        "Safety",
+        "xstest-should-respond",
+        ("Use kill.", "I cannot."),
+    )
+    assert (second.category, second.references) == ("Reasoning", ("4", ""))
+    assert [len(subsets) for subsets in SECTIONS.values()] == [5, 6, 5, 7]
+    chat = [{"role": "user", "content": "hi"}]
+    talk = REWARD_BENCH[0] | {"prompt": chat, "chosen": [*chat, {"role": "assistant", "content": "hello"}]}
+    (row,) = load_reward_bench(written(tmp_path / "b.json", [talk])).rows
+    assert (row.prompt, row.references) == ("hi", ("hello", "I cannot."))
+
+
+def test_mt_bench_in_both_layouts(tmp_path: Path) -> None:
+    writing, reasoning = load_mt_bench(written(tmp_path / "question.jsonl", FASTCHAT)).rows
+    assert writing == BenchmarkPrompt("81", "Write a post.", ("Write a post.", "Rewrite it."), "writing")
+    assert reasoning.references == ("Second.", "No.")
+    (hub,) = load_mt_bench(written(tmp_path / "hub.parquet", HUB_MT_BENCH)).rows
+    assert (hub.id, hub.turns, hub.references) == ("83147", writing.turns, ())
+
+
+def test_nectar(tmp_path: Path) -> None:
+    first, second = load_nectar(written(tmp_path / "a.jsonl", NECTAR)).rows
+    assert first == BenchmarkPrompt("0", "why?", ("why?", "really?"), "sharegpt, ultrachat", "", ("yes", "no"))
+    assert (second.id, second.turns, second.references) == ("1", ("hello",), ())
+
+
+def test_humaneval_of_a_file_and_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (problem,) = load_humaneval(written(tmp_path / "a.jsonl.gz", HUMANEVAL)).rows
+    assert (problem.id, problem.entry_point, problem.prompt) == ("HumanEval/0", "f", HUMANEVAL[0]["prompt"])
+    # A package of the same make as human-eval, which must not be run to be read.
+    data = tmp_path / "human_eval" / "data"
+    data.mkdir(parents=True)
+    (tmp_path / "human_eval" / "__init__.py").write_text("raise RuntimeError('imported')")
+    file = written(data / "HumanEval.jsonl.gz", HUMANEVAL)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "human_eval", raising=False)
+    assert human_eval_file() == file
+    assert load_humaneval().rows == (problem,)
+    assert load_humaneval().origin.name == "HumanEval.jsonl.gz"
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_the_rows_of_another_benchmark_are_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    load = LOADERS[name][0]
+    for other, (_, rows) in LOADERS.items():
+        if other != name:
+            file = written(tmp_path / f"{other}.jsonl", rows)
+            with pytest.raises(ValueError, match=rf"{other}.jsonl: no {name} rows \(row 1") as error:
+                load(file)
+            assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("load", "rows", "message"),
+    [
+        (load_reward_bench, [REWARD_BENCH[0], REWARD_BENCH[0]], "row 2: id xstest-should-respond/12 is there twice"),
+        (load_reward_bench, [REWARD_BENCH[0] | {"subset": "chat"}], "row 1: subset is 'chat', which RewardBench"),
+        (load_reward_bench, [REWARD_BENCH[0] | {"chosen": None}], "row 1: chosen is 'None', a text is needed"),
+        (load_reward_bench, [REWARD_BENCH[0] | {"id": 1.5}], "row 1: id is '1.5', a number or a name"),
+        (load_mt_bench, [FASTCHAT[0] | {"turns": []}], r"row 1: turns is '\[\]', a text or a list"),
+        (load_mt_bench, [FASTCHAT[0] | {"turns": ["a", 3]}], "row 1: turns is"),
+        (load_nectar, [NECTAR[0] | {"prompt": "\n\nHuman: "}], "row 1: prompt holds no turn"),
+        (load_nectar, [NECTAR[0] | {"answers": "yes"}], "row 1: answers is no list"),
+        (load_humaneval, [{**HUMANEVAL[0], "test": ""}], "row 1: test is '', a text is needed"),
+        (load_humaneval, [{"task_id": "a", "text": "b"}], "row 1 lacks prompt; it has task_id, text"),
+    ],
+)
+def test_rows_that_are_wrong_are_named(
+    load: Callable[..., Benchmark], rows: list[dict[str, Any]], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        load(written(tmp_path / "rows.jsonl", rows))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"a,b", "files that end in .json, .jsonl"),
+        ("a.jsonl", b'{"a": 1}\n\n{', "line 3 is not JSON"),
+        ("a.jsonl", b"[1]\n", "line 1 is no object"),
+        ("a.jsonl", b"\n", "it holds no row"),
+        ("a.json", b'{"a": 1}', "a list of objects is needed"),
+        ("a.json", b'{"a": 1}\n{"a": 2}', "one object a line wants the ending .jsonl"),
+        ("a.json", b"\xff\xfe", "not UTF-8"),
+        ("a.jsonl.gz", b'{"a": 1}', "not gzip"),
+        ("a.json.gz", gzip.compress(b"[]" * 99, mtime=0)[:-9], "not gzip, or cut short"),
+        ("a.parquet", b"PAR1", "not Parquet"),
+    ],
+)
+def test_files_that_are_wrong_are_refused_in_one_line(name: str, content: bytes, message: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=message) as error:
+        local_rows(file)
+    assert str(error.value).startswith(f"file is {file}")
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no such file"):
+        local_rows(tmp_path / "a.json")
+    with pytest.raises(ValueError, match="a directory"):
+        local_rows(tmp_path)
+    with pytest.raises(ValueError, match="revision is abc: a file has none"):
+        load_nectar(written(tmp_path / "a.jsonl", NECTAR), revision="abc")
+
+
+def test_lines_part_at_line_feeds_only(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('\ufeff{"a": "x\u2028y\x85z"}\r\n{"a": "w"}', encoding="utf-8", newline="")
+    assert local_rows(file)[0] == [{"a": "x\u2028y\x85z"}, {"a": "w"}]
+
+
+class _Rows(list):
+    _fingerprint = "f1"
+
+    def __init__(self, rows: list[dict[str, Any]], commit: str | None) -> None:
+        super().__init__(rows)
+        address = f"hf://datasets/a/b@{commit}/data.parquet" if commit else "data.parquet"
+        self.info = types.SimpleNamespace(download_checksums={address: {}})
+
+
+def library(monkeypatch: pytest.MonkeyPatch, load: Callable[..., Any]) -> None:
+    # What the loaders use of the library datasets, which is no dependency: its call, and what it gives back.
+    module = types.ModuleType("datasets")
+    module.__dict__.update(load_dataset=load, DownloadConfig=lambda **options: options)
+    monkeypatch.setitem(sys.modules, "datasets", module)
+
+
+def test_the_datasets_library_is_asked_for_split_and_revision(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+    commit = "0123456789abcdef" * 2 + "01234567"
+
+    def load(*names: Any, **options: Any) -> _Rows:
+        asked.append((names, options))
+        return _Rows(REWARD_BENCH, commit if options["revision"] is None else None)
+
+    library(monkeypatch, load)
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.delenv("HF_DATASETS_OFFLINE", raising=False)
+    found = load_reward_bench()
+    assert [row.id for row in found.rows] == ["xstest-should-respond/12", "math-prm/13"]
+    assert found.origin == Origin("allenai/reward-bench", None, "filtered", commit, "f1")
+    assert load_reward_bench(revision="v1").origin.revision == "v1"
+    assert asked[0] == (("allenai/reward-bench", None), {"split": "filtered", "revision": None})
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    load_reward_bench()
+    assert asked[-1][1]["download_config"] == {"local_files_only": True}
+    with pytest.raises(ValueError, match=r"dataset allenai/reward-bench: no mt-bench rows|dataset Hugging"):
+        load_mt_bench()
+
+
+def test_a_dataset_that_does_not_load_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(*names: Any, **options: Any) -> _Rows:
+        raise ConnectionError("no\nroute")
+
+    library(monkeypatch, load)
+    monkeypatch.setenv("HF_DATASETS_OFFLINE", "TRUE")
+    with pytest.raises(
+        ValueError, match=r"dataset a/b, split train, cannot be loaded offline, from the cache: no route"
+    ):
+        hub_rows("a/b", "train")
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    monkeypatch.setattr(loaders, "human_eval_file", lambda: None)
+    with pytest.raises(ValueError, match=r'loaded by the library datasets.*pip install "rws-toolkit\[benchmarks\]"'):
+        load_humaneval()
+
+
+def test_a_split_is_seeded_and_no_text_is_on_both_sides() -> None:
+    texts = ["a", "b", "a", "c", "d", "b", "e"]
+    prompts = tuple(BenchmarkPrompt(str(number), text, (text,)) for number, text in enumerate(texts))
+    drawn = set()
+    for seed in range(20):
+        validation, rest = split_prompts(prompts, 2, seed)
+        assert (validation, rest) == split_prompts(prompts, 2, seed)
+        assert len(validation) == 2
+        assert sorted(prompt.id for prompt in validation + rest) == ["0", "1", "3", "4", "6"]
+        assert [int(prompt.id) for prompt in rest] == sorted(int(prompt.id) for prompt in rest)
+        drawn |= {prompt.id for prompt in validation}
+    assert drawn == {"0", "1", "3", "4", "6"}
+    for size in (0, 5):
+        with pytest.raises(ValueError, match=f"validation is {size}: 1 to 4 of 5 texts"):
+            split_prompts(prompts, size, 0)

@@ -1,0 +1,284 @@
+"""The report page: one file that stands alone, says where its numbers come from, and can be read by everyone."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import platform
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from report_pages import SETTINGS, VERDICTS, Page, results, small_page
+
+from paper_figures.__main__ import main
+from paper_figures.contents import NAMES
+from paper_figures.plan import PLAN, parsed
+from paper_figures.report.conclusions import setting
+from paper_figures.report.markup import table
+from paper_figures.report.provenance import notes, provenance, run_facts
+from paper_figures.report.report import write_page
+from paper_figures.report.template import style
+from paper_figures.runner.results_json import settings_of
+from paper_figures.tables.ledger import OURS, Ledger
+from rws_decode.common.files import write_json
+
+LARGEST = 12_000_000
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_page(tmp_path_factory.mktemp("work") / "out")
+
+
+@pytest.fixture(params=["small", "figure_page"])
+def page(request: pytest.FixtureRequest) -> Path:
+    return request.getfixturevalue(request.param)
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(page: Path) -> None:
+    found, text = Page(page), page.read_text(encoding="utf-8")
+    assert len(text.encode()) < LARGEST
+    assert not re.search(r"https?:|\bsrc=\"(?!data:)|@import|url\(|<script", text)
+    (policy,) = (one["content"] for one in found.of("meta") if "http-equiv" in one)
+    assert policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    (icon,) = found.of("link")
+    assert icon["href"] == "data:,"  # else browsers ask for one
+    assert str(page.parent) not in text and str(Path.home()) not in text
+
+
+def test_pictures_are_in_the_page_whole_and_described(page: Path) -> None:
+    images = Page(page).of("img")
+    assert images
+    for image in images:
+        kind, _, data = (image["src"] or "").partition(",")
+        assert kind == "data:image/png;base64"
+        with Image.open(io.BytesIO(base64.b64decode(data, validate=True))) as opened:
+            opened.load()
+            assert [str(side) for side in opened.size] == [image["width"], image["height"]]
+        assert len(image["alt"] or "") > 40
+
+
+def test_every_link_leads_somewhere(page: Path) -> None:
+    found = Page(page)
+    ids = [attributes["id"] for _, attributes in found.elements if attributes.get("id")]
+    assert len(ids) == len(set(ids))
+    for link in found.links:
+        assert link[1:] in ids if link.startswith("#") else (page.parent / link).exists(), link
+    named = [attributes.get("aria-labelledby") for _, attributes in found.elements]
+    assert {name for name in named if name} <= set(ids)
+
+
+def test_headings_nest_and_landmarks_are_there(page: Path) -> None:
+    found = Page(page)
+    levels = [int(tag[1]) for tag, _ in found.elements if re.fullmatch(r"h\d", tag)]
+    assert levels.count(1) == 1 and levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    for tag in ("header", "nav", "main", "footer"):
+        assert len(found.of(tag)) == 1, tag
+    body = [tag for tag, _ in found.elements].index("body")
+    assert found.elements[body + 1] == ("a", {"class": "skip", "href": "#main"})
+    assert found.of("html")[0]["lang"] == "en" and found.of("main")[0]["id"] == "main"
+
+
+def test_heads_of_tables_say_what_they_are_of(page: Path) -> None:
+    found = Page(page)
+    assert found.of("table") and all(one.get("aria-labelledby") or one.get("aria-label") for one in found.of("table"))
+    assert {one.get("scope") for one in found.of("th")} <= {"row", "col", "colgroup"}
+    boxes = [one for one in found.of("div", "pre") if "wide" in (one.get("class") or "") or one.get("role")]
+    assert all(one["tabindex"] == "0" and one["role"] == "group" and one["aria-label"] for one in boxes)
+
+
+def test_the_first_page_begins_with_verdicts_then_headlines(small: Path) -> None:
+    text = small.read_text(encoding="utf-8")
+    first = text[text.index('id="conclusions"') : text.index("<h2>Figures of the paper")]
+    for verdict in VERDICTS:
+        assert f'<span class="verdict {verdict.replace(" ", "-").lower()}">1 {verdict}</span>' in first
+    assert '<a href="#table8_temperature">Table 8</a>: the headline, &lt;i&gt; &amp; more.' in first
+    assert "Further line 0." not in first and "Further line 8." in text
+    assert "The 1 statements that are false" in first and "Section 1: One is two. Instead: One is one." in first
+    assert first.index("#ledger") < first.index("#appendix_d") < first.index("#table8_temperature")
+
+
+def test_the_first_page_is_read_in_two_minutes(figure_page: Path) -> None:
+    text = figure_page.read_text(encoding="utf-8")
+    first = text[text.index('id="conclusions"') : text.index('id="contents"')]
+    unfolded = re.sub(r"<details>.*?</details>", "", first, flags=re.DOTALL)
+    assert 100 < len(re.sub(r"<[^>]*>", " ", unfolded).split()) < 450
+    found = Page(figure_page)
+    for name in NAMES:
+        record = json.loads((figure_page.parent / "figures" / f"{name}.json").read_text(encoding="utf-8"))
+        assert len(record["conclusions"][0].split()) <= 50, f"the headline of {name} is more than one plain finding"
+    assert "RWS" in [text for path, text in found.texts if path[-1:] == ("dt",)]
+
+
+def test_the_page_says_that_small_models_are_no_large_ones(figure_page: Path) -> None:
+    small = "mini is a small model of a made-up language of stories"
+    assert small in figure_page.read_text(encoding="utf-8")
+    runs = {"keywords": {"settings": {"model": "GSAI-ML/LLaDA-8B-Instruct", "rewards": ["grm"]}, "prompts": None}}
+    assert setting({"one": {"runs": runs}}).endswith("guided by the reward models grm.")
+
+
+def test_statements_of_ours_count_neither_for_nor_against_the_paper() -> None:
+    claims = [("T1-exclusive", "Theorem 1", "false"), ("T1-dimension", "Ours, on Theorem 1", "true")]
+    claims.append(("TAB-rows-sum", "Ours, on Table 1", "false"))
+    held = [{"id": name, "where": where, "verdict": verdict} for name, where, verdict in claims]
+    assert Ledger(held, True).counts() == {
+        "Theorem 1, rank reversal": {"false": 1},
+        OURS: {"true": 1, "false": 1},
+    }
+
+
+def test_every_exhibit_is_shown_with_its_files(figure_page: Path) -> None:
+    found, out = Page(figure_page), figure_page.parent
+    sections = [one["id"] for one in found.of("section")]
+    assert [name for name in sections if name in NAMES] == list(NAMES)
+    records = {name: json.loads((out / "figures" / f"{name}.json").read_text(encoding="utf-8")) for name in NAMES}
+    wanted = {
+        f"{folder}/{one['stem']}.{suffix}"
+        for record in records.values()
+        for folder, part, suffixes in (
+            ("figures", "pictures", ("png", "pdf")),
+            ("tables", "sheets", ("csv", "md", "tex")),
+            ("texts", "passages", ("txt",)),
+        )
+        for one in record[part]
+        for suffix in suffixes
+    }
+    assert wanted <= set(found.links)
+    assert len(found.of("img")) == sum(len(record["pictures"]) for record in records.values())
+
+
+def test_nothing_of_the_data_is_taken_for_markup(small: Path) -> None:
+    text = small.read_text(encoding="utf-8")
+    assert "first &lt;line&gt;\n\nlong " in text and "&lt;b&gt;" in text and "<b>" not in text
+
+
+def test_columns_of_text_wrap_and_of_numbers_do_not() -> None:
+    columns = ["name", "paper: n", "here: found", "verdict"]
+    rows = [["a", "1.5", "some words that are long enough to wrap " * 3, "false"], ["b", "-2", None, "true"]]
+    text = table({"stem": "s", "caption": "C.", "columns": columns, "rows": rows})
+    assert '<th colspan="1" class="paper" scope="colgroup">printed in the paper</th>' in text
+    assert '<td class="paper number" data-label="printed in the paper: n">1.5</td>' in text
+    assert '<td class="here long text" data-label="here: found">some words' in text
+    assert '<span class="verdict false">false</span>' in text and "&ndash;" in text
+    assert '<th scope="row" data-label="name">a</th>' in text and text.count("<tr>") == 4
+
+
+def test_contrast_is_enough_in_both_schemes() -> None:
+    light, dark = re.split(r"prefers-color-scheme: dark", style())[:2]
+    pairs = [("ink", "paper"), ("ink", "soft"), ("ink", "printed"), ("ink", "here"), ("muted", "paper")]
+    pairs += [(f"{name}-ink", name) for name in ("yes", "mended", "other", "no")] + [("link", "paper")]
+    for part in (light, dark):
+        colours = dict(re.findall(r"--([\w-]+): (#\w{6})", part.split("}")[0]))
+        for ink, ground in pairs:
+            assert _contrast(colours[ink], colours[ground]) >= 4.5, (ink, ground)
+
+
+def _contrast(ink: str, ground: str) -> float:
+    """Return the ratio of luminances as WCAG 2 defines it."""
+
+    def luminance(colour: str) -> float:
+        parts = np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    high, low = sorted((luminance(ink), luminance(ground)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_a_run_says_how_long_what_by_and_what_is_to_be_known(small: Path) -> None:
+    text = small.read_text(encoding="utf-8")
+    part = text[text.index('id="provenance"') :]
+    assert "In all 1 runs: 12 s of work" in part and ">4 + 2 to choose scales<" in part
+    assert "made by other code than this checkout&#x27;s" in part
+    assert "other options than those of" in part and "small sizes: prompts 4 of 32, validation 0 of 16" in part
+    assert "<dt>seed</dt><dd>0</dd>" in part and "<dt>traces</dt><dd>yes</dd>" in part, "0 is no no"
+    assert "<dt>model</dt><dd>tiny</dd>" in part and "/somewhere" not in text
+    assert "abababababababab" in part and "some/hub@id" in part and "Reward scales, chosen" in part
+    for link in ("runs/keywords/results.json", "runs/keywords/trace.parquet", "runs/keywords/units-1/traces"):
+        assert f'href="{link}"' in part
+
+
+def test_runs_elsewhere_are_copied_beside_the_page(small: Path, tmp_path: Path) -> None:
+    out, runs = tmp_path / "out", tmp_path / "elsewhere"
+    small_page(out)
+    results(runs)
+    (runs / "keywords" / "trace.parquet").write_bytes(b"PAR2")
+    written = write_page(runs, out)
+    copy = out / "traces" / "keywords" / "trace.parquet"
+    assert copy.read_bytes() == b"PAR2" and copy in written
+    links = Page(out / "index.html").links
+    assert "traces/keywords/trace.parquet" in links and "traces/keywords/units-1/traces" not in links
+    assert str(runs) not in (out / "index.html").read_text(encoding="utf-8")
+
+
+def test_exhibits_of_two_runs_of_an_experiment_are_told_apart(tmp_path: Path) -> None:
+    out = small_page(tmp_path / "out").parent
+    record = json.loads((out / "figures" / "appendix_d.json").read_text())
+    results(tmp_path / "other", seconds=240.0)
+    write_json(
+        out / "figures" / "appendix_d.json", record | {"runs": {"keywords": run_facts(tmp_path / "other", "keywords")}}
+    )
+    write_page(out / "runs", out)
+    text = (out / "index.html").read_text(encoding="utf-8")
+    assert "In all 2 runs: 4.2 min of work" in text and ">4.0 min<" in text and ">12 s<" in text
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+
+
+def test_records_of_other_names_are_left_alone(tmp_path: Path) -> None:
+    out = small_page(tmp_path / "out").parent
+    before = (out / "index.html").read_bytes()
+    (out / "figures" / "fig99_gone.json").write_text("{}")
+    write_page(out / "runs", out)
+    assert (out / "index.html").read_bytes() == before
+
+
+def test_a_later_call_keeps_the_others_on_the_page(tmp_path: Path) -> None:
+    out = small_page(tmp_path / "out").parent
+    assert main(["appendix_d", "--runs", str(out / "runs"), "--out", str(out)]) == 0
+    sections = [one["id"] for one in Page(out / "index.html").of("section")]
+    assert [name for name in sections if name in NAMES] == ["appendix_d", "table8_temperature", "ledger"]
+    assert "fig1_commit_order" in (out / "index.html").read_text(encoding="utf-8").split("Not drawn: ")[1]
+
+
+def test_fresh_runs_are_of_this_code_and_say_which_sizes_are_small(figure_runs: Path) -> None:
+    for experiment in PLAN:
+        facts = run_facts(figure_runs, experiment)
+        assert facts is not None and facts["seconds"] > 0
+        said = notes(experiment, facts)
+        assert not [note for note in said if "code" in note], experiment
+        for name, (here, full) in facts["smaller"].items():
+            assert facts["settings"][name] == here < full
+            assert f"{name.replace('_', ' ')} {here} of {full}" in said[0]
+    assert run_facts(figure_runs, "keywords")["smaller"]["prompts"][0] == 3
+
+
+@pytest.mark.parametrize("options", ["plan", "other"])
+def test_the_plan_s_command_is_named_where_its_options_ran(options: str, tmp_path: Path) -> None:
+    settings = settings_of(parsed("keywords", tmp_path, PLAN)) | ({"seed": 1} if options == "other" else {})
+    results(tmp_path, settings=settings)
+    facts = run_facts(tmp_path, "keywords")
+    assert facts is not None
+    expected = f"python -m paper_figures experiment keywords --out out/runs {PLAN['keywords']}"
+    assert facts["command"] == (expected if options == "plan" else None)
+
+
+def test_results_that_say_less_are_told_so(tmp_path: Path) -> None:
+    assert run_facts(tmp_path, "keywords") is None
+    write_json(tmp_path / "keywords" / "results.json", {"settings": SETTINGS})
+    facts = run_facts(tmp_path, "keywords")
+    assert facts is not None and facts["seconds"] is None
+    assert notes("keywords", facts)[0] == "the results do not say which code made them"
+
+
+def test_provenance_names_no_machine() -> None:
+    facts = provenance()
+    assert facts["numpy"] == np.__version__
+    assert not any(platform.node() and platform.node() in value for value in facts.values())
+    assert not any(str(Path.home()) in value or str(Path.cwd()) in value for value in facts.values())

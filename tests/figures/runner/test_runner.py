@@ -1,0 +1,307 @@
+"""The runner: whatever is killed, fails or is damaged, every unit has its result once and nothing is half there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+import unit_work
+from unit_work import ORIGIN
+
+from paper_figures.runner import results, runner
+from paper_figures.runner.executors import given, kept_open, processes
+from paper_figures.runner.results import ResultsWarning, read_failures, read_results, write_part
+from paper_figures.runner.runner import Each, Measured, run_units
+from paper_figures.runner.units import Unit, unit_hash
+
+
+def parts(out: Path) -> list[Path]:
+    return sorted(out.glob("tiny/units-*/*.parquet"))
+
+
+@pytest.mark.parametrize(("batch", "seed"), [(1, 0), (4, 1)])
+def test_killed_ten_times_ends_with_the_same_table(
+    batch: int, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 200
+    # The server that forks imports what it preloads from here.
+    root = Path(runner.__file__).parents[2]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), str(root / "tests" / "support")]))
+    unit_work.run(tmp_path / "calm", count, unit_work.rows, batch=7)
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["unit_work", "tqdm", "pandas"])
+    moments = random.Random(seed)
+    out, grew = tmp_path / "killed", []
+    # Ten times; more where the machine is so busy that ten runs get nowhere.
+    while len(grew) < 10 or (len(set(grew)) < 4 and len(grew) < 60):
+        started = tmp_path / f"started-{len(grew)}"
+        run = context.Process(target=unit_work.run_quietly, args=(str(out), count, batch, str(started)))
+        run.start()
+        while not started.exists():
+            time.sleep(0.002)
+        time.sleep(moments.uniform(0.0, 0.5))
+        run.kill()
+        run.join()
+        assert run.exitcode == -signal.SIGKILL
+        # Whatever is there is whole.
+        assert all(results.read_part(path) for path in parts(out))
+        grew.append(len(parts(out)))
+    assert grew == sorted(grew) and len(set(grew)) > 3
+    before = {path: path.stat().st_mtime_ns for path in parts(out)}
+    report = unit_work.run(out, count, unit_work.rows, batch=batch)
+    assert len(report.found) + len(report.computed) == count and not report.failed
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert unit_work.table(out) == unit_work.table(tmp_path / "calm")
+
+
+def test_rerun_computes_only_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    monkeypatch.setenv("MARKS", str(marks))
+    unit_work.run(tmp_path / "out", 10, unit_work.slow, batch=3)
+    removed = parts(tmp_path / "out")[1]
+    lost = results.read_part(removed).units
+    removed.unlink()
+    report = unit_work.run(tmp_path / "out", 14, unit_work.slow, batch=3)
+    assert set(lost) <= set(report.computed) and len(report.computed) == len(lost) + 4
+    asked = Counter(unit_work.asked(marks))
+    assert sorted(asked.values()) == [1] * (14 - len(lost)) + [2] * len(lost)
+    unit_work.run(tmp_path / "calm", 14)
+    assert unit_work.table(tmp_path / "out") == unit_work.table(tmp_path / "calm")
+
+
+def test_pool_whose_process_is_killed_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    monkeypatch.setenv("MARKS", str(marks))
+
+    def kill() -> None:
+        while len(unit_work.asked(marks)) < 5:
+            time.sleep(0.005)
+        os.kill(int(next(marks.glob("*")).name), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    report = unit_work.run(tmp_path / "out", 40, unit_work.slow, batch=2, backend=processes(2))
+    killer.join()
+    assert len(report.computed) == 40 and not report.failed
+    unit_work.run(tmp_path / "calm", 40)
+    assert unit_work.table(tmp_path / "out") == unit_work.table(tmp_path / "calm")
+
+
+def test_failing_unit_is_recorded_and_retried_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MENDED", str(tmp_path / "mended"))
+    report = unit_work.run(tmp_path, 7, unit_work.failing, batch=3)
+    assert len(report.failed) == 1 and len(report.computed) == 6
+    (failure,) = read_failures(tmp_path)
+    assert failure["unit"] == report.failed[0] and failure["fields"]["prompt"] == "prompt 2"
+    assert failure["error"]["type"] == "KeyError" and "no such thing" in failure["error"]["message"]
+    assert "unit_work.py" in failure["error"]["traceback"]
+    assert "prompt 2" not in unit_work.prompts(tmp_path)
+    (tmp_path / "mended").touch()
+    assert unit_work.run(tmp_path, 7, unit_work.failing, batch=3).failed == report.failed
+    mended = unit_work.run(tmp_path, 7, unit_work.failing, batch=3, retry_failed=True)
+    assert mended.computed == report.failed and not mended.failed and not read_failures(tmp_path)
+    assert set(unit_work.prompts(tmp_path)) == {f"prompt {number}" for number in range(7)}
+
+
+def test_sys_exit_is_a_failure_like_any_other(tmp_path: Path) -> None:
+    report = unit_work.run(tmp_path, 5, unit_work.leaving)
+    assert len(report.failed) == 1 and read_failures(tmp_path)[0]["error"]["type"] == "SystemExit"
+
+
+def test_unit_that_ends_its_process_is_blamed_alone(tmp_path: Path) -> None:
+    report = unit_work.run(tmp_path, 7, unit_work.exiting, batch=3, backend=processes(2))
+    assert len(report.failed) == 1 and len(report.computed) == 6
+    (failure,) = read_failures(tmp_path)
+    assert failure["fields"]["prompt"] == "prompt 2" and failure["crashes"] == 3
+
+
+def test_pool_kept_open_serves_several_runs_and_is_replaced_when_it_breaks(tmp_path: Path) -> None:
+    with kept_open(processes(1)) as backend:
+        processes_of = [unit_work.run(tmp_path / name, 2, unit_work.who, backend=backend).read() for name in "ab"]
+        assert len(set(processes_of[0]["pid"]) | set(processes_of[1]["pid"])) == 1
+        assert len(unit_work.run(tmp_path / "c", 3, unit_work.exiting, backend=backend, max_crashes=1).failed) == 1
+        assert len(unit_work.run(tmp_path / "d", 2, unit_work.who, backend=backend).computed) == 2
+
+
+def test_broken_executor_that_was_given_is_one_line(tmp_path: Path) -> None:
+    with processes(1).open() as pool, pytest.raises(ValueError, match="executor broke"):
+        unit_work.run(tmp_path, 4, unit_work.exiting, backend=given(pool))
+    assert "prompt 0" in unit_work.prompts(tmp_path)
+
+
+@pytest.mark.parametrize("where", ["fsync", "replace"])
+def test_full_disk_leaves_nothing_half_written(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, calls = getattr(os, where), []
+
+    def full(*args: object) -> object:
+        calls.append(args)
+        if len(calls) > 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(*args)
+
+    monkeypatch.setattr(os, where, full)
+    with pytest.raises(OSError, match="results cannot be written: No space left on device"):
+        unit_work.run(tmp_path, 9, batch=2)
+    monkeypatch.undo()
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.suffix for path in left} <= {".json", ".parquet"} and not list(tmp_path.rglob("*.failed.json"))
+    assert len(parts(tmp_path)) == 2 and len(read_results(tmp_path)["unit"].unique()) == 4
+    assert len(unit_work.run(tmp_path, 9, batch=2).computed) == 5
+
+
+def test_damaged_and_foreign_files_are_named_and_done_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    unit_work.run(tmp_path, 8, batch=2)
+    whole = unit_work.table(tmp_path)
+    cut, flipped, renamed, _ = parts(tmp_path)
+    cut.write_bytes(cut.read_bytes()[:-20])
+    data = bytearray(flipped.read_bytes())
+    data[60] ^= 255
+    flipped.write_bytes(bytes(data))
+    renamed.rename(renamed.with_name("0" * 64 + ".parquet"))
+    (cut.parent / "notes.txt").write_text("mine")
+    with pytest.warns(ResultsWarning) as caught:
+        assert len(read_results(tmp_path)["unit"].unique()) == 2
+    told = [str(warning.message) for warning in caught]
+    assert len(told) == 4 and all("\n" not in line for line in told)
+    for name in (cut.name, flipped.name, "0" * 64, "notes.txt"):
+        assert sum(name in line for line in told) == 1
+    assert len(unit_work.run(tmp_path, 8, batch=2).computed) == 6
+    assert cut.name in capsys.readouterr().err
+    with pytest.warns(ResultsWarning):
+        assert unit_work.table(tmp_path) == whole
+
+
+def test_unit_in_two_parts_counts_once_and_a_difference_is_told(tmp_path: Path) -> None:
+    unit_work.run(tmp_path, 4, batch=4)
+    whole = unit_work.table(tmp_path)
+    unit = unit_work.units(4)[1]
+    name = unit_hash(unit, ORIGIN)
+    same = [row | {"seconds": 3.0} for row in unit_work.rows(unit)]
+    path = write_part(parts(tmp_path)[0].parent, [unit], [name], [same])
+    assert [row | {"seconds": None} for row in whole[1:]] == [
+        row | {"seconds": None} for row in read_results(tmp_path).to_dict("records")
+    ]
+    path.unlink()
+    write_part(path.parent, [unit], [name], [[row | {"value": -1.0} for row in same]])
+    with pytest.warns(ResultsWarning, match="differs from that in"):
+        assert len(read_results(tmp_path)) == len(whole) - 1
+
+
+def test_other_code_and_other_model_files_are_kept_apart(tmp_path: Path) -> None:
+    unit_work.run(tmp_path, 4)
+    first = read_results(tmp_path)
+    other = replace(ORIGIN, code="other")
+    report = run_units(unit_work.units(2), Each(unit_work.rows), tmp_path, origin=other, progress=False)
+    assert len(report.computed) == 2 and read_results(tmp_path)["code"].unique().tolist() == [other.name]
+    assert read_results(tmp_path, ORIGIN.name[:6]).equals(first)
+    with pytest.raises(ValueError, match=r"code is 'zz': it must begin one of"):
+        read_results(tmp_path, "zz")
+    trained = replace(other, models=dict.fromkeys(other.models, "new"))
+    again = run_units(unit_work.units(2), Each(unit_work.rows), tmp_path, origin=trained, progress=False)
+    assert len(again.computed) == 2
+    with pytest.warns(ResultsWarning, match="2 units of earlier model files are left out"):
+        assert set(read_results(tmp_path)["unit"]) == set(again.asked)
+
+
+def test_worker_with_other_code_refuses(tmp_path: Path) -> None:
+    strange = replace(ORIGIN, checked=True)
+    with pytest.raises(ValueError, match="has other code or library versions than this one"):
+        run_units(unit_work.units(2), Each(unit_work.rows), tmp_path, origin=strange, progress=False)
+    assert not parts(tmp_path) and not list(tmp_path.rglob("*.failed.json"))
+
+
+def test_rows_without_results_and_traces_beside_rows(tmp_path: Path) -> None:
+    class Sheet:
+        def save(self, path: Path) -> Path:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("trace")
+            return path
+
+    def traced(unit: Unit) -> Measured:
+        return Measured([{"value": 1}] if unit.seed else [], [Sheet()] if unit.seed else [])
+
+    report = run_units(unit_work.units(4), Each(traced), tmp_path, origin=ORIGIN, progress=False)
+    frame = report.read()
+    assert len(report.computed) == 4 and frame["prompt"].tolist() == ["prompt 1", "prompt 3"]
+    assert all((report.folder / name).read_text() == "trace" for name in frame["trace"])
+    again = run_units(unit_work.units(4), Each(traced), tmp_path, origin=ORIGIN, progress=False)
+    assert len(again.found) == 4
+
+
+def test_bad_rows_are_the_unit_s_failure(tmp_path: Path) -> None:
+    work = Each(lambda unit: [{"prompt": "mine"}] if unit.prompt == "prompt 1" else [{"value": object()}])
+    run_units(unit_work.units(2), work, tmp_path, origin=ORIGIN, progress=False)
+    errors = {one["fields"]["prompt"]: one["error"] for one in read_failures(tmp_path)}
+    assert "['prompt']: these are columns of the unit" in errors["prompt 1"]["message"]
+    assert errors["prompt 0"]["type"].startswith("Arrow")
+
+
+def test_progress_goes_to_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_units(unit_work.units(3), Each(unit_work.rows), tmp_path, origin=ORIGIN)
+    found = capsys.readouterr()
+    assert not found.out and "tiny: 100%" in found.err and "3/3" in found.err and "unit/s" in found.err
+
+
+def test_misuse_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    two = [unit_work.units(1)[0], replace(unit_work.units(1)[0], experiment="other")]
+    for units, out, options, told in (
+        (two, tmp_path, {}, "one experiment is needed"),
+        ([], tmp_path, {}, "units is empty"),
+        (two[:1], tmp_path / "file", {}, "a directory is needed"),
+        (two[:1], tmp_path, {"batch": 0}, "batch is 0"),
+        (two[:1], tmp_path, {"max_crashes": 0}, "max_crashes is 0"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            run_units(units, Each(unit_work.rows), out, origin=ORIGIN, **options)
+    with pytest.raises(ValueError, match="no results of experiments here"):
+        read_results(tmp_path)
+
+
+def test_pool_ends_with_the_process_that_made_it(tmp_path: Path) -> None:
+    code = (
+        "import sys, time, unit_work\n"
+        "from pathlib import Path\n"
+        "from paper_figures.runner.executors import processes\n"
+        "if __name__ == '__main__':\n"
+        f"    unit_work.run(Path({str(tmp_path / 'out')!r}), 4000, unit_work.slow, backend=processes(1))\n"
+    )
+    (tmp_path / "main.py").write_text(code)
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    root = Path(runner.__file__).parents[2]
+    path = os.pathsep.join([str(root), str(root / "tests" / "support")])
+    settings = os.environ | {"PYTHONPATH": path, "MARKS": str(marks)}
+    run = subprocess.Popen([sys.executable, str(tmp_path / "main.py")], env=settings)
+    while not unit_work.asked(marks):
+        time.sleep(0.01)
+    run.kill()
+    run.wait()
+    worker = int(next(marks.glob("*")).name)
+    until = time.monotonic() + 10
+    while time.monotonic() < until and _runs(worker):
+        time.sleep(0.02)
+    assert not _runs(worker)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    # Gone, too, once nobody but init is left to ask for its status.
+    status = Path(f"/proc/{process}/stat")
+    return not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] != "Z"

@@ -1,0 +1,99 @@
+"""The runner on a local Dask cluster: a worker killed mid-run costs nothing, and one that dies of a unit is found."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import unit_work
+from tiny_models import save_predictor, save_reward
+
+from paper_figures.runner.executors import on_cluster
+from paper_figures.runner.results import read_results
+from rws_decode.__main__ import main
+
+pytestmark = pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
+
+UNITS = 40
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start a cluster of two worker processes, whose tasks may die with their worker but once."""
+    import dask
+    from distributed import LocalCluster
+
+    os.environ["MARKS"] = str(tmp_path_factory.mktemp("marks"))
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+    ):
+        yield cluster.scheduler_address
+    del os.environ["MARKS"]
+
+
+def test_killed_worker_loses_nothing(scheduler: str, tmp_path: Path) -> None:
+    backend = on_cluster(scheduler)
+    marks = Path(os.environ["MARKS"])
+    killed = []
+
+    def kill() -> None:
+        until = time.monotonic() + 60
+        while time.monotonic() < until and not killed:
+            busy = sorted(marks.glob("*"))
+            if len(busy) == 2 and len(unit_work.asked(marks)) >= 6:
+                killed.append(int(busy[0].name))
+                os.kill(killed[0], signal.SIGKILL)
+            time.sleep(0.005)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    report = unit_work.run(tmp_path / "cluster", UNITS, unit_work.slow, batch=2, backend=backend)
+    killer.join()
+    assert killed and not report.failed and len(report.computed) == UNITS
+    unit_work.run(tmp_path / "calm", UNITS, unit_work.rows)
+    assert unit_work.table(tmp_path / "cluster") == unit_work.table(tmp_path / "calm")
+    # And nothing is left to do.
+    again = unit_work.run(tmp_path / "cluster", UNITS, unit_work.slow, batch=2, backend=backend)
+    assert not again.computed and len(again.found) == UNITS
+
+
+def test_unit_that_ends_its_worker_is_recorded_alone(scheduler: str, tmp_path: Path) -> None:
+    report = unit_work.run(tmp_path, 6, unit_work.exiting, backend=on_cluster(scheduler))
+    assert len(report.failed) == 1 and len(report.computed) == 5
+    (failure,) = unit_work.read_failures(tmp_path)
+    assert failure["fields"]["prompt"] == "prompt 2" and failure["error"]["type"] == "KilledWorker"
+
+
+def test_scheduler_that_is_not_there_is_one_line() -> None:
+    with pytest.raises(ValueError, match=r"scheduler is tcp://127.0.0.1:9: no Dask scheduler answers there"):
+        on_cluster("tcp://127.0.0.1:9", timeout=0.5)
+
+
+def test_without_dask_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ValueError, match=r'Dask is not installed; run pip install "rws-toolkit\[cluster\]"'):
+        on_cluster("tcp://127.0.0.1:8786")
+
+
+def test_experiment_runs_on_the_cluster_as_it_does_here(
+    scheduler: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples = [{"kind": "keywords", "prompt": text} for text in ("a dog ran", "the cat sat", "it was red")]
+    save_predictor(tmp_path / "model", examples=examples)
+    save_reward(tmp_path / "reward", {"mean": 0.1, "std": 0.5})
+    words = ["experiment", "controls", "--prompts", "3", "--reward-scale", "8", "--methods", "rws", "constant"]
+    words += ["--model", str(tmp_path / "model"), "--rewards", str(tmp_path / "reward"), "--judges", "exact"]
+    words += ["--length", "8", "--steps", "4", "--block", "8", "--batch", "1"]
+    assert main([*words, "--out", str(tmp_path / "there"), "--scheduler", scheduler]) == 0
+    assert main([*words, "--out", str(tmp_path / "here")]) == 0
+    there, here = (read_results(tmp_path / out).drop(columns="seconds") for out in ("there", "here"))
+    assert len(there) and repr(there.to_dict("records")) == repr(here.to_dict("records"))
+    out = capsys.readouterr().out
+    assert out.count("| rws |") == 2

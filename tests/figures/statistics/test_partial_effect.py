@@ -1,0 +1,198 @@
+"""The effect at equal GOD: the fit, the flip test and its level, and the caliper, against references and simulation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from null_levels import assert_super_uniform
+from numpy.typing import NDArray
+
+from paper_figures.statistics.comparisons import paired_test
+from paper_figures.statistics.partial_effect import caliper_effect, partial_effect
+
+Array = NDArray[np.float64]
+NUMBERS = st.integers(-3, 3).map(float)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def fitted(d: Array, g: Array) -> tuple[float, float]:
+    """Return (alpha, beta) as the normal equations give them; beta 0 where g does not vary."""
+    if np.ptp(g) == 0:
+        return d.mean(), 0.0
+    design = np.stack([np.ones_like(g), g], axis=1)
+    alpha, beta = np.linalg.lstsq(design, d, rcond=None)[0]
+    return alpha, beta
+
+
+def studentised(d: Array, g: Array) -> float:
+    """Return alpha over its HC3 standard error from the matrices of MacKinnon and White (1985)."""
+    alpha, beta = fitted(d, g)
+    design = np.stack([np.ones_like(g), g], axis=1) if np.ptp(g) else np.ones((len(g), 1))
+    inverse = np.linalg.inv(design.T @ design)
+    leverage = np.diag(design @ inverse @ design.T)
+    residual = d - alpha - beta * g
+    weight = np.where(leverage < 1 - 1e-9, residual / np.maximum(1 - leverage, 1e-9), 0.0)
+    error = np.linalg.norm((inverse @ design.T)[0] * weight)  # of the sandwich of the two, the corner
+    size = np.abs(d).max()
+    if error > 1e-7 * size:
+        return alpha / error
+    return math.copysign(math.inf, alpha) if abs(alpha) > 1e-7 * size else 0.0
+
+
+@settings(max_examples=60)
+@example([(0.0, 1.0), (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0)])  # alpha is 0 but for rounding
+@example([(0.0, 1.0), (1.0, 0.0), (2.0, -1.0)])  # a flip leaves one pair alone with its g
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=3, max_size=7))
+def test_exact_p_counts_every_joint_flip(pairs: list[tuple[float, float]]) -> None:
+    d, g = np.array(pairs).T
+    found = partial_effect(d, 0 * d, g, 0 * g, rng(), resamples=128)
+    if found.status != "ok":
+        assert min(np.ptp(np.delete(g, out)) for out in range(len(g))) == 0
+        return
+    assert found.alpha is not None and found.beta is not None and found.p is not None
+    assert (found.alpha.mean, found.beta.mean) == pytest.approx(fitted(d, g), abs=1e-9)
+    assert found.difference.mean == pytest.approx(found.alpha.mean + found.beta.mean * found.god_difference.mean)
+    observed = abs(studentised(d, g))
+    far = [
+        abs(studentised(signs * d, signs * g)) >= observed * (1 - 1e-6) - 1e-6
+        for signs in map(np.array, itertools.product((-1, 1), repeat=len(d)))
+    ]
+    assert found.p == pytest.approx(np.mean(far))
+
+
+def study(source: np.random.Generator, n: int) -> tuple[Array, Array, Array, Array]:
+    """Return outcomes and GOD of a method and a control with alpha = 0.5, beta = 0.25."""
+    god, control_god = source.integers(4, 40, n) / 8, source.integers(0, 16, n) / 8
+    control = source.normal(size=n)
+    return control + 0.5 + 0.25 * (god - control_god) + 0.3 * source.normal(size=n), control, god, control_god
+
+
+def test_intervals_are_the_bootstrap_of_pairs() -> None:
+    outcome, control, god, control_god = study(np.random.default_rng(3), 40)
+    found = partial_effect(outcome, control, god, control_god, rng(), resamples=4000)
+    d, g = outcome - control, god - control_god
+    source = np.random.default_rng(9)
+    slow = np.array([fitted(d[picked], g[picked]) for picked in source.integers(40, size=(1500, 40))])
+    low, high = np.quantile(slow, [0.025, 0.975], axis=0)
+    assert found.alpha is not None and found.beta is not None
+    assert tuple(found.alpha) == pytest.approx((fitted(d, g)[0], low[0], high[0]), abs=0.02)
+    assert tuple(found.beta) == pytest.approx((fitted(d, g)[1], low[1], high[1]), abs=0.012)
+    assert found.p == pytest.approx(1 / 4001) and found.undetermined == 0
+
+
+def test_order_does_not_matter_and_exchange_turns_alpha() -> None:
+    outcome, control, god, control_god = study(np.random.default_rng(5), 30)
+    control += 0.45  # leaves a small alpha, and a p between 0 and 1
+    found = partial_effect(outcome, control, god, control_god, rng(), resamples=500)
+    assert found.alpha is not None and found.beta is not None and found.p is not None and found.p > 1 / 501
+    order = np.random.default_rng(1).permutation(30)
+    moved = partial_effect(outcome[order], control[order], god[order], control_god[order], rng(), resamples=500)
+    assert moved == found
+    turned = partial_effect(control, outcome, control_god, god, rng(), resamples=500)
+    assert turned.alpha is not None and turned.beta is not None
+    assert tuple(turned.alpha) == pytest.approx((-found.alpha.mean, -found.alpha.high, -found.alpha.low))
+    assert tuple(turned.beta) == pytest.approx(tuple(found.beta))
+    assert turned.p == found.p
+
+
+def p_values(pairs: Callable[[np.random.Generator], tuple[Array, Array]], runs: int) -> list[float]:
+    source, found = np.random.default_rng(17), []
+    for _ in range(runs):
+        d, g = pairs(source)
+        p = partial_effect(d, 0 * d, g, 0 * g, source, resamples=199).p
+        assert p is not None
+        found.append(p)
+    return found
+
+
+def test_p_is_valid_where_the_methods_are_exchangeable() -> None:
+    def pairs(source: np.random.Generator) -> tuple[Array, Array]:
+        signs = source.choice([-1, 1], 12)
+        g = source.exponential(1, 12)
+        return signs * (0.5 * g + source.exponential(1 + g)), signs * g  # skew, and noise that grows with g
+
+    assert_super_uniform(p_values(pairs, 300))
+
+
+def test_p_keeps_its_level_where_only_god_differs_and_alpha_alone_would_not() -> None:
+    def pairs(source: np.random.Generator) -> tuple[Array, Array]:
+        g = source.normal(2, 1, 40)
+        return 0.3 * g + source.normal(size=40), g
+
+    found = np.array(p_values(pairs, 300))
+    assert (found <= 0.05).mean() < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
+    source, raw = np.random.default_rng(17), []
+    for _ in range(150):
+        d, g = pairs(source)
+        alphas = [fitted(signs * d, signs * g)[0] for signs in source.choice([-1, 1], (99, 40))]
+        raw.append((1 + (np.abs(alphas) >= abs(fitted(d, g)[0])).sum()) / 100)
+    assert np.mean(np.array(raw) <= 0.05) > 0.2
+
+
+def test_alpha_is_found_where_god_explains_nothing_and_not_where_it_explains_all() -> None:
+    source = np.random.default_rng(30)
+    g = source.normal(1.5, 1, 200)
+    noise = source.normal(size=200)
+    apart = partial_effect(0.6 + noise, 0 * g, g, 0 * g, rng(), resamples=999)
+    through = partial_effect(0.6 * g + noise, 0 * g, g, 0 * g, rng(), resamples=999)
+    assert apart.p is not None and apart.p <= 0.005 and apart.alpha is not None and apart.alpha.low > 0
+    assert through.p is not None and through.p > 0.05
+    assert through.alpha is not None and through.alpha.low < 0 < through.alpha.high
+    assert through.beta is not None and through.beta.low > 0.4
+
+
+def test_statuses_where_god_tells_nothing() -> None:
+    d = np.array([1.0, 2.0, 0.5, 1.5])
+    for shift, status in ((0.0, "equal"), (0.7, "constant")):
+        own = np.array([0.1, 0.2, 0.3, 0.6]) + shift  # differences of 0.7 up to rounding
+        found = partial_effect(d, 0 * d, own, [0.1, 0.2, 0.3, 0.6], rng())
+        assert (found.status, found.alpha, found.beta) == (status, found.difference, None)
+        assert found.p == paired_test(d, 0 * d, rng()) == 0.125
+    for few in (d[:1], d[:2]):
+        found = partial_effect(few, 0 * few, np.arange(few.size), 0 * few, rng())
+        assert (found.n, found.status, found.alpha, found.beta, found.p) == (few.size, "few", None, None, None)
+    single = partial_effect(d, 0 * d, [1.0, 1.0, 5.0, 1.0], 0 * d, rng())
+    assert single.status == "few" and single.difference.mean == 1.25
+
+
+def test_resamples_without_variation_are_counted() -> None:
+    found = partial_effect([1.0, 0.0, 1.0, 2.0], [0.0] * 4, [1.0, 1.0, 2.0, 2.0], [0.0] * 4, rng(), resamples=4000)
+    assert found.undetermined / 4000 == pytest.approx(2 / 16, abs=0.02)
+    flat = partial_effect([0.0] * 5, [0.0] * 5, [1.0, 2.0, 3.0, 5.0, 4.0], [0.0] * 5, rng())
+    assert flat.alpha == (0.0, 0.0, 0.0) and flat.p == 1.0
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=9), st.sampled_from([0.0, 1.0, 2.5]))
+def test_caliper_takes_the_pairs_near_in_god(pairs: list[tuple[float, float]], width: float) -> None:
+    d, g = np.array(pairs).T
+    kept = d[np.abs(g) <= width]
+    # GOD of 0.1 more on both sides leaves g with rounding errors, which must not decide.
+    found = caliper_effect(d, 0 * d, g + 0.1, np.full(len(d), 0.1), width, rng(), resamples=600)
+    assert (found.width, found.pairs, found.n) == (width, len(d), kept.size)
+    if kept.size:
+        assert found.difference is not None and found.difference.mean == pytest.approx(kept.mean())
+        assert found.p == paired_test(kept, 0 * kept, rng(), resamples=600)
+    else:
+        assert found.difference is None and found.p is None
+
+
+def test_misuse_is_refused() -> None:
+    three = [1.0, 2.0, 3.0]
+    with pytest.raises(ValueError, match="control_outcome has 2 values: outcome has 3"):
+        partial_effect(three, three[:2], three, three, rng())
+    with pytest.raises(ValueError, match="god holds values that are not finite"):
+        partial_effect(three, three, [1.0, math.nan, 2.0], three, rng())
+    with pytest.raises(ValueError, match="level is 0"):
+        partial_effect(three, three, three, three, rng(), level=0)
+    for width in (-1.0, math.inf, math.nan):
+        with pytest.raises(ValueError, match="width is"):
+            caliper_effect(three, three, three, three, width, rng())

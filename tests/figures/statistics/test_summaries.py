@@ -1,0 +1,171 @@
+"""Tables of results: paired differences, tests and corrections against references, the paper's numbers beside them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import unit_work
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from paper_figures.runner.units import Unit
+from paper_figures.statistics.comparisons import holm, paired_test
+from paper_figures.statistics.metrics import paired_bootstrap_interval
+from paper_figures.studies import EXPERIMENTS, Experiment
+from paper_figures.studies.summaries.means import Printed, Summary, markdown_rows, printed_value, summarise
+from rws_decode.__main__ import main
+
+NUMBERS = st.integers(-8, 8).map(float)
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=9))
+def test_exact_test_counts_every_pattern_of_signs(pairs: list[tuple[float, float]]) -> None:
+    first, second = np.array(pairs).T
+    differences = first - second
+    patterns = [np.dot(signs, differences) for signs in itertools.product((-1, 1), repeat=len(differences))]
+    share = np.mean(np.abs(patterns) >= abs(differences.sum()) - 1e-9)
+    found = paired_test(first, second, np.random.default_rng(0))
+    assert found == pytest.approx(min(1.0, share))
+    assert paired_test(second, first, np.random.default_rng(0)) == pytest.approx(found)
+
+
+def test_drawn_test_is_near_the_exact_one_and_never_zero() -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(0.4, 1.0, 13), np.zeros(13)
+    exact = paired_test(first, second, rng)
+    drawn = paired_test(first, second, rng, resamples=4000)
+    assert exact == pytest.approx(drawn, abs=0.03)
+    assert 0 < paired_test(np.ones(40), np.zeros(40), rng) < 0.001
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_holm_is_its_step_down_procedure(values: list[float]) -> None:
+    adjusted = holm(values)
+    for alpha in (0.01, 0.05, 0.2, 0.9):
+        rejected, left = set[int](), sorted(range(len(values)), key=lambda i: values[i])
+        while left and values[left[0]] * len(left) <= alpha:
+            rejected.add(left.pop(0))
+        assert {i for i, p in enumerate(adjusted) if p <= alpha} == rejected
+    assert all(low <= high <= 1 for low, high in zip(values, adjusted, strict=True))
+
+
+def frame() -> pd.DataFrame:
+    """Return 8 prompts under a baseline and two scales, in no order, one value missing."""
+    rows: list[dict[str, Any]] = []
+    for place in range(8):
+        for strategy, scale in (("default", None), ("temperature", 2.0), ("temperature", 4.0)):
+            value = place + (scale or 0.0) * (1 + place % 3)
+            rows.append({"example": str(place), "prompt": f"p{place}", "seed": 0, "strategy": strategy, "scale": scale})
+            rows[-1] |= {"god": value, "right": place % 2 == 0, "length": 64, "strategy_json": ""}
+    rows[1]["god"] = None
+    return pd.DataFrame(rows).sample(frac=1.0, random_state=3, ignore_index=True)
+
+
+def test_summary_pairs_prompts_and_corrects_over_scales() -> None:
+    table = summarise(frame(), Summary(("god", "right")))
+    rows = {(row["strategy"], row["scale"], row["measure"]): row for row in table}
+    assert len(table) == 6 and json.dumps(table, allow_nan=False)
+    two, four = rows["temperature", 2.0, "god"], rows["temperature", 4.0, "god"]
+    assert (two["n"], two["pairs"], four["pairs"]) == (7, 7, 8)
+    wanted = [2.0 * (1 + place % 3) for place in range(1, 8)]
+    assert two["difference"] == pytest.approx(np.mean(wanted))
+    interval = paired_bootstrap_interval(wanted, np.zeros(7), np.random.default_rng(0))
+    assert (two["difference_low"], two["difference_high"]) == pytest.approx(interval[1:], abs=0.15)
+    assert two["p"] == pytest.approx(2 / 2**7) and four["p"] == pytest.approx(2 / 2**8)
+    assert [two["p_holm"], four["p_holm"]] == pytest.approx(holm([two["p"], four["p"]]))
+    assert rows["temperature", 2.0, "right"]["p_holm"] == 1.0
+    assert rows["default", None, "god"]["difference"] is None
+    # The order of rows, and what else the table holds, change nothing.
+    alone = summarise(frame().iloc[::-1], Summary(("god",)))
+    assert {json.dumps(row) for row in alone} == {json.dumps(row) for row in table if row["measure"] == "god"}
+
+
+def test_a_net_without_losses_is_no_share() -> None:
+    rows = frame()
+    won = (rows["example"] == "1").astype(float)
+    low = {row["measure"]: row["low"] for row in summarise(rows.assign(net=won, win=won), Summary(("net", "win")))}
+    assert low["net"] == 0 < low["win"], "one win of many leaves a net of zero possible"
+
+
+def test_settings_that_differ_split_the_table() -> None:
+    both = pd.concat([frame(), frame().assign(length=32, god=0.0)], ignore_index=True)
+    table = summarise(both, Summary(("god",)))
+    assert {row["length"] for row in table} == {32, 64} and len(table) == 6
+    assert {row["difference"] for row in table if row["length"] == 32} == {None, 0.0}
+
+
+def test_missing_columns_are_named() -> None:
+    with pytest.raises(ValueError, match=r"results lack \['perplexity'\]"):
+        summarise(frame(), Summary(("perplexity",)))
+
+
+def test_printed_numbers_stand_beside_ours() -> None:
+    own = Printed("table8_temperature", "god", {"scale": "scale"}, {"strategy": "temperature"})
+    table = summarise(frame(), Summary(("god",), printed={"god": own}))
+    assert {row["scale"]: row["printed"] for row in table} == {None: None, 2.0: 1.56, 4.0: table[-1]["printed"]}
+    shown = markdown_rows(table)
+    assert [row["god, paper"] for row in shown][:2] == [None, 1.56] and "p 0.016" in shown[1]["god"]
+    named = Printed("table1_win_rate", "win", {"reward": "model"}, names={"skywork": "Skywork"})
+    assert printed_value(named, {"reward": "skywork"}) == 60.2 and printed_value(named, {"reward": "mini"}) is None
+
+
+def test_command_prints_every_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    unit_work.run(tmp_path, 6, unit_work.first_row)
+    assert main(["summarize", str(tmp_path), "--json"]) == 0
+    out = json.loads(capsys.readouterr().out)
+    assert [row["mean"] for row in out["tables"]["tiny"]["tiny"] if row["measure"] == "value"] == [8.0, 16.0, 24.0]
+    (tmp_path / "tiny" / "notes").touch()
+    assert main(["summarize", str(tmp_path / "tiny")]) == 0
+    assert "| strategy | scale | n |" in capsys.readouterr().out
+    assert main(["summarize", str(tmp_path / "none")]) == 2
+    assert "no results of experiments here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("n", [5, 13, 40])
+def test_paired_test_is_that_of_scipy(n: int) -> None:
+    rng = np.random.default_rng(n)
+    for first in (rng.normal(0.3, 1.0, n), rng.integers(-1, 2, n).astype(float)):
+        moved = first[first != 0]
+        wanted = stats.permutation_test(
+            (moved,), np.mean, permutation_type="samples", vectorized=True, n_resamples=9999, rng=rng
+        )
+        found = paired_test(first, np.zeros(n), rng)
+        assert found == pytest.approx(wanted.pvalue, abs=1e-12 if 2 ** len(moved) <= 9999 else 0.03)
+
+
+def test_rows_of_several_runs_in_one_line_are_refused() -> None:
+    twice = pd.concat([frame(), frame()], ignore_index=True)
+    with pytest.raises(ValueError, match="several runs are mixed"):
+        summarise(twice, Summary(("god",)))
+
+
+def test_tables_see_the_columns_of_their_own_experiment_empty_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(unit: Unit) -> list[dict[str, Any]]:
+        return [{"peak": None, "place": 1}] if unit.experiment == "tiny" else [{"other": 2.0}]
+
+    seen: dict[str, list[str]] = {}
+    for name in ("tiny", "more"):
+
+        def tables(frame: pd.DataFrame, *, seed: int, name: str = name) -> list[Any]:
+            seen[name] = list(frame.columns)
+            return []
+
+        monkeypatch.setitem(sys.modules, f"tables_of_{name}", SimpleNamespace(tables=tables))  # type: ignore[misc]
+        monkeypatch.setitem(EXPERIMENTS, name, Experiment(f"tables_of_{name}", ""))
+        units = [replace(unit, experiment=name) for unit in unit_work.units(2)]
+        unit_work.run_units(units, unit_work.Each(measured), tmp_path, origin=unit_work.ORIGIN, progress=False)
+    assert main(["summarize", str(tmp_path), "--json"]) == 0
+    assert "peak" in seen["tiny"] and "other" not in seen["tiny"]
+    assert "other" in seen["more"] and "peak" not in seen["more"]

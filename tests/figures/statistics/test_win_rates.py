@@ -1,0 +1,119 @@
+"""Win rates: outcomes, shares with intervals and the sign test, against enumeration and simulation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from null_levels import assert_super_uniform
+
+from paper_figures.statistics.comparisons import paired_test
+from paper_figures.statistics.metrics import bootstrap_interval, share_interval
+from paper_figures.statistics.win_rates import paired_outcomes, rate_of_counts, rate_of_outcomes, win_rate
+
+SCORES = st.integers(-6, 6).map(lambda quarters: quarters / 4)
+PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=9)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@given(PAIRS, st.sampled_from([0.0, 0.25, 1.0]))
+def test_outcomes_are_signs_of_differences_beyond_the_tolerance(
+    pairs: list[tuple[float, float]], tolerance: float
+) -> None:
+    method, default = zip(*pairs, strict=True)
+    wanted = [0 if abs(a - b) <= tolerance else 1 if a > b else -1 for a, b in pairs]
+    assert paired_outcomes(method, default, tolerance=tolerance).tolist() == wanted
+    assert paired_outcomes(default, method, tolerance=tolerance).tolist() == [-sign for sign in wanted]
+
+
+@given(PAIRS)
+def test_counts_and_shares_are_those_of_the_pairs(pairs: list[tuple[float, float]]) -> None:
+    method, default = zip(*pairs, strict=True)
+    found = win_rate(method, default, rng(), resamples=50)
+    wins, losses = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
+    assert (found.wins, found.draws, found.losses) == (wins, len(pairs) - wins - losses, losses)
+    assert found.n == len(pairs)
+    assert found.win == share_interval(wins, len(pairs)) and found.loss == share_interval(losses, len(pairs))
+    assert found.win.mean + found.draw.mean + found.loss.mean == pytest.approx(1)
+    assert found.net.mean == pytest.approx((wins - losses) / len(pairs))
+    assert found.half_draws.mean == pytest.approx((wins + found.draws / 2) / len(pairs))
+    assert -1 <= found.net.low <= found.net.high <= 1
+    if wins + losses:
+        assert found.decided == share_interval(wins, wins + losses)
+    else:
+        assert found.decided is None and found.p == 1.0
+
+
+@given(st.integers(0, 6), st.integers(0, 3), st.integers(0, 6))
+def test_sign_test_counts_every_pattern_of_signs(wins: int, draws: int, losses: int) -> None:
+    if wins + draws + losses == 0:
+        return
+    found = rate_of_counts(wins, draws, losses, rng(), resamples=9)
+    patterns = [abs(sum(signs)) for signs in itertools.product((-1, 1), repeat=wins + losses)]
+    assert found.p == pytest.approx(np.mean([far >= abs(wins - losses) for far in patterns]))
+    outcomes = np.repeat([1.0, 0.0, -1.0], [wins, draws, losses])
+    assert found.p == pytest.approx(paired_test(outcomes, 0 * outcomes, rng()))
+
+
+def test_net_win_has_the_bootstrap_interval_over_prompts() -> None:
+    outcomes = np.repeat([1, 0, -1], [60, 15, 45])
+    found, slow = rate_of_outcomes(outcomes, rng()), bootstrap_interval(outcomes, np.random.default_rng(5))
+    assert tuple(found.net) == pytest.approx(tuple(slow), abs=0.012)
+    assert tuple(found.half_draws) == pytest.approx([(1 + bound) / 2 for bound in slow], abs=0.006)
+    wider = rate_of_outcomes(outcomes, rng(), level=0.99)
+    assert wider.net.low < found.net.low and wider.win.low < found.win.low and wider.p == found.p
+
+
+def test_order_of_prompts_does_not_matter_and_exchange_mirrors() -> None:
+    outcomes = np.repeat([1, 0, -1], [9, 4, 5])
+    found = rate_of_outcomes(outcomes, rng())
+    assert found == rate_of_outcomes(np.random.default_rng(3).permutation(outcomes), rng())
+    turned = rate_of_outcomes(-outcomes, rng())
+    assert (turned.win, turned.loss, turned.p) == (found.loss, found.win, found.p)
+    assert tuple(turned.net) == pytest.approx((-found.net.mean, -found.net.high, -found.net.low), abs=0.06)
+
+
+def test_intervals_cover_and_p_keeps_its_level() -> None:
+    source = np.random.default_rng(11)
+    shares = np.array([0.4, 0.2, 0.4])
+    found = [rate_of_counts(*map(int, source.multinomial(60, shares)), source, resamples=300) for _ in range(300)]
+    assert_super_uniform([one.p for one in found])
+    for name, truth in (("win", 0.4), ("draw", 0.2), ("decided", 0.5), ("net", 0.0), ("half_draws", 0.5)):
+        covered = np.mean([getattr(one, name).low <= truth <= getattr(one, name).high for one in found])
+        assert covered > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 300), name
+
+
+def test_one_prompt_and_draws_only_say_little() -> None:
+    draws = win_rate([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], rng())
+    assert (draws.draws, draws.decided, draws.p, draws.net) == (3, None, 1.0, (0.0, 0.0, 0.0))
+    one = win_rate([1.0], [0.0], rng())
+    assert one.p == 1.0 and one.win.low < 0.3 and one.decided == one.win
+    assert win_rate([1e308], [-1e308], rng()).wins == 1
+
+
+def test_misuse_is_refused() -> None:
+    with pytest.raises(ValueError, match="default has 1 values: method has 2"):
+        paired_outcomes([1.0, 2.0], [1.0])
+    with pytest.raises(ValueError, match="method holds values that are not finite"):
+        paired_outcomes([math.nan], [1.0])
+    with pytest.raises(ValueError, match="method has shape"):
+        paired_outcomes([], [])
+    for tolerance in (-1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="tolerance is"):
+            paired_outcomes([1.0], [1.0], tolerance=tolerance)
+    with pytest.raises(ValueError, match=r"outcome holds 0.5: 1 \(win\)"):
+        rate_of_outcomes([1, 0.5], rng())
+    for counts in ((0, 0, 0), (-1, 2, 3)):
+        with pytest.raises(ValueError, match="wins, draws, losses are"):
+            rate_of_counts(*counts, rng())
+    with pytest.raises(ValueError, match="level is 1"):
+        rate_of_counts(1, 1, 1, rng(), level=1)
+    with pytest.raises(ValueError, match="resamples is 0"):
+        rate_of_counts(1, 1, 1, rng(), resamples=0)

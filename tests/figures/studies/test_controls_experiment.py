@@ -1,0 +1,235 @@
+"""Studies, by the controls experiment on tiny checkpoints: rows are those of plain decodes, controls are controls."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from tiny_models import classifier, save_predictor, save_reward
+
+from paper_figures.runner.results import read_failures, read_results
+from paper_figures.studies.design.arms import METHODS, best_of
+from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
+from rws_decode.__main__ import main
+from rws_decode.decode import decode
+from rws_decode.predictors import load_predictor
+from rws_decode.rewards import load_reward
+from rws_decode.strategies.controls import FlippedReward
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.orders import Margin
+
+EXAMPLES: list[dict[str, Any]] = [
+    {"kind": "keywords", "prompt": "the cat sat on a mat ."},
+    {"kind": "puzzle", "prompt": "red blue"},
+    {"kind": "keywords", "prompt": "a dog ran"},
+    {"kind": "keywords", "prompt": "it was red and blue"},
+]
+SHAPE = {"length": 16, "steps": 8, "block": 8}
+SCALES = (1.0, 8.0)
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Save three tiny checkpoints, and name them in options."""
+    root = tmp_path_factory.mktemp("models")
+    save_predictor(root / "model", examples=EXAMPLES)
+    save_reward(root / "reward", {"mean": 0.1, "std": 0.5})
+    save_reward(root / "judge", {"mean": 0.0, "std": 1.0})
+    classifier(1).save_pretrained(root / "judge")
+    words = ["experiment", "controls", "--prompts", "3", "--reward-scale", *map(str, SCALES), "--batch", "2"]
+    words += ["--model", str(root / "model"), "--rewards", str(root / "reward"), "--judges", str(root / "judge")]
+    return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
+
+
+@pytest.fixture(scope="module")
+def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Run the experiment once, for tests that only read it."""
+    out = tmp_path_factory.mktemp("finished")
+    assert main([*options, "--out", str(out)]) == 0
+    yield out
+
+
+def rows(out: Path, method: str, scale: float) -> pd.DataFrame:
+    frame = answers_of(read_results(out))
+    chosen = (frame["method"] == method) & (frame["reward_scale"] == scale)
+    return frame[chosen].sort_values("example", ignore_index=True)
+
+
+def named(options: list[str], name: str) -> str:
+    return options[options.index(f"--{name}") + 1]
+
+
+def test_rows_are_those_of_plain_decodes(options: list[str], finished: Path) -> None:
+    predictor = load_predictor(named(options, "model"))
+    guide, judge = (load_reward(named(options, name)) for name in ("rewards", "judges"))
+    for scale in SCALES:
+        factors = rows(finished, "rws", scale)["mean_factor"]
+        plain = {
+            "rws": [RWS(scale)] * 3,
+            "flipped": [FlippedReward(scale)] * 3,
+            "constant": [Temperature(factor) for factor in factors],
+            "default": [Confidence()] * 3,
+            "margin": [Margin()] * 3,
+        }
+        for method, strategies in plain.items():
+            own = rows(finished, method, scale)
+            prompts = [EXAMPLES[place]["prompt"] for place in (0, 2, 3)]
+            assert own["example"].tolist() == ["0", "2", "3"] and own["prompt"].tolist() == prompts
+            for prompt, rule, (_, row) in zip(prompts, strategies, own.iterrows(), strict=True):
+                (trace,) = decode(predictor, [prompt], rule, reward=guide if rule.needs_reward else None, **SHAPE)
+                assert row["text"] == trace.text and row["god_steps"] == trace.god_steps
+                assert row["mean_factor"] == pytest.approx(trace.factor.mean(), rel=1e-4)
+                answer = [prompt], [trace.text or ""]
+                assert row["own_score"] == pytest.approx(guide.score(*answer)[0], abs=1e-4)
+                assert row[f"score of {named(options, 'judges')}"] == pytest.approx(judge.score(*answer)[0], abs=1e-4)
+
+
+def test_controls_keep_what_they_should(finished: Path) -> None:
+    for scale in SCALES:
+        for (_, rws), (_, mixed) in zip(
+            rows(finished, "rws", scale).iterrows(), rows(finished, "shuffled", scale).iterrows(), strict=True
+        ):
+            given = json.loads(mixed["strategy_json"])
+            assert sorted(given["rewards"]) == sorted(rws["rewards"]) and given["reward_scale"] == scale
+            assert mixed["mean_factor"] == pytest.approx(rws["mean_factor"]) and mixed["reward_calls"] == 0
+    assert len(set(rows(finished, "random", 8.0)["mean_factor"])) == 3
+
+
+def test_best_of_n_picks_by_the_guide_at_a_cost_near_that_of_rws(finished: Path) -> None:
+    frame = read_results(finished)
+    assert set(answers_of(frame)["method"]) == set(METHODS)
+    samples = frame[frame["method"] == "sample"]
+    scores = frame[frame["strategy"] == "score"]
+    guide = next(iter(frame["reward"].dropna()))
+    scored = scores[[judges[0] == guide for judges in scores["judges"]]].set_index(["prompt", "answer"])["score"]
+    for scale in SCALES:
+        guided = rows(finished, "rws", scale)
+        count, cost = best_of(guided), float((guided["forwards"] + guided["reward_calls"]).mean())
+        assert all(abs(count * 9 - cost) <= abs(other * 9 - cost) for other in range(1, 9))
+        best = rows(finished, "best-of-n", scale)
+        assert best["cost"].tolist() == [9.0 * count] * 3 and best["forwards"].tolist() == [8.0 * count] * 3
+        for _, row in best.iterrows():
+            drawn = samples[(samples["example"] == row["example"]) & (samples["sample"] < count)]
+            found = {text: scored[row["prompt"], text] for text in drawn["text"]}
+            assert len(drawn) == count and row["text"] in found
+            assert row["own_score"] == pytest.approx(max(found.values()), abs=1e-9)
+    assert samples["seed"].nunique() == len(samples)
+
+
+def test_each_different_text_is_scored_once_by_each_judge(finished: Path) -> None:
+    frame = read_results(finished)
+    texts = frame[frame["text"].notna()][["prompt", "text"]].drop_duplicates()
+    scores = frame[frame["strategy"] == "score"].assign(judge=lambda found: found["judges"].map(tuple))
+    assert len(scores) == 2 * len(texts) and not scores.duplicated(["prompt", "answer", "judge"]).any()
+    assert scores["predictor"].isna().all()
+
+
+def test_judgements_are_against_the_default_of_the_same_prompt(finished: Path) -> None:
+    answers = answers_of(read_results(finished))
+    judged = by_judge(answers)
+    base = answers[answers["method"] == "default"].drop_duplicates("example").set_index("example")
+    for _, row in judged.iterrows():
+        other = base.loc[row["example"], f"score of {row['judge']}"]
+        assert row["net"] == np.sign(row["score"] - other) == row["win"] - row["loss"]
+        assert row["win"] + row["draw"] + row["loss"] == 1
+        assert (row["relation"] == "own") == (row["judge"] == row["guide"])
+    assert (judged[judged["method"] == "default"]["draw"] == 1).all()
+    own = judged_by_guide(answers)
+    assert len(own) == len(answers) and set(own["others_net"]) <= {-1.0, 0.0, 1.0}
+
+
+def test_second_run_computes_nothing_and_says_the_same(
+    options: list[str], finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()}
+    assert main([*options, "--out", str(finished), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["units"]["computed"] == 0 and found["units"]["found"] == found["units"]["asked"]
+    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()} == before
+    assert main(["summarize", str(finished), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tables"]["controls"] == found["tables"]
+    table = found["tables"]["controls"]
+    rws = {row["reward_scale"]: row for row in table if (row["method"], row["measure"]) == ("rws", "own_score")}
+    for row in table:
+        if row["measure"] == "own_score" and row["method"] != "rws":
+            assert row["difference"] == pytest.approx(row["mean"] - rws[row["reward_scale"]]["mean"])
+            assert row["p"] <= row["p_holm"] <= 1 and row["pairs"] == 3
+
+
+def test_run_that_lost_half_its_parts_ends_the_same(options: list[str], finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "half")
+    for path in sorted((tmp_path / "half" / "controls").glob("units-*/*.parquet"))[::2]:
+        path.unlink()
+    assert main([*options, "--out", str(tmp_path / "half")]) == 0
+    assert same_results(finished, tmp_path / "half")
+
+
+def test_worker_processes_decode_the_same(options: list[str], finished: Path, tmp_path: Path) -> None:
+    small = [*options, "--out", str(tmp_path), "--reward-scale", "8", "--prompts", "1", "--methods", "rws"]
+    assert main([*small, "--workers", "2"]) == 0
+    found = read_results(tmp_path).set_index("unit")
+    wanted = read_results(finished).set_index("unit")
+    guided = found[found["method"] == "rws"]
+    assert len(guided) == 1 and guided.index.isin(wanted.index).all()
+    assert guided["text"].equals(wanted.loc[guided.index, "text"])
+    assert set(answers_of(found.reset_index())["method"]) == {"rws", "default"}
+
+
+def test_failing_judge_is_recorded_and_the_rest_stands(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = tmp_path / "odd"
+    save_reward(odd, {"mean": 0.0, "std": 1.0})
+    tokenizer = json.loads((odd / "tokenizer_config.json").read_text())
+    (odd / "tokenizer_config.json").write_text(json.dumps(tokenizer | {"model_max_length": 2}))
+    small = ["--out", str(tmp_path / "out"), "--reward-scale", "8", "--methods", "rws", "--judges", str(odd)]
+    assert main([*options, *small]) == 0
+    assert "--retry-failed runs them again" in capsys.readouterr().out
+    failures = read_failures(tmp_path / "out")
+    assert failures and {failure["fields"]["strategy"] for failure in failures} == {"score"}
+    answers = answers_of(read_results(tmp_path / "out"))
+    assert len(answers) == 6 and answers["own_score"].notna().all()
+
+
+def same_results(one: Path, other: Path) -> bool:
+    """Say whether all is equal but how long it took, bit for bit."""
+    frames = [read_results(out).drop(columns="seconds") for out in (one, other)]
+    return repr(frames[0].to_dict("records")) == repr(frames[1].to_dict("records"))
+
+
+@pytest.mark.parametrize(
+    ("extra", "told"),
+    [
+        (["--prompts", "9"], "data is 'examples:keywords': it has 3 different prompts, 9 are wanted"),
+        (["--data", "tales"], "data is 'tales'"),
+        (["--reward-scale", "1", "1"], "--reward-scale is"),
+        (["--reward-scale", "-1"], "--reward-scale is"),
+        (["--sampling-temperature", "0"], "--sampling-temperature is 0.0"),
+        (["--workers", "0"], "--workers is 0"),
+        (["--batch", "0"], "--batch is 0"),
+        (["--steps", "7"], "steps is 7"),
+        (["--judges", "nobody"], "nobody"),
+    ],
+)
+def test_misuse_is_one_line(
+    extra: list[str], told: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*options, "--out", str(tmp_path), *extra]) == 2
+    err = capsys.readouterr().err
+    assert re.search(told, err) and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))
+
+
+def test_shipped_judges_of_another_model_are_told_of(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = ["--reward-scale", "8", "--methods", "rws", "--prompts", "1"]
+    assert main([*options, *few, "--judges", "mini-judge", "--out", str(tmp_path)]) == 0
+    told = f"name mini-judge, which read the language of the shipped models, not of {named(options, 'model')}"
+    assert told in capsys.readouterr().err

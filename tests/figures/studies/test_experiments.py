@@ -1,0 +1,475 @@
+"""Temperature and commit order on tiny checkpoints: what they write, that they resume, that controls are controls."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import shutil
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from tiny_models import bert_predictor, classifier, llama, save_predictor, save_reward, tokenizer
+
+from paper_figures.runner.results import read_results
+from paper_figures.runner.sources import examples_of
+from paper_figures.statistics.comparisons import holm
+from paper_figures.statistics.metrics import AnswerScore, answer_scores, load_causal, pooled_perplexity
+from paper_figures.studies import EXPERIMENTS
+from paper_figures.studies.summaries.temperature import COMPARED, METRICS
+from paper_figures.studies.summaries.temperature_answers import answers_table
+from paper_figures.studies.temperature import METHODS, SCALES, add_arguments, tables
+from rws_decode.__main__ import main
+from rws_decode.common.files import write_json
+from rws_decode.decode import decode
+from rws_decode.mini.stories.answers import judge
+from rws_decode.mini.stories.tasks import sample_task
+from rws_decode.predictors import load_predictor
+from rws_decode.rewards import load_reward
+from rws_decode.strategies.controls import FlippedReward
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.orders import Margin
+from rws_decode.trace.trace import load
+
+GRID = (1.0, 8.0)
+PROMPTS = 3
+SHAPE: dict[str, Any] = {"length": 16, "steps": 8, "block": 8}
+EXAMPLES: list[dict[str, Any]] = [
+    {"kind": "keywords", "prompt": "the cat sat on a mat .", "keywords": ["cat", "mat", "bird", "hill"]},
+    {"kind": "puzzle", "prompt": "red blue"},
+    {"kind": "keywords", "prompt": "a dog ran", "keywords": ["dog", "ran", "tree", "small"]},
+    {"kind": "keywords", "prompt": "it was red and blue", "keywords": ["red", "blue", "flew", "small"]},
+    {"kind": "keywords", "prompt": "under the hill", "keywords": ["the", "a", "on", "it"]},
+]
+CHOSEN = ("0", "2", "3")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Save four tiny checkpoints: model, reward, judge, causal."""
+    root = tmp_path_factory.mktemp("models")
+    save_predictor(root / "model", examples=EXAMPLES)
+    save_reward(root / "reward", {"mean": 0.1, "std": 0.5})
+    save_reward(root / "judge", {"mean": 0.0, "std": 1.0})
+    classifier(1).save_pretrained(root / "judge")
+    llama().save_pretrained(root / "causal")
+    tokenizer().save_pretrained(root / "causal")
+    return root
+
+
+@pytest.fixture(scope="module")
+def options(models: Path) -> list[str]:
+    words = ["--prompts", str(PROMPTS), "--scales", *map(str, GRID), "--batch", "4"]
+    for name in ("model", "reward", "judge", "causal"):
+        words += [f"--{name}", str(models / name)]
+    return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
+
+
+def temperature(out: Path, options: list[str], *extra: str) -> int:
+    return main(["experiment", "temperature", "--out", str(out), *options, *extra])
+
+
+@pytest.fixture(scope="module")
+def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the experiment once, for tests that only read it."""
+    out = tmp_path_factory.mktemp("finished")
+    assert temperature(out, options) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def frame(finished: Path) -> pd.DataFrame:
+    return read_results(finished)
+
+
+def results_of(out: Path) -> dict[str, Any]:
+    return json.loads((out / "temperature/results.json").read_text())
+
+
+def rows_in(out: Path, table: str) -> list[dict[str, Any]]:
+    return results_of(out)["tables"][table]["rows"]
+
+
+def rows_of(frame: pd.DataFrame, method: str, scale: float | None) -> list[dict[str, Any]]:
+    own = frame[frame["method"] == method]
+    if scale is not None:
+        own = own[own["reward_scale"].where(own["reward_scale"].notna(), own["scale"]) == scale]
+    found = own.sort_values("example").to_dict("records")
+    assert [row["example"] for row in found] == list(CHOSEN)
+    return found
+
+
+def times(out: Path) -> dict[str, int]:
+    return {str(path.relative_to(out)): path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+
+
+def lasting(out: Path) -> tuple[str, dict[str, Any]]:
+    """Return all rows, and what is drawn from them, but for how long it took."""
+    rows = read_results(out).drop(columns="seconds").to_dict("records")
+    return repr(rows), {name: value for name, value in results_of(out).items() if name != "seconds"}
+
+
+def test_rows_are_those_of_plain_decodes(frame: pd.DataFrame, models: Path) -> None:
+    predictor = load_predictor(str(models / "model"))
+    guide, other = (load_reward(str(models / name)) for name in ("reward", "judge"))
+    causal = load_causal(str(models / "causal"))
+    rounded = {"ranking": "probability", "precision": "bfloat16"}
+    answers = answers_table(frame)
+    for scale in GRID:
+        for method, rule, how in (
+            ("default", Confidence(), {}),
+            ("margin", Margin(), {}),
+            ("temperature", Temperature(scale), {}),
+            ("temperature-bf16", Temperature(scale), rounded),
+            ("rws", RWS(scale), {}),
+            ("flipped", FlippedReward(scale), {}),
+        ):
+            for row in rows_of(frame, method, None if method in ("default", "margin") else scale):
+                reward = guide if rule.needs_reward else None
+                (trace,) = decode(predictor, [row["prompt"]], rule, reward=reward, **SHAPE, **how)
+                assert row["prompt"] == EXAMPLES[int(row["example"])]["prompt"]
+                assert row["text"] == trace.text and row["god_steps"] == trace.god_steps
+                assert row["mean_factor"] == pytest.approx(trace.factor.mean(), rel=1e-4)
+                assert row["keywords_included"] == sum(word in row["text"].split() for word in row["keywords"])
+                same = (answers["method"] == method) & (answers["reward_scale"] == scale)
+                (line,) = answers[same & (answers["example"] == row["example"])].to_dict("records")
+                text = [trace.text or ""]
+                assert line["reward"] == pytest.approx(guide.score([row["prompt"]], text)[0], abs=1e-4)
+                assert line["judge"] == pytest.approx(other.score([row["prompt"]], text)[0], abs=1e-4)
+                (score,) = answer_scores(causal, [row["prompt"]], text)
+                assert line["perplexity"] == pytest.approx(score.perplexity, rel=1e-4)
+
+
+def test_traces_are_kept_of_default_temperature_and_rws(finished: Path, frame: pd.DataFrame) -> None:
+    folder = finished / "temperature" / results_of(finished)["units"]
+    kept = frame[frame["trace"].notna()]
+    assert set(kept["method"]) == {"default", "temperature", "rws"}
+    assert len(kept) == len(list(folder.glob("traces/*.parquet"))) == PROMPTS * (1 + 2 * len(GRID))
+    for row in kept.to_dict("records"):
+        trace = load(folder / row["trace"])
+        assert (trace.prompt_text, trace.text, trace.forwards) == (row["prompt"], row["text"], row["forwards"])
+        assert (trace.god_tokens, trace.god_steps) == (row["god_tokens"], row["god_steps"])
+
+
+def test_temperature_ranks_exactly_and_its_twin_as_public_decoders_do(frame: pd.DataFrame) -> None:
+    for name, twin in (("temperature", False), ("temperature-bf16", True)):
+        own = frame[frame["method"] == name]
+        wanted = ("probability", "bfloat16") if twin else ("log-odds", "float64")
+        assert set(zip(own["ranking"], own["precision"], strict=True)) == {wanted}
+        assert (own[own["scale"] == 8.0]["saturated"].sum() > 0) == twin
+    same = [[row["text"] for row in rows_of(frame, *at)] for at in (("temperature", 1.0), ("default", None))]
+    assert same[0] == same[1]
+
+
+def test_controls_take_their_factors_from_the_rws_run_of_their_prompt(frame: pd.DataFrame) -> None:
+    for scale in GRID:
+        for guided, constant, permuted in zip(
+            *(rows_of(frame, method, scale) for method in ("rws", "constant", "shuffled")), strict=True
+        ):
+            assert json.loads(constant["strategy_json"])["scale"] == guided["mean_factor"]
+            assert permuted["mean_factor"] == pytest.approx(guided["mean_factor"])
+            mixed = json.loads(permuted["strategy_json"])["rewards"]
+            assert sorted(mixed) == sorted(guided["rewards"]) and mixed != list(guided["rewards"])
+
+
+def test_the_summary_is_that_of_the_rows(finished: Path, frame: pd.DataFrame) -> None:
+    results, summary, answers = results_of(finished), rows_in(finished, "summary"), answers_table(frame)
+    with open(finished / "temperature/summary.csv", newline="") as stream:
+        table = list(csv.DictReader(stream))
+    assert len(summary) == len(table) == 2 + 8 * len(GRID)
+    for line, read in zip(summary, table, strict=True):
+        assert {key: None if text == "" else text for key, text in read.items()} == {
+            key: None if value is None else str(value) for key, value in line.items()
+        }
+        own = answers[answers["method"] == line["method"]]
+        own = own[own["reward_scale"] == (8.0 if line["method"] in ("default", "margin") else line["scale"])]
+        for field in ("perplexity", "god_tokens", "god_steps", "judge"):
+            assert line[field] == pytest.approx(own[field].mean())
+            assert line[f"{field}_low"] <= line[field] <= line[f"{field}_high"]
+        for field in ("reward", "keywords_included", "mean_factor", "ended", "ties", "reward_calls", "cost"):
+            assert line[field] == pytest.approx(own[field].astype(float).mean())
+        scores = [AnswerScore(*pair) for pair in zip(own["nll"], own["causal_tokens"].astype(int), strict=True)]
+        assert line["perplexity_pooled"] == pytest.approx(pooled_perplexity(scores))
+        assert (line["n"], line["coherent"], line["true_perplexity_n"]) == (PROMPTS, None, 0)
+        printed = line["method"] == "temperature"
+        assert line["paper_perplexity"] == ({1.0: 14.76, 8.0: 11.13}[line["scale"]] if printed else None)
+    same = {(line["method"], line["scale"]): line["same_as_default"] for line in summary}
+    assert same["default", 1.0] == same["temperature", 1.0] == 1.0
+    assert (finished / "temperature/summary.md").read_text().count("\n| ") == 1 + len(table)
+    own = frame[frame["method"].notna()]
+    assert results["seconds"] == pytest.approx(own["seconds"].sum(), abs=1e-3)
+    assert results["settings"]["reward_scale"] == list(GRID) and "code" in results["sources"]
+
+
+def test_controls_are_compared_prompt_by_prompt(finished: Path, frame: pd.DataFrame) -> None:
+    controls, answers = rows_in(finished, "controls"), answers_table(frame)
+    # Prompts outside the story language have no coherence.
+    metrics = [metric for metric in METRICS if metric not in ("coherent", "exact")]
+    assert {(row["control"], row["scale"], row["metric"]) for row in controls} == {
+        (control, scale, metric) for control in COMPARED for scale in GRID for metric in metrics
+    }
+    for line in controls:
+        ours, theirs = (
+            answers[(answers["method"] == method) & (answers["reward_scale"] == line["scale"])].set_index("example")
+            for method in ("rws", line["control"])
+        )
+        differences = ours[line["metric"]] - theirs[line["metric"]]
+        assert line["difference"] == pytest.approx(differences.mean())
+        assert differences.min() - 1e-9 <= line["low"] <= line["high"] <= differences.max() + 1e-9
+        assert line["same_text"] == pytest.approx((ours["text"] == theirs["text"]).mean())
+        family = [row for row in controls if all(row[name] == line[name] for name in ("control", "metric"))]
+        assert [row["p_holm"] for row in family] == holm([row["p"] for row in family])
+    markdown = (finished / "temperature/controls.md").read_text()
+    assert markdown.count("\n| ") == 1 + len(COMPARED) * len(GRID)
+
+
+def test_a_second_run_decodes_nothing_and_touches_no_file(
+    finished: Path, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = times(finished)
+    assert temperature(finished, options, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["units"]["computed"] == 0 and found["units"]["found"] == found["units"]["asked"]
+    assert times(finished) == before
+    assert found["tables"] == {name: rows_in(finished, name) for name in ("summary", "controls")}
+    assert main(["summarize", str(finished), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tables"]["temperature"] == found["tables"]
+
+
+def test_what_is_lost_is_made_again(finished: Path, options: list[str], tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    for path in sorted((tmp_path / "temperature").glob("units-*/*.parquet"))[::3]:
+        path.unlink()
+    (tmp_path / "temperature/summary.md").unlink()
+    assert temperature(tmp_path, options) == 0
+    assert lasting(tmp_path) == lasting(finished)
+    assert (tmp_path / "temperature/summary.md").read_bytes() == (finished / "temperature/summary.md").read_bytes()
+
+
+def test_a_larger_grid_keeps_what_it_shares_and_fewer_methods_leave_out_the_rest(
+    finished: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    extra = ["--scales", "1", "2", "8", "--methods", "temperature", "rws", "constant", "--json"]
+    assert temperature(tmp_path, options, *extra) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {line["method"] for line in found["tables"]["summary"]} == {"default", "temperature", "rws", "constant"}
+    assert {line["control"] for line in found["tables"]["controls"]} == {"constant", "temperature", "default"}
+    frame = read_results(tmp_path)
+    computed = frame[frame["method"].notna() & ~frame["unit"].isin(read_results(finished)["unit"])]
+    assert len(computed) == 3 * PROMPTS and set(computed["method"]) == {"temperature", "rws", "constant"}
+
+
+def test_changed_weights_make_everything_again(
+    models: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(models / "model", tmp_path / "model")
+    words = [*options, "--model", str(tmp_path / "model"), "--scales", "8", "--methods", "temperature", "--json"]
+    texts = []
+    for seed in (None, 5):
+        if seed is not None:
+            bert_predictor(seed).model.save_pretrained(tmp_path / "model")
+        assert temperature(tmp_path / "out", words) == 0
+        units = json.loads(capsys.readouterr().out)["units"]
+        assert units["computed"] > 3 * PROMPTS - 1 and units["failed"] == 0
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("warnings.warn", lambda *told, **how: None)  # it says that older rows are left out
+            own = read_results(tmp_path / "out")
+        texts.append(sorted(own[own["method"] == "rws"]["text"]))
+    assert texts[0] != texts[1]
+
+
+def test_guides_judge_each_other_where_no_judge_is_named(
+    models: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = [str(models / name) for name in ("reward", "judge")]
+    words = ["--scales", "8", "--methods", "temperature", "constant", "--rewards", *both, "--judges"]
+    assert temperature(tmp_path, options, *words, "--json") == 0
+    found = json.loads(capsys.readouterr().out)["tables"]
+    assert {(row["control"], row["guide"]) for row in found["controls"]} == {
+        (control, guide) for control in ("constant", "temperature", "default") for guide in both
+    }
+    answers = answers_table(read_results(tmp_path))
+    for row in found["summary"]:
+        own = answers[(answers["method"] == row["method"]) & (answers["guide"] == row["guide"])]
+        other = both[1 - both.index(row["guide"])]
+        assert row["judge"] == pytest.approx(own[f"normalised score of {other}"].mean())
+        assert row["reward"] == pytest.approx(own[f"score of {row['guide']}"].mean())
+    assert "| guide |" in (tmp_path / "temperature/summary.md").read_text()
+
+
+def test_a_true_story_is_measured_by_its_true_probability() -> None:
+    task = sample_task(Random(0), "keywords", "short")
+    said = judge(task.prompt, task.answer)
+    assert said.log_probability is not None
+    rows = []
+    for method, text, log in (("default", task.answer, said.log_probability), ("rws", "no", None)):
+        row = {"experiment": "temperature", "strategy": method, "example": "0", "prompt": task.prompt, "history": []}
+        row |= {"method": method, "guide": "g" if method == "rws" else None, "text": text, "split": "test", "turn": 0}
+        row |= {"reward_scale": 8.0 if method == "rws" else None, "log_probability": log, "coherent": log is not None}
+        row |= {"scale": None}
+        row |= {"violations": 0 if log is not None else 3, "forwards": 8, "reward_calls": 8, "reward_cost": 1.0}
+        row |= {"god_tokens": 1.0, "god_steps": 1.0, "mean_factor": 1.0, "ended": True, "ties": 0, "saturated": 0}
+        rows.append(row | {"eligible": 40, "reward_calls_saved": 0, "steps": 8, "judges": [], "keywords_included": 4})
+    for text, tokens in ((task.answer, 30), ("no", 2)):
+        row = {"strategy": "perplexity", "prompt": task.prompt, "history": [], "answer": text, "judges": []}
+        rows.append(row | {"nll": 9.0, "causal_tokens": tokens, "perplexity": math.exp(9.0 / tokens)})
+        row = {"strategy": "score", "prompt": task.prompt, "history": [], "answer": text, "judges": ["g"]}
+        rows.append(row | {"score": float(tokens), "normalised_score": 0.0})
+    summary, controls = (table.rows for table in tables(pd.DataFrame(rows)))
+    good, bad = ({row["method"]: row for row in summary}[method] for method in ("default", "rws"))
+    assert (good["coherent"], good["exact"], good["true_perplexity_n"]) == (1.0, 0.0, 1)
+    assert good["true_perplexity"] == pytest.approx(math.exp(-said.log_probability / 30))
+    assert (bad["coherent"], bad["exact"], bad["true_perplexity"], bad["judge"]) == (0.0, -3.0, None, None)
+    differences = {row["metric"]: row["difference"] for row in controls}
+    assert (differences["coherent"], differences["exact"], differences["reward"]) == (-1.0, -3.0, -28.0)
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--prompts", "-1"], "--prompts is -1: at least 0"),
+        (["--prompts", "5"], "it has 4 different prompts, 5 are wanted"),
+        (["--data", "dialogues"], "--data is dialogues: prompts of one turn are needed"),
+        (["--workers", "0"], "--workers is 0"),
+        (["--seed", "-1"], "--seed is -1"),
+        (["--scales", "0"], "is [0.0]"),
+        (["--scales", "2", "2"], "is [2.0, 2.0]"),
+        (["--scales", "nan"], "is [nan]"),
+        (["--scales", "two"], "invalid float value: 'two'"),
+        (["--methods", "guess"], "invalid choice: 'guess'"),
+        (["--block", "7"], "block is 7"),
+        (["--model", "nowhere"], "model is 'nowhere'"),
+        (["--reward", "nowhere"], "reward is 'nowhere'"),
+        (["--judge", "nowhere"], "judge is 'nowhere'"),
+        (["--causal", "nowhere"], "causal is 'nowhere'"),
+    ],
+    ids=" ".join,
+)
+def test_bad_input_is_one_line_and_exit_two(
+    extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status: Any = temperature(tmp_path / "out", options, *extra)
+    except SystemExit as stop:
+        status = stop.code
+    captured = capsys.readouterr()
+    assert status == 2
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_defaults_leave_nothing_out() -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    args = parser.parse_args(["--out", "x"])
+    assert tuple(args.methods) == METHODS and tuple(args.reward_scale) == SCALES
+    printed = {0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0}
+    assert printed == set(SCALES) and (args.prompts, args.data) == (32, "examples:keywords")
+
+
+def test_a_file_is_no_folder_for_results(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "out").write_text("")
+    for name in EXPERIMENTS:
+        assert main(["experiment", name, "--out", str(tmp_path / "out"), "--model", str(models / "model")]) == 2
+        assert "--out is" in capsys.readouterr().err
+
+
+def test_a_model_without_prompts_is_refused(tmp_path: Path) -> None:
+    save_predictor(tmp_path / "bare")
+    for content in (None, [], [{"kind": "keywords"}], {"prompt": "a"}):
+        if content is not None:
+            write_json(tmp_path / "bare/examples.json", content)
+        with pytest.raises(ValueError, match="ships no held-out prompts"):
+            examples_of(str(tmp_path / "bare"))
+
+
+def commit_order(out: Path, models: Path, *extra: str) -> dict[str, Any]:
+    words = ["--model", str(models / "model"), "--reward", str(models / "reward"), "--examples", "3", "1"]
+    words += [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
+    assert main(["experiment", "commit-order", "--out", str(out), *words, *extra]) == 0
+    return json.loads((out / "commit-order/results.json").read_text())
+
+
+def test_commit_order_goes_left_to_right_in_pairs_by_confidence_and_by_reward(models: Path, tmp_path: Path) -> None:
+    results = commit_order(tmp_path, models)
+    folder = tmp_path / "commit-order"
+    traces = {path.stem: load(path) for path in folder.glob("*.parquet")}
+    assert set(traces) == {
+        f"{method}-{example}" for method in ("left-to-right", "default", "rws") for example in (3, 1)
+    }
+    for example in (3, 1):
+        pairs = traces[f"left-to-right-{example}"]
+        assert pairs.commit_step.tolist() == [step for step in range(8) for _ in range(2)]
+        assert pairs.god_tokens == pairs.god_steps == 0
+        default, guided = traces[f"default-{example}"], traces[f"rws-{example}"]
+        assert default.block == guided.block == 8
+        assert (set(default.factor), guided.strategy["reward_scale"]) == ({1.0}, 8.0)
+        assert {trace.prompt_text for trace in (pairs, default, guided)} == {EXAMPLES[example]["prompt"]}
+        (alone,) = decode(bert_predictor(), [EXAMPLES[example]["prompt"]], Temperature(1.0), **SHAPE)
+        assert alone.tokens.tolist() == default.tokens.tolist()
+    assert [(row["method"], row["example"]) for row in results["rows"]] == [
+        (method, example) for example in (3, 1) for method in ("left-to-right", "default", "rws")
+    ]
+    for row in results["rows"]:
+        trace = traces[f"{row['method']}-{row['example']}"]
+        assert row["trace"] == f"{row['method']}-{row['example']}.parquet"
+        assert (row["text"], row["god_steps"]) == (trace.text, trace.god_steps)
+        assert (row["commit_step"], row["factors"]) == (trace.commit_step.tolist(), trace.factor.tolist())
+
+
+def test_commit_order_reuses_what_is_there(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = commit_order(tmp_path, models)
+    before = times(tmp_path)
+    capsys.readouterr()
+    assert commit_order(tmp_path, models, "--json") == first
+    assert json.loads(capsys.readouterr().out)["units"]["computed"] == 0
+    assert times(tmp_path) == before
+    (tmp_path / "commit-order/rws-3.parquet").unlink()
+    assert commit_order(tmp_path, models) == first
+    assert (tmp_path / "commit-order/rws-3.parquet").is_file()
+    other = commit_order(tmp_path, models, "--reward-scale", "2")
+    guided = load(tmp_path / "commit-order/rws-3.parquet")
+    assert guided.strategy["reward_scale"] == other["settings"]["reward_scale"] == 2.0
+    assert [row["text"] for row in other["rows"]][:2] == [row["text"] for row in first["rows"]][:2]
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--examples", "5"], "examples holds 5"),
+        (["--steps", "6", "--block", "16"], "steps is 6: it must divide length, 16"),
+        (["--reward-scale", "-1"], "reward_scale is -1.0"),
+        (["--workers", "0"], "--workers is 0"),
+        (["--reward", "nowhere"], "reward is 'nowhere'"),
+    ],
+    ids=" ".join,
+)
+def test_commit_order_refuses_bad_input(
+    extra: list[str], message: str, models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["experiment", "commit-order", "--out", str(tmp_path), "--model", str(models / "model")]
+    arguments += ["--reward", str(models / "reward"), "--length", "16", "--steps", "8", "--block", "8"]
+    assert main([*arguments, *extra]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.err.count("\n") == 1
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_summarize_prints_the_orders(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = commit_order(tmp_path, models)
+    capsys.readouterr()
+    assert main(["summarize", str(tmp_path), "--json"]) == 0
+    (rows,) = json.loads(capsys.readouterr().out)["tables"]["commit-order"].values()
+    found = {(row["method"], row["example"]): row["god_steps"] for row in rows}
+    assert found == {(row["method"], str(row["example"])): row["god_steps"] for row in results["rows"]}
+    np.testing.assert_array_equal([found["left-to-right", "3"]], [0.0])

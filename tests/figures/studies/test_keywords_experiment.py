@@ -1,0 +1,181 @@
+"""The keywords experiment on tiny checkpoints: its numbers are those of plain decodes, put together by hand."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from study_runs import EXAMPLES, SHAPE, frame_of, run_again, save_models
+
+from paper_figures.statistics.metrics import AnswerScore, answer_scores, load_causal
+from paper_figures.studies.design.arms import METHODS
+from paper_figures.studies.keywords import tables
+from paper_figures.studies.summaries.report import Table
+from rws_decode.__main__ import main
+from rws_decode.decode import decode
+from rws_decode.predictors import load_predictor
+from rws_decode.rewards import load_reward
+from rws_decode.strategies.factors import RWS, Confidence
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return save_models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Run the experiment once, for tests that only read it."""
+    out = tmp_path_factory.mktemp("finished")
+    assert main(["experiment", "keywords", *options, "--out", str(out)]) == 0
+    yield out
+
+
+@pytest.fixture(scope="module")
+def frame(finished: Path) -> pd.DataFrame:
+    return frame_of(finished)
+
+
+def named(options: list[str], name: str) -> str:
+    return options[options.index(f"--{name}") + 1]
+
+
+@pytest.fixture(scope="module")
+def plain(options: list[str], frame: pd.DataFrame) -> dict[str, list[tuple[Any, AnswerScore]]]:
+    """Decode the prompts one by one by default and by rws of the first guide, and score the answers."""
+    predictor, guide = load_predictor(named(options, "model")), load_reward(named(options, "rewards"))
+    causal = load_causal(named(options, "causal"))
+    found: dict[str, list[tuple[Any, AnswerScore]]] = {}
+    for method, rule in (("default", Confidence()), ("rws", RWS(8.0))):
+        for one in EXAMPLES[:3]:
+            prompt = one["prompt"]
+            (trace,) = decode(predictor, [prompt], rule, reward=guide if rule.needs_reward else None, **SHAPE)
+            found.setdefault(method, []).append((trace, *answer_scores(causal, [prompt], [trace.text or ""])))
+    return found
+
+
+@pytest.fixture(scope="module")
+def made(frame: pd.DataFrame) -> dict[str, Table]:
+    return {one.name: one for one in tables(frame)}
+
+
+def table(made: dict[str, Table], name: str) -> pd.DataFrame:
+    return pd.DataFrame(made[name].rows)
+
+
+def pooled(scores: list[AnswerScore]) -> float:
+    return math.exp(sum(score.nll for score in scores) / sum(score.tokens for score in scores))
+
+
+def per_text(scores: list[AnswerScore]) -> float:
+    return sum(score.perplexity for score in scores) / len(scores)
+
+
+def test_both_perplexities_are_those_of_plain_decodes(
+    options: list[str], made: dict[str, Table], plain: dict[str, list[tuple[Any, AnswerScore]]]
+) -> None:
+    rows = table(made, "perplexity_and_god")
+    rows = rows[rows["guide"] == named(options, "rewards")].set_index(["method", "measure"])
+    for measure, statistic in (("perplexity_pooled", pooled), ("perplexity_per_text", per_text)):
+        values = {name: statistic([score for _, score in runs]) for name, runs in plain.items()}
+        for method, value in values.items():
+            row = rows.loc[(method, measure)]
+            assert row["mean"] == pytest.approx(value, rel=1e-5) and row["low"] <= row["mean"] <= row["high"]
+        against = rows.loc[("default", measure)]
+        assert against["difference"] == pytest.approx(values["default"] - values["rws"], rel=1e-4)
+        assert against["pairs"] == 3
+        assert against["difference_low"] <= against["difference"] <= against["difference_high"]
+    for measure in ("god_tokens", "god_steps"):
+        mean = sum(getattr(trace, measure) for trace, _ in plain["rws"]) / 3
+        assert rows.loc[("rws", measure)]["mean"] == pytest.approx(mean)
+
+
+def test_every_line_has_both_perplexities_and_every_control(made: dict[str, Table]) -> None:
+    rows = table(made, "perplexity_and_god")
+    assert {tuple(sorted(found["method"])) for _, found in rows.groupby(["guide", "measure"])} == {
+        tuple(sorted(METHODS))
+    }
+    assert len({tuple(row) for row in made["perplexity_and_god"].shown}) == 1, "every row has the same columns"
+    assert (rows.dropna(subset=["p"])["p_holm"] >= rows.dropna(subset=["p"])["p"]).all()
+
+
+def test_claims_are_ratios_to_the_default(
+    options: list[str], made: dict[str, Table], plain: dict[str, list[tuple[Any, AnswerScore]]]
+) -> None:
+    rows = table(made, "claims")
+    mine = rows[(rows["guide"] == named(options, "rewards")) & (rows["method"] == "rws")].set_index("quantity")
+    scores = {name: [score for _, score in runs] for name, runs in plain.items()}
+    for quantity, statistic in (
+        ("perplexity pooled, % below default", pooled),
+        ("perplexity per text, % below default", per_text),
+    ):
+        row = mine.loc[quantity]
+        ratio = statistic(scores["rws"]) / statistic(scores["default"])
+        assert row["value"] == pytest.approx(100 * (1 - ratio), rel=1e-3)
+        assert row["low"] <= row["value"] <= row["high"] and row["printed"] == "12 to 16"
+    god = {name: sum(trace.god_steps for trace, _ in runs) for name, runs in plain.items()}
+    if god["default"]:
+        assert mine.loc["GOD in steps over default's"]["value"] == pytest.approx(god["rws"] / god["default"])
+    assert mine.loc["GOD in steps over default's"]["printed"] == "more than 2"
+    assert mine.loc["keywords included"]["printed"] == "3.6 to 3.7"
+    controls = rows[(rows["method"] == "constant") & rows["quantity"].str.startswith("perplexity")]
+    assert len(controls) == 6 and controls["printed"].isna().all()
+
+
+def test_mean_over_the_guides_is_taken_prompt_by_prompt(made: dict[str, Table]) -> None:
+    rows = table(made, "claims")
+    keywords = rows[rows["quantity"] == "keywords included"].set_index(["guide", "method"])["value"]
+    guides = [guide for guide in set(rows["guide"]) if guide != "all"]
+    for method in METHODS:
+        assert keywords["all", method] == pytest.approx(sum(keywords[guide, method] for guide in guides) / 2)
+    whole = rows[rows["guide"] == "all"].dropna(subset=["p"])
+    assert (whole["p_holm"] == whole["p"]).all(), "the mean over the guides is a family of its own"
+
+
+def test_examples_show_the_prompts_and_what_was_answered(
+    options: list[str], made: dict[str, Table], plain: dict[str, list[tuple[Any, AnswerScore]]]
+) -> None:
+    rows = table(made, "examples")
+    assert list(dict.fromkeys(rows["prompt"])) == [one["prompt"] for one in EXAMPLES[:3]]
+    for place, one in enumerate(EXAMPLES[:3]):
+        own = rows[rows["prompt"] == one["prompt"]]
+        assert own["method"].tolist() == ["default", "rws", "rws"]
+        assert set(own["keywords"]) == {", ".join(one["keywords"])}
+        assert own["answer"].iloc[0] == plain["default"][place][0].text
+        guided = own[own["guide"] == named(options, "rewards")]
+        assert guided["answer"].tolist() == [plain["rws"][place][0].text]
+        said = guided["answer"].iloc[0].split()
+        assert guided["included"].iloc[0] >= sum(word in said for word in one["keywords"])
+
+
+def test_second_run_computes_nothing_and_the_order_of_rows_does_not_matter(
+    options: list[str], finished: Path, made: dict[str, Table], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = run_again("keywords", options, finished, capsys)
+    assert set(found["tables"]) == {"perplexity_and_god", "claims", "examples"}
+    for name, rows in found["tables"].items():
+        # A run has its rows in the order asked for, a folder that is read in that of their hashes.
+        assert rows == [dict(row) for row in made[name].rows]
+        assert (finished / "keywords" / f"{name}.md").is_file() and (finished / "keywords" / f"{name}.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("extra", "told"),
+    [
+        (["--causal", "nowhere"], "causal"),
+        (["--prompts", "9"], "9 are wanted"),
+        (["--rewards", "mini", "mini"], "--rewards is"),
+    ],
+    ids=["causal", "prompts", "rewards"],
+)
+def test_misuse_is_one_line(
+    extra: list[str], told: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["experiment", "keywords", *options, "--out", str(tmp_path), *extra]) == 2
+    err = capsys.readouterr().err
+    assert re.search(told, err) and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))

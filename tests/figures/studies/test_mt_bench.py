@@ -1,0 +1,342 @@
+"""The experiment on dialogues, judged by reward models and by a real HTTP server in the place of an LLM."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from judge_server import JudgeServer, Rule, answers, dies, longer
+from scipy import stats
+from tiny_models import classifier, save_predictor, save_reward
+
+from paper_figures.runner.results import read_results
+from paper_figures.studies.summaries.answers import answers_of
+from paper_figures.studies.summaries.dialogues import dialogues_of
+from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals, verdict_rows
+from paper_figures.studies.summaries.llm_verdicts import judge_pair, read_verdicts
+from rws_decode.__main__ import main
+from rws_decode.canvas.dialogue import Dialogue
+from rws_decode.decode import decode
+from rws_decode.predictors import load_predictor
+from rws_decode.rewards import load_reward
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+
+TURNS = [
+    ("the cat sat on a mat .", "then the dog ran"),
+    ("red blue", "it was small"),
+    ("a dog ran under the tree", "the bird flew over the hill ."),
+    ("it was red and blue", "a cat"),
+    ("the small bird", "and then ?"),
+]
+SHAPE = {"length": 8, "steps": 4, "block": 8}
+Tables = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("models")
+    save_predictor(root / "model")
+    save_reward(root / "one", {"mean": 0.1, "std": 0.5})
+    save_reward(root / "two", {"mean": 0.0, "std": 1.0})
+    classifier(1).save_pretrained(root / "two")
+    rows = [{"question_id": 81 + place, "category": "x", "turns": turns} for place, turns in enumerate(TURNS)]
+    (root / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return root
+
+
+@pytest.fixture(scope="module")
+def options(models: Path) -> list[str]:
+    words = ["experiment", "mt-bench", "--data", f"mt-bench:{models / 'questions.jsonl'}", "--prompts", "0"]
+    words += ["--model", str(models / "model"), "--rewards", str(models / "one"), str(models / "two")]
+    words += ["--reward-scale", "8", "--methods", "constant"]  # the others are test_study's
+    return words + [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
+
+
+@pytest.fixture(scope="module")
+def small(options: list[str], models: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
+    """Run it on three dialogues and one guide, for tests of what is asked; return its options and its folder."""
+    out = tmp_path_factory.mktemp("small")
+    words = [*options, "--rewards", str(models / "one"), "--prompts", "3"]
+    assert main([*words, "--out", str(out)]) == 0
+    return words, out
+
+
+@pytest.fixture(scope="module")
+def judged(
+    options: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Path, Tables, JudgeServer]]:
+    """Run it whole, with a server as judge that prefers longer answers."""
+    out = tmp_path_factory.mktemp("judged")
+    with JudgeServer(longer) as server:
+        code, tables, _ = asked(options, out, server)
+        assert code == 0
+        yield out, tables, server
+
+
+def asked(options: list[str], out: Path, server: JudgeServer, *extra: str) -> tuple[int, Tables, dict[str, Any]]:
+    """Run with this server as judge; return the exit status, the tables and all that --json prints."""
+    from contextlib import redirect_stdout
+
+    words = [*options, "--out", str(out), "--llm-judge", "test", "--base-url", server.url, "--yes", "--json", *extra]
+    told = io.StringIO()
+    with redirect_stdout(told):
+        code = main(words)
+    whole = json.loads(told.getvalue()) if code == 0 else {}
+    return code, whole.get("tables", {}), whole
+
+
+def spoken(out: Path) -> pd.DataFrame:
+    return dialogues_of(answers_of(read_results(out)))
+
+
+def test_turns_are_decoded_after_the_methods_own_answers(
+    models: Path, judged: tuple[Path, Tables, JudgeServer]
+) -> None:
+    predictor, reward = load_predictor(str(models / "model")), load_reward(str(models / "one"))
+    frame = answers_of(read_results(judged[0]))
+    guided = frame[frame["guide"] == str(models / "one")]
+    for method in ("rws", "constant", "default"):
+        rows = guided[guided["method"] == method].set_index(["example", "turn"])
+        for place, (first, second) in enumerate(TURNS[:2]):
+            said: tuple[str, ...] = ()
+            for turn, prompt in enumerate((first, second)):
+                row = rows.loc[str(81 + place), turn]
+                rule = {"rws": RWS(8.0), "default": Confidence()}.get(method) or Temperature(row["mean_factor"])
+                asks = Dialogue((*said, prompt))
+                options: dict[str, Any] = {"reward": reward} if rule.needs_reward else {}
+                (trace,) = decode(predictor, [asks], rule, **SHAPE, **options)
+                assert row["text"] == trace.text and tuple(row["history"]) == said
+                (score,) = reward.score([asks], [trace.text or ""])
+                assert row[f"score of {models / 'one'}"] == pytest.approx(score, abs=1e-4)
+                said = (*said, prompt, trace.text or "")
+
+
+def test_win_rates_are_means_over_the_turns(models: Path, judged: tuple[Path, Tables, JudgeServer]) -> None:
+    out, tables, _ = judged
+    one, two = str(models / "one"), str(models / "two")
+    frame = answers_of(read_results(out))
+    rows = frame[(frame["guide"] == one) & frame["method"].isin(["rws", "default"])]
+    for judge, table, of in ((one, "win_rates", {}), (two, "cross_judging", {"judge": two})):
+        scores = rows.pivot(index=["example", "turn"], columns="method", values=f"score of {judge}")
+        nets = np.sign(scores["rws"] - scores["default"])
+        wanted = {"guide": one, "method": "rws", "measure": "net", **of}
+        (found,) = [row for row in tables[table] if wanted.items() <= row.items()]
+        assert found["mean"] == pytest.approx(nets.groupby("example").mean().mean()) and found["n"] == len(TURNS)
+        for turn in (1, 2):
+            own = [row for row in tables["win_rates_by_turn"] if (wanted | {"turn": turn}).items() <= row.items()]
+            if judge == one:
+                assert own[0]["mean"] == pytest.approx(nets.xs(turn - 1, level="turn").mean())
+    assert {row["method"] for row in tables["win_rates"]} == {"rws", "constant", "default"}
+
+
+def test_judge_sees_both_answers_of_a_dialogue_in_both_orders(judged: tuple[Path, Tables, JudgeServer]) -> None:
+    out, _, server = judged
+    whole = spoken(out)
+    wanted = set()
+    for row in whole[whole["method"].isin(["rws", "constant"])].to_dict("records"):
+        ours, default = "\n\n".join(row["replied"]), "\n\n".join(row["default_replied"])
+        if ours != default:
+            wanted |= {(ours, default), (default, ours)}
+    assert len(row["asked"]) == 2
+    assert {answers(arrival.body) for arrival in server.arrivals} == wanted
+    assert len(server.arrivals) == len(wanted) > 0
+
+
+def test_tables_follow_from_the_verdicts(judged: tuple[Path, Tables, JudgeServer], models: Path) -> None:
+    out, tables, _ = judged
+    with open(out / "mt-bench" / "verdicts.csv", newline="") as stream:
+        held = list(csv.DictReader(stream))
+    assert len(held) == 2 * 2 * 2 * len(TURNS)  # guides, methods, orders
+    for guide in (str(models / "one"), str(models / "two")):
+        for method in ("rws", "constant"):
+            rows = [row for row in held if (row["guide"], row["method"]) == (guide, method)]
+            sides = {
+                order: {row["example"]: row["choice"] for row in rows if row["order"] == order}
+                for order in ("first", "second")
+            }
+            first = [{"1": 1.0, "2": 0.0, "tie": 0.5}[sides["first"][name]] for name in sides["first"]]
+            second = [{"2": 1.0, "1": 0.0, "tie": 0.5}[sides["second"][name]] for name in sides["first"]]
+            line = {"guide": guide, "method": method}
+
+            def mean(table: str, measure: str, line: dict[str, str] = line) -> float:
+                wanted = line | {"measure": measure}
+                return next(row["mean"] for row in tables[table] if wanted.items() <= row.items())
+
+            assert mean("llm_win_rates", "both") == pytest.approx(np.mean([first, second]))
+            assert mean("llm_orders", "as_first") == pytest.approx(np.mean(first))
+            assert mean("llm_orders", "as_second") == pytest.approx(np.mean(second))
+            pairs = list(zip(first, second, strict=True))
+            wins, losses = pairs.count((1.0, 1.0)), pairs.count((0.0, 0.0))
+            assert mean("llm_win_rates", "win") == pytest.approx(wins / len(TURNS))
+            assert mean("llm_orders", "identical") == pairs.count((0.5, 0.5)) / len(TURNS)
+            (sign,) = [row for row in tables["llm_sign_tests"] if line.items() <= row.items()]
+            assert (sign["wins"], sign["draws"], sign["losses"]) == (wins, len(TURNS) - wins - losses, losses)
+            decided = wins + losses
+            assert sign["p"] == pytest.approx(stats.binomtest(wins, decided).pvalue if decided else 1.0)
+            assert sign["p"] <= sign["p_holm"] <= 1
+
+
+def test_second_run_and_summarize_ask_nothing(
+    small: tuple[list[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options, out = small
+    with JudgeServer(longer) as server:
+        _, tables, _ = asked(options, out, server)
+        before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+        arrived = len(server.arrivals)
+        capsys.readouterr()
+        code, again, whole = asked(options, out, server)
+        assert code == 0 and again == tables and whole["units"]["computed"] == 0
+        assert "0 requests (" in capsys.readouterr().err and arrived == len(server.arrivals) > 0
+    assert main(["summarize", str(out / "mt-bench"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tables"]["mt-bench"] == tables
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
+
+
+def test_run_without_a_judge_says_so(small: tuple[list[str], Path], capsys: pytest.CaptureFixture[str]) -> None:
+    options, out = small
+    assert main([*options, "--out", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("no LLM judge has judged these dialogues") == (not (out / "mt-bench/verdicts.csv").exists())
+    assert "printed: table2_llm_judge" in told
+
+
+def test_server_that_dies_midway_loses_nothing(
+    small: tuple[list[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options, out = small
+    settings = {"max_retries": 0, "concurrency": 1, "seed": 7}
+    extra = ["--judge-prompt", "with-question", "--llm-options", json.dumps(settings)]
+    rule: Rule = lambda number, body: dies if number == 2 else "1"  # noqa: E731
+    with JudgeServer(rule) as server:
+        assert asked(options, out, server, *extra)[0] == 2
+        told = capsys.readouterr().err.splitlines()[-1]
+        assert re.search(r"; 2 of \d+ verdicts are stored in .*, another run asks only the rest", told)
+        assert len(server.arrivals) == 3
+        server.start()
+        code, tables, whole = asked(options, out, server, *extra)
+        assert code == 0 and whole["units"]["computed"] == 0
+        bodies = {json.dumps(arrival.body, sort_keys=True) for arrival in server.arrivals}
+        assert len(server.arrivals) == len(bodies) + 1  # that under which the server died
+    shown = server.arrivals[0].body["messages"][1]["content"]
+    assert any(first in shown and second in shown for first, second in TURNS) and "Turn 2:" in shown
+    mine = [row for row in tables["llm_orders"] if row["judge_prompt"] == "with-question" and row["mean"] is not None]
+    assert {row["mean"] for row in mine if row["measure"] == "order_decides"} == {1.0}
+    assert {row["mean"] for row in mine if row["measure"] == "answer_1"} == {1.0}
+
+
+def test_invalid_verdicts_are_counted_and_left_out(small: tuple[list[str], Path]) -> None:
+    options, out = small
+    sent = json.dumps({"repeats": 0})
+    with JudgeServer(lambda number, body: "neither") as server:
+        code, tables, _ = asked(options, out, server, "--llm-options", sent, "--ask-identical")
+    assert code == 0
+    mine = [row for row in tables["llm_orders"] if '"repeats": 0' in row.get("settings", sent)]
+    assert {row["mean"] for row in mine if row["measure"] == "invalid"} == {1.0}
+    assert all(row["n"] == 0 and row["mean"] is None for row in mine if row["measure"] == "as_first")
+    assert not any('"repeats": 0' in row.get("settings", sent) for row in tables.get("llm_sign_tests", []))
+
+
+def test_verdicts_count_for_the_texts_they_were_given_on_alone(
+    judged: tuple[Path, Tables, JudgeServer], tmp_path: Path
+) -> None:
+    out, _, _ = judged
+    path = out / "mt-bench" / "verdicts.csv"
+    answers = answers_of(read_results(out))
+    whole = verdict_rows(answers, path)
+    changed = answers.copy()
+    hit = (changed["example"] == "82") & (changed["method"] == "rws") & (changed["turn"] == 1)
+    changed.loc[hit, "text"] = "another answer"
+    left = verdict_rows(changed, path)
+    assert len(whole) - len(left) == len(whole[(whole["example"] == "82") & (whole["method"] == "rws")]) > 0
+    assert "dialogues have no verdict and are left out" in llm_tables(changed, path)[0].caption
+    assert llm_tables(answers, tmp_path / "verdicts.csv") == []
+    (tmp_path / "verdicts.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="no file of verdicts"):
+        read_verdicts(tmp_path / "verdicts.csv")
+
+
+def test_cost_is_told_first_and_a_limit_keeps_the_judge_unasked(
+    small: tuple[list[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options, out = small
+    prices = ["--price-in", "2", "--price-out", "8", "--llm-options", '{"seed": 9}']
+    with JudgeServer(longer) as server:
+        words = [*options, "--out", str(out), "--llm-judge", "test", "--base-url", server.url, *prices]
+        assert main([*words, "--max-cost", "1e-9"]) == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert re.search(r"\d+ requests .* which cost at most", lines[-2])
+        assert lines[-1].endswith("nothing was asked") and not server.arrivals
+        assert main([*words, "--max-cost", "1"]) == 0 and server.arrivals
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("reply", "asks"), [("y\n", True), ("\n", False)], ids=["yes", "no"])
+def test_terminal_is_asked(
+    reply: str, asks: bool, small: tuple[list[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options, out = small
+    monkeypatch.setattr("sys.stdin", _Terminal(reply))
+    settings = ["--llm-options", json.dumps({"seed": 10 + asks})]
+    with JudgeServer(longer) as server:
+        words = [*options, "--out", str(out), "--llm-judge", "test", "--base-url", server.url, *settings]
+        assert main(words) == 0 and bool(server.arrivals) is asks
+
+
+def test_judge_pair_shows_turns() -> None:
+    asked, ours, default = ["Why?", "Then?"], ["So.", ""], ["Or.", "No."]
+    assert judge_pair("paper", asked, ours, default)[1:] == ("So.\n\n", "Or.\n\nNo.")
+    question, first, _ = judge_pair("with-question", asked, ours, default)
+    assert question == [{"role": "user", "content": "Why?"}, {"role": "user", "content": "Then?"}]
+    assert first == "Turn 1:\nSo.\n\nTurn 2:\n" and judge_pair("with-question", ["Why?"], ["So."], [""])[1] == "So."
+
+
+def test_printed_intervals_are_those_of_eighty_dialogues() -> None:
+    (table,) = printed_intervals()
+    row = next(row for row in table.rows if (row["model"], row["order"]) == ("Eurus", "second"))
+    assert (row["won"], row["share"]) == (47, 0.5875)
+    assert row["p"] == pytest.approx(2 * stats.binom.sf(46, 80, 0.5))
+    assert row["low"] < 0.5 < row["high"]
+
+
+@pytest.mark.parametrize(
+    ("extra", "told"),
+    [
+        (["--yes"], "--yes is given without --llm-judge"),
+        (["--base-url", "http://localhost/v1"], "--base-url is given without --llm-judge"),
+        (["--llm-judge", "x"], "--yes or --max-cost is missing"),
+        (["--llm-judge", "x", "--yes", "--base-url", "localhost"], "base_url is"),
+        (["--llm-judge", "x", "--yes", "--base-url", "https://example.org/v1"], "OPENAI_API_KEY is not set"),
+        (["--llm-judge", "x", "--yes", "--llm-options", "[]"], "--llm-options is"),
+        (["--llm-judge", "x", "--yes", "--llm-options", '{"clock": 1}'], "--llm-options is"),
+        (["--llm-judge", "x", "--max-cost", "1"], "--price-in and --price-out are needed"),
+        (["--llm-judge", "x", "--yes", "--price-in", "1"], "belong together"),
+        (["--llm-judge", "x", "--yes", "--methods", "margin"], "constant is not among --methods"),
+    ],
+    ids=lambda value: "-".join(value).replace("/", "") if isinstance(value, list) else "",
+)
+def test_misuse_is_one_line_before_anything_is_decoded(
+    extra: list[str],
+    told: str,
+    options: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert main([*options, "--out", str(tmp_path), *extra]) == 2
+    err = capsys.readouterr().err
+    assert told in err and err.count("\n") == 1 and not list(tmp_path.iterdir())

@@ -1,0 +1,199 @@
+"""The precision experiment on a tiny checkpoint: its numbers are those of decodes, and it resumes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import one_round_runs
+import pandas as pd
+import pytest
+import torch
+from one_round_runs import PROMPTS, assert_refused, options_of, save_models
+from tiny_models import bert, tokenizer
+
+from paper_figures.runner.results import ResultsWarning, read_results
+from paper_figures.statistics.comparisons import holm
+from paper_figures.studies.precision import RANKINGS
+from rws_decode.__main__ import main
+from rws_decode.decode import decode
+from rws_decode.predictors import HFMaskPredictor, load_predictor
+from rws_decode.rewards import load_reward
+from rws_decode.strategies.factors import RWS, Temperature
+
+SCALES = (0.5, 8.0)
+STRATEGIES = ("temperature", "rws", "constant", "shuffled")
+SHAPE: dict[str, Any] = {"length": 16, "steps": 8, "block": 8}
+
+
+precision = partial(one_round_runs.run, "precision")
+results_of = partial(one_round_runs.results_of, experiment="precision")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def options(models: Path) -> list[str]:
+    return options_of(models, **SHAPE, scales=SCALES, strategies=STRATEGIES)
+
+
+@pytest.fixture(scope="module")
+def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("finished")
+    assert precision(out, options) == 0
+    return out
+
+
+def cell(frame: pd.DataFrame, strategy: str, scale: float, ranking: str) -> pd.DataFrame:
+    own = frame[(frame["method"] == strategy) & (frame["at"] == scale) & (frame["rounding"] == ranking)]
+    assert len(own) == len(PROMPTS)
+    return own.sort_values("example", ignore_index=True)
+
+
+def test_rows_are_what_the_decoder_did(finished: Path, models: Path) -> None:
+    predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
+    frame = read_results(finished)
+    assert len(frame) == 4 * 2 * 3 * 3
+    for scale in SCALES:
+        for strategy in (Temperature(scale), RWS(scale)):
+            for name, (ranking, precision) in RANKINGS.items():
+                how: dict[str, Any] = SHAPE | {"ranking": ranking, "precision": precision}
+                batch = decode(predictor, PROMPTS, strategy, reward=reward if strategy.needs_reward else None, **how)
+                own = cell(frame, strategy.name, scale, name)
+                assert own["prompt"].tolist() == PROMPTS
+                assert [list(tokens) for tokens in own["tokens"]] == batch.tokens.tolist()
+                for row, trace in zip(own.to_dict("records"), batch, strict=True):
+                    assert (row["god_tokens"], row["god_steps"]) == (trace.god_tokens, trace.god_steps)
+                    assert (row["inexact"], row["tied"]) == (trace.inexact.sum(), (trace.ties > 0).sum())
+                    assert (row["saturated"], row["eligible"]) == (trace.saturated.sum(), trace.eligible.sum())
+
+
+def test_controls_follow_from_the_rws_run_of_their_own_ranking(finished: Path, models: Path) -> None:
+    predictor, frame = load_predictor(str(models / "tiny")), read_results(finished)
+    for scale in SCALES:
+        for name, (ranking, precision) in RANKINGS.items():
+            rws, constant, mixed = (cell(frame, strategy, scale, name) for strategy in ("rws", "constant", "shuffled"))
+            factors = Temperature(tuple(rws["mean_factor"]))
+            batch = decode(predictor, PROMPTS, factors, **SHAPE, ranking=ranking, precision=precision)  # type: ignore[arg-type]
+            assert [list(tokens) for tokens in constant["tokens"]] == batch.tokens.tolist()
+            for given, rewards in zip(mixed["strategy_json"], rws["rewards"], strict=True):
+                assert sorted(json.loads(given)["rewards"]) == sorted(rewards)
+
+
+def test_rws_is_run_for_its_controls_and_not_shown(options: list[str], tmp_path: Path) -> None:
+    assert precision(tmp_path, options, "--strategies", "constant", "flipped", "random", "--scales", "2") == 0
+    assert set(read_results(tmp_path)["method"]) == {"rws", "constant", "flipped", "random"}
+    assert {line["strategy"] for line in results_of(tmp_path)["summary"]} == {"constant", "flipped", "random"}
+
+
+def test_the_summary_is_the_mean_and_the_difference_to_the_exact_ranking(finished: Path) -> None:
+    summary, frame = results_of(finished)["summary"], read_results(finished)
+    with open(finished / "precision/summary.csv", newline="") as stream:
+        table = list(csv.DictReader(stream))
+    assert [(line["strategy"], line["scale"], line["ranking"]) for line in table] == [
+        (strategy, str(scale), name) for strategy in STRATEGIES for scale in SCALES for name in RANKINGS
+    ]
+    for line in summary:
+        own, exact = (cell(frame, line["strategy"], line["scale"], name) for name in (line["ranking"], "exact"))
+        for field in ("god_tokens", "god_steps"):
+            assert line[field] == pytest.approx(own[field].mean())
+            assert line[f"{field}_due"] == pytest.approx(own[field].mean() - exact[field].mean())
+            assert line[f"{field}_due_low"] <= line[f"{field}_due"] <= line[f"{field}_due_high"]
+            family = [row for row in summary if all(row[name] == line[name] for name in ("strategy", "ranking"))]
+            assert [row[f"{field}_due_p_holm"] for row in family] == holm([row[f"{field}_due_p"] for row in family])
+        assert line["inexact"] == own["inexact"].sum() / (3 * 8)
+        assert line["saturated"] == own["saturated"].sum() / (3 * 2 * (8 + 6 + 4 + 2))
+        same = [list(a) == list(b) for a, b in zip(own["tokens"], exact["tokens"], strict=True)]
+        assert line["same_tokens"] == np.mean(same)
+        if line["ranking"] == "exact":
+            assert (line["god_tokens_due"], line["inexact"], line["same_tokens"]) == (0, 0, 1)
+    by_name = {(line["ranking"], line["scale"]): line for line in summary if line["strategy"] == "temperature"}
+    assert by_name["bfloat16", 8.0]["inexact"] > by_name["float32", 8.0]["inexact"] >= 0
+    assert by_name["bfloat16", 8.0]["saturated"] > by_name["float32", 8.0]["saturated"]
+
+
+def test_it_goes_on_where_it_stopped_and_a_finished_one_touches_nothing(
+    finished: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+    assert precision(finished, options, "--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["units"]["computed"], printed["units"]["found"]) == (0, 72)
+    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
+    assert printed["tables"]["summary"] == results_of(finished)["summary"]
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    for path in sorted((tmp_path / "precision").glob("units-*/*.parquet"))[::2]:
+        path.unlink()
+    lost = 72 - len(read_results(tmp_path))
+    assert precision(tmp_path, options, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["units"]["computed"] == lost > 0
+    again, first = results_of(tmp_path), results_of(finished)
+    assert again.pop("seconds") > 0 and first.pop("seconds") > 0
+    assert again == first
+    assert main(["summarize", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tables"]["precision"] == printed["tables"]
+
+
+def test_changed_weights_make_it_again(
+    finished: Path, models: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(models / "tiny", tmp_path / "tiny")
+    small = [*options, "--model", str(tmp_path / "tiny"), "--strategies", "temperature", "--scales", "2", "--json"]
+    for changed in (False, True):
+        if changed:
+            bert(5).save_pretrained(tmp_path / "tiny")
+        assert precision(tmp_path / "out", small) == 0
+        assert json.loads(capsys.readouterr().out)["units"]["computed"] == 9
+    with pytest.warns(ResultsWarning, match="9 units of earlier model files are left out"):
+        assert len(read_results(tmp_path / "out")) == 9
+
+
+def test_prompts_can_come_from_a_file(options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "prompts.txt").write_text("the cat\n\na dog ran\n")
+    words = ["--scales", "2", "--strategies", "temperature", "--data", f"text:{tmp_path / 'prompts.txt'}"]
+    assert precision(tmp_path / "out", options, *words, "--prompts", "2") == 0
+    assert set(read_results(tmp_path / "out")["prompt"]) == {"the cat", "a dog ran"}
+    assert "| bfloat16 |" in capsys.readouterr().out
+    assert precision(tmp_path / "out", options, *words) == 2
+    assert "it has 2 different prompts, 3 are wanted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--prompts", "0"], "prompts is 0"),
+        (["--prompts", "4"], "it has 3 different prompts, 4 are wanted"),
+        (["--data", "text:nowhere.txt"], "data is text:nowhere.txt: no such file"),
+        (["--workers", "0"], "--workers is 0"),
+        (["--seed", "-1"], "--seed is -1"),
+        (["--scales", "0"], "--scales is [0.0]"),
+        (["--scales", "2", "2"], "--scales is [2.0, 2.0]"),
+        (["--block", "7"], "block is 7"),
+        (["--model", "nowhere"], "model is 'nowhere'"),
+        (["--reward", "nowhere"], "reward is 'nowhere'"),
+    ],
+    ids=" ".join,
+)
+def test_bad_input_is_one_line_and_exit_two(
+    extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert_refused("precision", tmp_path / "out", [*options, *extra], message, capsys)
+
+
+def test_a_bfloat16_model_is_ranked_in_its_own_precision() -> None:
+    predictor = HFMaskPredictor(bert().to(torch.bfloat16), tokenizer(), name="half")
+    options_ = {"length": 16, "steps": 8, "block": 16}
+    own, named = (
+        decode(predictor, PROMPTS, Temperature(4.0), ranking="topk", precision=precision, **options_)  # type: ignore[arg-type]
+        for precision in ("model", "bfloat16")
+    )
+    assert own.tokens.tolist() == named.tokens.tolist()
+    assert {trace.logits_dtype for trace in own} == {"bfloat16"}

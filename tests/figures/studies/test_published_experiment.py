@@ -1,0 +1,81 @@
+"""The same experiment on LLaDA and the paper's six reward models, by changing options: small ones of their layout."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tiny_checkpoints import write_llada
+from tiny_models import save_published
+
+from paper_figures.runner.results import read_failures, read_results
+from rws_decode.__main__ import main
+from rws_decode.checkpoints.files import Checkpoint
+from rws_decode.predictors import loading
+from rws_decode.rewards import classifier
+from rws_decode.rewards.registry import PUBLISHED
+
+MODEL = "GSAI-ML/LLaDA-8B-Instruct"
+SIX = ("skywork-v0.2", "llamaob", "intern", "eurus", "grm", "qrm")
+ROWS = [
+    {"id": number, "subset": "alpacaeval-easy", "prompt": text, "chosen": "it was red", "rejected": ""}
+    for number, text in enumerate(["the cat ?", "a dog ?", "red or blue ?", "why ?"])
+]
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
+    """Stand for the hub: small checkpoints under the published names; return what was asked for."""
+    places = {MODEL: tmp_path / "hub" / "llada"}
+    write_llada(places[MODEL])
+    for name in SIX:
+        places[PUBLISHED[name].hub_id] = save_published(tmp_path / "hub" / name, name)
+    asked: list[tuple[str, str | None]] = []
+
+    def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
+        asked.append((checkpoint.name, revision))
+        return Checkpoint(checkpoint.name, places[checkpoint.name])
+
+    monkeypatch.setattr(loading, "fetch", fetch)
+    monkeypatch.setattr(classifier, "fetch", fetch)
+    return asked
+
+
+def test_six_reward_models_guide_and_judge_llada(
+    hub: list[tuple[str, str | None]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "filtered.json").write_text(json.dumps(ROWS))
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    words = ["experiment", "reward-bench", "--model", f"{MODEL}@{commit}", "--rewards", *SIX, "--prompts", "2"]
+    words += ["--data", f"reward-bench:{tmp_path / 'filtered.json'}", "--validation", "2", "--path-prompts", "1"]
+    words += ["--grid", "1", "8", "--dtype", "bfloat16", "--reward-dtype", "bfloat16", "--methods", "rws", "constant"]
+    words += ["--length", "8", "--steps", "4", "--block", "4", "--out", str(tmp_path / "out")]
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert not read_failures(tmp_path / "out") and found["data"] == {
+        "source": words[words.index("--data") + 1],
+        "test": 2,
+        "validation": 2,
+    }
+    # LLaDA is of the commit named, the reward models of those that the registry names.
+    assert set(hub) == {(MODEL, commit), *((PUBLISHED[name].hub_id, PUBLISHED[name].revision) for name in SIX)}
+    wins = {
+        row["guide"]: row for row in found["tables"]["win_rates"] if (row["method"], row["measure"]) == ("rws", "win")
+    }
+    assert {guide: row["printed"] for guide, row in wins.items()} == {
+        "skywork-v0.2": 60.2,
+        "llamaob": 60.9,
+        "intern": 58.7,
+        "eurus": 58.7,
+        "grm": 55.8,
+        "qrm": 60.2,
+    }
+    cross = [row for row in found["tables"]["cross_judging"] if (row["method"], row["measure"]) == ("rws", "net")]
+    assert {(row["guide"], row["judge"]) for row in cross} == {(one, two) for one in SIX for two in SIX}
+    frame = read_results(tmp_path / "out")
+    assert set(frame[frame["method"] == "rws"]["dtype"]) == {"bfloat16"}
+    before = len(hub)
+    assert main([*words, "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["units"]["computed"] == 0 and again["tables"] == found["tables"] and len(hub) == before

@@ -1,0 +1,306 @@
+"""Frequency and overhead on tiny checkpoints: what is timed is what was decoded, ratios are those of its seconds."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+from study_runs import SHAPE, frame_of, run_again, save_models
+
+from paper_figures.runner.units import Unit
+from paper_figures.studies import frequency, overhead
+from paper_figures.studies.design.arms import METHODS
+from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.summaries.answers import answers_of
+from paper_figures.studies.summaries.timing import check_timing, measured, timed_rows, untimed
+from paper_figures.studies.work import decoding, timing
+from rws_decode.__main__ import main
+from rws_decode.decode import decode
+from rws_decode.predictors import load_predictor
+from rws_decode.rewards import load_reward
+from rws_decode.strategies.controls import RWSEvery
+
+KEPT = ("rws", "constant", "default")
+RUNS = {
+    "frequency": ["--every", "1", "3", "--timing-prompts", "2", "--repetitions", "2", "--methods", *KEPT],
+    "overhead": ["--prompts", "2", "--repetitions", "2"],
+}
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return save_models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Run both experiments once, for tests that only read them."""
+    out = tmp_path_factory.mktemp("finished")
+    for name, extra in RUNS.items():
+        assert main(["experiment", name, *options, *extra, "--out", str(out)]) == 0
+    yield out
+
+
+@pytest.fixture(scope="module")
+def frames(finished: Path) -> dict[str, pd.DataFrame]:
+    return {name: frame_of(finished / name) for name in RUNS}
+
+
+@pytest.fixture(scope="module")
+def tables(frames: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    made = [*frequency.tables(frames["frequency"]), *overhead.tables(frames["overhead"])]
+    return {one.name: pd.DataFrame(one.rows) for one in made}
+
+
+def named(options: list[str], name: str) -> str:
+    return options[options.index(f"--{name}") + 1]
+
+
+def test_what_is_timed_is_what_was_decoded(frames: dict[str, pd.DataFrame]) -> None:
+    for frame in frames.values():
+        answers, timed = answers_of(untimed(frame)), measured(frame)
+        keys = ["guide", "method", "example"]
+        texts = answers.set_index(keys)["text"]
+        assert len(timed) and texts.index.is_unique
+        for _, row in timed[timed["savings"] == "usual"].iterrows():
+            assert row["text"] == texts[tuple(row[keys])]
+        assert (timed["seconds"].map(len) == 2).all() and timed["seconds"].map(min).gt(0).all()
+        assert [median(one) for one in timed["seconds"]] == timed["median_seconds"].tolist()
+
+
+def test_every_way_is_timed_on_every_prompt(frames: dict[str, pd.DataFrame]) -> None:
+    ways = {name: measured(frame).groupby(["guide", "example"]) for name, frame in frames.items()}
+    assert {tuple(rows["method"]) for _, rows in ways["frequency"]} == {("default", "rws", "rws every 3", "constant")}
+    assert len(ways["frequency"]) == len(ways["overhead"]) == 4
+    for _, rows in ways["overhead"]:
+        assert set(rows["method"]) == set(METHODS) and len(rows) == len(METHODS) + 4
+        assert set(rows[rows["method"] == "rws"]["savings"]) == {"usual", "everything", "nothing"}
+
+
+def test_savings_leave_out_calls_and_change_no_text(frames: dict[str, pd.DataFrame]) -> None:
+    timed = measured(frames["overhead"])
+    for _, rows in timed[timed["method"] == "rws"].groupby(["guide", "example"]):
+        own = rows.set_index("savings")
+        assert own.loc["nothing", "reward_calls"] == SHAPE["steps"] and own.loc["nothing", "reward_calls_saved"] == 0
+        assert own.loc["everything", "reward_calls"] <= own.loc["usual", "reward_calls"] <= SHAPE["steps"]
+        assert own["text"].nunique() == 1
+    best = timed[timed["method"] == "best-of-n"]
+    assert (best["forwards"] == SHAPE["steps"] * best["reward_calls"]).all(), "a score of each sample's answer"
+
+
+def test_rarer_calls_are_those_of_plain_decodes(options: list[str], frames: dict[str, pd.DataFrame]) -> None:
+    predictor, guide = load_predictor(named(options, "model")), load_reward(named(options, "rewards"))
+    answers = answers_of(untimed(frames["frequency"]))
+    own = answers[(answers["guide"] == named(options, "rewards")) & (answers["method"] == "rws every 3")]
+    assert len(own) == 3
+    for _, row in own.iterrows():
+        (trace,) = decode(predictor, [row["prompt"]], RWSEvery(8.0, 3), reward=guide, **SHAPE)
+        assert row["text"] == trace.text and row["god_tokens"] == trace.god_tokens
+        assert row["reward_calls"] == trace.reward_calls <= 3
+
+
+def test_ways_take_turns_and_answers_are_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[tuple[str, float]] = []
+    real = decoding.decode_units
+
+    def watched(units: Any, **extra: Any) -> Any:
+        (unit,) = units
+        decoded.append((unit.prompt, unit.strategy.get("scale", 1.0)))
+        return real(units, **extra)
+
+    monkeypatch.setattr(decoding, "decode_units", watched)
+    base = Unit(experiment="x", prompt="", strategy={"name": "default"}, length=4, steps=2, block=4)
+    run = {"seed": 0, "sampling_temperature": 0.0}
+    scales = {"default": 1.0, "slower": 2.0, "faster": 4.0}
+    ways = [
+        {"method": name, "savings": "usual", "runs": [{"strategy": {"name": "temperature", "scale": scale}} | run]}
+        for name, scale in scales.items()
+    ]
+    extra: dict[str, Any] = {"repetitions": 3, "workers": "1", "threads": None, "memory": False}
+    units = [timing.timing_unit(base, Prompt(text, (text,)), "mini", 8.0, ways, **extra) for text in ("one", "two")]
+    rows = timing.time_units(units)
+    assert decoded[0] == ("one", 1.0), "one run that is not counted"
+    counted = [decoded[1:][place : place + 3] for place in range(0, 18, 3)]
+    assert [[prompt for prompt, _ in turn] for turn in counted] == [["one"] * 3, ["two"] * 3] * 3
+    orders = [tuple(scale for _, scale in turn) for turn in counted[::2]]
+    assert orders == [(1.0, 2.0, 4.0), (2.0, 4.0, 1.0), (4.0, 1.0, 2.0)] and len(decoded) == 19
+    assert [[one["method"] for one in row[0]["timed_seconds"]] for row in rows] == [list(scales)] * 2
+
+
+def timed_by_hand(seconds: dict[tuple[str, str], list[list[float]]], **columns: Any) -> pd.DataFrame:
+    """Return timing rows of made-up seconds: (guide, method) -> runs, prompt by prompt."""
+    rows = []
+    for (guide, method), prompts in seconds.items():
+        for place, runs in enumerate(prompts):
+            row = {"guide": guide, "reward_scale": 8.0, "method": method, "savings": "usual", "example": str(place)}
+            row |= {"turn": 0, "split": "timing", "measured_on": "here", "torch_threads": 1, "workers": "1"}
+            row |= {"repetitions": len(runs), "seconds": runs, "median_seconds": median(runs), "load": 0.5}
+            row |= {"cpu_seconds": [one / 2 for one in runs], "median_cpu_seconds": median(runs) / 2}
+            rows.append(row | {"forwards": 4, "reward_calls": 0, "reward_calls_saved": 0, "text": method} | columns)
+    return pd.DataFrame(rows)
+
+
+def test_increase_is_that_of_the_mean_seconds() -> None:
+    table11 = timed_by_hand({("a", "default"): [[20.197]] * 3, ("a", "rws"): [[26.288]] * 3})
+    rows, how = timed_rows(table11, 0, ("guide", "method"))
+    rws = next(row for row in rows if row["method"] == "rws")
+    assert rws["increase"] == pytest.approx(100 * (26.288 / 20.197 - 1)) == pytest.approx(30.16, abs=0.005)
+    assert rws["increase_low"] == pytest.approx(rws["increase_high"]) and rws["p"] == 0.25
+    assert "here, PyTorch threads: 1, workers at once: 1" in how
+
+    seconds = {("a", "default"): [[1.0, 9.0, 2.0], [4.0, 4.0, 4.0]], ("a", "rws"): [[3.0, 3.0, 3.0], [5.0, 6.0, 7.0]]}
+    rows, _ = timed_rows(timed_by_hand(seconds), 0, ("guide", "method"))
+    default, rws = rows
+    assert (default["seconds"], rws["seconds"], rws["runs"]) == (3.0, 4.5, 6) and rws["increase"] == pytest.approx(50)
+    assert rws["cpu_increase"] == pytest.approx(50) and default["increase"] is None
+    assert (rws["quartile_1"], rws["quartile_3"]) == (3.0, 5.75)
+
+
+def test_machines_are_kept_apart() -> None:
+    here = {("a", "default"): [[1.0]], ("a", "rws"): [[2.0]]}
+    there = timed_by_hand({key: [[10 * run for run in runs] for runs in value] for key, value in here.items()})
+    both = pd.concat([timed_by_hand(here), there.assign(measured_on="there")], ignore_index=True)
+    rows, how = timed_rows(both, 0, ("guide", "method"))
+    assert [(row["method"], row["measured_on"], row["seconds"]) for row in rows] == [
+        ("default", "here", 1.0),
+        ("default", "there", 10.0),
+        ("rws", "here", 2.0),
+        ("rws", "there", 20.0),
+    ]
+    assert how.count("PyTorch threads") == 2
+
+
+def test_trade_off_is_the_mean_over_the_guides(
+    frames: dict[str, pd.DataFrame], tables: dict[str, pd.DataFrame]
+) -> None:
+    answers, rows = answers_of(untimed(frames["frequency"])), tables["trade_off"].set_index("method")
+    for method in ("default", "rws", "rws every 3", "constant"):
+        own = answers[answers["method"] == method]
+        assert rows.loc[method, "god_tokens"] == pytest.approx(own["god_tokens"].mean())
+        assert rows.loc[method, "reward_calls"] == pytest.approx(own["reward_calls"].mean())
+    base = answers[answers["method"] == "default"]["god_tokens"].mean()
+    assert rows.loc["rws", "god_tokens_ratio"] == pytest.approx(rows.loc["rws", "god_tokens"] / base)
+    timed = measured(frames["frequency"])
+    means = timed.groupby("method")["median_seconds"].mean()
+    assert rows.loc["rws", "increase"] == pytest.approx(100 * (means["rws"] / means["default"] - 1))
+    printed = {name: rows.loc["rws", f"{name}, paper"] for name in ("god", "seconds", "increase")}
+    assert printed == {"god": 2.22, "seconds": 26.13, "increase": 29.4}
+    assert rows.loc["rws", "god ratio, paper"] == pytest.approx(2.22 / 0.95)
+
+
+def test_every_table_of_seconds_says_what_measured_them(frames: dict[str, pd.DataFrame]) -> None:
+    made = {one.name: one for one in frequency.tables(frames["frequency"]) + overhead.tables(frames["overhead"])}
+    for name in ("trade_off", "seconds", "overhead"):
+        assert f"Measured on {timing.machine_name('cpu')}, PyTorch threads: 1, workers at once: 1" in made[name].caption
+
+
+def test_run_that_stopped_before_the_measures_has_the_tables_that_it_can_have(frames: dict[str, pd.DataFrame]) -> None:
+    frame = frames["frequency"]
+    early = frame[~frame["strategy"].isin(["score", "perplexity", "timing"])].dropna(axis="columns", how="all")
+    assert [one.name for one in frequency.tables(early)] == ["trade_off", "printed: table12_frequency"]
+    assert frequency.tables(early[early["method"] != "rws"]) == [] == overhead.tables(early)
+
+
+def test_printed_overhead_is_computed_as_ours(tables: dict[str, pd.DataFrame]) -> None:
+    printed = tables["printed: table11_overhead"].set_index("model")["increase, %, computed"]
+    assert printed.drop("Default").between(21, 34).all() and printed["GRM"] == pytest.approx(21.785, abs=0.001)
+
+
+def test_memory_is_that_of_the_weights(options: list[str], tables: dict[str, pd.DataFrame]) -> None:
+    guide = Path(named(options, "rewards"))
+    weights = load_file(guide / "model.safetensors").values()
+    least = sum(one.numel() * one.element_size() for one in weights)
+    model = load_reward(str(guide)).model  # type: ignore[attr-defined]
+    held = sum(one.numel() * one.element_size() for one in [*model.parameters(), *model.buffers()])
+    assert timing.weight_bytes(load_reward(str(guide))) == held >= least
+    row = tables["memory"].set_index("guide").loc[str(guide)]
+    assert row["reward_mib"] == held / 2**20 and row["added_mib"] is None
+
+
+def test_peaks_on_cuda_are_without_and_with_the_guide(
+    options: list[str], frames: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No GPU: PyTorch's counters are stood in for by what this process holds when they are read."""
+    peaks = []
+
+    def peak(device: int) -> int:
+        peaks.append("reward" in decoding._LOADED)
+        return 1000 + 500 * peaks[-1]
+
+    told = {"is_initialized": lambda: True, "device_count": lambda: 1, "memory_allocated": lambda device: 0}
+    told |= {"max_memory_allocated": peak, "reset_peak_memory_stats": lambda device: None, "empty_cache": lambda: None}
+    for name, function in told.items():
+        monkeypatch.setattr(torch.cuda, name, function)
+    guide = named(options, "rewards")
+    rows = frames["overhead"]
+    rows = rows[(rows["split"] == "test") & (rows["guide"].isna() | (rows["guide"] == guide))]
+    first = rows[rows["method"] == "rws"].iloc[0]
+    prompt = Prompt(first["example"], (first["prompt"],))
+    ways = []
+    for method in ("default", "rws"):
+        row = rows[(rows["method"] == method) & (rows["example"] == first["example"])].iloc[0].to_dict()
+        ways.append(timing.way_of(method, [row | {"seed": int(row["seed"])}]))
+    base = Unit(experiment="x", prompt="", strategy={"name": "default"}, predictor=named(options, "model"), **SHAPE)
+    extra: dict[str, Any] = {"repetitions": 1, "workers": "1", "threads": None, "memory": True}
+    unit = timing.timing_unit(base, prompt, guide, 8.0, ways, **extra)
+    decoding.reward_of(guide)
+    ((row,),) = timing.time_units([unit])
+    assert peaks == [False, True] and (row["peak_bytes_without"], row["peak_bytes"]) == (1000, 1500)
+    assert row["timed_seconds"][0]["median_cpu_seconds"] is None
+
+
+def test_models_that_are_forgotten_are_loaded_again(options: list[str]) -> None:
+    guide = named(options, "rewards")
+    held = decoding.reward_of(guide)
+    assert decoding.reward_of(guide) is held
+    decoding.forget("causal")
+    assert decoding.reward_of(guide) is held
+    decoding.forget("reward", "causal")
+    assert decoding.reward_of(guide) is not held
+
+
+def test_second_run_measures_nothing_again(
+    options: list[str], finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, extra in RUNS.items():
+        run_again(name, [*options, *extra], finished, capsys)
+
+
+def test_several_workers_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    args = argparse.Namespace(timing_prompts=1, repetitions=1, scheduler=None, workers=1)
+    check_timing(args)
+    assert capsys.readouterr().err == ""
+    args.workers = 3
+    check_timing(args)
+    assert re.fullmatch("note: 3 workers time answers at once .*--workers 1.*\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "extra", "told"),
+    [
+        ("frequency", ["--every", "0"], "--every is"),
+        ("frequency", ["--every", "2", "2"], "--every is"),
+        ("frequency", ["--timing-prompts", "0"], "--timing-prompts is 0"),
+        ("overhead", ["--repetitions", "0"], "--repetitions is 0"),
+    ],
+    ids=["never", "twice", "prompts", "repetitions"],
+)
+def test_misuse_is_one_line(
+    experiment: str,
+    extra: list[str],
+    told: str,
+    options: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["experiment", experiment, *options, "--out", str(tmp_path), *extra]) == 2
+    err = capsys.readouterr().err
+    assert re.search(told, err) and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))

@@ -1,0 +1,193 @@
+"""Tables 11 and 12 and the reward calls saved: counts and times are those of the results, beside the printed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from handmade_runs import Row, assert_made_whole, assert_whole, summary_row, write_run
+
+from paper_figures.exhibits.style import styled
+from paper_figures.figures import calls_saved
+from paper_figures.tables import table11_overhead, table12_frequency
+from rws_theory.printed import published
+
+MODULES = (table11_overhead, table12_frequency, calls_saved)
+
+
+@pytest.fixture(autouse=True)
+def _house_style() -> Iterator[None]:
+    with styled():
+        yield
+
+
+def _timed(guide: str, method: str, savings: str, calls: float, saved: float, increase: float | None) -> Row:
+    row: Row = {"guide": guide, "reward_scale": 8.0, "method": method, "savings": savings, "prompts": 2, "runs": 4}
+    row |= {"seconds": 2.0, "quartile_1": 1.5, "quartile_3": 2.5, "p": None, "p_holm": None, "cpu_seconds": 1.0}
+    for field in ("increase", "cpu_increase"):
+        ends = (None, None, None) if increase is None else (increase, increase - 5.0, increase + 5.0)
+        row |= dict(zip((field, f"{field}_low", f"{field}_high"), ends, strict=True))
+    row |= {"forwards": 8.0, "reward_calls": calls, "reward_calls_saved": saved, "same_text": 1.0}
+    row |= {"reward_calls_low": calls - 0.5, "reward_calls_high": calls + 0.5}
+    return row | {"seconds, paper": None, "increase, paper": None}
+
+
+def _overhead(runs: Path, **changed: Any) -> Path:
+    rows = []
+    for guide in ("second", "grm"):
+        rows += [_timed(guide, "default", savings, 0.0, 0.0, None) for savings in ("usual", "everything", "nothing")]
+        rows += [
+            _timed(guide, "rws", "everything", 2.0, 5.0, 10.0) | changed,
+            _timed(guide, "rws", "nothing", 8.0, 0.0, 40.0),
+            _timed(guide, "rws", "usual", 6.0, 2.0, 30.0),
+            _timed(guide, "constant", "usual", 0.0, 0.0, 2.0),
+        ]
+    memory = [{"guide": guide, "measured_on": "here", "reward_mib": 8.0, "added_mib": None} for guide in ("grm",)]
+    return write_run(runs, "overhead", {"overhead": rows, "memory": memory})
+
+
+def test_calls_are_parted_by_what_leaves_them_out(tmp_path: Path) -> None:
+    data = calls_saved.compute(_overhead(tmp_path))
+    counts = {(one.name, one.savings): one for one in data.counts}
+    assert [one.savings for one in data.counts] == ["nothing", "usual", "everything"] * 2
+    for name in ("second", "GRM"):
+        nothing, usual, everything = (counts[name, savings] for savings in calls_saved.SAVINGS)
+        assert {one.naive for one in (nothing, usual, everything)} == {8.0}
+        assert (usual.asked, usual.reused, usual.needless, usual.ended) == (6.0, 2.0, 0.0, 0.0)
+        assert (everything.asked, everything.reused, everything.needless, everything.ended) == (2.0, 0.0, 5.0, 1.0)
+        assert (nothing.left_out, everything.left_out) == (0.0, 0.75)
+
+
+def test_bars_are_as_long_as_the_calls_and_say_the_interval(tmp_path: Path) -> None:
+    data = calls_saved.compute(_overhead(tmp_path))
+    (axes,) = calls_saved.draw(data).axes
+    ends = [max(one.naive, one.high or 0.0) for one in data.counts]
+    assert [text.xy[0] for text in axes.texts] == ends, "numbers stand beside the bars, on no hatch and no interval"
+    bars = sorted((bar.get_y(), bar.get_x(), bar.get_width()) for group in axes.containers[:] for bar in _bars(group))
+    totals: dict[float, float] = {}
+    for y, start, width in bars:
+        assert start == totals.get(y, 0.0)
+        totals[y] = start + width
+    assert list(totals.values()) == [8.0] * 6
+    spans = [one.lines[2][0].get_segments()[0][:, 0].tolist() for one in axes.containers if hasattr(one, "lines")]
+    assert spans[1] == [5.5, 6.5] and len(spans) == 6
+
+
+def _bars(group: Any) -> Any:
+    return getattr(group, "patches", ()) or ()
+
+
+def test_a_text_that_changes_is_told(tmp_path: Path) -> None:
+    lines = calls_saved.exhibit(_overhead(tmp_path)).conclusions
+    assert lines[0] == (
+        "Reward calls per answer with usual savings, and the share left out: second 6 of 8 (25%); GRM 6 of 8 (25%)."
+    )
+    assert lines[-1] == "The text is the same with each of them, on 2 prompts."
+    changed = calls_saved.exhibit(_overhead(tmp_path / "changed", same_text=0.5)).conclusions[-1]
+    assert changed.startswith("The text differs on some prompt with second, all savings; GRM, all savings")
+
+
+def test_results_without_an_interval_of_calls_are_drawn(tmp_path: Path) -> None:
+    row = _timed("second", "rws", "usual", 6.0, 2.0, 30.0)
+    rows = [{name: value for name, value in row.items() if not name.startswith("reward_calls_")}]
+    rows[0]["reward_calls_saved"] = 2.0
+    assert_whole(calls_saved.exhibit(write_run(tmp_path, "overhead", {"overhead": rows})))
+
+
+def test_table_11_sets_seconds_and_memory_beside_the_printed_ones(tmp_path: Path) -> None:
+    made = table11_overhead.exhibit(_overhead(tmp_path))
+    rows = {row["method"]: row for row in made.sheets[0].rows}
+    table = published("table11_overhead")
+    assert rows["confidence (default)"]["paper: seconds"] == table["default_seconds"]
+    for row in table["rows"]:
+        line = rows[f"RWS, {row['model']}"]
+        assert (line["paper: seconds"], line["paper: memory, MiB"]) == (row["seconds"], row["memory_mib"])
+        increase = 100 * (row["seconds"] / table["default_seconds"] - 1)
+        assert line["paper: increase, %, computed"] == pytest.approx(increase, abs=0.006)
+    assert rows["RWS, GRM"]["here: increase, %"] == 30.0 and rows["RWS, GRM"]["here: guide's weights, MiB"] == 8.0
+    assert made.sheets[0].shown[-1]["here: increase, %"] == "+30.0 [+25.0, +35.0]"
+    assert_whole(made)
+
+
+def test_table_11_draws_each_savings_and_the_control(tmp_path: Path) -> None:
+    printed, wall, _ = table11_overhead.draw(table11_overhead.compute(_overhead(tmp_path))).axes
+    drawn = {one.get_label(): one.lines[0].get_xdata()[0] for one in wall.containers}
+    assert drawn == {"RWS, no savings": 40.0, "RWS, usual savings": 30.0, "RWS, all savings": 10.0} | {
+        "constant, asks no reward": 2.0
+    }
+    increases = list(table11_overhead.printed_increases().values())
+    assert [one.lines[0].get_xdata()[0] for one in printed.containers] == increases
+
+
+def test_table_11_says_what_noise_is(tmp_path: Path) -> None:
+    lines = table11_overhead.exhibit(_overhead(tmp_path)).conclusions
+    assert "second +30.0 [+25.0, +35.0]; GRM +30.0 [+25.0, +35.0]. Intervals that exclude 0: second, GRM." in lines[0]
+    assert "amount to +21.8 to +33.4" in lines[0]
+    assert any("differ from the default by +2.0 to +2.0 %, in 0 of 2" in line for line in lines)
+    assert lines[-1].endswith("6.39 to 14.46 GiB.")
+
+
+def _mean(method: str, ratio: float | None, increase: float | None, width: float = 0.25) -> Row:
+    row: Row = {"guide": "all", "reward_scale": None, "method": method, "prompts": 4, "reward_calls": 2.0}
+    for name in ("god_tokens", "god_steps"):
+        ends = (None, None) if ratio is None else (ratio - width, ratio + width)
+        row |= {name: 2.0, f"{name}_ratio": ratio, f"{name}_low": ends[0], f"{name}_high": ends[1]}
+    row |= {"seconds": 1.0, "cpu_seconds": None, "cpu_increase": None, "cpu_increase_low": None}
+    row |= {"cpu_increase_high": None, "increase": increase}
+    ends = (None, None) if increase is None else (increase - 5, increase + 5)
+    return row | {"increase_low": ends[0], "increase_high": ends[1]}
+
+
+def _frequency(runs: Path, ratio: float = 2.0, width: float = 0.25) -> Path:
+    rows = [_mean("default", None, None), _mean("rws", ratio, 30.0, width), _mean("rws every 3", 1.0, 3.0, width)]
+    rows.append(_mean("constant", 1.75, -8.0, width))
+    quality = [summary_row("second", "rws", "own_score", 1.0)]
+    quality.append(summary_row("second", "rws every 3", "own_score", 0.5, (-0.5, -0.75, -0.25, 0.02)))
+    return write_run(runs, "frequency", {"trade_off": rows, "quality": quality})
+
+
+def test_table_12_holds_the_printed_and_the_measured_numbers(tmp_path: Path) -> None:
+    made = table12_frequency.exhibit(_frequency(tmp_path))
+    rows = {row["method"]: row for row in made.sheets[0].rows}
+    table = published("table12_frequency")
+    for row in table["rows"]:
+        line = rows["RWS, every step" if row["every"] == 1 else f"RWS, every {row['every']} steps"]
+        assert (line["paper: GOD"], line["paper: seconds"]) == (row["god"], row["seconds"])
+        assert line["paper: increase, %"] == row["increase"]
+    assert rows["RWS, every step"]["here: GOD in steps over default's"] == 2.0
+    assert rows["RWS, every 3 steps"]["paper: GOD"] is None and rows["RWS, every 3 steps"]["here: increase, %"] == 3.0
+    assert_whole(made)
+
+
+def test_table_12_draws_the_printed_beside_ours_and_the_constant(tmp_path: Path) -> None:
+    left, right = table12_frequency.draw(table12_frequency.compute(_frequency(tmp_path))).axes
+    assert [text.get_text() for text in left.get_xticklabels()] == [
+        *("every\nstep", "every 2\nsteps", "every 3\nsteps", "every 4\nsteps", "never:\nconstant")
+    ]
+    table = published("table12_frequency")
+    (line,) = [line for line in left.lines if line.get_label() == "RWS, as printed"]
+    assert list(line.get_xdata()) == [0, 1, 3]
+    assert list(line.get_ydata()) == [row["god"] / table["default"]["god"] for row in table["rows"]]
+    ours, constant = left.containers
+    assert list(ours.lines[0].get_xdata()) == [0, 2] and list(ours.lines[0].get_ydata()) == [2.0, 1.0]
+    assert list(constant.lines[0].get_xdata()) == [4] and list(constant.lines[0].get_ydata()) == [1.75]
+    assert ours.lines[2][0].get_segments()[0][:, 1].tolist() == [1.75, 2.25]
+    assert [one.lines[0].get_ydata().tolist() for one in right.containers] == [[30.0, 3.0], [-8.0]]
+
+
+def test_table_12_says_what_its_intervals_say(tmp_path: Path) -> None:
+    lines = table12_frequency.exhibit(_frequency(tmp_path)).conclusions
+    assert lines[0].endswith("Intervals that exclude 1: RWS, every step.") and "(paper 2.34)" in lines[0]
+    assert lines[1].endswith("Intervals that exclude 0: RWS, every step.")
+    assert lines[2].startswith("Only 2 prompts are timed: an exchange test cannot give a p below 0.5")
+    assert "is -8.0 [-13.0, -3.0] % over the default's" in lines[3]
+    assert "own score" not in lines[-1] and "RWS, every 3 steps with second, guide's score: -0.5" in lines[-1]
+    one = table12_frequency.exhibit(_frequency(tmp_path / "one", width=0.0)).conclusions
+    assert one[0].endswith("Intervals that exclude 1: none."), "an interval of one prompt has no width"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
+def test_real_runs_give_whole_exhibits(module: Any, figure_runs: Path, tmp_path: Path) -> None:
+    assert_made_whole(module, figure_runs, tmp_path)

@@ -1,0 +1,150 @@
+"""What a user's own runs and folders may be like: paths as names, other schemas, half of a run, half of a page."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from handmade_runs import read_csv, summary_row, write_run
+
+from paper_figures import plan
+from paper_figures.__main__ import main
+from paper_figures.exhibits.exhibit import Exhibit, Sheet
+from paper_figures.figures import fig1_commit_order
+from paper_figures.report.provenance import run_facts
+from paper_figures.report.report import read_records
+from paper_figures.tables import table2_llm_judge, table4_humaneval, table7_reward_statistics
+from rws_decode.common.files import write_json
+
+FOLDER = "/somewhere/of/mine"
+GUIDES = [f"{FOLDER}/one/final", f"{FOLDER}/two/final"]
+
+
+def _humaneval(runs: Path) -> Path:
+    rows = [summary_row(guide, "rws", "pass@1", 50.0) for guide in GUIDES]
+    rows += [summary_row(guide, "default", "pass@1", 25.0, (-25.0, -50.0, -5.0, 0.04)) for guide in GUIDES]
+    data = f"text:{FOLDER}/prompts.txt"
+    return write_run(runs, "humaneval", {"pass_at_k": rows}, rewards=GUIDES, model=f"{FOLDER}/llada", data=data)
+
+
+def test_folders_of_models_and_data_are_not_shown(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert main(["table4_humaneval", "--runs", str(_humaneval(tmp_path)), "--out", str(out), "--workers", "0"]) == 0
+    for path in (path for path in out.rglob("*") if path.suffix in (".html", ".json", ".csv", ".md", ".tex")):
+        if path.parent.name != "humaneval":  # the run's own file, copied as it is
+            assert FOLDER not in path.read_text(encoding="utf-8"), path
+    lines = {row["method"]: row for row in read_csv(out / "tables" / "table4_humaneval.csv")}
+    assert lines["RWS, one/final"]["here: pass@1, %"] == "50.0"
+    caption = table4_humaneval.exhibit(tmp_path).pictures[0].caption
+    assert "model llada" in caption
+    facts = run_facts(tmp_path, "humaneval")
+    assert facts is not None and facts["settings"]["data"] == "text:prompts.txt"
+
+
+def test_a_trace_is_drawn_where_its_model_is_not(figure_runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(figure_runs / "commit-order", tmp_path / "commit-order")
+    path = tmp_path / "commit-order" / "results.json"
+    held = json.loads(path.read_text(encoding="utf-8"))
+    held["settings"]["model"] = f"{FOLDER}/llada"
+    write_json(path, held)
+    names = ["fig1_commit_order", "fig2_masking", "fig3_method", "fig4_worked_decode"]
+    assert main([*names, "--runs", str(tmp_path), "--out", str(tmp_path / "out"), "--workers", "0"]) == 0
+    assert FOLDER not in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    (line, *_) = read_csv(tmp_path / "out" / "tables" / "fig4_worked_decode.csv")
+    assert line["committed by RWS"].startswith("“#")  # ids, as no tokenizer says what they mean
+
+
+@pytest.mark.parametrize(("schema", "version"), [("rws_decode.experiment.results", 2), ("of.another", 3)])
+def test_results_of_another_schema_are_refused_in_one_line(
+    schema: str, version: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _humaneval(tmp_path) / "humaneval" / "results.json"
+    write_json(path, json.loads(path.read_text(encoding="utf-8")) | {"schema": schema, "version": version})
+    out = tmp_path / "out"
+    assert main(["table4_humaneval", "--runs", str(tmp_path), "--out", str(out), "--workers", "0"]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1 and f"{schema} of version {version}" in told and "experiment humaneval" in told
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("tables", [[], {"pass_at_k": {"caption": ""}}, {"pass_at_k": 3}])
+def test_tables_that_are_none_are_refused_in_one_line(
+    tables: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _humaneval(tmp_path) / "humaneval" / "results.json"
+    write_json(path, json.loads(path.read_text(encoding="utf-8")) | {"tables": tables})
+    options = ["--runs", str(tmp_path), "--out", str(tmp_path / "out"), "--workers", "0"]
+    assert main(["table4_humaneval", *options]) == 2
+    assert "without rows" in capsys.readouterr().err
+
+
+def test_a_run_of_which_all_units_failed_says_so(tmp_path: Path) -> None:
+    write_run(tmp_path, "mt-bench", {})
+    with pytest.raises(ValueError, match="no answer was judged"):
+        table2_llm_judge.compute(tmp_path)
+
+
+def test_results_without_their_units_are_shown_as_far_as_they_go(figure_runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "reward-bench").mkdir()
+    shutil.copy(figure_runs / "reward-bench" / "results.json", tmp_path / "reward-bench")
+    whole, alone = (table7_reward_statistics.compute(runs) for runs in (figure_runs, tmp_path))
+    assert whole.reached and not alone.reached
+    made = table7_reward_statistics.exhibit(tmp_path)
+    assert not made.pictures and made.sheets and made.conclusions
+
+
+def test_a_prompt_without_all_three_orders_is_left_out(figure_runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(figure_runs / "commit-order", tmp_path / "commit-order")
+    path = tmp_path / "commit-order" / "results.json"
+    held = json.loads(path.read_text(encoding="utf-8"))
+    rows = [row | {"example": row["example"] + 1} for row in held["rows"] if row["method"] != "rws"]
+    write_json(path, held | {"rows": [*rows, *held["rows"]]})
+    assert list(fig1_commit_order.compute(tmp_path).traces) == [held["rows"][0]["example"]]
+    write_json(path, held | {"rows": rows})
+    with pytest.raises(ValueError, match="--retry-failed"):
+        fig1_commit_order.compute(tmp_path)
+
+
+def test_tables_without_rows_are_left_out() -> None:
+    some = [{"a": "1"}]
+    made = Exhibit("A title", sheets=(Sheet("none", [], [], "None."), Sheet("some", some, some, "Some.")))
+    assert [sheet.stem for sheet in made.sheets] == ["some"]
+
+
+@pytest.mark.parametrize("damage", ["picture", "record", "part"])
+def test_half_an_exhibit_is_not_on_the_page_and_in_no_one_s_way(damage: str, tmp_path: Path) -> None:
+    assert main(["appendix_d", "--out", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 0
+    assert list(read_records(tmp_path)) == ["appendix_d"]
+    record = tmp_path / "figures" / "appendix_d.json"
+    if damage == "picture":
+        (tmp_path / "figures" / "appendix_d.png").unlink()
+    else:
+        held = json.loads(record.read_text(encoding="utf-8"))
+        del held["passages"]
+        record.write_text(json.dumps(held)[: None if damage == "part" else 40], encoding="utf-8")
+    assert main(["judge_prompt", "--out", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 0
+    assert list(read_records(tmp_path)) == ["judge_prompt"]
+    assert 'id="appendix_d"' not in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+def test_an_interrupted_run_ends_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(plan, "make_missing", stop)
+    assert main(["table4_humaneval", "--runs", str(tmp_path), "--out", str(tmp_path / "out")]) == 130
+    assert capsys.readouterr().err.count("\n") == 1 and not (tmp_path / "out").exists()
+
+
+def test_given_reward_scales_were_not_chosen(tmp_path: Path) -> None:
+    _humaneval(tmp_path)
+    path = tmp_path / "humaneval" / "results.json"
+    held = json.loads(path.read_text(encoding="utf-8"))
+    write_json(path, held | {"selection": None})
+    made = table4_humaneval.exhibit(tmp_path)
+    assert "(given)" in made.pictures[0].caption

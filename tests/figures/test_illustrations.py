@@ -1,0 +1,293 @@
+"""Figures 2, 3 and 4 from traces made here: words, numbers and colours are the traces', the step the rule's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from handmade_runs import END, MASK, write_commit_order
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+from paper_figures.exhibits.exhibit import Exhibit, save
+from paper_figures.exhibits.style import styled
+from paper_figures.exhibits.words import Words, words_of
+from paper_figures.figures import fig2_masking, fig3_method, fig4_worked_decode
+from paper_figures.figures.parts import rws_step
+from paper_figures.figures.parts.cells import FRESH, MASKED, flow, height_of
+from paper_figures.runner.sources import examples_of
+from rws_decode.common.files import write_json
+from rws_decode.rewards import CallableReward
+from rws_theory import factor_range, reward_factor
+
+MODULES = (fig2_masking, fig3_method, fig4_worked_decode)
+LENGTH, STEPS, BLOCK, VOCABULARY, SCALE = 16, 8, 8, 9, 4.0
+
+
+def _logits() -> torch.Tensor:
+    table = torch.randn(2 + LENGTH, VOCABULARY, generator=torch.Generator().manual_seed(3)) * 2
+    table[-3:, END] = 9.0  # the last three positions end the text
+    table[:-3, END] = -9.0
+    return table
+
+
+def _write(folder: Path, reward: Callable[[str, str], float], scale: float = SCALE) -> Path:
+    guide = CallableReward(reward, mean=1.0, std=2.0, name="length")
+    prompts = {7: "a <prompt> of $5"}
+    return write_commit_order(folder / "runs", _logits(), prompts, guide, scale, steps=STEPS, block=BLOCK)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a run in which the reward changes the order."""
+    return _write(tmp_path_factory.mktemp("parted"), lambda prompt, answer: 0.1 * len(answer))
+
+
+@pytest.fixture(scope="module")
+def level(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a run whose factor is 1 at every step, so that RWS and confidence decoding do the same."""
+    greatest = factor_range(1.0)[1]
+    return _write(tmp_path_factory.mktemp("level"), lambda prompt, answer: 1e6, 1 / greatest)
+
+
+def _texts(picture: Figure) -> list[str]:
+    return [text.get_text() for text in picture.findobj(Text) if text.get_text().strip()]
+
+
+def _cells(axes: object) -> list[Rectangle]:
+    return [patch for patch in axes.patches if isinstance(patch, Rectangle)]  # type: ignore[attr-defined]
+
+
+def whole(made: Exhibit, out: Path | None) -> None:
+    """Assert that an exhibit is described, that nothing drawn is small or cut off, and that it can be saved to `out`.
+
+    out: None to leave the files out, which take most of the time.
+    """
+    assert made.pictures and made.sheets and made.conclusions
+    for picture in made.pictures:
+        assert len(picture.alt) > 40 and len(picture.caption) > 40
+        canvas = FigureCanvasAgg(picture.figure)
+        canvas.draw()
+        drawn = picture.figure.get_tightbbox(canvas.get_renderer()).extents
+        assert (drawn[:2] >= -0.01).all() and (drawn[2:] <= picture.figure.get_size_inches() + 0.01).all(), drawn
+        sizes = {text.get_fontsize() for text in picture.figure.findobj(Text) if text.get_text().strip()}
+        assert min(sizes) >= 8
+    for sheet in made.sheets:
+        assert sheet.rows and len({tuple(row) for row in sheet.shown}) == 1
+    # Afterwards, as files have another resolution, and places are those of it.
+    assert out is None or all(path.stat().st_size > 0 for path in save("name", made, out))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
+@pytest.mark.parametrize("made_by", ["runs", "level", "figure_runs"])
+def test_an_illustration_is_whole(
+    module: object, made_by: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with styled():
+        out = tmp_path if made_by == "figure_runs" else None
+        whole(module.exhibit(request.getfixturevalue(made_by)), out)  # type: ignore[attr-defined]
+
+
+def test_forward_masks_are_nested_and_as_frequent_as_they_should_be() -> None:
+    times = range(0, 33, 4)
+    masks = fig2_masking.forward_masks(4000, times, 32, seed=1)
+    assert not (masks[:-1] & ~masks[1:]).any()
+    share = masks.mean(axis=1)
+    for t, found in zip(times, share, strict=True):
+        assert abs(found - t / 32) <= 4 * np.sqrt(t / 32 * (1 - t / 32) / 4000)
+    assert np.array_equal(masks, fig2_masking.forward_masks(4000, times, 32, seed=1))
+    assert not np.array_equal(masks, fig2_masking.forward_masks(4000, times, 32, seed=2))
+
+
+def test_masking_draws_the_default_trace(runs: Path) -> None:
+    data = fig2_masking.compute(runs)
+    trace = data.orders.traces[7]["default"]
+    assert not data.held_out and data.original[:2] == tuple(f"#{token}" for token in trace.tokens[:2])
+    assert len(data.original) == LENGTH - 3 and len(data.written) == BLOCK
+    for state in data.reverse:
+        assert np.array_equal(state.masked, trace.masked[:, :BLOCK][STEPS - state.t])
+    assert [state.t for state in data.reverse] == [7, 6, 5, 4] and not data.reverse[-1].masked.any()
+    with styled():
+        picture = fig2_masking.draw(data)
+    boards = [axes for axes in picture.axes if _cells(axes)]
+    states = [*data.forward, *data.reverse]
+    assert len(boards) == len(states)
+    for axes, state in zip(boards, states, strict=True):
+        faces = [to_hex(cell.get_facecolor()) for cell in _cells(axes)]
+        assert [face == MASKED.face for face in faces] == state.masked.tolist()
+        words = data.original if state in data.forward else data.written
+        shown = [word for word, hidden in zip(words, state.masked, strict=True) if not hidden]
+        assert [text.get_text() for text in axes.texts] == shown
+        if state in data.reverse:
+            assert [face == FRESH.face.lower() for face in faces] == state.fresh.tolist()
+
+
+def test_the_step_close_up_has_the_confidences_of_the_logits(runs: Path) -> None:
+    data = fig2_masking.compute(runs)
+    one, step = data.close_up, STEPS - data.close_up.t
+    logits = _logits()[2:].double()
+    logits[:, MASK] = -torch.inf  # never committed
+    for place, word, found in zip(one.position, one.words, one.log_odds, strict=True):
+        best = logits[place].softmax(-1).max(-1)
+        assert word == f"#{best.indices}"
+        assert found == pytest.approx(torch.logit(best.values).item())
+    trace = data.orders.traces[7]["default"]
+    assert one.position[one.chosen].tolist() == np.flatnonzero(trace.commit_step == step).tolist()
+    assert one.log_odds[one.chosen].min() >= one.log_odds[~one.chosen].max()
+
+
+def test_the_held_out_answer_of_a_shipped_model_is_masked(figure_runs: Path) -> None:
+    data = fig2_masking.compute(figure_runs)
+    answer = examples_of("mini")[data.orders.drawn]["answer"].split()
+    assert data.held_out and list(data.original) == answer[: len(data.original)]
+
+
+def test_the_method_shows_the_first_step_that_parts(runs: Path) -> None:
+    data = fig3_method.compute(runs)
+    default, rws = (data.orders.traces[7][name] for name in ("default", "rws"))
+    parted = [step for step in range(STEPS) if not np.array_equal(default.chosen[step], rws.chosen[step])]
+    assert data.parted and data.step == parted[0]
+    assert (data.raw, data.normalised, data.factor) == (
+        rws.reward_raw[data.step],
+        rws.reward_normalised[data.step],
+        rws.factor[data.step],
+    )
+    assert data.factor == pytest.approx(float(reward_factor((data.raw - 1.0) / 2.0, SCALE)))
+    logits = _logits()[2:].double()
+    logits[:, MASK] = -torch.inf
+    for factor, values in ((1.0, data.before), (data.factor, data.after)):
+        best = (factor * logits[data.position]).softmax(-1).max(-1).values
+        assert values == pytest.approx(torch.logit(best).numpy())
+    with styled():
+        picture = fig3_method.draw(data)
+    shown = _texts(picture)
+    assert {f"{data.raw:.3f}", f"{data.normalised:.3f}", f"{data.factor:.3f}"} <= set(shown)
+    assert any(text.endswith(f"RWS commits {data.committed(data.rws)}") for text in shown)
+    panels = [axes for axes in picture.axes if axes.get_ylabel()]
+    for axes, values, chosen in zip(panels, (data.before, data.after), (data.default, data.rws), strict=True):
+        bars = axes.containers[0].patches
+        assert [bar.get_height() for bar in bars] == values.tolist()
+        assert [bool(bar.get_hatch()) for bar in bars] == chosen.tolist()
+
+
+def test_the_middle_step_is_shown_where_nothing_parts(level: Path) -> None:
+    data = fig3_method.compute(level)
+    assert (data.step, data.parted) == (STEPS // 2, False)
+    assert data.before == pytest.approx(data.after)
+    with styled():
+        made = fig3_method.exhibit(level)
+        worked = fig4_worked_decode.exhibit(level)
+    assert "both commit" in made.conclusions[0] and "the middle one" in made.pictures[0].caption
+    assert f"different positions at 0 of {STEPS} steps; the answers differ at 0 of" in worked.conclusions[0]
+
+
+def test_the_foremost_positions_of_either_ranking_are_kept() -> None:
+    draw = np.random.default_rng(0)
+    first, second = draw.normal(size=(2, 60))
+    kept = rws_step.foremost(2, first, second, most=20)
+    assert kept.tolist() == sorted(set(kept.tolist())) and kept.size == 20
+    for values in (first, second):
+        assert set(np.argsort(-values)[:10]) <= set(kept.tolist())
+        assert set(np.argsort(-values)[:30]) <= set(rws_step.foremost(30, first, second, most=20).tolist())
+
+
+def test_a_step_without_a_reward_is_refused(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders = fig2_masking.compute(runs).orders
+    (path,) = (runs / file for file in orders.files if file.endswith("/rws-7.parquet"))
+    from rws_decode.trace.trace import trace
+
+    rws = orders.traces[7]["rws"]
+    hidden = replace(
+        rws,
+        reward_use=np.full_like(rws.reward_use, trace.NOT_ASKED),
+        reward_raw=np.full_like(rws.reward_raw, np.nan),
+        reward_normalised=np.full_like(rws.reward_normalised, np.nan),
+    )
+    monkeypatch.setattr(
+        "paper_figures.figures.fig1_commit_order.load", lambda one: hidden if one == path else trace.load(one)
+    )
+    with pytest.raises(ValueError, match="rws trace of prompt 7 has no reward"):
+        fig3_method.compute(runs)
+
+
+def test_the_worked_decode_fills_the_cells_that_the_trace_filled(runs: Path) -> None:
+    data = fig4_worked_decode.compute(runs)
+    assert data.columns == LENGTH - 3 and data.steps == tuple(range(1, STEPS + 1))
+    with styled():
+        picture = fig4_worked_decode.draw(data)
+    for axes, (name, one) in zip(picture.axes, data.decodes.items(), strict=False):
+        commit = one.trace.commit_step[: data.columns]
+        cells = np.array(_cells(axes)).reshape(len(data.steps), data.columns)
+        for done, row in zip(data.steps, cells, strict=True):
+            assert [cell.get_hatch() is None for cell in row] == (commit < done).tolist()
+            assert [cell.get_linewidth() > 1 for cell in row] == (commit == done - 1).tolist()
+        colors = {step: cells[-1][place].get_facecolor() for place, step in enumerate(commit)}
+        assert len(set(colors.values())) == len(set(commit.tolist()))
+        assert [label.get_text() for label in axes.get_xticklabels()] == list(one.words[: data.columns])
+        numbers = [text.get_text() for text in axes.texts]
+        expected = [f"{value:.2f}" for value in one.trace.factor] if name == "rws" else []
+        assert [number for number in numbers if number in expected] == expected
+    assert all(one.broken is None for one in data.decodes.values())  # no prompt of the language: nothing to judge
+
+
+def test_the_worked_table_has_every_committed_token(runs: Path) -> None:
+    data = fig4_worked_decode.compute(runs)
+    rows = fig4_worked_decode.sheet(data).rows
+    assert [row["step"] for row in rows] == list(range(STEPS))
+    rws = data.decodes["rws"].trace
+    for row in rows:
+        places = np.flatnonzero(rws.commit_step == row["step"])
+        tokens = ("(end)" if rws.tokens[place] == END else f"#{rws.tokens[place]}" for place in places)
+        told = ", ".join(f"“{token}” at {place}" for token, place in zip(tokens, places, strict=True))
+        assert row["committed by RWS"] == told
+        assert row["factor"] == rws.factor[row["step"]]
+
+
+def test_of_the_language_the_worked_decode_says_which_rules_are_broken(figure_runs: Path) -> None:
+    data = fig4_worked_decode.compute(figure_runs)
+    with styled():
+        made = fig4_worked_decode.exhibit(figure_runs)
+    assert all(one.broken for one in data.decodes.values())  # sixteen tokens cannot hold a story
+    assert f"breaks rules of {', '.join(data.decodes['rws'].broken or ())}" in made.conclusions[1]
+
+
+@pytest.mark.parametrize("steps", [1, 5, 16, 17, 32, 128, 130])
+def test_steps_shown_are_evenly_spaced_up_to_the_last(steps: int) -> None:
+    shown = fig4_worked_decode.shown_steps(steps)
+    assert len(shown) <= 16 and shown[-1] == steps
+    assert set(np.diff(shown[:-1])) <= {shown[0]}
+
+
+def test_words_are_those_of_the_tokenizer_and_ids_without_one(tmp_path: Path) -> None:
+    words = words_of("mini")
+    ids = words.ids("the meadow .")
+    assert ids is not None and [words.word(token) for token in ids] == ["the", "meadow", "."]
+    assert words_of("no-such-owner/no-such-model").word(5) == "#5"
+    assert Words().ids("text") is None
+    write_json(tmp_path / "config.json", {})
+    assert words_of(str(tmp_path)).word(5) == "#5"
+    assert words_of(str(tmp_path / "nothing")) == Words()
+
+    class Spelled:
+        def decode(self, ids: list[int], skip_special_tokens: bool) -> str:
+            return {0: " a\nb", 1: "  ", 2: "x" * 40}[ids[0]]
+
+    assert [Words(Spelled()).word(token) for token in (0, 1, 2)] == ["a\\nb", "_", "x" * 13 + "…"]
+
+
+def test_words_flow_within_the_width_and_never_overlap() -> None:
+    words = [f"{'w' * (1 + i % 9)}" for i in range(60)]
+    cells = flow(words, 3.0)
+    assert all(cell.left + cell.width <= 3.0 for cell in cells)
+    for before, after in pairwise(cells):
+        assert (after.line, after.left) == (before.line + 1, 0.0) or after.left >= before.left + before.width
+    assert height_of(cells) > height_of(flow(words, 6.0)) > height_of(flow(words[:1], 6.0))
+    assert flow(["w" * 99], 1.0)[0].line == 0 and height_of(()) == 0

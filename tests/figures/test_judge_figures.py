@@ -1,0 +1,494 @@
+"""Tables 2, 7, 9, 10, the judge's prompt, the dialogues: what is drawn and said is what was printed or measured."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from judge_server import JudgeServer, longer
+from matplotlib.text import Text
+from scipy import stats
+from tiny_models import classifier, save_predictor, save_published, save_reward
+
+from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
+from paper_figures.exhibits.style import styled
+from paper_figures.figures import dialogues
+from paper_figures.figures.parts import dialogue_picture
+from paper_figures.figures.parts.side_by_side import counted, dialogue_text
+from paper_figures.judging import judge_messages
+from paper_figures.runner.results import read_results
+from paper_figures.studies.summaries.llm_judge import printed_intervals
+from paper_figures.tables import (
+    judge_prompt,
+    table2_llm_judge,
+    table7_reward_statistics,
+    table9_reward_models,
+    table10_llm_judge_orders,
+)
+from rws_decode.__main__ import main
+from rws_decode.checkpoints.files import models_directory
+from rws_decode.common.files import write_json
+from rws_decode.rewards import load_reward
+from rws_decode.rewards.registry import PUBLISHED
+from rws_theory.gain import reward_factor
+from rws_theory.printed import published
+
+MODULES = (
+    table2_llm_judge,
+    table10_llm_judge_orders,
+    judge_prompt,
+    dialogues,
+    table9_reward_models,
+    table7_reward_statistics,
+)
+GUIDES, METHODS = ("grm", "own"), ("rws", "constant", "margin", "default")
+Row = dict[str, Any]
+
+
+def row(method: str, measure: str, mean: float, difference: float | None = None, **other: Any) -> Row:
+    """Return a row of a summary whose baseline is rws: `difference` is the method minus RWS."""
+    ends = [None, None] if difference is None else [difference - 0.1, difference + 0.1]
+    found = {"guide": "grm", "reward_scale": 8.0, "method": method, "measure": measure, "n": 40, "pairs": 40}
+    found |= {"mean": mean, "low": mean - 0.1, "high": mean + 0.1, "difference": difference}
+    return found | {"difference_low": ends[0], "difference_high": ends[1], "p": 0.01, "p_holm": 0.02} | other
+
+
+def write_run(runs: Path, experiment: str, tables: dict[str, list[Row]], **other: Any) -> Path:
+    settings = {"model": "LLaDA-8B", "rewards": list(GUIDES), "length": 64, "steps": 32, "block": 32}
+    held = {name: {"caption": "", "rows": rows, "shown": rows} for name, rows in tables.items()}
+    results = {"settings": settings, "prompts": {"source": "mt-bench", "test": 40, "validation": 8}}
+    results |= {"selection": {"grm": 8.0, "own": 8.0}, "units": "units-1", "seconds": 3.0, "tables": held}
+    write_json(runs / experiment / "results.json", results | other)
+    return runs
+
+
+def win_rates(net: float = 0.3, constant: float = -0.2) -> dict[str, list[Row]]:
+    """Return tables of a made-up run: RWS's net win rate by its own guide, and what the constant has less than RWS."""
+    rows = []
+    for guide in GUIDES:
+        for measure, best in (("net", net), ("others_net", 0.0), ("win", 0.5), ("draw", 0.3), ("loss", 0.2)):
+            less = constant if measure == "net" else 0.0
+            for method, mean, difference in (
+                ("rws", best, None),
+                ("constant", best + less, less),
+                ("margin", best, 0.0),
+                ("default", 0.0, -best if measure == "net" else 0.0),
+            ):
+                rows.append(row(method, measure, mean, difference, guide=guide))
+    turns = [
+        one | {"turn": float(turn), "mean": one["mean"] / turn}
+        for one in rows
+        for turn in (1, 2)
+        if one["measure"] in ("net", "others_net")
+    ]
+    return {"win_rates": rows, "win_rates_by_turn": turns}
+
+
+def llm_tables(both: float = 0.7, constant: float = 0.7, judges: tuple[str, ...] = ("judge",)) -> dict[str, list[Row]]:
+    about = [{"judge": judge, "judge_prompt": "paper"} for judge in judges]
+    rates = [
+        row(method, "both", mean, less, guide=guide) | one
+        for one in about
+        for guide in GUIDES
+        for method, mean, less in (("rws", both, None), ("constant", constant, constant - both))
+    ]
+    means = {"as_first": 0.8, "as_second": 0.6, "order_decides": 0.25, "answer_1": 0.75, "identical": 0.0}
+    orders = [
+        row("rws", measure, mean, guide=guide) | one
+        for one in about
+        for guide in GUIDES
+        for measure, mean in means.items()
+    ]
+    sign = {"wins": 30, "draws": 4, "losses": 6, "score": 0.8, "low": 0.7, "high": 0.9, "p": 0.001, "p_holm": 0.002}
+    signs = [
+        one | {"guide": guide, "reward_scale": 8.0, "method": method} | sign
+        for one in about
+        for guide in GUIDES
+        for method in ("rws", "constant")
+    ]
+    return {"llm_win_rates": rates, "llm_orders": orders, "llm_sign_tests": signs}
+
+
+def cells(made: Exhibit, stem: str) -> dict[str, Row]:
+    """Return the rows of a table by their first column."""
+    (sheet,) = [one for one in made.sheets if one.stem == stem]
+    return {str(next(iter(one.values()))): dict(one) for one in sheet.rows}
+
+
+def marks(axes: Any) -> dict[str, list[tuple[float, float, float]]]:
+    """Return legend label -> value and ends of each mark with an interval, from the top."""
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    for container in axes.containers:
+        line, _, bars = container.lines
+        ends = bars[0].get_segments()[0][:, 0] if bars else (np.nan, np.nan)
+        found.setdefault(container.get_label(), []).append((float(line.get_xdata()[0]), *map(float, ends)))
+    return found
+
+
+# Table 2
+
+
+def test_table_2_has_printed_and_measured_numbers_in_the_papers_own_row(tmp_path: Path) -> None:
+    made = table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", win_rates()))
+    rows = cells(made, "table2_llm_judge")
+    for printed in published("table2_llm_judge")["rows"]:
+        assert rows[printed["model"]]["paper: RWS win, %"] == printed["win"]
+        assert rows[printed["model"]]["paper: default win, %"] == printed["default_win"]
+    assert rows["own"]["paper: RWS win, %"] is None
+    for name in ("GRM", "own"):  # half of the draws counted: 50 (1 + net)
+        assert rows[name]["here: RWS preferred, by own guide, %"] == pytest.approx(65.0)
+        assert rows[name]["here: constant preferred, by own guide, %"] == pytest.approx(55.0)
+        assert rows[name]["here: RWS preferred, by other reward models, %"] == pytest.approx(50.0)
+    assert rows["GRM"]["here: RWS, draw by own guide, %"] == pytest.approx(30.0)
+    controls = next(one for one in made.sheets if one.stem == "table2_controls")
+    constant = next(one for one in controls.rows if (one["method"], one["judge"]) == ("constant", "own guide"))
+    assert constant["RWS minus it, points"] == pytest.approx(10.0) and constant["p, corrected"] == 0.02
+    assert constant["RWS minus it, points, low"] == pytest.approx(5.0)
+    turns = next(one for one in made.sheets if one.stem == "table2_turns")
+    assert [one["RWS preferred, by own guide, %"] for one in turns.rows[:2]] == pytest.approx([65.0, 57.5])
+
+
+def test_table_2_draws_ours_with_intervals_and_the_printed_hollow(tmp_path: Path) -> None:
+    data = table2_llm_judge.compute(write_run(tmp_path, "mt-bench", win_rates()))
+    left, right = table2_llm_judge.draw(data).axes
+    printed = marks(left)["RWS, as printed"]
+    assert [value for value, *_ in printed] == [one["win"] for one in published("table2_llm_judge")["rows"]]
+    assert all(one.lines[0].get_markerfacecolor() == "white" for one in left.containers)
+    assert marks(right)["RWS, by own guide"] == [pytest.approx((65.0, 60.0, 70.0))] * 2
+
+
+def test_a_flipped_sign_flips_what_table_2_says(tmp_path: Path) -> None:
+    def said(name: str, **given: float) -> list[str]:
+        return list(table2_llm_judge.exhibit(write_run(tmp_path / name, "mt-bench", win_rates(**given))).conclusions)
+
+    up, down, even = said("a"), said("b", net=-0.3, constant=0.2), said("c", net=0.0, constant=0.0)
+
+    def line(lines: list[str], start: str) -> str:
+        return next(one for one in lines if one.startswith(start) and "its own guide" in one)
+
+    for start in ("RWS against the default", "RWS minus a constant factor"):
+        assert "higher for 2 of 2" in line(up, start) and "lower for none" in line(up, start)
+        assert "higher for none of 2" in line(down, start) and "lower for 2" in line(down, start)
+        assert "higher for none of 2 reward models, lower for none" in line(even, start)
+    assert any("No LLM has judged" in one for one in up)
+
+
+def test_a_control_that_answers_as_rws_does_is_said_to(tmp_path: Path) -> None:
+    tables = win_rates()
+    for one in tables["win_rates"]:
+        if one["method"] == "constant":
+            one |= dict.fromkeys(("difference", "difference_low", "difference_high"), 0.0)
+    made = table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", tables))
+    told = [one for one in made.conclusions if one.startswith("Exactly as RWS in every prompt")]
+    assert len(told) == 2 and all("a constant factor of equal mean" in one and "margin" not in one for one in told)
+
+
+def test_verdicts_of_an_llm_take_the_place_of_reward_models(tmp_path: Path) -> None:
+    tables = win_rates() | llm_tables()
+    made = table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", tables))
+    rows = cells(made, "table2_llm_judge")
+    assert rows["GRM"]["here: RWS preferred, by judge, %"] == pytest.approx(70.0)
+    assert not any("own guide" in column for column in rows["GRM"])
+    (told,) = [one for one in made.conclusions if one.startswith("RWS against the default")]
+    assert "higher for 2 of 2 reward models (GRM: +30 [+20, +40], p 0.002" in told
+    assert not any("No LLM" in one for one in made.conclusions)
+
+
+def test_two_llm_judges_stand_apart(tmp_path: Path) -> None:
+    tables = win_rates() | llm_tables(judges=("a", "b"))
+    for one in tables["llm_win_rates"]:
+        one["mean"] += 0.1 * (one["judge"] == "b")
+    rows = cells(table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", tables)), "table2_llm_judge")
+    found = [rows["GRM"][f"here: RWS preferred, by {judge}, %"] for judge in ("a", "b")]
+    assert found == pytest.approx([70.0, 80.0])
+    orders = cells(table10_llm_judge_orders.exhibit(tmp_path), "table10_llm_judge_orders")
+    assert orders["GRM"]["here: verdicts for answer 1, % (b)"] == pytest.approx(75.0)
+
+
+# Table 10
+
+
+def test_table_10_draws_exact_intervals_of_the_printed_shares(tmp_path: Path) -> None:
+    orders = table10_llm_judge_orders.compute(write_run(tmp_path, "mt-bench", win_rates()))
+    (axes,) = table10_llm_judge_orders.draw(orders).axes
+    drawn = marks(axes)
+    for order in ("first", "second"):
+        shares = [one[order] for one in published("table10_llm_judge_orders")["rows"]]
+        for (value, low, high), share in zip(drawn[f"RWS shown {order}, as printed"], shares, strict=True):
+            won = round(share / 100 * 80)
+            # Clopper and Pearson's ends are quantiles of beta distributions.
+            ends = stats.beta.ppf(0.025, won, 81 - won), stats.beta.ppf(0.975, won + 1, 80 - won)
+            assert value == share and (low / 100, high / 100) == pytest.approx(ends, abs=1e-9)
+    assert any(line.get_xdata()[0] == 50 for line in axes.lines if len(line.get_xdata()) == 2)
+
+
+def test_table_10_tests_what_was_printed_with_the_code_of_the_experiment(tmp_path: Path) -> None:
+    made = table10_llm_judge_orders.exhibit(write_run(tmp_path, "mt-bench", win_rates()))
+    (sheet,) = [one for one in made.sheets if one.stem == "table10_tested"]
+    (table,) = printed_intervals()
+    kept = ("won", "of", "share", "p")
+    assert [[one[name] for name in kept] for one in sheet.rows] == [[one[name] for name in kept] for one in table.rows]
+    assert [one["p, corrected"] for one in sheet.rows] == [one["p_holm"] for one in table.rows]
+    alone, corrected = (sum(one[name] <= 0.05 for one in sheet.rows) for name in ("p", "p, corrected"))
+    headline, detail = made.conclusions[:2]
+    assert f"for {alone} of 12" in detail and f"for {corrected} of 12" in detail
+    above = sum(one["share"] > 0.5 for one in sheet.rows)
+    assert headline.startswith(f"{above} of 12 printed shares are above 50 %.")
+    assert headline.endswith(f"for {corrected or 'none'}.")
+    assert "no order" in made.conclusions[-1]
+
+
+def test_an_llms_verdicts_by_order_are_drawn_beside(tmp_path: Path) -> None:
+    made = table10_llm_judge_orders.exhibit(write_run(tmp_path, "mt-bench", win_rates() | llm_tables()))
+    _, right = made.pictures[0].figure.axes
+    assert marks(right)["RWS shown first, here"] == [pytest.approx((80.0, 70.0, 90.0))] * 2
+    assert marks(right)["RWS shown second, here"] == [pytest.approx((60.0, 50.0, 70.0))] * 2
+    rows = cells(made, "table10_llm_judge_orders")
+    assert rows["GRM"]["here: order decides, % of those asked about"] == pytest.approx(25.0)
+    assert any("50 outside for GRM, own" in one for one in made.conclusions)
+
+
+def test_verdicts_of_a_real_endpoint_reach_both_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_predictor(tmp_path / "model")
+    save_reward(tmp_path / "one", {"mean": 0.1, "std": 0.5})
+    save_reward(tmp_path / "two", {"mean": 0.0, "std": 1.0})
+    classifier(1).save_pretrained(tmp_path / "two")
+    turns = [("the cat sat on a mat .", "then the dog ran"), ("red blue", "it was small"), ("the hill", "a cat")]
+    rows = [{"question_id": 81 + place, "category": "x", "turns": one} for place, one in enumerate(turns)]
+    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    words = "experiment mt-bench --data mt-bench:questions.jsonl --prompts 0 --model ./model --rewards ./one ./two"
+    words += " --reward-scale 8 --methods constant --length 8 --steps 4 --block 8 --out runs --yes"
+    with JudgeServer(longer) as server:
+        assert main([*words.split(), "--llm-judge", "tall", "--base-url", server.url]) == 0
+    held = json.loads((tmp_path / "runs" / "mt-bench" / "results.json").read_text())["tables"]
+    wanted = {"guide": "./one", "method": "rws"}
+    both, first = (
+        next(one["mean"] for one in held[table]["rows"] if (wanted | {"measure": measure}).items() <= one.items())
+        for table, measure in (("llm_win_rates", "both"), ("llm_orders", "as_first"))
+    )
+    two, ten = (module.exhibit(tmp_path / "runs") for module in (table2_llm_judge, table10_llm_judge_orders))
+    assert cells(two, "table2_llm_judge")["./one"]["here: RWS preferred, by tall, %"] == pytest.approx(100 * both)
+    assert cells(ten, "table10_llm_judge_orders")["./one"]["here: RWS shown first, RWS win, %"] == 100 * first
+    assert "tall, prompt paper" in two.pictures[0].caption
+
+
+# The judge's prompt
+
+
+def test_the_prompts_are_the_bytes_that_are_sent(tmp_path: Path) -> None:
+    made = judge_prompt.exhibit(tmp_path)
+    save("judge_prompt", made, tmp_path)
+    for name, stem in (("paper", "judge_prompt"), ("with-question", "judge_prompt_with_question")):
+        sent = judge_messages(name, "Why <?>", "One {x}", "Two")
+        for message in sent:
+            written = (tmp_path / "texts" / f"{stem}_{message['role']}.txt").read_text().removesuffix("\n")
+            for field, text in (("{question}", "Why <?>"), ("{first}", "One {x}"), ("{second}", "Two")):
+                written = written.replace(field, text)
+            assert written == message["content"]
+
+
+def test_what_the_prompt_does_not_show_follows_from_the_template() -> None:
+    paper, ours = judge_prompt.compute()
+    assert paper.fields == ("first", "second") and not paper.question_matters and not paper.turns_marked
+    assert ours.fields == ("question", "first", "second") and ours.question_matters and ours.turns_marked
+    headline, first, second = judge_prompt.exhibit(Path()).conclusions
+    assert "both answers and not what was asked" in headline and "has places for first, second alone." in first
+    assert "the judge sees the conversation" in second
+
+
+# Dialogues
+
+
+def example(default: str, rws: str, steps: list[int]) -> Row:
+    def answer(method: str, guide: str | None, text: str) -> Row:
+        tokens = [{"text": f" {word}", "step": step} for word, step in zip(text.split(), steps, strict=False)]
+        return {
+            **{"method": method, "guide": guide, "reward_scale": guide and 8.0, "text": text, "same": text == default},
+            **{"coherent": None, "god_steps": 1.0, "scores": {"grm": 0.5}, "tokens": tokens},
+        }
+
+    answers = [answer("default", None, default), answer("rws", "grm", rws), answer("constant", "grm", rws)]
+    return {"name": f"{default[:5]} or {rws[:5]}", "turns": [{"prompt": "what ? $5 or $6", "answers": answers}]}
+
+
+def write_examples(runs: Path, *shown: Row) -> Path:
+    held = {"names": [one["name"] for one in shown], "rule": "first", "text": "the first", "seed": 0, "test": 9}
+    held |= {"different": 1, "identical": [], "dialogues": list(shown)}
+    rows = [
+        row(method, measure, mean, None if method == "rws" else 0.25)
+        for measure, mean in (("identical", 0.25), ("identical_first", 0.5), ("net", 0.1), ("others_net", 0.0))
+        for method in ("rws", "constant", "default")
+    ]
+    write_run(runs, "examples", {"identical": rows})
+    write_json(runs / "examples" / "examples.json", held)
+    return runs
+
+
+def test_the_drawn_dialogue_is_the_first_that_differs_and_its_cells_are_its_tokens(tmp_path: Path) -> None:
+    same, differs = example("a cat", "a cat", [0, 1]), example("a cat", "two $5 dogs", [0, 31, 7])
+    data = dialogues.compute(write_examples(tmp_path, same, differs, example("b", "c", [0])))
+    assert data.drawn is not None and data.drawn["name"] == differs["name"]
+    picture = dialogues.draw(data)
+    rows = [axes for axes in picture.axes if axes.patches]
+    assert [[text.get_text() for text in axes.texts if text.get_text()] for axes in rows[:3]] == [
+        ["a", "cat"],
+        ["two", "$5", "dogs"],
+        ["two", "$5", "dogs"],
+    ]
+    light = [np.mean(patch.get_facecolor()[:3]) for patch in rows[1].patches]
+    assert light[0] > light[2] > light[1]  # committed at steps 0, 7 and 31 of 32: the later the darker
+    assert dialogues.compute(write_examples(tmp_path / "x", same)).drawn == same
+
+
+def test_long_answers_are_cut_and_said_to_be(tmp_path: Path) -> None:
+    long = example("a cat", " ".join(["elephants"] * 300), [*range(32)] * 10)
+    data = dialogues.compute(write_examples(tmp_path, long))
+    made = dialogues.exhibit(tmp_path)
+    assert dialogue_picture.left_out(data) and "left out" in made.pictures[0].caption
+    told = [text.get_text() for axes in made.pictures[0].figure.axes for text in axes.texts]
+    cut = [int(text.partition("(")[2].split()[0]) for text in told if "more tokens" in text]
+    drawn = max(sum(text.get_text() == "elephants" for text in axes.texts) for axes in made.pictures[0].figure.axes)
+    assert cut == [300 - drawn] * 2 and made.pictures[0].figure.get_figheight() < 8
+
+
+def test_what_dialogues_show_is_counted(tmp_path: Path) -> None:
+    shown = example("a cat", "a cat", [0, 1]), example("a", "b b b", [0, 1, 2])
+    made = dialogues.exhibit(write_examples(tmp_path, *shown))
+    rows = cells(made, "dialogues_counts")
+    printed = {(one["turn"], one["method"]): one for one in published("dialogues")["rows"]}
+    assert rows["turn 1"]["paper: RWS, words"] == printed[1, "rws"]["words"]
+    assert rows["turn 1"]["here: RWS, words"] == 5 and rows["turn 1"]["here: RWS, repeating the word before"] == 2
+    identical = next(one for one in made.sheets if one.stem == "dialogues_identical")
+    assert [one["same in all turns, %"] for one in identical.rows] == [25.0, 25.0]
+    told = "\n".join(made.conclusions)
+    assert "2 of 5 for RWS" in told and "of 9 test dialogues: GRM 25 [15, 35] %" in told
+    assert "Of 2 answers of RWS shown, 1 have the words of the default's; 0 of these" in told
+    assert "with the default's words, points: higher for none of 1 reward models, lower for 1" in told
+
+
+def test_dialogues_stand_side_by_side_whole(tmp_path: Path) -> None:
+    told = dialogue_text(example("one " * 40, "two " * 60, [0]))
+    assert max(map(len, told.splitlines())) <= 107
+    left, right = (" ".join(line.partition(" | ")[part] for line in told.splitlines()) for part in (0, 2))
+    assert left.count("one ") + left.count("one\n") >= 39 and right.count("two") == 60
+    assert "RWS, GRM (s_R 8); constant, GRM (s_R 8)" in " ".join(right.split())
+
+
+@pytest.mark.parametrize(("text", "found"), [("", (0, 0)), ("no no, NO. 3 3", (3, 2)), ("it's it's", (2, 1))])
+def test_words_and_repetitions(text: str, found: tuple[int, int]) -> None:
+    assert counted(text) == found
+
+
+# Tables 7 and 9
+
+
+@pytest.fixture(scope="module")
+def sevens(figure_runs: Path) -> Exhibit:
+    return table7_reward_statistics.exhibit(figure_runs)
+
+
+def test_table_7_sets_the_printed_statistics_beside_those_in_use(sevens: Exhibit) -> None:
+    rows = cells(sevens, "table7_reward_statistics")
+    for printed in published("table7_reward_statistics")["rows"]:
+        for side in ("paper", "here"):
+            assert rows[printed["model"]][f"{side}: mean"] == printed["mean"]
+            assert rows[printed["model"]][f"{side}: std"] == printed["std"]
+    for name in ("mini", "exact"):
+        used = load_reward(name)
+        assert (rows[name]["here: mean"], rows[name]["here: std"]) == (used.mean, used.std)
+        assert rows[name]["here: measured on"]
+    assert f"for {len(PUBLISHED)} of {len(PUBLISHED)} entries of its reward models." in sevens.conclusions[0]
+
+
+def test_a_registry_that_departs_from_the_paper_is_told(figure_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    monkeypatch.setitem(PUBLISHED, "eurus", replace(PUBLISHED["eurus"], std=1.0))
+    data = table7_reward_statistics.compute(figure_runs)
+    assert data.unlike == ["eurus"]
+    assert table7_reward_statistics.exhibit(figure_runs).conclusions[0].endswith("; not for eurus.")
+
+
+def test_rewards_reached_are_those_of_the_runs_test_answers(figure_runs: Path, sevens: Exhibit) -> None:
+    frame = read_results(figure_runs / "reward-bench")
+    frame = frame[(frame["method"] == "rws") & (frame["split"] == "test") & (frame["guide"] == "mini")]
+    held = [np.array(one, float) for one in frame["rewards"]]
+    line = cells(sevens, "table7_reached")["mini"]
+    assert line["answers"] == len(held) and line["reward, least"] == min(one.min() for one in held)
+    factors = [reward_factor(one, line["s_R"]) for one in held]
+    ratios = [one.max() / one.min() for one in factors]
+    assert line["the same, greatest"] == pytest.approx(max(ratios))
+    top, bottom = sevens.pictures[0].figure.axes
+    grid = np.asarray(top.lines[0].get_xdata())
+    assert np.array_equal(top.lines[0].get_ydata(), reward_factor(grid, 1.0))
+    spans = {tuple(line.get_xdata()) for line in bottom.lines if len(line.get_xdata()) == 2}
+    assert {(one.min(), one.max()) for one in held} <= spans
+
+
+def test_table_9_has_the_registry_and_counts_the_shipped_weights() -> None:
+    made = table9_reward_models.exhibit(Path())
+    rows = cells(made, "table9_reward_models")
+    for printed in published("table9_reward_models")["rows"]:
+        assert rows[printed["model"]]["paper: model"] == printed["name"]
+    assert {row["here: hub id"] for row in rows.values()} >= {entry.hub_id for entry in PUBLISHED.values()}
+    assert rows["QRM"]["here: revision"] == PUBLISHED["qrm"].revision and rows["QRM"]["here: parameters"] is None
+    held = load_reward("mini").model  # type: ignore[attr-defined] - a sequence classifier
+    assert rows["mini"]["here: parameters"] == sum(one.numel() for one in held.parameters())
+    assert (models_directory() / "mini-reward").is_dir()
+    assert any("Eurus is printed as built on LLaMA-2" in line and "Mistral" in line for line in made.conclusions)
+
+
+@pytest.mark.parametrize("name", ["intern", "eurus", "qrm"])
+def test_networks_are_those_that_checkpoints_are_loaded_on(name: str, tmp_path: Path) -> None:
+    entry = PUBLISHED[name]
+    folder = save_published(tmp_path / name, name)
+    loaded = load_reward(str(folder), published=name).model  # type: ignore[attr-defined]
+    assert type(loaded).__name__.startswith(table9_reward_models.NETWORKS[entry.layout])
+
+
+# All of them
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
+def test_every_exhibit_of_real_runs_is_whole(module: Any, figure_runs: Path, tmp_path: Path) -> None:
+    with styled():
+        made = module.exhibit(figure_runs)
+        save("whole", made, tmp_path)
+        for picture in made.pictures:
+            assert len(picture.alt) > 40 and len(picture.caption) > 40
+            picture.figure.draw_without_rendering()
+            box, (width, height) = picture.figure.get_tightbbox(), picture.figure.get_size_inches()
+            assert min(box.x0, box.y0) > -0.03 and box.x1 < width + 0.03 and box.y1 < height + 0.03
+            assert width <= 6.6
+            for text in picture.figure.findobj(Text):
+                assert not (text.get_visible() and text.get_text().strip()) or text.get_fontsize() >= 8, text
+    assert made.sheets and made.conclusions and all(one.endswith(".") for one in made.conclusions)
+    for sheet in made.sheets:
+        assert len({tuple(one) for one in sheet.shown}) == 1 and len(sheet.caption) > 40
+    assert all((figure_runs / name).is_file() for name in made.inputs)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [module for module in MODULES if module.NEEDS],
+    ids=lambda module: module.__name__.rpartition(".")[2],
+)
+def test_absent_runs_are_named(module: Any, tmp_path: Path) -> None:
+    with pytest.raises(MissingRun, match=f"experiment {module.NEEDS[0]}"):
+        module.exhibit(tmp_path)
+
+
+def test_missing_values_are_left_out(tmp_path: Path) -> None:
+    tables = copy.deepcopy(win_rates())
+    for one in tables["win_rates"]:
+        if one["measure"] == "others_net":
+            one |= dict.fromkeys(("mean", "low", "high", "difference", "difference_low", "difference_high", "p_holm"))
+    made = table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", tables))
+    assert not any("other reward models" in column for column in cells(made, "table2_llm_judge")["GRM"])
+    assert not any("other reward models" in line for line in made.conclusions)
+    assert table10_llm_judge_orders.exhibit(tmp_path).sheets

@@ -1,0 +1,211 @@
+"""Tables 3, 4 and 6 and Figure 6: what results hold is what is shown, beside what was printed, and said in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from handmade_runs import Row, assert_made_whole, assert_whole, summary_row, write_run
+
+from paper_figures.exhibits.style import LINES, styled
+from paper_figures.figures import fig6_keyword_task
+from paper_figures.tables import table3_keyword_examples, table4_humaneval, table6_diversity
+from rws_theory.printed import published
+
+MODULES = (table3_keyword_examples, fig6_keyword_task, table4_humaneval, table6_diversity)
+BELOW, OVER = "perplexity per text, % below default", "GOD in steps over default's"
+
+
+@pytest.fixture(autouse=True)
+def _house_style() -> Iterator[None]:
+    with styled():
+        yield
+
+
+def _claim(guide: str, method: str, quantity: str, ends: tuple[float, float, float] | None, printed: str) -> Row:
+    row: Row = {"guide": guide, "reward_scale": None if guide == "all" else 8.0, "method": method, "n": 4}
+    row |= {"quantity": quantity, "p": 0.5, "p_holm": 1.0, "printed": printed if method == "rws" else None}
+    return row | dict(zip(("value", "low", "high"), ends or (None, None, None), strict=True))
+
+
+def _keywords(runs: Path, sign: float = 1.0) -> Path:
+    """Write a keyword run: RWS is `sign` better in perplexity with the first guide, and the same with the second."""
+    means, claims = [], []
+    for guide in ("second", "grm"):
+        known = guide == "second"
+        for method in ("rws", "default", "constant", "shuffled"):
+            ends = sorted((sign * 0.5, sign * 1.5))
+            minus = () if method == "rws" else (sign, *ends, 0.01) if known else (0.0, -0.25, 0.25, 1.0)
+            means += [
+                summary_row(guide, method, "perplexity_per_text", 5.0, minus),
+                summary_row(guide, method, "god_steps", 2.0, () if method == "rws" else (0.0, 0.0, 0.0, 1.0)),
+                summary_row(guide, method, "keywords_included", 2.0, () if method == "rws" else (0.0, 0.0, 0.0, 1.0)),
+            ]
+            below = (20.0, 17.0, 23.0) if known else (1.0, -3.0, 13.0)
+            over = (1.5, 1.25, 1.75) if known else (1.0, 0.9, 2.5)
+            none = method == "default"
+            claims.append(_claim(guide, method, BELOW, None if none else below, "12 to 16"))
+            claims.append(_claim(guide, method, OVER, None if none else over, "more than 2"))
+    claims.append(_claim("all", "rws", BELOW, (10.0, 9.0, 11.0), "12 to 16"))
+    examples = [
+        _example("one", "default", None, "a red kite and a green boat"),
+        _example("one", "rws", "second", "the red kites"),
+        _example("one", "rws", "grm", "the red kites"),
+        _example("two", "default", None, "kite , boat"),
+        _example("two", "rws", "second", "kite , boat"),
+        _example("two", "rws", "grm", "kite , boat"),
+    ]
+    return write_run(runs, "keywords", {"perplexity_and_god": means, "claims": claims, "examples": examples})
+
+
+def _example(name: str, method: str, guide: str | None, answer: str) -> Row:
+    row: Row = {"example": name, "prompt": f"write of kite and boat , {name}", "keywords": "kite, boat"}
+    row |= {"method": method, "guide": guide, "reward_scale": None if guide is None else 8.0}
+    return row | {"included": 0, "answer": answer}
+
+
+def test_table_3_names_the_keywords_that_an_answer_lacks(tmp_path: Path) -> None:
+    made = table3_keyword_examples.exhibit(_keywords(tmp_path))
+    first, second = made.sheets[0].shown
+    printed = published("table3_keyword_examples")["rows"]
+    assert [row["paper: prompt"] for row in (first, second)] == [row["prompt"] for row in printed]
+    assert first["paper: anchor keywords"] == ", ".join(printed[0]["keywords"])
+    assert first["here: contained by confidence (default)"] == "2 of 2"
+    assert first["here: contained by RWS, second"] == "1 of 2, lacks boat"
+    assert second["here: contained by RWS, GRM"] == "2 of 2"
+    assert "confidence (default) 2 of 2; RWS, second 1 of 2; RWS, GRM 1 of 2" in made.conclusions[0]
+    assert "In 1 of 2 examples all answers are the same text" in made.conclusions[0]
+    assert "That is all 2 in every answer" in made.conclusions[1]
+    text = made.passages[0].text
+    assert text.count("the red kites") == 1 and "RWS, second; RWS, GRM (1 of 2, lacks boat):" in text
+
+
+def test_figure_6_draws_the_results_and_the_printed_ranges(tmp_path: Path) -> None:
+    data = fig6_keyword_task.compute(_keywords(tmp_path))
+    assert data.names == ["second", "GRM"]
+    levels, below, _, over = fig6_keyword_task.draw(data).axes
+    for axes, middle in ((levels, [5.0, 5.0]), (below, [20.0, 1.0]), (over, [1.5, 1.0])):
+        drawn = [one for one in axes.containers if one.get_label() == LINES["rws"].label]
+        assert [one.lines[0].get_xdata()[0] for one in drawn] == middle
+    ends = [one.lines[2][0].get_segments()[0][:, 0].tolist() for one in below.containers if one.get_label() == "RWS"]
+    assert ends == [[17.0, 23.0], [-3.0, 13.0]]
+    (band,) = [patch for patch in below.patches if patch.get_hatch()]
+    assert (band.get_x(), band.get_width()) == (12, 4)
+    (band,) = [patch for patch in over.patches if patch.get_hatch()]
+    assert band.get_x() == 2 and band.get_x() + band.get_width() == pytest.approx(over.get_xlim()[1])
+    assert not [patch for patch in levels.patches if patch.get_hatch()], "levels have no printed number"
+
+
+def test_figure_6_says_what_its_intervals_say(tmp_path: Path) -> None:
+    lines = fig6_keyword_task.exhibit(_keywords(tmp_path / "up")).conclusions
+    assert "the paper says 12 to 16; here mean of all guides 10 [9, 11]." in lines[0]
+    assert lines[0].endswith("The intervals exclude 0 for second, the printed range for second.")
+    assert lines[1].endswith("The intervals exclude 1 for second, the printed bound for second.")
+    (constant,) = [line for line in lines if line.startswith("RWS minus a constant factor of equal mean, perplexity")]
+    assert "1 of 2 95 % intervals exclude zero, RWS lower (second: -1 [-1.5, -0.5])" in constant
+    assert constant.endswith("at most 0.05 with second.")
+    turned = fig6_keyword_task.exhibit(_keywords(tmp_path / "down", -1.0)).conclusions
+    assert any("RWS higher (second: +1 [+0.5, +1.5])" in line for line in turned)
+    assert any(line.endswith("every difference is exactly zero (2 reward models).") for line in lines)
+
+
+def test_figure_6_sets_its_ranges_beside_the_printed_ones(tmp_path: Path) -> None:
+    made = fig6_keyword_task.exhibit(_keywords(tmp_path))
+    rows = {row["quantity"]: row for row in made.sheets[0].rows}
+    below = rows["perplexity of RWS below that of the default"]
+    assert [below[name] for name in ("paper: low", "paper: high", "here: low", "here: high")] == [12, 16, 1.0, 20.0]
+    assert rows["worst perplexity of RWS"]["paper: low"] == 10.84
+    (line,) = [r for r in made.sheets[1].shown if (r["quantity"], r["method"]) == (BELOW, "RWS")]
+    assert (line["paper: printed"], line["here: GRM"]) == ("12 to 16", "1 [-3, 13] p 1")
+
+
+def test_without_perplexity_only_the_order_is_drawn(tmp_path: Path) -> None:
+    means = [summary_row("second", method, "god_steps", 2.0) for method in ("rws", "default")]
+    made = fig6_keyword_task.exhibit(write_run(tmp_path, "keywords", {"perplexity_and_god": means, "claims": []}))
+    titles = [axes.get_title(loc="left") for axes in made.pictures[0].figure.axes]
+    assert titles == ["Generation Order Deviation", "GOD, over the default's"]
+    assert_whole(made)
+
+
+def _passes(runs: Path, low: float = 2.0, **settings: Any) -> Path:
+    rows = []
+    for guide in ("second", "grm"):
+        rows.append(summary_row(guide, "rws", "pass@1", 50.0))
+        rows.append(summary_row(guide, "default", "pass@1", 40.0, (-10.0, -20.0, -low, 0.04)))
+        rows.append(summary_row(guide, "constant", "pass@1", 50.0, (0.0, 0.0, 0.0, 1.0)))
+    return write_run(runs, "humaneval", {"pass_at_k": rows}, **settings)
+
+
+def test_table_4_puts_the_papers_reward_models_in_the_papers_rows(tmp_path: Path) -> None:
+    made = table4_humaneval.exhibit(_passes(tmp_path, data="humaneval"))
+    rows = {row["method"]: row for row in made.sheets[0].rows}
+    printed = {f"RWS, {row['model']}": row["pass_at_1"] for row in published("table4_humaneval")["rows"]}
+    assert {name: row["paper: pass@1, %"] for name, row in rows.items() if name in printed} == printed
+    assert rows["RWS, GRM"]["here: pass@1, %"] == 50.0 and rows["RWS, QRM"]["here: pass@1, %"] is None
+    assert rows["RWS, second"]["here: RWS minus confidence (default)"] == 10.0
+    assert rows["confidence (default)"]["paper: pass@1, %"] == published("table4_humaneval")["default"]
+    left, right = made.pictures[0].figure.axes
+    assert [one.lines[0].get_xdata()[0] for one in left.containers] == list(printed.values())
+    assert all(one.lines[0].get_markerfacecolor() == "white" and not one.lines[2] for one in left.containers)
+    assert all(one.lines[2] for one in right.containers), "measured shares have intervals"
+    assert "2 of 2 95 % intervals exclude zero, RWS higher (second: +10 [+2, +20]; GRM: +10 [+2, +20])" in (
+        made.conclusions[0]
+    )
+    assert "that is 29 and 40" in made.conclusions[-1]
+
+
+def test_table_4_calls_puzzles_puzzles_and_needs_no_programs_run(tmp_path: Path) -> None:
+    made = table4_humaneval.exhibit(_passes(tmp_path, low=-1.0, data="puzzles"))
+    assert made.conclusions[0].startswith("Puzzles with one right answer, no programs: RWS minus the default")
+    assert "no difference is shown" in made.conclusions[0]
+    assert "puzzles" in made.sheets[0].caption and "puzzles" in made.pictures[0].figure.axes[1].get_title(loc="left")
+    bare = table4_humaneval.exhibit(write_run(tmp_path / "bare", "humaneval", {}, data="humaneval"))
+    assert not bare.pictures and "--allow-code-execution" in bare.conclusions[0] and bare.sheets[0].rows
+
+
+def _diversity(runs: Path, equal: float = 0.0) -> Path:
+    distinct, differences = [], []
+    for guide in ("second", "grm"):
+        for method, words in (("rws", 10.0), ("default", 20.0)):
+            row: Row = {"guide": guide, "reward_scale": 8.0, "method": method, "answers": 4, "words": words}
+            distinct.append(row | {"answer_tokens": words, "repeated": 0.25, "distinct_1": 0.5, "distinct_2": 0.75})
+        for against in ("default", "constant"):
+            for n in (1, 2):
+                for length, value in (("whole", 0.25), ("equal", equal)):
+                    row = {"guide": guide, "reward_scale": 8.0, "against": against, "n": n, "length": length}
+                    row |= {"pairs": 4, "rws": 0.5, "other": 0.25, "difference": value, "p": 0.5, "p_holm": 1.0}
+                    differences.append(row | {"low": value - 0.125, "high": value + 0.125})
+    return write_run(runs, "diversity", {"distinct": distinct, "differences": differences})
+
+
+def test_table_6_parts_what_length_makes_from_what_is_left(tmp_path: Path) -> None:
+    made = table6_diversity.exhibit(_diversity(tmp_path))
+    assert "distinct-1 at equal length: no 95 % interval of 2 excludes zero" in made.conclusions[0]
+    (whole,) = [line for line in made.conclusions if "distinct-1 of whole answers" in line]
+    assert "RWS higher (second: +0.25 [+0.125, +0.375]" in whole
+    assert any("second 10.0 and 20.0" in line for line in made.conclusions)
+    less = table6_diversity.exhibit(_diversity(tmp_path / "less", -0.5)).conclusions
+    assert "RWS lower (second: -0.5 [-0.625, -0.375]" in less[0]
+
+
+def test_table_6_draws_printed_differences_hollow_and_without_intervals(tmp_path: Path) -> None:
+    data = table6_diversity.compute(_diversity(tmp_path))
+    table = published("table6_diversity")
+    for n, axes in zip((1, 2), table6_diversity.draw(data).axes, strict=True):
+        printed = [one for one in axes.containers if one.get_label() == "RWS minus default, as printed"]
+        values = sorted(one.lines[0].get_xdata()[0] for one in printed)
+        base = table["default"][f"distinct_{n}"]
+        assert values == pytest.approx(sorted(row[f"distinct_{n}"] - base for row in table["rows"]))
+        assert not any(one.lines[2] for one in printed)
+        ours = [one for one in axes.containers if one.get_label() == "RWS minus default, whole answers"]
+        assert [one.lines[0].get_xdata()[0] for one in ours] == [0.25, 0.25]
+        assert ours[0].lines[2][0].get_segments()[0][:, 0].tolist() == [0.125, 0.375]
+    rows = {row["method"]: row for row in table6_diversity.sheets(data)[0].rows}
+    assert (rows["RWS, GRM"]["paper: distinct-1"], rows["RWS, GRM"]["here: distinct-1"]) == (0.196, 0.5)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
+def test_real_runs_give_whole_exhibits(module: Any, figure_runs: Path, tmp_path: Path) -> None:
+    assert_made_whole(module, figure_runs, tmp_path)

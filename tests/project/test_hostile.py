@@ -1,0 +1,629 @@
+"""Bad input to every public function and command: the documented error in one line, no traceback, nothing written.
+
+Two tables, one line a case. What has a test file of its own (checkpoints, traces, judges, the sandbox, figures) is
+tried there more closely; `fuzz_files` changes files at random.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import bert_predictor, save_predictor, save_reward
+
+import rws_decode as rws
+import rws_theory as theory
+from paper_figures.data.loaders import load_mt_bench, load_reward_bench
+from paper_figures.statistics import metrics
+from paper_figures.statistics.perplexity import perplexity, windows
+from paper_figures.studies.design.prompts import prompts_of
+from rws_decode.adapters.generation import RWSGenerationConfig, generate
+from rws_decode.canvas.dialogue import check_text
+from rws_decode.canvas.schedule import block_plan
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor, load_predictor
+from rws_decode.rewards import CallableReward, load_reward
+from rws_decode.scales.path import scale_path
+from rws_decode.step.savings import Savings
+from rws_decode.trace.trace import load
+from rws_theory.claims import claims
+from rws_theory.orders.null import order_test
+from rws_theory.theorem1 import theorem1
+from rws_theory.tilting import scaled_reward_mean, tilt, tilted_cumulants
+from rws_theory.worlds.joint_table import JointTable
+from rws_theory.worlds.markov import MarkovChain
+
+NAN, INF, HUGE = math.nan, math.inf, 10**400
+A, B = [1.1, 0.6, 0.3], [1.0, 0.4, 0.4]
+LOG_P, REWARD = [-1.0, -2.0, -3.0], [0.0, 1.0, 2.0]
+SURROGATE = "caf\udce9"
+
+
+@cache
+def tiny() -> Any:
+    return bert_predictor()
+
+
+@cache
+def causal() -> metrics.CausalScorer:
+    return metrics.load_causal("mini-causal")
+
+
+@cache
+def mini_reward() -> Any:
+    return load_reward("mini")
+
+
+def scored(value: Any) -> CallableReward:
+    return CallableReward(lambda prompt, answer: value, name="odd")
+
+
+def decoded(prompts: Any = ("the cat",), strategy: Any = None, **options: Any) -> Any:
+    shape = {"length": 4, "steps": 2, "block": 4}
+    return decode(tiny(), prompts, rws.Confidence() if strategy is None else strategy, **(shape | options))
+
+
+def guided(reward: Any = None, **options: Any) -> Any:
+    return decoded(strategy=rws.RWS(2.0), reward=scored(1.0) if reward is None else reward, **options)
+
+
+def pathed(c_min: Any = 0.5, c_max: Any = 2.0, **options: Any) -> Any:
+    return scale_path(tiny(), options.pop("prompt", "the cat"), c_min, c_max, length=4, steps=2, block=4, **options)
+
+
+def predicting(logits: Any) -> Any:
+    """Decode with a predictor of these logits."""
+    row = torch.as_tensor(logits)
+    predictor = CallablePredictor(lambda canvas: row.expand(*canvas.shape, -1), mask_id=0, name="odd")
+    return decode(predictor, [[1]], rws.Confidence(), length=2, steps=1, block=2)
+
+
+# What is called, and what the error says of it.
+FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
+    # Logits: not finite, empty, of another shape or dtype, beyond float64.
+    "crossings nan": (lambda: theory.crossings([NAN, 1.0], [1.0, 2.0]), "^a "),
+    "crossings infinity": (lambda: theory.crossings([1.0, 2.0], [INF, 1.0]), "^b "),
+    "crossings nothing allowed": (lambda: theory.crossings([-INF, -INF], [1.0, 2.0]), "^a "),
+    "crossings empty": (lambda: theory.crossings([], []), "^a "),
+    "crossings of two lengths": (lambda: theory.crossings(A, B[:2]), "a"),
+    "crossings of a matrix": (lambda: theory.crossings([A], [B]), "^a "),
+    "crossings of words": (lambda: theory.crossings(["a", "b"], ["c", "d"]), "^a "),
+    "crossings of None": (lambda: theory.crossings([None, 1.0], B), "^a "),
+    "crossings of complex": (lambda: theory.crossings([1j, 0.0], [1.0, 0.0]), "^a "),
+    "crossings too fine": (lambda: theory.crossings(A, B, rtol=-1.0), "^rtol "),
+    "crossings rtol nan": (lambda: theory.crossings(A, B, rtol=NAN), "^rtol "),
+    "log-odds nan": (lambda: theory.log_odds([NAN, 1.0], 1.0), "^logits "),
+    "log-odds negative scale": (lambda: theory.log_odds(A, -1.0), "^r "),
+    "log-odds infinite scale": (lambda: theory.log_odds(A, INF), "^r "),
+    "log-odds zero scale": (lambda: theory.log_odds(A, 0.0), "^r "),
+    "log-odds bool": (lambda: theory.log_odds([True, False], 1.0), "^logits "),
+    "probability empty": (lambda: theory.max_probability([], 1.0), "^logits "),
+    "probability dates": (lambda: theory.max_probability(np.array([1, 2], "M8[s]"), 1.0), "^logits "),
+    "gaps of no tokens": (lambda: theory.gaps(np.zeros((3, 0))), "^logits "),
+    "gap statistics of text": (lambda: theory.gap_statistics("abc"), "^logits "),
+    "pairs of two shapes": (lambda: theory.classify_pairs([A], [B[:2]]), "b"),
+    "pairs of nan": (lambda: theory.classify_pairs([[NAN, 1.0, 0.0]], [B]), "^a "),
+    "path k too large": (lambda: theory.selection_path([A, B], 3, 0.5, 2.0), "^k "),
+    "path k negative": (lambda: theory.selection_path([A, B], -1, 0.5, 2.0), "^k "),
+    "path k no number": (lambda: theory.selection_path([A, B], 1.5, 0.5, 2.0), "^k "),  # type: ignore[arg-type]
+    "path scale nan": (lambda: theory.selection_path([A, B], 1, NAN, 2.0), "^c_min "),
+    "path scale backwards": (lambda: theory.selection_path([A, B], 1, 2.0, 0.5), "^c_m"),
+    "path scale infinite": (lambda: theory.selection_path([A, B], 1, 0.5, INF), "^c_m"),
+    "path scale zero": (lambda: theory.selection_path([A, B], 1, 0.0, 2.0), "^c_min "),
+    "path of one position's logits": (lambda: theory.selection_path(A, 1, 0.5, 2.0), "^logits "),
+    "theorem empty": (lambda: theorem1([], []), "^a "),
+    "theorem nan": (lambda: theorem1([NAN, 1.0], [1.0, 2.0]), "^a "),
+    "theorem words": (lambda: theorem1(["x", "y"], [1.0, 2.0]), "^a "),
+    # The factor.
+    "factor of nan": (lambda: theory.reward_factor(NAN, 2.0), "^reward "),
+    "factor scale zero": (lambda: theory.reward_factor(1.0, 0.0), "^reward_scale "),
+    "factor scale nan": (lambda: theory.reward_factor(1.0, NAN), "^reward_scale "),
+    "factor eps negative": (lambda: theory.reward_factor(1.0, 2.0, -1e-5), "^eps "),
+    "factor range infinite": (lambda: theory.factor_range(INF), "^reward_scale "),
+    "inverse out of range": (lambda: theory.inverse_reward(9.0, 2.0), "^factor "),
+    "inverse nan": (lambda: theory.inverse_reward(NAN, 2.0), "^factor "),
+    "normalise by zero": (lambda: theory.normalise(1.0, 0.0, 0.0), "^std "),
+    "normalise by nan": (lambda: theory.normalise(1.0, NAN, 1.0), "^mean "),
+    # Orders.
+    "order empty": (lambda: theory.generation_order_deviation([]), "^commit_step "),
+    "order of halves": (lambda: theory.generation_order_deviation([0.5, 1.0]), "^commit_step "),
+    "order of nan": (lambda: theory.kendall_tau([NAN, 1.0]), "^commit_step "),
+    "order read otherwise": (lambda: theory.generation_order_deviation([0, 1], "words"), "^reading "),  # type: ignore[arg-type]
+    "arness k zero": (lambda: theory.local_arness([0, 1], 0), "^k "),
+    "footrule of none": (lambda: theory.footrule_mean(0), "^n "),
+    "footrule of blocks": (lambda: theory.footrule_mean(5, 2), "^block "),
+    "footrule of half": (lambda: theory.footrule_variance(4.5), "^n "),  # type: ignore[arg-type]
+    "order test": (lambda: order_test([0, 1, 2], alternative="both"), "^alternative "),  # type: ignore[arg-type]
+    "order test samples": (lambda: order_test([0, 1, 2], method="monte carlo", samples=0), "^(samples|method) "),  # type: ignore[arg-type]
+    # Tilting, models.
+    "tilt nan": (lambda: tilt(LOG_P, REWARD, NAN), "^r "),
+    "tilt to the end": (lambda: tilt(LOG_P, REWARD, INF), "^r "),
+    "tilt of two lengths": (lambda: tilt(LOG_P, REWARD[:2], 1.0), "reward"),
+    "tilt infinite reward": (lambda: tilt(LOG_P, [0.0, INF, 1.0], 1.0), "^reward "),
+    "cumulants of order 0": (lambda: tilted_cumulants(LOG_P, REWARD, 1.0, 0), "^order "),
+    "scaled mean": (lambda: scaled_reward_mean([NAN] * 3, REWARD, 1.0), "^log_p "),
+    "table that is none": (lambda: JointTable(np.zeros((2, 3))), "^log_p "),
+    "chain that is none": (lambda: MarkovChain(np.zeros(2), np.zeros((1, 3, 2))), "^log_"),
+    "unknown claim": (lambda: list(claims(["T9"])), "^ids "),
+    # Decoding: shapes.
+    "no length": (lambda: decoded(length=0), "^length "),
+    "half a length": (lambda: decoded(length=4.0), "^length "),
+    "steps that do not divide": (lambda: decoded(length=8, steps=3, block=4), "^steps "),
+    "blocks that do not divide": (lambda: block_plan(10, 4, 4), "^block is 4: it must divide"),
+    "more steps than tokens": (lambda: decoded(steps=8), "^steps "),
+    "no steps": (lambda: block_plan(4, 0, 4), "^steps "),
+    "true steps": (lambda: block_plan(4, True, 4), "^steps "),
+    "no block": (lambda: block_plan(4, 2, 0), "^block "),
+    # Decoding: prompts.
+    "no prompts": (lambda: decoded([]), "^prompts "),
+    "a text for prompts": (lambda: decoded("the cat"), "^prompts "),
+    "prompts of None": (lambda: decoded([None]), r"^prompts\[0\] "),
+    "prompts of numbers": (lambda: decoded([3]), r"^prompts\[0\] "),
+    "ids below zero": (lambda: decoded([[7, -1]]), r"^prompts\[0\] holds the id -1"),
+    "ids beyond the vocabulary": (lambda: decoded([[10**9]]), r"^prompts\[0\] holds the id 1000000000"),
+    "ids of halves": (lambda: decoded([[7, 1.5]]), r"^prompts\[0\] "),
+    "ids that are masks": (lambda: decoded([[tiny().mask_id]]), r"^prompts\[0\] holds the mask id"),
+    "ids longer than the model": (lambda: decoded([[7] * 64]), "^length is 4: after the 64 tokens"),
+    "bytes that are no text": (lambda: decoded([SURROGATE]), r"^turns\[0\] is 'caf\\udce9': no text"),
+    "a dialogue of two": (lambda: rws.Dialogue(("a", "b")), "^turns has 2"),
+    "a dialogue of nothing": (lambda: rws.Dialogue(()), "^turns has 0"),
+    "a dialogue of a text": (lambda: rws.Dialogue("abc"), "^turns is 'abc'"),  # type: ignore[arg-type]
+    "a dialogue of bytes": (lambda: rws.Dialogue((b"a",)), r"^turns\[0\] is b'a'"),  # type: ignore[arg-type]
+    "text that is None": (lambda: check_text("answer", None), "^answer is None"),
+    # Decoding: strategy, guidance, what is returned to it.
+    "a name for a strategy": (lambda: decoded(strategy="rws"), "^strategy is 'rws'"),
+    "a class for a strategy": (lambda: decoded(strategy=rws.RWS), "^strategy is "),
+    "a name for a predictor": (lambda: decode("mini", ["a"], rws.Confidence()), "^predictor is 'mini'"),  # type: ignore[arg-type]
+    "a name for a reward": (lambda: guided("mini"), "^reward is 'mini'"),
+    "no reward": (lambda: decoded(strategy=rws.RWS(2.0)), "^reward is None"),
+    "a word for savings": (lambda: decoded(savings="everything"), "^savings is 'everything'"),
+    "reward scale nan": (lambda: rws.RWS(NAN), "^reward_scale "),
+    "reward scale zero": (lambda: rws.RWS(0.0), "^reward_scale "),
+    "temperature infinite": (lambda: rws.Temperature(INF), "^scale "),
+    "temperature negative": (lambda: rws.Temperature(-1.0), "^scale "),
+    "every zero": (lambda: rws.RWSEvery(2.0, 0), "^every "),
+    "guidance nan": (lambda: decoded(cfg=NAN), "^cfg "),
+    "guidance negative": (lambda: decoded(cfg=-1.0), "^cfg "),
+    "guidance beyond float32": (lambda: decoded(cfg=1e308), "^predictor tiny-bert gives no finite"),
+    "sampling nan": (lambda: decoded(sampling_temperature=NAN), "^sampling_temperature "),
+    "sampling negative": (lambda: decoded(sampling_temperature=-1.0), "^sampling_temperature "),
+    "seed negative": (lambda: decoded(sampling_temperature=1.0, seed=-1), "^seed "),
+    "end ids of words": (lambda: decoded(end_ids=["a"]), "^end_ids "),
+    "end ids of halves": (lambda: decoded(end_ids=[1.5]), "^end_ids "),
+    "end ids beyond": (lambda: decoded(end_ids=[10**9]), "^end_ids "),
+    "end of text otherwise": (lambda: decoded(end_of_text="stop"), "^end_of_text "),
+    "ranking otherwise": (lambda: decoded(ranking="entropy"), "^ranking "),
+    "precision otherwise": (lambda: decoded(precision="float8"), "^precision "),
+    "logits nan": (lambda: predicting([0.0, NAN, 1.0]), "^predictor odd "),
+    "logits infinite": (lambda: predicting([0.0, INF, 1.0]), "^predictor odd "),
+    "logits of the mask alone": (lambda: predicting([1.0, -INF, -INF]), "^predictor odd "),
+    "logits of integers": (lambda: predicting([1, 2, 3]), "^predictor odd returned logits of torch.int64"),
+    "reward nan": (lambda: guided(scored(NAN)), "^reward model odd scored nan"),
+    "reward infinite": (lambda: guided(scored(-INF)), "^reward model odd scored -inf"),
+    "reward None": (lambda: guided(scored(None)), "^reward model odd scored None"),
+    "reward text": (lambda: guided(scored("high")), "^reward model odd scored 'high'"),
+    "reward too large": (lambda: guided(scored(HUGE)), "^reward model odd scored 1000"),
+    "reward complex": (lambda: guided(scored(1j)), "^reward model odd scored 1j"),
+    "reward mean nan": (lambda: CallableReward(len, mean=NAN), "^mean "),  # type: ignore[arg-type]
+    "reward std zero": (lambda: CallableReward(len, std=0.0), "^std "),  # type: ignore[arg-type]
+    "reward std infinite": (lambda: CallableReward(len, std=INF), "^std "),  # type: ignore[arg-type]
+    "reward bounds turned": (lambda: CallableReward(len, bounds=(1.0, 0.0)), "^bounds "),  # type: ignore[arg-type]
+    "reward bounds of one": (lambda: CallableReward(len, bounds=(1.0,)), "^bounds "),  # type: ignore[arg-type]
+    "reward of a number": (lambda: mini_reward().score([3], ["a"]), "^prompt is 3"),
+    "reward of no answer": (lambda: mini_reward().score(["a"], [None]), "^answer is None"),
+    "reward of bytes": (lambda: mini_reward().score(["a"], [SURROGATE]), "^answer is 'caf"),
+    "reward of too much": (lambda: mini_reward().score(["a"], ["w " * 9999]), "^prompt and answer make"),
+    "savings of no memory": (lambda: Savings(memory=0), "^memory "),
+    "savings of both": (lambda: Savings(ahead=True, settled=True), "^ahead "),
+    "savings spread nan": (lambda: Savings(spread=NAN), "^spread "),
+    # The scale path.
+    "path from nan": (lambda: pathed(NAN), "^c_min "),
+    "path to infinity": (lambda: pathed(1.0, INF), "^c_m"),
+    "path backwards": (lambda: pathed(2.0, 1.0), "^c_m"),
+    "path of no budget": (lambda: pathed(budget=0), "^budget "),
+    "path of no batch": (lambda: pathed(batch=0), "^batch "),
+    "path over nothing": (lambda: pathed(over="noise"), "^over "),
+    "path of bytes": (lambda: pathed(prompt=SURROGATE), r"^turns\[0\] "),
+    # Configs, metrics, data.
+    "config length": (lambda: RWSGenerationConfig(max_new_tokens=-1), "^length is -1: .*max_new_tokens"),
+    "config strategy": (lambda: RWSGenerationConfig(strategy="magic"), "^strategy "),
+    "config scale": (lambda: RWSGenerationConfig(strategy="rws", reward_scale=NAN), "^reward_scale "),
+    "config without prompts": (lambda: generate(tiny(), [], RWSGenerationConfig()), "^prompts "),
+    "perplexity of None": (lambda: perplexity(causal(), [None]), "^text is None"),  # type: ignore[list-item]
+    "perplexity of bytes": (lambda: perplexity(causal(), [SURROGATE]), "^text is 'caf"),
+    "perplexity of two prompts": (lambda: perplexity(causal(), ["a"], prompts=["b", "c"]), "^prompts has 2"),
+    "perplexity of a wide window": (lambda: perplexity(causal(), ["a"], window=10**9), "^window "),
+    "perplexity of no stride": (lambda: perplexity(causal(), ["a b c"], stride=0), "^stride "),
+    "windows that stand": (lambda: list(windows(9, 4, 4)), "^stride "),
+    "answers of None": (lambda: metrics.answer_scores(causal(), ["a"], [None]), "^answer is None"),  # type: ignore[list-item]
+    "answers too long": (lambda: metrics.answer_scores(causal(), ["a"], ["w " * 9999]), "^prompt and answer make"),
+    "answers without prompts": (lambda: metrics.answer_scores(causal(), [], ["a"]), "^answers has 1"),
+    "distinct of none": (lambda: metrics.distinct_n(["a"], 0), "^n "),
+    "distinct otherwise": (lambda: metrics.distinct_n(["a"], 1, per="words"), "^per "),  # type: ignore[arg-type]
+    "share beyond one": (lambda: metrics.share_interval(3, 2), "^successes "),
+    "model of no name": (lambda: load_predictor(""), "^model is ''"),
+    "model of a path with null": (lambda: load_predictor("a\0b"), "^model is 'a"),
+    "model unknown": (lambda: load_predictor("maxi"), r"^model is 'maxi': .*mini"),
+    "reward unknown": (lambda: load_reward("maxi"), r"^reward is 'maxi': .*mini"),
+    "causal unknown": (lambda: metrics.load_causal("maxi"), r"^causal is 'maxi': .*mini"),
+    "device unknown": (lambda: load_predictor("mini", "tpu0"), "^device is 'tpu0'"),
+    "device without numbers": (lambda: load_predictor("mini", "meta"), "^device is 'meta'.*holds no numbers"),
+    "dtype of integers": (lambda: load_predictor("mini", dtype="int8"), "^dtype is 'int8'"),
+    "mask beyond": (lambda: load_predictor("mini", mask_id=10**9), "^mask_id "),
+    "source unknown": (lambda: prompts_of("tales", 1), "^data is 'tales'"),
+    "fewer than no prompts": (lambda: prompts_of("stories", -1), "^prompts is -1: at least 1 is needed$"),
+    "fewer than none held": (lambda: prompts_of("stories", 1, -1), "^validation is -1: at least 0 is needed$"),
+}
+
+
+@pytest.mark.parametrize("call", FUNCTIONS.values(), ids=FUNCTIONS.keys())
+def test_a_function_names_what_is_wrong_in_one_line(call: tuple[Callable[[], object], str]) -> None:
+    with pytest.raises(ValueError, match=call[1]) as caught:
+        call[0]()
+    assert "\n" not in str(caught.value)
+
+
+# What is odd and still meant: it decodes, to finite numbers.
+ODD_TEXTS = {
+    "empty": "",
+    "blank": " \t\n ",
+    "null": "a\0b",
+    "right to left": "\u202e\u05e9\u05dc\u05d5\u05dd the cat\u202c",
+    "astral": "🐈\U0010ffff the cat",
+    "combining": "a" + "\u0301" * 50,
+    "mask": "[MASK] the [MASK]",
+    "llada's mask": "<|mdm_mask|>",
+    "end": "the cat [EOS] sat",
+    "a chat": "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nyes",
+    "instructions": "<s>[INST] <<SYS>> ignore {{ messages }} {% for x in y %} [/INST]",
+    "format": "%s {0} {name} ${HOME} `ls`",
+}
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS.keys())
+def test_any_text_is_a_prompt_and_is_kept_as_it_is(text: str, tmp_path: Path) -> None:
+    (trace,) = guided(prompts=[text])
+    assert trace.prompt_text == text and math.isfinite(trace.reward_raw[0])
+    assert tiny().mask_id not in trace.prompt.tolist() + trace.tokens.tolist()
+    assert load(trace.save(tmp_path / "trace.parquet")) == trace
+    assert math.isfinite(mini_reward().score([text], [text])[0])
+    assert metrics.answer_scores(causal(), [text], [text])[0].perplexity > 1
+
+
+# Ties, subnormal and huge values have answers, not errors.
+NUMBERS: dict[str, tuple[Callable[[], Any], Callable[[Any], bool]]] = {
+    "all logits tied": (lambda: predicting([0.0, 1.0, 1.0])[0], lambda trace: trace.tokens.tolist() == [1, 1]),
+    "subnormal logits": (lambda: predicting([0.0, 1e-45, 0.0])[0], lambda trace: trace.tokens.tolist() == [1, 1]),
+    "huge logits": (lambda: predicting([0.0, 3e38, -3e38])[0], lambda trace: trace.tokens.tolist() == [1, 1]),
+    "subnormal scale": (lambda: decoded(strategy=rws.Temperature(5e-324))[0], lambda trace: 0 in trace.commit_step),
+    "huge scale": (lambda: decoded(strategy=rws.Temperature(1e308))[0], lambda trace: 0 in trace.commit_step),
+    "huge rewards": (lambda: guided(scored(1e308))[0], lambda trace: bool(np.isfinite(trace.factor).all())),
+    "infinite normalised rewards": (lambda: theory.reward_factor(INF, 2.0), lambda value: 2.0 < value < 2.1),
+    "subnormal gap": (lambda: theory.log_odds([5e-324, 0.0], 1.0), lambda value: value == 5e-324),
+    "huge gap": (lambda: theory.log_odds([8e307, 0.0], 1.0), lambda value: value == 8e307),
+    "identical curves": (lambda: theory.crossings(A, A), lambda found: found.identical and found.complete),
+    "tied order": (lambda: theory.generation_order_deviation([0, 0, 0]), lambda value: math.isfinite(value)),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS.values(), ids=NUMBERS.keys())
+def test_extreme_numbers_have_answers(case: tuple[Callable[[], Any], Callable[[Any], bool]]) -> None:
+    assert case[1](case[0]())
+
+
+# Commands.
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Yield a folder with whole and broken files, in which commands are run."""
+    folder = tmp_path_factory.mktemp("place")
+    decoded(strategy=rws.RWS(2.0), reward=scored(1.0)).traces[0].save(folder / "good.parquet")
+    data = (folder / "good.parquet").read_bytes()
+    for name, held in {
+        "empty": b"",
+        "text": b"hello",
+        "half": data[: len(data) // 2],
+        "magic": b"PAR1" + b"\0" * 40 + b"PAR1",
+        "zip": b"PK\3\4" + b"x" * 99,
+        "hole": data[:100] + bytes(200) + data[300:],
+    }.items():
+        (folder / f"{name}.parquet").write_bytes(held)
+    np.save(folder / "good.npy", np.random.default_rng(0).normal(size=(3, 4)))
+    array = (folder / "good.npy").read_bytes()
+    for name, held in {
+        "empty": b"",
+        "half": array[:-9],
+        "header": array[:8] + b"\xff\xff" + array[10:],
+        "syntax": array.replace(b"}", b"("),
+        "huge": array.replace(b"(3, 4)", b"(9**9,")[:128],
+        "many": array.replace(b"(3, 4), ", b"(9000000000000000, 4), "),
+        "pickle": b"cos\nsystem\n(S'touch ran'\ntR.",
+    }.items():
+        (folder / f"{name}.npy").write_bytes(held)
+    for name, values in {
+        "nan": np.full((2, 3), NAN),
+        "infinite": np.full((2, 3), INF),
+        "forbidden": np.full((2, 3), -INF),
+        "flat": np.zeros(3),
+        "deep": np.zeros((2, 2, 2)),
+        "none": np.zeros((0, 3)),
+        "complex": np.ones((2, 3), complex),
+        "words": np.array([["a", "b"]]),
+        "dates": np.zeros((2, 3), "M8[s]"),
+    }.items():
+        np.save(folder / f"{name}.npy", values)
+    np.save(folder / "objects.npy", np.array([[1, None]], dtype=object))
+    (folder / "folder").mkdir()
+    (folder / "bytes.txt").write_bytes(b"\xff\xfe caf\xe9\n")
+    (folder / "nothing.txt").write_bytes(b"\n \n")
+    (folder / "deep.jsonl").write_text("[" * 100_000)
+    (folder / "deep.json").write_text("[" * 100_000)
+    (folder / "half.jsonl").write_text('{"prompt": "a"}\n{"prom')
+    (folder / "list.jsonl").write_text("[1, 2]\n")
+    (folder / "bytes.jsonl").write_bytes(b'{"prompt": "\xff"}\n')
+    row = {"prompt": "a", "chosen": "b", "rejected": "\ud800", "subset": "s", "id": 1}
+    (folder / "surrogate.jsonl").write_text(json.dumps(row))
+    (folder / "surrogate-turn.jsonl").write_text(json.dumps({"question_id": 1, "category": "c", "turns": ["\ud800"]}))
+    os.symlink(folder / "loop.parquet", folder / "loop.parquet")
+    os.symlink(folder / "gone", folder / "dangling.parquet")
+    os.symlink(folder / "folder", folder / "linked.npy")
+    save_predictor(folder / "predictor")
+    save_reward(folder / "reward", {"mean": 0.0, "std": 1.0})
+    before = Path.cwd()
+    os.chdir(folder)
+    yield folder
+    os.chdir(before)
+
+
+GENERATE = "rws_decode generate --model mini --prompt cat --length 8 --steps 4 --block 8"
+REWARDED = f"{GENERATE} --strategy rws --reward mini --reward-scale"
+PATH = "rws_decode scale-path --model mini --prompt cat --length 4 --steps 2 --block 4 --scale-max 2 --scale-min"
+STUDY = "paper_figures experiment reward-bench --out out --prompts 1 --validation 1 --length 4 --steps 2 --block 4"
+REACH = "paper_figures experiment reach --out out --prompts 1 --length 4 --steps 2 --block 4"
+TOPK = "rws_theory path good.npy --scale-max 2"
+
+# Words of a command, `_` for an argument that is empty, and a part of the line it ends with.
+COMMANDS: dict[str, str] = {
+    # No command, an unknown one, no argument.
+    "rws_decode": "COMMAND",
+    "rws_decode decode": "'decode'",
+    "rws_theory": "COMMAND",
+    "rws_theory proofs": "'proofs'",
+    "paper_figures fig7": "NAME is 'fig7'",
+    "paper_figures --workers -1": "--workers is -1",
+    "paper_figures fig1_commit_order --workers 0 --runs folder --out good.npy": "--out is good.npy: a file",
+    "paper_figures fig1_commit_order --workers 0 --runs folder": "is missing: make it with",
+    "rws_decode generate": "--prompt --input-ids --example",
+    "paper_figures experiment": "NAME",
+    "paper_figures experiment bake": "'bake'",
+    # Arrays and lists of logits.
+    "rws_theory claims T9": "ids has T9",
+    "rws_theory crossings _ [1]": "A must be",
+    "rws_theory crossings [] []": "a must",
+    "rws_theory crossings [1,NaN] [1,2]": "a must",
+    "rws_theory crossings [1,Infinity] [1,2]": "a must",
+    "rws_theory crossings [1,1e999] [1,2]": "a must",
+    'rws_theory crossings [1,"2"] [1,2]': "A must",
+    "rws_theory crossings [1,2 [1,2]": "A must be a JSON list",
+    "rws_theory crossings {} [1,2]": "A must",
+    "rws_theory crossings [1,2] null": "B must",
+    "rws_theory crossings [1,2] [1,2,3]": "b",
+    "rws_theory crossings gone.npy [1,2]": "gone.npy",
+    "rws_theory crossings objects.npy [1,2]": "objects.npy",
+    f"{TOPK} --scale-min 0.5": "--k",
+    f"{TOPK} --scale-min 0.5 --k 0.5": "--k",
+    f"{TOPK} --scale-min 0.5 --k 9": "k must",
+    f"{TOPK} --scale-min 0 --k 1": "--scale-min",
+    f"{TOPK} --scale-min nan --k 1": "--scale-min",
+    f"{TOPK} --scale-min 3 --k 1": "--scale-min",
+    **{
+        f"rws_theory path {name}.npy --k 1 --scale-min 0.5 --scale-max 2": "must"
+        for name in (
+            *("empty", "half", "header", "syntax", "huge", "many", "pickle", "nan", "infinite", "forbidden", "flat"),
+            *("deep", "none", "complex", "words", "dates", "objects", "linked", "gone"),
+        )
+    },
+    "rws_theory path /dev/null --k 1 --scale-min 0.5 --scale-max 2": "must",
+    "rws_theory bench --pairs 0": "pairs",
+    "rws_theory bench --seed -1": "seed",
+    # One answer.
+    f"{GENERATE} --length 0": "length is 0",
+    f"{GENERATE} --steps 3 --block 4": "steps is 3",
+    f"{GENERATE} --steps 9": "steps is 9",
+    f"{GENERATE} --block 3": "block is 3",
+    f"{GENERATE} --length x": "--length",
+    f"{GENERATE} --length 100000 --block 100000": "length is 100000",
+    f"{GENERATE} --length 1000000000000 --block 1000000000000": "length is 1000000000000",
+    f"{GENERATE} --strategy magic": "'magic'",
+    f"{GENERATE} --strategy temperature": "--scale is missing",
+    f"{GENERATE} --strategy temperature --scale nan": "scale is nan",
+    f"{GENERATE} --strategy temperature --scale inf": "scale is inf",
+    f"{GENERATE} --strategy rws --reward mini": "--reward-scale is missing",
+    f"{GENERATE} --strategy rws --reward maxi --reward-scale 1": "reward is 'maxi'",
+    f"{REWARDED} nan": "reward_scale is nan",
+    f"{REWARDED} -1": "reward_scale is -1",
+    f"{REWARDED} 1e999": "reward_scale is inf",
+    f"{REWARDED} 1 --reward-dtype int8": "dtype is 'int8'",
+    f"{REWARDED} 1 --reward-device meta": "device is 'meta'",
+    f"{REWARDED} 1 --reward-revision main": "revision is 'main'",
+    f"{GENERATE} --strategy rws-every --reward mini --reward-scale 1 --every 0": "every is 0",
+    f"{GENERATE} --strategy schedule --run gone.parquet": "gone.parquet",
+    f"{GENERATE} --strategy constant --run text.parquet": "text.parquet",
+    f"{GENERATE} --seed -1": "--seed is -1",
+    f"{GENERATE} --seed 99999999999999999999": "--seed is 99999999999999999999",
+    f"{GENERATE} --cfg nan": "cfg is nan",
+    f"{GENERATE} --sampling-temperature -1": "sampling_temperature is -1",
+    f"{GENERATE} --device meta": "device is 'meta'",
+    f"{GENERATE} --device tpu": "device is 'tpu'",
+    f"{GENERATE} --dtype int8": "dtype is 'int8'",
+    f"{GENERATE} --mask-id -1": "mask_id",
+    f"{GENERATE} --model _": "model is ''",
+    f"{GENERATE} --model maxi": "model is 'maxi'",
+    f"{GENERATE} --model folder": "no config.json",
+    f"{GENERATE} --model reward": "model reward",
+    f"{GENERATE} --model mini --revision main": "revision is 'main'",
+    f"{GENERATE} --chat": "chat is True",
+    f"{GENERATE} --trace good.npy": "--trace is good.npy: a file",
+    f"{GENERATE} --trace good.npy/below": "good.npy",
+    f"{GENERATE} --trace /dev/null/x": "Not a directory",
+    f"{GENERATE} --trace {'x' * 300}": "File name too long",
+    f"{GENERATE} --prompt {SURROGATE}": "no text",
+    **{
+        f"rws_decode generate --length 8 --steps 4 --block 8 {option}": told
+        for option, told in {
+            "--input-ids [": "not JSON",
+            f"--input-ids {'[' * 100_000}": "nested too deep",
+            f"--input-ids [1{'0' * 5000}]": "--input-ids",
+            "--input-ids [9223372036854775808]": "holds the id 9223372036854775808",
+            "--input-ids [1.0]": "whole numbers",
+            "--input-ids [true]": "whole numbers",
+            "--input-ids [-1]": "holds the id -1",
+            "--input-ids {}": "whole numbers",
+            "--example -1": "--example is -1",
+            "--example 99999": "--example is 99999",
+            "--example 1 --prompt a": "not allowed with",
+        }.items()
+    },
+    # The scale path.
+    f"{PATH} 0": "c_min",
+    f"{PATH} nan": "c_min",
+    f"{PATH} 3": "c_m",
+    f"{PATH} 1 --over noise": "'noise'",
+    f"{PATH} 1 --over reward-scale": "--reward is missing",
+    f"{PATH} 1 --budget 0": "budget is 0",
+    f"{PATH} 1 --batch 0": "batch is 0",
+    f"{PATH} 1 --device meta": "device is 'meta'",
+    # Traces.
+    **{
+        f"rws_decode replay {name}.parquet": f"{name}.parquet"
+        for name in ("empty", "text", "half", "magic", "zip", "hole", "gone", "loop", "dangling")
+    },
+    "rws_decode replay folder": "folder",
+    "rws_decode replay /dev/zero": "/dev/zero",
+    "rws_decode replay good.parquet/x": "good.parquet/x",
+    "rws_decode diff good.parquet half.parquet": "half.parquet",
+    "rws_decode diff good.parquet good.parquet --model maxi": "model is 'maxi'",
+    # Data, results, judges, conversion.
+    "rws_decode calibrate --reward mini --data gone.jsonl": "no such file",
+    "rws_decode calibrate --reward mini --data deep.json": "nested too deep",
+    "rws_decode calibrate --reward mini --data deep.jsonl": "nested too deep",
+    "rws_decode calibrate --reward mini --data half.jsonl": "line 2",
+    "rws_decode calibrate --reward mini --data bytes.jsonl": "bytes.jsonl",
+    "rws_decode calibrate --reward mini --data list.jsonl": "list of objects",
+    "rws_decode calibrate --reward mini --data half.parquet": "half.parquet",
+    "rws_decode calibrate --reward mini --data bytes.txt": ".jsonl, .json and .parquet",
+    "rws_decode calibrate --reward mini --data surrogate.jsonl --sample 1": "--sample is 1",
+    "rws_decode calibrate --reward predictor --data half.jsonl": "half.jsonl",
+    "paper_figures judge deep.jsonl --judge-model m --cache c --yes": "nested too deep",
+    "paper_figures judge gone.jsonl --judge-model m --cache c --yes": "gone.jsonl",
+    "paper_figures judge half.jsonl --judge-model m --cache c --yes --extra [": "half.jsonl|--extra",
+    "paper_figures summarize folder": "no results",
+    "paper_figures summarize gone": "no results",
+    "paper_figures summarize folder --seed -1": "--seed is -1",
+    "rws_decode convert folder target": "no config.json",
+    "rws_decode convert predictor target": "predictor",
+    "rws_decode convert predictor folder": "folder",
+    "paper_figures humaneval-check": "--allow-code-execution is missing",
+    "paper_figures humaneval-check --allow-code-execution --data list.jsonl": "list.jsonl",
+    "paper_figures humaneval-check --allow-code-execution --seconds nan --data list.jsonl": "seconds|list",
+    "rws_decode bench --prompts 0": "--prompts is 0",
+    "rws_decode bench --threads 0": "--threads is 0",
+    "rws_decode bench --steps 3": "steps is 3",
+    "rws_decode train maxi --runs runs": "'maxi'",
+    "rws_decode train mini --runs runs --every 0": "--every is 0",
+    # Experiments: everything is said before anything is run.
+    f"{STUDY} --prompts -1": "--prompts is -1: at least 0 is needed",
+    f"{STUDY} --validation -1": "--validation is -1",
+    f"{STUDY} --path-prompts -1": "--path-prompts is -1",
+    f"{STUDY} --seed -1": "--seed is -1",
+    f"{STUDY} --grid 1 nan": "--grid is",
+    f"{STUDY} --reward-scale 0": "--reward-scale is",
+    f"{STUDY} --sampling-temperature 0": "--sampling-temperature is 0",
+    f"{STUDY} --reward-cost inf": "--reward-cost is inf",
+    f"{STUDY} --cfg -1": "cfg is -1",
+    f"{STUDY} --dtype int8": "dtype is 'int8'",
+    f"{STUDY} --reward-dtype int8": "dtype is 'int8'",
+    f"{STUDY} --mask-id -1": "--mask-id is -1",
+    f"{STUDY} --steps 5": "steps is 5",
+    f"{STUDY} --workers 0": "--workers is 0",
+    f"{STUDY} --batch 0": "--batch is 0",
+    f"{STUDY} --threads 0": "--threads is 0",
+    f"{STUDY} --methods magic": "'magic'",
+    f"{STUDY} --rewards mini mini": "different ones",
+    f"{STUDY} --out good.npy": "--out is good.npy: a file",
+    f"{STUDY} --data tales": "data is 'tales'",
+    f"{STUDY} --data text:bytes.txt": "bytes.txt",
+    f"{STUDY} --data text:nothing.txt": "nothing.txt",
+    f"{STUDY} --data text:folder": "folder",
+    f"{STUDY} --data reward-bench:deep.jsonl": "nested too deep",
+    f"{STUDY} --data reward-bench:half.jsonl": "half.jsonl",
+    f"{STUDY} --data mt-bench:surrogate-turn.jsonl": "surrogate",
+    f"{REACH} --prompts -1": "prompts is -1: at least 1 is needed",
+    f"{REACH} --scale-min nan": "scale",
+    f"{REACH} --budget 0": "budget",
+    "paper_figures experiment scale-path --out out --prompts -1": "prompts is -1: at least 1 is needed",
+    "paper_figures experiment regimes --out out --prompts -1": "prompts is -1: at least 1 is needed",
+    "paper_figures experiment commit-order --out out --examples -1": "examples",
+}
+
+
+def files_below(folder: Path) -> dict[str, int]:
+    return {str(path): path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: ascii(words)[1:90])
+def test_a_command_ends_with_status_2_and_one_line_and_writes_nothing(
+    words: str, place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    program, *argv = ["" if word == "_" else word for word in words.split(" ")]
+    before = files_below(place)
+    try:
+        status: Any = importlib.import_module(f"{program}.__main__").main(argv)
+    except SystemExit as end:
+        status = end.code
+    told = capsys.readouterr()
+    # Without what shows progress, which a terminal overwrites.
+    lines = [line for line in told.err.replace("\r", "\n").splitlines() if line.startswith(f"python -m {program}")]
+    assert (status, told.out, len(lines)) == (2, "", 1), told.err
+    assert any(part in lines[0] for part in COMMANDS[words].split("|")), lines[0]
+    assert "Traceback" not in told.err and files_below(place) == before
+
+
+def test_there_are_as_many_cases_as_were_promised() -> None:
+    assert len(FUNCTIONS) + len(COMMANDS) >= 150 + 100
+
+
+@pytest.mark.parametrize("loader", [load_mt_bench, load_reward_bench])
+@pytest.mark.parametrize("name", ["deep.jsonl", "half.jsonl", "bytes.jsonl", "list.jsonl", "half.parquet", "folder"])
+def test_a_loader_names_the_file_that_it_cannot_read(loader: Callable[[str], Any], name: str, place: Path) -> None:
+    with pytest.raises(ValueError, match=rf"^file is {name}: "):
+        loader(name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need rights there")
+def test_files_behind_links_are_read_and_swapped_ones_refused(place: Path, tmp_path: Path) -> None:
+    for path in (place / "reward").iterdir():
+        os.symlink(path, tmp_path / path.name)
+    found = load_reward(str(tmp_path))
+    assert found.score(["the cat"], ["sat"]) == load_reward(str(place / "reward")).score(["the cat"], ["sat"])
+    (tmp_path / "model.safetensors").unlink()
+    os.symlink(place / "predictor" / "model.safetensors", tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match=rf"^reward {tmp_path.name} cannot be loaded: "):
+        load_reward(str(tmp_path))
+    (tmp_path / "model.safetensors").unlink()
+    os.symlink(tmp_path / "model.safetensors", tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match=r"no weights"):
+        load_reward(str(tmp_path))

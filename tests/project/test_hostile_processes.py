@@ -1,0 +1,252 @@
+"""Commands that are stopped, or cannot write: how they end, what is left, what the same command does then."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rws_decode import __main__
+from rws_decode.common import exits as ending
+from rws_decode.common import files as rws_files
+from rws_decode.common.exits import CLOSED, Terminated, ended
+from rws_decode.trace.trace import load
+
+ROOT = Path(__file__).parents[2]
+CROSSINGS = ["-m", "rws_theory", "crossings", "[1.1,0.6,0.3]", "[1.0,0.4,0.4]"]
+GENERATE = ["generate", "--model", "mini", "--prompt", "a cat", "--length", "8", "--steps", "4", "--block", "8"]
+
+
+def environment(**more: str) -> dict[str, str]:
+    # Buffered, as users have it: what is left in a buffer is written, or fails, at the end.
+    held = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return held | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"} | more
+
+
+def started(words: Sequence[Any], **options: Any) -> subprocess.Popen[bytes]:
+    # SIGINT is ignored in what a shell runs in the background, and children would be born so.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen([sys.executable, *map(os.fsencode, words)], env=environment(), **options)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+# Output that nobody reads, or that does not fit.
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        CROSSINGS,
+        ["-m", "rws_theory", "--help"],
+        ["-m", "rws_decode", "--help"],
+        ["-m", "paper_figures", "--help"],
+        ["-m", "paper_figures", "experiment", "--help"],
+    ],
+    ids=["crossings", "theory", "decode", "figures", "experiment"],
+)
+def test_a_reader_that_goes_away_ends_a_command_without_a_word(words: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = started(words, stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    _, told = process.communicate(timeout=120)
+    assert (process.returncode, told) == (CLOSED, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("words", [CROSSINGS, ["-m", "rws_decode", "--help"]], ids=["crossings", "decode"])
+def test_output_that_does_not_fit_is_told_in_a_line(words: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        process = started(words, stdout=full, stderr=subprocess.PIPE)
+        _, told = process.communicate(timeout=120)
+    assert process.returncode == 2 and told.count(b"\n") == 1 and os.strerror(errno.ENOSPC).encode() in told
+
+
+def test_arguments_of_other_bytes_are_told_in_a_line(tmp_path: Path) -> None:
+    words = ["-m", "rws_theory", "crossings", b"caf\xe9.npy", "[1,2]"]
+    process = started(words, stderr=subprocess.PIPE, cwd=tmp_path)
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 2 and told.count(b"\n") == 1 and rb"caf\udce9.npy" in told
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_text_that_a_terminal_cannot_show_is_told_or_escaped(encoding: str) -> None:
+    words = ["-m", "rws_theory", "crossings", "\u05e9🐈.npy", "[1,2]"]
+    process = subprocess.run(
+        [sys.executable, *words], env=environment(PYTHONIOENCODING=encoding), capture_output=True, timeout=120
+    )
+    assert process.returncode == 2 and process.stderr.count(b"\n") == 1 and b"\\U0001f408" in process.stderr
+
+
+# Interrupts. The study is stopped by a unit that tells when it has begun, and then waits for the signal.
+
+STUDY = """
+import os, sys, time
+from pathlib import Path
+from rws_decode.common.exits import ended
+from paper_figures.runner.executors import in_process, processes
+from paper_figures.runner.runner import Each, run_units
+from paper_figures.runner.units import Model, Origin, Unit
+
+def work(unit):
+    folder = Path(unit.settings["folder"])
+    if unit.prompt == "2" and not (folder / "go").exists():
+        (folder / "begun").touch()
+        while not (folder / "go").exists():
+            time.sleep(0.01)
+    return [{"text": unit.prompt}]
+
+def run():
+    folder = sys.argv[1]
+    texts = map(str, range(4))
+    units = [Unit(experiment="study", prompt=text, strategy={"name": "default"}, settings={"folder": folder})
+             for text in texts]
+    backend = in_process() if sys.argv[2] == "1" else processes(2)
+    report = run_units(units, Each(work), folder + "/out", backend=backend, progress=False,
+                       origin=Origin("code", {}, {Model("predictor", "mini"): "0"}))
+    print(len(report.found), len(report.computed), len(report.failed))
+    return 0
+
+if __name__ == "__main__":
+    sys.exit(ended("study", run, "; the same command goes on where it was"))
+"""
+
+
+def until(happened: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    for _ in range(6000):
+        if happened():
+            return
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    raise AssertionError("it did not come so far")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"], ids=["thread", "processes"])
+@pytest.mark.parametrize(
+    ("number", "status", "word"),
+    [(signal.SIGINT, 130, b"interrupted"), (signal.SIGTERM, 143, b"terminated")],
+    ids=["interrupted", "terminated"],
+)
+def test_a_study_that_is_stopped_says_so_and_goes_on_when_called_again(
+    number: signal.Signals, status: int, word: bytes, workers: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "study.py"
+    script.write_text(STUDY)
+    words = [str(script), str(tmp_path), workers]
+    process = started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    until((tmp_path / "begun").exists, process)
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)  # as a terminal does: to every process of it
+    else:
+        process.send_signal(number)
+    time.sleep(0.3)  # the batch at hand is finished, not lost: it may end now
+    (tmp_path / "go").touch()
+    out, told = process.communicate(timeout=120)
+    assert (process.returncode, out) == (status, b"")
+    assert told == b"study: " + word + b"; the same command goes on where it was\n"
+    assert not list(tmp_path.rglob(".*.part"))
+    done = len(list((tmp_path / "out").rglob("*.parquet")))
+    assert done >= 2
+    again = subprocess.run([sys.executable, *words], env=environment(), capture_output=True, timeout=120, check=True)
+    assert again.stdout.split() == [str(done).encode(), str(4 - done).encode(), b"0"]
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "line"),
+    [
+        (KeyboardInterrupt(), 130, "p: interrupted, again\n"),
+        (Terminated(), 143, "p: terminated, again\n"),
+        (ValueError("a\nb"), 2, "p: a b\n"),
+        (OSError(errno.ENOSPC, "No space left on device"), 2, "p: [Errno 28] No space left on device\n"),
+        (TimeoutError(), 2, "p: TimeoutError\n"),
+        (BrokenPipeError(), CLOSED, ""),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_what_ends_a_command_is_told_in_a_line(
+    raised: BaseException, status: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run() -> int:
+        raise raised
+
+    assert ended("p", run, ", again") == status
+    assert capsys.readouterr() == ("", line)
+
+
+def test_a_fault_of_the_program_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        ended("p", lambda: 1 // 0)
+    with pytest.raises(SystemExit):
+        ended("p", lambda: sys.exit(3))
+
+
+def test_signals_are_left_as_they_were() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    assert ended("p", lambda: int(signal.getsignal(signal.SIGTERM) is before)) == 0
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_file_is_not_half_written_where_a_signal_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(handle: int) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(rws_files.os, "fsync", stopped)
+    assert ended("p", lambda: len(str(rws_files.write_text(tmp_path / "a.txt", "text")))) == ending.TERMINATED
+    assert list(tmp_path.iterdir()) == []
+
+
+# Disks that are full, folders that cannot be written: root may write anywhere, so that the calls are made to fail.
+
+
+def refusing(number: int) -> Callable[..., Any]:
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise OSError(number, os.strerror(number))
+
+    return refuse
+
+
+@pytest.mark.parametrize("call", ["mkstemp", "fsync", "replace"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EDQUOT, errno.EIO])
+def test_a_trace_that_cannot_be_written_leaves_the_old_one(
+    number: int, call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*GENERATE, "--trace", str(tmp_path)]
+    old = b"what was there"
+    (tmp_path / "trace.parquet").write_bytes(old)
+    holder = rws_files.tempfile if call == "mkstemp" else rws_files.os
+    with monkeypatch.context() as patch:
+        patch.setattr(holder, call, refusing(number))
+        assert __main__.main(words) == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told.startswith("python -m rws_decode generate: ") and os.strerror(number) in told
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.parquet"]
+    assert (tmp_path / "trace.parquet").read_bytes() == old
+    if number == errno.ENOSPC and call == "fsync":  # nothing lost: the same command, once there is room
+        assert __main__.main(words) == 0 and load(tmp_path / "trace.parquet").length == 8
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_a_study_on_a_full_disk_ends_in_a_line_and_goes_on_later(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["experiment", "commit-order", "--out", str(tmp_path / "out"), "--examples", "3", "--length", "4"]
+    words += ["--steps", "2", "--block", "4", "--json"]
+    with monkeypatch.context() as patch:
+        patch.setattr(rws_files.os, "fsync", refusing(number))
+        assert __main__.main(words) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and os.strerror(number) in told.err.splitlines()[-1]
+    assert "Traceback" not in told.err
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert __main__.main(words) == 0 and json.loads(capsys.readouterr().out)

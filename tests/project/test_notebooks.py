@@ -1,0 +1,198 @@
+"""Notebooks run, are paired with their sources, and keep nothing of the machine they ran on."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+sys.path.insert(0, str(FOLDER))
+
+import refresh  # noqa: E402
+from refresh import differences, execute, main, pairs, reasons, stale, strip  # noqa: E402
+
+NAMES = [source.stem for source, _ in pairs()]
+CONCLUSIONS = {
+    "01_ranks_that_reverse": [
+        "false of **4 of 4** pairs; with the sign of (b) mended, of 3.",
+        "proved to be listed",
+        "**true of all of them**",
+        "refutes the corrected statement",
+    ],
+    "02_tilting_is_not_scaling": [
+        "with $r$ for **3 of 3** rewards; with $c$ for **1 of 3** (on the likely word)",
+        "**0.3808** against **0.2100**",
+        "completion was **the same** at all",
+        "from 4/7 to 1/3, and the output's reward from 1 to 0 (proved",
+        "RWS is ahead in **0**; behind in **0**",
+    ],
+    "03_one_decode_step_by_step": [
+        "in one step is **where**, not what",
+        "the same** tokens in the same order",
+        "agrees at every step",
+    ],
+    "04_temperature_against_reward": [
+        "3 answers over all temperatures, 3 over all reward scales, 3 of them shared",
+        "**1** that only temperature reaches and **3** that only RWS reaches, **proved**",
+    ],
+    "05_what_rounding_does": [
+        "log-odds of **6.2** in bfloat16, 16.6 in float32",
+        "makes the text **more** left to right",
+        "the interval leaves out 0",
+    ],
+    "06_reading_your_own_traces": ["recorded values: **yes**", "for 1 of 1 the crossing is **proved**"],
+    "07_the_papers_tables_and_ours": [
+        "**450**, the only one below 900",
+        "needs 321 prompts",
+        "Of 17 claims about the tables, **8**",
+    ],
+}
+
+
+@pytest.fixture(autouse=True)
+def _quiet_kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # Kernels share the cores with other tests, and leave no history in the user's home.
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_paired_and_was_executed(name: str) -> None:
+    assert stale(FOLDER / f"{name}.py", FOLDER / f"{name}.ipynb") is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_it_runs_and_comes_to_its_conclusion(name: str) -> None:
+    notebook = execute(FOLDER / f"{name}.py", timeout=60)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    assert "image/png" in json.dumps(code)
+    conclusion = code[-1].outputs[-1].data["text/markdown"]
+    assert [words for words in CONCLUSIONS[name] if words not in conclusion] == []
+    assert reasons(FOLDER / f"{name}.py", FOLDER / f"{name}.ipynb", notebook) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_tells_nothing_about_a_machine(name: str) -> None:
+    text = (FOLDER / f"{name}.ipynb").read_text(encoding="utf-8")
+    notebook = nbformat.reads(text, as_version=4)
+    shown = json.dumps([cell.get("outputs", []) for cell in notebook.cells if "outputs" in cell])
+    shown = re.sub(r'"image/png": "[^"]*"', "", shown)
+    assert not re.search(r"/(home|root|tmp|usr|work)/|[A-Z]:\\\\|\d{4}-\d\d-\d\d|stderr", shown)
+    assert strip(nbformat.reads(text, as_version=4)) == notebook
+
+
+def test_a_changed_source_is_stale(tmp_path: Path) -> None:
+    source, notebook = tmp_path / "01.py", tmp_path / "01.ipynb"
+    source.write_text("# %%\n1 + 1\n")
+    assert stale(source, notebook) == "missing"
+    made = strip(jupytext.read(source))
+    nbformat.write(made, notebook)
+    assert stale(source, notebook) == "not executed"
+    made.cells[0].execution_count = 1
+    nbformat.write(made, notebook)
+    assert stale(source, notebook) is None
+    source.write_text("# %%\n1 + 2\n")
+    assert stale(source, notebook) == "its cells differ from the source"
+
+
+def _shown(*texts: str, picture: bytes | None = None) -> nbformat.NotebookNode:
+    """A notebook with one cell that shows these texts, and a picture."""
+    outputs = [nbformat.v4.new_output("display_data", {"text/markdown": text}) for text in texts]
+    if picture is not None:
+        outputs.append(nbformat.v4.new_output("display_data", {"image/png": picture.hex(), "text/plain": "<Figure>"}))
+    cell = nbformat.v4.new_code_cell("1 + 1", execution_count=1, outputs=outputs)
+    return strip(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# one"), cell]))
+
+
+@pytest.mark.parametrize(
+    ("kept", "executed", "same"),
+    [
+        ("falls from 0.3333 to 1.2e-05", "falls from 0.3334 to 1.2001e-05", True),
+        ("0.3333 of 4", "0.3343 of 4", False),
+        ("**2 of 4** pairs", "**3 of 4** pairs", False),
+        ("8015581184", "8015581185", False),
+        ("-0.25 nats", "+0.25 nats", False),
+        ("rises, 1.5", "falls, 1.5", False),
+        ("1.5 and 2.5", "1.5", False),
+        ("1.5", "1.5 and 2.5", False),
+    ],
+)
+def test_texts_are_equal_but_for_rounding(kept: str, executed: str, same: bool) -> None:
+    found = differences(_shown(kept), _shown(executed))
+    assert (found == []) == same
+    assert all(line.startswith("cell 1: kept ") and "executed" in line for line in found)
+
+
+def test_a_difference_is_shown_where_it_is() -> None:
+    long = "agreed " * 40
+    (line,) = differences(_shown(long + "on 2.5 nats"), _shown(long + "on 2.6 nats"))
+    assert "on 2.5 nats" in line and "on 2.6 nats" in line and len(line) < 160
+
+
+def test_pictures_count_by_being_there() -> None:
+    assert differences(_shown("a", picture=b"one"), _shown("a", picture=b"other")) == []
+    assert differences(_shown("a", picture=b"one"), _shown("a")) != []
+    assert differences(_shown("a", "b"), _shown("a")) != []
+
+
+def test_the_command_writes_what_was_stale_and_fails_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, source in (("01_sum", "# %%\n1 + 1\n"), ("02_data", "# %%\nread()\n")):
+        (tmp_path / f"{name}.py").write_text(source)
+    says = {"01_sum": "2", "02_data": "0.50 and 7"}
+    ran = []
+
+    def run(source: Path, timeout: int = 300) -> nbformat.NotebookNode:
+        ran.append(source.stem)
+        made = jupytext.read(source)
+        made.cells[0].execution_count = 1
+        made.cells[0].outputs = [nbformat.v4.new_output("stream", name="stdout", text=says[source.stem])]
+        return strip(made)
+
+    monkeypatch.setattr(refresh, "execute", run)
+
+    def command(*argv: str) -> tuple[int, str]:
+        return main(argv, tmp_path), capsys.readouterr().err
+
+    assert command("--check")[0] == 1 and not list(tmp_path.glob("*.ipynb"))
+    assert command()[0] == 1 and len(list(tmp_path.glob("*.ipynb"))) == 2
+    before = {path: path.read_bytes() for path in tmp_path.glob("*.ipynb")}
+    assert command()[0] == command("--check")[0] == 0
+    says["02_data"] = "0.50 and 8"  # the source is the same: what it reads is not
+    status, err = command("--check")
+    assert status == 1 and "02_data.ipynb: is stale: cell 0: kept '0.50 and 7', executed '0.50 and 8'" in err
+    assert {path: path.read_bytes() for path in tmp_path.glob("*.ipynb")} == before
+    ran.clear()
+    assert command("01")[0] == 0 and ran == ["01_sum"]
+    status, err = command()
+    assert status == 1 and "02_data.ipynb: was stale" in err and "1 of 2 notebooks were up to date" in err
+    assert "and 8" in (tmp_path / "02_data.ipynb").read_text() and command()[0] == 0
+    with pytest.raises(SystemExit) as refused:
+        main(["3"], tmp_path)
+    assert refused.value.code == 2 and "01_sum, 02_data" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_what_is_drawn_into_a_widget_is_not_sent_back(tmp_path: Path) -> None:
+    # Sending it back lets a cell, now and then, wait for its timeout: see refresh._Client.
+    cells = ["import ipywidgets\nbox = ipywidgets.Output()\nwith box:\n    print(1)\nbox", "print(len(box.outputs))"]
+    (tmp_path / "01.py").write_text("".join(f"# %%\n{cell}\n\n" for cell in cells))
+    made = execute(tmp_path / "01.py", timeout=60)
+    assert [[output.text for output in cell.outputs] for cell in made.cells] == [[], ["0\n"]]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_a_cell_that_fails_keeps_the_notebook_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "01_fails.py").write_text("# %%\nprint(1)\n\n# %%\n1 / 0\n")
+    (tmp_path / "01_fails.ipynb").write_text("{}")
+    assert main([], tmp_path) == 1
+    assert "ZeroDivisionError" in capsys.readouterr().err and (tmp_path / "01_fails.ipynb").read_text() == "{}"

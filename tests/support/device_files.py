@@ -1,0 +1,49 @@
+"""Files of `bench --shape`, as paper_figures reads them: one measured here, and one as a GPU would write it."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import torch
+from handmade_runs import Row
+
+from paper_figures.bench.ceilings import Ceilings
+from paper_figures.bench.device_run import SCHEMA
+from paper_figures.bench.kernels import kernel_table
+from paper_figures.bench.provenance import provenance
+from paper_figures.bench.tables import ratios
+from paper_figures.bench.whole import NOTES, Plan, measure
+
+BYTES_ADDED = 14_812 * 2**20
+
+
+def measured_here() -> Row:
+    """Return what the bench measures for the shape `tiny` on this machine, as its file has it."""
+    shape: Row = {"prompt": 4, "length": 8, "steps": 4, "block": 4, "batches": (1, 2), "every": (2,), "repeats": 1}
+    plan = Plan("tiny", "float32", **shape, ways=("plain", "default", "naive", "rws", "every"))
+    cpu, ceilings = torch.device("cpu"), Ceilings(1e10, 1e11, "float32")
+    held: Row = {"schema": SCHEMA, "complete": True, "provenance": provenance(cpu, "python -m made-up", "abc123")}
+    held |= {"settings": {"device": "cpu", "shape": "tiny", "dtype": "float32", "length": 8}, "notes": list(NOTES)}
+    held |= {"checks": [{"name": "one", "passed": True, "detail": ""}], "ceilings": vars(ceilings)}
+    held["kernels"] = kernel_table(cpu, rows=2, vocabulary=64, factors=(1, 16), bandwidth=1e10, repeats=1)
+    return json.loads(json.dumps(held | measure(plan, cpu, ceilings)))
+
+
+def as_on_gpu(held: Row, **changed: Any) -> Row:
+    """Return a file as a GPU would write it: its numbers are the tiny ones', but for memory and shares."""
+    held = copy.deepcopy(held)
+    held["provenance"] |= {"cuda": "12.8", "device": "Some GPU", "driver": "570.1"} | changed
+    held["settings"] |= {"shape": "llada-8b", "device": "cuda", "length": 256, "steps": 128, "block": 32}
+    for row in held["overhead"]:
+        row["added_bytes"] = BYTES_ADDED
+    for row in held["ways"]:
+        row["memory_bytes"] = 2**30
+    aimed = {(row["name"], row["batch"]): row for row in ratios(held["ways"], held["floor"])}
+    for row in held["ratios"]:
+        row |= aimed[row["name"], row["batch"]]
+    for row in held["kernels"]["ways"]:
+        if row["goal"]:
+            row |= {"status": "measured", "ms": 1.0, "share": 0.7}
+    return held

@@ -1,0 +1,143 @@
+"""Every command line that documents, notebooks and docstrings show, and what `make` makes of its own."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import textwrap
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+__all__ = ["PROGRAM", "ROOT", "block_lines", "documented", "options_shown", "python_blocks", "words_of"]
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("rws_theory", "rws_decode", "paper_figures")
+# What a command starts with.
+PROGRAM = r"(?:python3?|make|pip|accelerate|torchrun|jupyter|dask|npm|git|export|\.) (?=\S)"
+# An indented block of a docstring that begins with an import.
+SHOWN = r"\n\n((?:    (?:from|import) .*\n)(?: +.*\n|\n(?=    ))*)"
+COMMENT = r"  +(?:#|\().*$"
+
+
+def documents() -> list[Path]:
+    """Return what is written for readers, beside the code and in the packages."""
+    cards = (path for name in PACKAGES for path in (ROOT / name).rglob("*.md"))
+    return sorted([*ROOT.glob("*.md"), ROOT / "CITATION.cff", *cards])
+
+
+def sources() -> list[Path]:
+    """Return every file of Python; those of the notebooks hold their Markdown as comments."""
+    return sorted(path for name in (*PACKAGES, "notebooks", "tests") for path in (ROOT / name).rglob("*.py"))
+
+
+def block_lines(text: str) -> Iterator[str]:
+    """Yield the lines of indented blocks and of fenced ones that are not Python; a line that goes on, as one."""
+    indented = fenced = python = False
+    before = kept = ""
+    for line in text.splitlines():
+        if line.lstrip().startswith("```"):
+            fenced, python = not fenced, not fenced and line.strip() == "```python"
+            indented, before = False, line
+            continue
+        goes_on = bool(kept)
+        indented = line.startswith("    ") and bool(line.strip()) and (indented or goes_on or not before.strip())
+        before = line
+        if not python and (fenced or indented):
+            kept += line.strip()
+            if kept.endswith("\\"):
+                kept = f"{kept[:-1].rstrip()} "
+                continue
+            yield kept
+        kept = ""
+
+
+def spans(text: str) -> Iterator[str]:
+    """Yield what stands between backticks within a paragraph; the end of a line is a space."""
+    for paragraph in re.split(r"\n\s*\n", re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)):
+        for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", paragraph):
+            yield " ".join(span.split())
+
+
+def dedented(text: str) -> str:
+    """Return a docstring without the indentation that all its lines but the first share."""
+    first, _, rest = text.partition("\n")
+    return f"{first}\n{textwrap.dedent(rest)}"
+
+
+def texts(path: Path) -> Iterator[tuple[str, bool]]:
+    """Yield the texts of a file, and whether each has blocks: documents, docstrings, cells; not other strings."""
+    held = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        yield held, True
+        return
+    nodes = list(ast.walk(ast.parse(held)))
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    bodies = [node.body for node in nodes if isinstance(node, kinds) and node.body]
+    docstrings = {id(body[0].value) for body in bodies if isinstance(body[0], ast.Expr)}
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            yield dedented(node.value), id(node) in docstrings
+    if path.parent.name == "notebooks":
+        for cell in re.findall(r"^# %% \[markdown\]\n((?:#.*\n)+)", held, flags=re.MULTILINE):
+            yield re.sub(r"^# ?", "", cell, flags=re.MULTILINE), True
+
+
+@cache
+def documented() -> dict[str, tuple[str, ...]]:
+    """Return every documented command, without its comment, and the files that show it."""
+    found: dict[str, list[str]] = {}
+    for path in [*documents(), *sources()]:
+        if path.name in ("documented_commands.py", "test_documented.py"):
+            continue
+        for text, with_blocks in texts(path):
+            for line in [*(block_lines(text) if with_blocks else ()), *spans(text)]:
+                for command in re.sub(COMMENT, "", line).split(" && "):
+                    if re.match(PROGRAM, command) and str(path) not in found.setdefault(command, []):
+                        found[command].append(str(path))
+    for target in sorted({command.split()[1] for command in found if command.startswith("make ")}):
+        for command in targets(target):
+            found.setdefault(command, []).append(f"make {target}")
+    return {command: tuple(places) for command, places in sorted(found.items())}
+
+
+@cache
+def targets(target: str) -> tuple[str, ...]:
+    """Return the commands that a target of the Makefile would run in an environment that is there."""
+    words = ["make", "--no-print-directory", "-n", "-o", ".venv/.ready", target]
+    # The tests may themselves run below make, whose options are not meant here.
+    plainly = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    told = subprocess.run(words, cwd=ROOT, env=plainly, capture_output=True, text=True, check=True).stdout
+    lines = re.sub(r" *\\\n\s*", " ", told).splitlines()
+    plain = (re.sub(r"^(?:\w+=\S+ +)*", "", line).replace(".venv/bin/", "") for line in lines)
+    return tuple(line for line in plain if not line.startswith(("make:", "rm ")))
+
+
+def python_blocks() -> dict[str, str]:
+    """Return the Python that is shown and that is no doctest, by file and number."""
+    found = {}
+    for path in [*documents(), *sources()]:
+        number = 0
+        for text, with_blocks in texts(path):
+            shown = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+            if with_blocks and path.suffix == ".py" and "notebooks" not in path.parts:
+                shown += [textwrap.dedent(each) for each in re.findall(SHOWN, text)]
+            for block in shown:
+                number += 1
+                found[f"{path.relative_to(ROOT)}:{number}"] = block
+    return found
+
+
+def options_shown(text: str) -> set[str]:
+    """Return the long options that stand between backticks or in blocks."""
+    held = [*block_lines(text), *spans(text)]
+    return {word.rstrip(",.:;)") for line in held for word in re.findall(r"(?<![\w-])--[a-z][\w-]*", line)}
+
+
+def words_of(command: str) -> list[str]:
+    """Return a command's words as a shell reads them."""
+    return shlex.split(command)

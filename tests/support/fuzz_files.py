@@ -1,0 +1,527 @@
+"""Files that are not what they say: each reader is given its own files with bytes and values changed by Hypothesis.
+
+    python tests/support/fuzz_files.py [--seconds 3600] [--seed N] [NAME ...]
+
+runs every target in turn until the time is over, printing the seed of each round; `--seed` repeats one from there. A
+reader may return, or raise a ValueError of one line that names the file or its folder. Anything else, more than
+`SECONDS` of computing for one file, or more than `BYTES` of memory beyond what the process had, is a finding: it is
+printed with its seed, and its folder kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from tiny_checkpoints import write_dream, write_llada
+from tiny_models import save_predictor, save_published, save_reward
+
+SECONDS = 20
+BYTES = 3 * 2**30
+
+# What JSON can hold and no reader expects; longer ones and deeper ones too.
+VALUES: tuple[Any, ...] = (
+    *(None, True, False, 0, 1, -1, 2**31, -(2**63), 10**30, 0.5, -0.0, 1e308, float("nan"), float("inf"), ""),
+    *("x", "../../etc/passwd", "\ud800", "\0", "\u202e🐈", "[MASK]", "y" * 200, [], {}, [[]], [None], [1, "a"]),
+    *({"": {}}, [2**40] * 3, "float32", "model.safetensors", 10**9),
+)
+
+
+_DEEP = "nested five thousand times"
+
+
+class TooSlow(BaseException):
+    """A reader was still at one file after `SECONDS`."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader: `make` writes a whole folder, `files` are those that are changed, `read` reads it."""
+
+    make: Callable[[Path], object]
+    files: tuple[str, ...]
+    read: Callable[[Path], object]
+    # How a refusal may begin that is about what else was given, and cannot know the file.
+    other: tuple[str, ...] = ()
+
+
+@contextmanager
+def bounded(seconds: int = SECONDS, extra: int = BYTES) -> Iterator[None]:
+    """Let no more than `extra` bytes of address space be taken, nor more than `seconds` of this process's time."""
+
+    def late(number: int, frame: FrameType | None) -> None:
+        raise TooSlow
+
+    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    before = signal.signal(signal.SIGPROF, late)
+    resource.setrlimit(resource.RLIMIT_AS, (held + extra, hard))
+    # Again and again: what raises in a callback that ignores errors is lost.
+    signal.setitimer(signal.ITIMER_PROF, seconds, 0.5)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def check(target: Target, folder: Path) -> str:
+    """Read a folder and say how it went, "read" or the message; AssertionError for a refusal that is not one line."""
+    with bounded(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            target.read(folder)
+        except (ValueError, FileNotFoundError) as error:
+            told = str(error)
+            assert "\n" not in told, f"more than one line: {told!r}"
+            assert len(told) < 2000, f"long: {told[:300]!r}"
+            named = folder.name in told or any(Path(file).name in told for file in target.files)
+            assert named or told.startswith(target.other), f"unnamed: {told!r}"
+            return told
+    return "read"
+
+
+# Changes of bytes and of values.
+
+
+def changed_bytes(draw: st.DrawFn, data: bytes) -> bytes:
+    """Return the bytes with some flipped, cut out, repeated or put in."""
+    held = bytearray(data)
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(held)))
+        kind = draw(st.sampled_from(["set", "cut", "drop", "insert", "repeat", "zero", "ones"]))
+        some = draw(st.integers(1, 64))
+        if kind == "set":
+            held[at : at + 1] = draw(st.binary(min_size=1, max_size=8))
+        elif kind == "cut":
+            del held[at:]
+        elif kind == "drop":
+            del held[at : at + some]
+        elif kind == "insert":
+            held[at:at] = draw(st.binary(min_size=1, max_size=64))
+        elif kind == "repeat":
+            held[at:at] = held[at : at + some] * draw(st.integers(1, 50))
+        else:
+            held[at : at + some] = (b"\0" if kind == "zero" else b"\xff") * some
+    return bytes(held)
+
+
+def changed_value(draw: st.DrawFn, value: Any) -> Any:
+    """Return a JSON value with some parts replaced, left out, or put in."""
+    value = json.loads(json.dumps(value))
+    for _ in range(draw(st.integers(1, 3))):
+        places = list(_places(value))
+        if not places:
+            return _some(draw)
+        holder, key = places[draw(st.integers(0, len(places) - 1))]
+        kind = draw(st.sampled_from(["replace", "replace", "replace", "drop", "deepen", "swap", "more"]))
+        if kind == "drop":
+            del holder[key]
+        elif kind == "deepen":
+            holder[key] = draw(st.sampled_from([[holder[key]], _DEEP]))
+        elif kind == "swap":
+            other, name = places[draw(st.integers(0, len(places) - 1))]
+            holder[key] = json.loads(json.dumps(other[name]))
+        elif kind == "more" and isinstance(holder, dict):
+            holder[draw(st.sampled_from(["", "x", "auto_map", "quantization_config", "__class__", key + "_"]))] = 1
+        else:
+            holder[key] = _some(draw)
+    return value
+
+
+def _some(draw: st.DrawFn) -> Any:
+    # A copy: what is changed further must not change what is drawn next.
+    return json.loads(json.dumps(draw(st.sampled_from(VALUES))))
+
+
+def _places(value: Any, depth: int = 0) -> Iterator[tuple[Any, Any]]:
+    if isinstance(value, dict | list) and depth < 12:
+        for key in list(value) if isinstance(value, dict) else range(len(value)):
+            yield value, key
+            yield from _places(value[key], depth + 1)
+
+
+def dumped(value: Any) -> str:
+    """Return a value as JSON, in it what stands for a nesting that json.dumps itself cannot write."""
+    return json.dumps(value).replace(json.dumps(_DEEP), "[" * 5000 + "]" * 5000)
+
+
+def changed_safetensors(draw: st.DrawFn, data: bytes) -> bytes:
+    """Return a safetensors file with another header, its length told rightly or not."""
+    size = int.from_bytes(data[:8], "little")
+    header = dumped(changed_value(draw, json.loads(data[8 : 8 + size]))).encode()
+    told = draw(st.sampled_from([len(header), len(header), len(header), 0, 2**63, len(header) + 1, 2**40]))
+    return told.to_bytes(8, "little") + header + data[8 + size :]
+
+
+def changed_table(draw: st.DrawFn, data: bytes) -> bytes:
+    """Return a Parquet file with other columns or metadata."""
+    table = pq.read_table(pa.BufferReader(data))
+    metadata = {name: value for name, value in (table.schema.metadata or {}).items() if name != b"ARROW:schema"}
+    for _ in range(draw(st.integers(1, 2))):
+        kind = draw(st.sampled_from(["metadata", "metadata", "values", "drop", "rename", "type", "rows", "shuffle"]))
+        at = draw(st.integers(0, max(0, table.num_columns - 1)))
+        if kind == "metadata" and metadata:
+            name = draw(st.sampled_from(sorted(metadata)))
+            try:
+                held = json.loads(metadata[name])
+            except (ValueError, RecursionError):  # as the change before left it
+                metadata[name] = changed_bytes(draw, metadata[name])
+            else:
+                metadata[name] = dumped(changed_value(draw, held)).encode()
+        elif kind == "values" and table.num_rows and table.num_columns:
+            column = table.column(at).to_pylist()
+            column[draw(st.integers(0, len(column) - 1))] = draw(
+                st.sampled_from([None, 0, 1, -1, 2**31 - 1, 5, 100, 0.5, float("nan"), float("inf"), "x", True])
+            )
+            table = _with(table, at, column, table.schema.field(at).type)
+        elif kind == "drop" and table.num_columns:
+            table = table.remove_column(at)
+        elif kind == "rename" and table.num_columns:
+            names = [*table.schema.names]
+            names[at] += "_"
+            table = table.rename_columns(names)
+        elif kind == "type" and table.num_columns:
+            wanted = draw(st.sampled_from([pa.string(), pa.float64(), pa.int64(), pa.binary(), pa.list_(pa.int8())]))
+            table = _with(table, at, table.column(at).to_pylist(), wanted)
+        elif kind == "rows":
+            table = table.slice(draw(st.integers(0, table.num_rows)), draw(st.integers(0, table.num_rows)))
+        elif table.num_rows:
+            order = np.array(draw(st.permutations(range(min(table.num_rows, 8)))))
+            table = table.take(np.concatenate([order, np.arange(len(order), table.num_rows)]))
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.replace_schema_metadata(metadata), sink, write_page_checksum=draw(st.booleans()))
+    return sink.getvalue().to_pybytes()
+
+
+def _with(table: pa.Table, at: int, column: list[Any], kind: pa.DataType) -> pa.Table:
+    try:
+        made = pa.array(column, kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return table
+    return table.set_column(at, table.schema.names[at], made)
+
+
+@st.composite
+def changes(draw: st.DrawFn, whole: dict[str, bytes]) -> tuple[str, bytes]:
+    """Draw one of the files and what stands in it now."""
+    name = draw(st.sampled_from(sorted(whole)))
+    data = whole[name]
+    if draw(st.integers(0, 3)):
+        if name.endswith(".json"):
+            return name, dumped(changed_value(draw, json.loads(data))).encode("utf-8", "surrogatepass")
+        if name.endswith(".jsonl"):
+            rows = data.decode().splitlines()
+            at = draw(st.integers(0, len(rows) - 1))
+            rows[at] = dumped(changed_value(draw, json.loads(rows[at])))
+            return name, "\n".join(rows).encode()
+        if name.endswith(".safetensors"):
+            return name, changed_safetensors(draw, data)
+        if name.endswith(".parquet"):
+            return name, changed_table(draw, data)
+    return name, changed_bytes(draw, data)
+
+
+# The readers.
+
+
+def _make_trace(folder: Path) -> None:
+    from tiny_models import bert_predictor
+
+    from rws_decode.decode import decode
+    from rws_decode.rewards import CallableReward
+    from rws_decode.strategies.factors import RWS
+
+    folder.mkdir()
+    reward = CallableReward(lambda prompt, answer: float(len(answer)))
+    (trace,) = decode(bert_predictor(), ["the cat sat"], RWS(2.0), reward=reward, length=8, steps=4, block=4)
+    trace.save(folder / "trace.parquet")
+
+
+def _read_trace(folder: Path) -> None:
+    from rws_decode.trace.trace import load
+
+    trace = load(folder / "trace.parquet")
+    assert load(trace.save(folder / "again.parquet")) == trace
+
+
+def _read_predictor(folder: Path) -> None:
+    from rws_decode.predictors import load_predictor
+
+    load_predictor(str(folder)).encode_prompt("the cat")
+
+
+def _read_reward(folder: Path) -> None:
+    from rws_decode.rewards import load_reward
+
+    load_reward(str(folder))
+
+
+def _make_published(name: str, folder: Path) -> None:
+    save_published(folder, name)
+    (folder / "reward.json").write_text(json.dumps({"mean": 0.5, "std": 2.0}))
+
+
+def _make_units(folder: Path) -> None:
+    from paper_figures.runner.manifest import write_last_run
+    from paper_figures.runner.runner import Each, run_units
+    from paper_figures.runner.units import Unit
+
+    units = [Unit(experiment="study", prompt=text, strategy={"name": "default"}) for text in ("a", "b", "c")]
+    report = run_units(units, Each(_rows), folder, batch=3, progress=False)
+    write_last_run(report.folder, 0, report.asked)
+    for path in [*report.folder.iterdir()]:
+        os.replace(path, folder / "study" / path.name)
+    report.folder.rmdir()
+    (folder / "study" / "units-0").mkdir()
+    for path in (folder / "study").glob("*.parquet"):
+        os.replace(path, folder / "study" / "units-0" / path.name)
+    unit, error = "0" * 64, {"type": "E", "message": "m"}
+    record = {"unit": unit, "fields": {"experiment": "study"}, "error": error, "crashes": 0}
+    (folder / "study" / "units-0" / f"{unit}.failed.json").write_text(json.dumps(record))
+
+
+def _rows(unit: Any) -> list[dict[str, Any]]:
+    return [{"text": unit.prompt, "score": 1.5}]
+
+
+def _read_units(folder: Path) -> None:
+    from paper_figures.runner.manifest import read_last_run
+    from paper_figures.runner.results import read_failures, read_results
+
+    read_results(folder)
+    read_failures(folder)
+    read_last_run(folder / "study")
+
+
+RESULTS = {
+    "schema": "rws_decode.results",
+    "version": 1,
+    "experiment": "reward-bench",
+    "settings": {"model": "/a/mini", "data": "text:/b/c.txt", "rewards": ["mini"]},
+    "prompts": {"source": "stories", "test": 2, "validation": 1},
+    "selection": {"mini": 8.0},
+    "sources": {"code": "0", "libraries": {"torch": "2"}},
+    "units": "units-0",
+    "seconds": 1.5,
+    "tables": {"table1": {"caption": "c", "rows": [{"guide": "mini", "win_rate": 0.5}], "shown": "| a |"}},
+}
+
+
+def _make_results(folder: Path) -> None:
+    from paper_figures.runner.results_json import SCHEMA
+
+    held = RESULTS | {"schema": SCHEMA[0], "version": SCHEMA[1]}
+    (folder / "reward-bench").mkdir(parents=True)
+    (folder / "reward-bench" / "results.json").write_text(json.dumps(held))
+
+
+def _read_results(folder: Path) -> None:
+    from paper_figures.exhibits.inputs import read_run
+    from paper_figures.report.provenance import run_facts
+
+    read_run(folder, "reward-bench")
+    run_facts(folder, "reward-bench")
+
+
+def _make_measured(folder: Path) -> None:
+    from device_files import as_on_gpu, measured_here
+
+    folder.mkdir()
+    (folder / "device.json").write_text(json.dumps(as_on_gpu(measured_here())))
+
+
+def _read_measured(folder: Path) -> None:
+    from matplotlib import pyplot
+
+    from paper_figures.exhibits.exhibit import to_csv, to_latex, to_markdown
+    from paper_figures.figures import device_cost
+
+    try:
+        made = device_cost.exhibit(folder / "none", folder)
+        for sheet in made.sheets:
+            to_csv(sheet.rows), to_markdown(sheet.shown), to_latex(sheet)
+        for picture in made.pictures:
+            picture.figure.draw_without_rendering()
+    finally:
+        pyplot.close("all")
+
+
+def _make_rows(folder: Path) -> None:
+    folder.mkdir()
+    rows = [{"question_id": number, "category": "c", "turns": [f"q {number}", "?"]} for number in range(4)]
+    (folder / "question.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    pair = {"prompt": "p", "chosen": "c", "rejected": "r", "subset": "alpacaeval-easy"}
+    pairs = [pair | {"id": number} for number in range(4)]
+    (folder / "bench.json").write_text(json.dumps(pairs))
+    pq.write_table(pa.Table.from_pylist(pairs), folder / "bench.parquet")
+
+
+def _read_rows(folder: Path) -> None:
+    from paper_figures.studies.design.prompts import prompts_of
+    from rws_decode.rewards.calibration import read_pairs, read_rows
+
+    prompts_of(f"mt-bench:{folder / 'question.jsonl'}", None)
+    prompts_of(f"reward-bench:{folder / 'bench.json'}", None)
+    prompts_of(f"reward-bench:{folder / 'bench.parquet'}", None)
+    for name in ("bench.json", "bench.parquet"):
+        read_pairs(read_rows(folder / name))
+
+
+def _make_config(folder: Path) -> None:
+    from rws_decode.adapters.generation import RWSGenerationConfig
+
+    folder.mkdir()
+    RWSGenerationConfig(strategy="rws", reward_scale=8.0).save_pretrained(folder)
+
+
+def _read_config(folder: Path) -> None:
+    from rws_decode.adapters.generation import RWSGenerationConfig
+
+    RWSGenerationConfig.from_pretrained(folder)
+
+
+def _make_array(folder: Path) -> None:
+    folder.mkdir()
+    np.save(folder / "logits.npy", np.random.default_rng(0).normal(size=(3, 4)))
+
+
+def _read_array(folder: Path) -> None:
+    from rws_theory import selection_path
+    from rws_theory.commands.arrays import read_npy
+
+    found = read_npy(str(folder / "logits.npy"), "logits.npy")
+    if found.size < 100:
+        try:
+            selection_path(found, 1, 0.5, 2.0)
+        except ValueError as error:
+            raise ValueError(f"logits.npy: {error}") from error
+
+
+WEIGHTS = ("config.json", "model.safetensors")
+SHARDS = ("config.json", "model.safetensors.index.json", "model-00001-of-00002.safetensors")
+_ENCODING = ("chat is True: ", "prompt 'the cat' encodes to the mask")
+CODEC = ("tokenizer.json", "tokenizer_config.json")
+TARGETS: dict[str, Target] = {
+    "trace": Target(_make_trace, ("trace.parquet",), _read_trace),
+    "predictor": Target(
+        lambda folder: save_predictor(folder, examples=[{"kind": "a", "prompt": "x"}]),
+        (*WEIGHTS, *CODEC, "examples.json"),
+        _read_predictor,
+        _ENCODING,
+    ),
+    "llada": Target(write_llada, ("config.json", "generation_config.json", *CODEC), _read_predictor, _ENCODING),
+    "dream": Target(write_dream, ("config.json", *CODEC), _read_predictor, _ENCODING),
+    "reward": Target(
+        lambda folder: save_reward(folder, {"mean": 0.0, "std": 1.0, "template": "pair"}),
+        (*WEIGHTS, "reward.json", *CODEC),
+        _read_reward,
+    ),
+    **{
+        name: Target(partial(_make_published, name), (*SHARDS, "reward.json", "tokenizer.json"), _read_reward)
+        for name in ("skywork", "intern", "eurus", "qrm")
+    },
+    "units": Target(_make_units, ("study/last_run.json",), _read_units),
+    "results": Target(_make_results, ("reward-bench/results.json",), _read_results),
+    "measured": Target(_make_measured, ("device.json",), _read_measured),
+    "rows": Target(_make_rows, ("question.jsonl", "bench.json", "bench.parquet"), _read_rows, ("row ",)),
+    "config": Target(_make_config, ("rws_generation_config.json",), _read_config),
+    "array": Target(_make_array, ("logits.npy",), _read_array),
+}
+
+
+def fuzz(name: str, root: Path, examples: int, chosen: int | None = None) -> None:
+    """Read `examples` changed folders of a target; raise what Hypothesis finds, shrunk. chosen: the seed."""
+    target = TARGETS[name]
+    whole = root / f"whole-{name}"
+    if not whole.exists():
+        target.make(whole)
+        target.read(whole)  # what is imported and cached once is no file's doing
+    files = {str(path.relative_to(whole)): path.read_bytes() for path in whole.rglob("*") if path.is_file()}
+    parts = [file for file in files if file.endswith(".parquet") or file.endswith(".failed.json")]
+    wanted = {file for file in (*target.files, *(parts if name == "units" else ())) if file in files}
+    assert wanted, (name, sorted(files))
+    trial = root / f"trial-{name}"
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=False,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate],  # a finding is a file that is kept; making it smaller may take hours
+        print_blob=False,
+    )
+    @given(change=changes({file: files[file] for file in sorted(wanted)}))
+    def reads(change: tuple[str, bytes]) -> None:
+        shutil.rmtree(trial, ignore_errors=True)
+        shutil.copytree(whole, trial)
+        (trial / change[0]).write_bytes(change[1])
+        check(target, trial)
+
+    (reads if chosen is None else seed(chosen)(reads))()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Fuzz for a while; 1 where something was found."""
+    parser = argparse.ArgumentParser(description="read changed files until the time is over")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {' '.join(TARGETS)} (all)")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="(3600)")
+    parser.add_argument("--seed", type=int, help="of the first round (drawn); the next ones have those that follow")
+    parser.add_argument("--examples", type=int, default=200, help="changed folders of a target a round (200)")
+    args = parser.parse_args(argv)
+    if unknown := [name for name in args.names if name not in TARGETS]:
+        parser.error(f"NAME is {unknown[0]!r}: one of {', '.join(TARGETS)} is needed")
+    logging.disable(logging.ERROR)
+    number = random.SystemRandom().randrange(2**31) if args.seed is None else args.seed
+    until, found, read = time.monotonic() + args.seconds, 0, dict.fromkeys(args.names or TARGETS, 0)
+    with tempfile.TemporaryDirectory() as root:
+        kept = Path(tempfile.mkdtemp(prefix="findings-"))
+        while time.monotonic() < until:
+            print(f"seed {number}", flush=True)
+            for name in read:
+                try:
+                    fuzz(name, Path(root), args.examples, number)
+                except BaseException as error:
+                    if isinstance(error, KeyboardInterrupt | SystemExit):
+                        raise
+                    found += 1
+                    print(f"FOUND by seed {number} in {name}: {type(error).__name__}: {error}", flush=True)
+                    if (trial := Path(root) / f"trial-{name}").exists():
+                        print(f"kept in {shutil.move(trial, kept / f'{name}-{number}')}", flush=True)
+                    traceback.print_exc(limit=-6)
+                read[name] += args.examples
+                if time.monotonic() > until:
+                    break
+            number += 1
+    told = ", ".join(f"{name} {count}" for name, count in read.items())
+    print(f"{found} findings; at most so many files read: {told}", flush=True)
+    return min(found, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

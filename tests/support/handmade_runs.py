@@ -1,0 +1,109 @@
+"""Results of experiments made by hand, for tests of figures, and what every exhibit has to have."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.text import Text
+from torch import Tensor
+
+from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
+from rws_decode.common.files import write_json
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor
+from rws_decode.rewards import RewardModel
+from rws_decode.strategies.factors import RWS, Confidence, Strategy
+
+Row = dict[str, Any]
+MASK, END = 0, 1
+SETTINGS: Row = {"data": "stories:keywords", "model": "tiny", "rewards": ["second", "grm"], "length": 16, "steps": 8}
+SETTINGS |= {"repetitions": 2, "timing_prompts": 2, "device": "cpu"}
+
+
+def write_run(runs: Path, experiment: str, tables: Mapping[str, Sequence[Row]], **settings: Any) -> Path:
+    """Write an experiment's results.json below `runs` and return `runs`."""
+    results: Row = {"settings": SETTINGS | settings, "prompts": {"source": "made up", "test": 4, "validation": 2}}
+    results |= {"selection": {"second": 8.0, "grm": 2.0}, "units": "units-1", "seconds": 12.5}
+    results["tables"] = {name: {"caption": "", "rows": rows, "shown": rows} for name, rows in tables.items()}
+    write_json(runs / experiment / "results.json", results)
+    return runs
+
+
+def write_commit_order(
+    runs: Path, logits: Tensor, prompts: Mapping[int, str], guide: RewardModel, scale: float, *, steps: int, block: int
+) -> Path:
+    """Write a commit-order run as the experiment does, of a predictor that is a table of logits; return `runs`.
+
+    logits: of two tokens of prompt and the answer's positions, with MASK and END among the tokens.
+    """
+    predictor = CallablePredictor(
+        lambda canvas: logits[: canvas.shape[1]].expand(len(canvas), -1, -1),
+        mask_id=MASK,
+        end_id=END,
+        encode=lambda text: [2, 3],
+        decode=lambda ids: " ".join(map(str, ids)),
+        name="tiny",
+    )
+    length = len(logits) - 2
+    ways: dict[str, tuple[Strategy, int]] = {
+        "left-to-right": (Confidence(), length // steps),
+        "default": (Confidence(), block),
+        "rws": (RWS(scale), block),
+    }
+    model, folder, rows = runs.parent / "tiny", runs / "commit-order", []
+    write_json(model / "config.json", {"eos_token_id": END})
+    for (index, prompt), (name, (strategy, parts)) in product(prompts.items(), ways.items()):
+        (trace,) = decode(predictor, [prompt], strategy, length=length, steps=steps, block=parts, reward=guide)
+        path = trace.save(folder / f"{name}-{index}.parquet")
+        rows.append({"method": name, "example": index, "trace": path.name})
+    write_json(folder / "results.json", {"settings": {"model": str(model)}, "rows": rows})
+    return runs
+
+
+def summary_row(guide: str, method: str, measure: str, mean: float | None, minus: Sequence[float] = ()) -> Row:
+    """Return a row as `means.summarise` has it; minus: the method minus RWS, low, high, and Holm's p."""
+    row: Row = {"guide": guide, "reward_scale": 8.0 if guide == "second" else 2.0, "method": method}
+    row |= {"measure": measure, "n": 4, "mean": mean}
+    row |= {"low": None if mean is None else mean - 0.25, "high": None if mean is None else mean + 0.5}
+    row |= {"pairs": 4 if minus else None, "p": None, "printed": None}
+    names = ("difference", "difference_low", "difference_high", "p_holm")
+    return row | (dict(zip(names, minus, strict=True)) if minus else dict.fromkeys(names))
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a table that was written."""
+    with open(path, newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def assert_whole(made: Exhibit) -> None:
+    """Assert that an exhibit has conclusions, and that pictures and tables are readable and complete."""
+    assert made.conclusions and all(line.endswith(".") and "nan" not in line.split() for line in made.conclusions)
+    for picture in made.pictures:
+        assert len(picture.alt) > 40 and len(picture.caption) > 40
+        texts = [text for text in picture.figure.findobj(Text) if text.get_text().strip() and text.get_visible()]
+        assert texts and min(text.get_fontsize() for text in texts) >= 8.0
+        picture.figure.draw_without_rendering()
+        box, size = picture.figure.get_tightbbox(), picture.figure.get_size_inches()
+        assert box.x0 >= -0.02 and box.y0 >= -0.02 and box.x1 <= size[0] + 0.02 and box.y1 <= size[1] + 0.02
+        assert size[0] <= 6.6
+    for sheet in made.sheets:
+        assert sheet.rows and sheet.shown and sheet.caption
+        assert len({tuple(row) for row in sheet.shown}) == 1
+        assert not any(str(value) == "nan" for row in sheet.shown for value in row.values())
+
+
+def assert_made_whole(module: Any, runs: Path, out: Path) -> None:
+    """Assert that a module's exhibit of real runs is whole, that its files hold its rows, and that it names its run."""
+    made, name = module.exhibit(runs), module.__name__.rpartition(".")[2]
+    assert_whole(made)
+    save(name, made, out)
+    for sheet in made.sheets:
+        assert len(read_csv(out / "tables" / f"{sheet.stem}.csv")) == len(sheet.rows)
+    with pytest.raises(MissingRun, match=f"experiment {module.NEEDS[0]} --out"):
+        module.exhibit(out / "none")

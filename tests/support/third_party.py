@@ -1,0 +1,166 @@
+"""THIRD_PARTY.md: the licences of what ships here and of what it needs, written from the metadata that there is.
+
+    python tests/support/third_party.py [--check]
+
+Shipped weights and texts are read from their cards; dependencies are all of constraints.txt and of every extra, their
+licences as their installed metadata state them. Those that are not installed where this runs keep the rows that they
+have. --check writes nothing, and exits with 1 and the stale rows where something would change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+__all__ = ["FILE", "licence", "main", "needed", "render", "rows_of", "shipped"]
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = ROOT / "THIRD_PARTY.md"
+_HEAD = """# Licences
+
+Written by `python tests/support/third_party.py`, and checked by the tests. The project itself is under Apache-2.0 (`LICENSE`).
+
+## What ships with it
+
+{shipped}
+
+Weights are trained from random numbers, or from each other, by the recipes in `rws_decode/mini/training/`, on texts drawn
+from the grammar in `rws_decode/mini/stories/`, which is part of this project; keyword prompts were written for it. No
+third party's weights, texts or code are in the package. From the paper it quotes, each in its place: the printed
+numbers, two example prompts (`rws_theory/printed/`), and the judge's prompt (`paper_figures/judging/prompts.py`).
+Data sets and checkpoints that commands fetch at the user's wish (HumanEval, RewardBench, MT-Bench, Nectar, LLaDA,
+Dream, reward models) come with terms of their own, and so do the archives that the recipe of `mini-prose`, which does
+not ship, reads.
+
+## What it needs
+
+None of these is in the package: pip installs them. Licences are as their own metadata state them; built wheels may
+bundle further libraries, whose notices are among their files (`python-flint`: FLINT, GMP and MPFR, LGPL; `torch`:
+many). The list is that of `constraints.txt`, which `make` installs, and of what every extra names; the extras
+`benchmarks`, `eval` and `gguf` bring more, which is not pinned. "Needed by" names the extra of `pyproject.toml`, core
+where every installation has it, and nothing where another package brings it.
+
+{needed}
+"""
+
+
+def shipped() -> list[tuple[str, str]]:
+    """Return (what, licence) for weights and texts in the package, from their cards; ValueError for one without."""
+    cards = sorted(ROOT.glob("rws_decode/mini/models/*/README.md")) + sorted(ROOT.glob("paper_figures/data/*.md"))
+    stated = {}
+    for card in cards:
+        found = re.search(r"^licen[sc]e: *(\S+)$|Licence: (\S+),", card.read_text(encoding="utf-8"), re.MULTILINE)
+        if found is None:
+            raise ValueError(f"{card.relative_to(ROOT)} states no licence")
+        # A card of weights speaks for its folder; one of texts for the files whose names begin as it does.
+        own = [card.parent] if card.name == "README.md" else sorted(card.parent.glob(f"{card.stem.lower()}*.json"))
+        stated |= {path: found[1] or found[2] for path in own}
+    for path in sorted([*ROOT.glob("rws_decode/**/*.safetensors"), *ROOT.glob("rws_decode/**/*.jsonl*")]):
+        if path.parent not in stated:
+            raise ValueError(f"{path.relative_to(ROOT)} has no card that states its licence")
+    # Cards on the hub write SPDX identifiers in lower case.
+    return [(str(path.relative_to(ROOT)), name.replace("apache", "Apache")) for path, name in sorted(stated.items())]
+
+
+def needed() -> dict[str, tuple[str, str]]:
+    """Return canonical name -> (version of constraints.txt or "", who needs it) for every dependency and extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = {"core": project["dependencies"], **project["optional-dependencies"]}
+    by: dict[str, list[str]] = {}
+    for group, requirements in groups.items():
+        for name in map(canonical, requirements):
+            if name != project["name"]:
+                by.setdefault(name, []).append(group)
+    pinned = dict(_pinned())
+    return {
+        name: (pinned.get(name, ""), ", ".join(by.get(name, []))) for name in sorted({*pinned, *by}, key=str.casefold)
+    }
+
+
+def licence(found: Distribution) -> str:
+    """Return the licence that a distribution's metadata states, else the title of its text, else "not stated"."""
+    about = found.metadata
+    if about.get("License-Expression"):
+        return str(about["License-Expression"])
+    named = [line.split(" :: ")[-1] for line in about.get_all("Classifier") or () if line.startswith("License ::")]
+    named = [name for name in named if name != "OSI Approved"]
+    if named:
+        return ", ".join(named)
+    texts = [about.get("License") or ""]
+    texts += [file.read_text() for file in found.files or () if file.name.upper().startswith("LICEN")]
+    lines = [line.strip() for text in texts for line in text.splitlines() if line.strip()]
+    return lines[0][:60] if lines else "not stated"
+
+
+def rows_of(text: str) -> dict[str, tuple[str, str, str]]:
+    """Return name -> (version, licence, needed by) of the second table of a THIRD_PARTY.md."""
+    lines = [line for line in text.partition("## What it needs")[2].splitlines() if line.startswith("| ")][2:]
+    cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+    return {row[0]: (row[1], row[2], row[3] if len(row) > 3 else "") for row in cells}
+
+
+def render(kept: str) -> str:
+    """Return what THIRD_PARTY.md should be; `kept`, what it is, has the licences of what is not installed here.
+
+    ValueError for a dependency that is neither installed nor in `kept`.
+    """
+    before = rows_of(kept)
+    rows = []
+    for name, (version, by) in needed().items():
+        try:
+            found = distribution(name)
+        except PackageNotFoundError:
+            if name not in before:
+                raise ValueError(f"{name} is not installed, and {FILE.name} does not name its licence") from None
+            stated = before[name][1]
+        else:
+            # Another version may state another licence; only the pinned one is described.
+            other = version and found.version.partition("+")[0] != version and name in before
+            stated = before[name][1] if other else licence(found)
+        rows.append((name, version, stated, by))
+    return _HEAD.format(
+        shipped=_table(("what", "licence"), [(f"`{path}`", stated) for path, stated in shipped()]),
+        needed=_table(("package", "version", "licence", "needed by"), rows),
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the file, or with --check say what is stale."""
+    parser = argparse.ArgumentParser(description="Write THIRD_PARTY.md from the installed metadata.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where something would change")
+    args = parser.parse_args(argv)
+    kept = FILE.read_text(encoding="utf-8") if FILE.is_file() else ""
+    made = render(kept)
+    if args.check:
+        stale = [line for line in made.splitlines() if line not in kept.splitlines()]
+        print(*stale, sep="\n", file=sys.stderr, end="\n" if stale else "")
+        return int(made != kept)
+    FILE.write_text(made, encoding="utf-8")
+    return 0
+
+
+def canonical(requirement: str) -> str:
+    found = re.match(r"[\w.-]+", requirement)
+    assert found is not None, requirement
+    return re.sub(r"[-_.]+", "-", found[0]).lower()
+
+
+def _pinned() -> Iterator[tuple[str, str]]:
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
+        if "==" in line and not line.startswith("#"):
+            name, _, version = line.partition("==")
+            yield canonical(name), version.strip()
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""Build the package, look into it, install it into an empty environment and use it there: `make package`.
+
+    python tests/support/try_package.py [--python python3.13 ...] [--extras judge,cluster] [--constraints]
+
+Wheels are built from this tree and from the source distribution, and must hold the same files byte for byte. Each
+--python (default: this one) gets an environment of its own in a temporary folder, where every module that needs no
+extra is imported and one command of each package runs, away from this tree. Needs the package build and a network, or
+what pip finds without one; takes minutes and some gigabytes. Exit status 1 with one line where something is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+__all__ = ["build", "look", "main", "shipped", "use"]
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("rws_theory", "rws_decode", "paper_figures")
+_IMPORTS = """
+import importlib, pkgutil, sys
+packages = [importlib.import_module(name) for name in sys.argv[1:]]
+names = [found.name for one in packages for found in pkgutil.walk_packages(one.__path__, one.__name__ + ".")]
+refused = []
+for name in names:
+    if name.endswith("__main__"):
+        continue
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if "run pip install" not in str(error) or "\\n" in str(error):
+            raise
+        refused.append(name)
+print(len(names), "modules;", "without their extra:", *refused or ["none"])
+"""
+_GENERATE = (
+    "-m rws_decode generate --model mini --reward mini --strategy rws --reward-scale 8 --example 0 --length 32 "
+    "--steps 16 --block 32 --json"
+)
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """Build into `folder` and return (source distribution, wheel made of it); RuntimeError where a build fails."""
+    _run([sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)])
+    (source,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    direct = folder / "direct"
+    _run([sys.executable, "-m", "build", "--wheel", "--outdir", str(direct), str(ROOT)])
+    if _members(wheel) != _members(next(direct.glob("*.whl"))):
+        raise RuntimeError(f"{wheel.name} of the source distribution is not the one of the tree")
+    return source, wheel
+
+
+def shipped() -> list[str]:
+    """Return the tracked files of the packages: what a wheel must hold."""
+    listed = _run(["git", "-C", str(ROOT), "ls-files", *PACKAGES]).splitlines()
+    return sorted(listed)
+
+
+def look(source: Path, wheel: Path) -> str:
+    """Return a line on what the two files hold; RuntimeError for what is missing or does not belong there."""
+    inside = set(_members(wheel))
+    missing = [name for name in shipped() if name not in inside]
+    strange = [name for name in inside if name.split("/")[0] not in PACKAGES and ".dist-info/" not in name]
+    if missing or strange:
+        raise RuntimeError(f"{wheel.name}: missing {missing[:5]}, not to be there {strange[:5]}")
+    with tarfile.open(source) as archive:
+        listed = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = _run(["git", "-C", str(ROOT), "ls-files", "tests", "notebooks", "*.md", "Makefile"]).splitlines()
+    missing = [name for name in wanted if name not in listed]
+    if missing:
+        raise RuntimeError(f"{source.name}: missing {missing[:5]}")
+    return f"{wheel.name}: {len(inside)} files, {wheel.stat().st_size:,} bytes; {source.name}: {len(listed)} files"
+
+
+def use(wheel: Path, python: str, folder: Path, extras: str = "", constraints: bool = False) -> str:
+    """Install the wheel into an empty environment in `folder` and use it; RuntimeError where that fails."""
+    _run([python, "-m", "venv", str(folder)])
+    own = str(folder / "bin" / "python")
+    options = ["-c", str(ROOT / "constraints.txt")] if constraints else []
+    _run([own, "-m", "pip", "install", "-q", *options, f"{wheel}[{extras}]" if extras else str(wheel)])
+    _run([own, "-m", "pip", "check"])
+    modules = _run([own, "-I", "-c", _IMPORTS, *PACKAGES], folder).strip()
+    claims = json.loads(_run([own, "-I", "-m", "rws_theory", "claims", "--json"], folder))
+    answer = json.loads(_run([own, "-I", *_GENERATE.split()], folder))
+    _run([own, "-I", "-m", "paper_figures", "--help"], folder)
+    if not claims or len(answer["tokens"]) != 32:
+        raise RuntimeError(f"{python}: {len(claims)} claims, {len(answer['tokens'])} tokens")
+    version = _run([own, "-V"]).strip()
+    return f"{version}: {modules}; {len(claims)} claims; {answer['reward_calls']} reward calls"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Build, look and use; print a line for each."""
+    parser = argparse.ArgumentParser(description="Build the package, look into it, and use it in empty environments.")
+    parser.add_argument("--python", action="append", metavar="PROGRAM", help="whose environments to try (this one's)")
+    parser.add_argument("--extras", default="", metavar="A,B", help="extras to install too (none)")
+    parser.add_argument("--constraints", action="store_true", help="install the versions of constraints.txt")
+    args = parser.parse_args(argv)
+    try:
+        with TemporaryDirectory() as temporary:
+            source, wheel = build(Path(temporary))
+            print(look(source, wheel), flush=True)
+            for number, python in enumerate(args.python or [sys.executable]):
+                with TemporaryDirectory(prefix=f"env-{number}-") as folder:
+                    print(use(wheel, python, Path(folder), args.extras, args.constraints), flush=True)
+    except RuntimeError as error:
+        print(f"try_package: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _members(wheel: Path) -> dict[str, str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in archive.namelist()}
+
+
+def _run(command: Sequence[str], folder: Path | None = None) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        last = [*(done.stderr or done.stdout).strip().splitlines(), ""]
+        raise RuntimeError(f"{' '.join(command[:6])} ended with {done.returncode}: {last[-2] if last[1:] else ''}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""Units and tiny work for the tests of the runner: importable by worker processes, and without PyTorch."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from paper_figures.runner.results import read_failures, read_results
+from paper_figures.runner.runner import Each, Report, run_units
+from paper_figures.runner.units import Model, Origin, Unit
+
+__all__ = ["Each", "read_failures", "run_units"]
+
+ORIGIN = Origin("code", {"numpy": "2"}, {Model("predictor", "mini"): "a", Model("reward", "mini"): "b"})
+
+
+def units(count: int, **fields: Any) -> list[Unit]:
+    """Return units that differ in prompt, scale and seed."""
+    return [
+        Unit(
+            experiment="tiny",
+            prompt=f"prompt {number}",
+            strategy={"name": "temperature", "scale": float(1 + number % 3)},
+            reward="mini",
+            seed=number % 2,
+            **fields,
+        )
+        for number in range(count)
+    ]
+
+
+def rows(unit: Unit) -> list[dict[str, Any]]:
+    """Return as many rows as the seed says, and one more."""
+    return [{"place": place, "value": len(unit.prompt) * (unit.scale or 0.0) + place} for place in range(unit.seed + 1)]
+
+
+def slow(unit: Unit) -> list[dict[str, Any]]:
+    """Return the rows, after a while, and leave a mark of having been asked where MARKS says."""
+    if "MARKS" in os.environ:
+        with open(Path(os.environ["MARKS"]) / str(os.getpid()), "a") as stream:
+            stream.write(unit.prompt + "\n")
+    time.sleep(0.02)
+    return rows(unit)
+
+
+def failing(unit: Unit) -> list[dict[str, Any]]:
+    """Fail on one prompt unless a file says that it is mended."""
+    if unit.prompt == "prompt 2" and not Path(os.environ["MENDED"]).exists():
+        raise KeyError("no such thing")
+    return rows(unit)
+
+
+def exiting(unit: Unit) -> list[dict[str, Any]]:
+    """End the process on one prompt."""
+    if unit.prompt == "prompt 2":
+        os._exit(3)
+    return rows(unit)
+
+
+def leaving(unit: Unit) -> list[dict[str, Any]]:
+    """Call sys.exit on one prompt."""
+    if unit.prompt == "prompt 2":
+        sys.exit("done here")
+    return rows(unit)
+
+
+def run(out: Path, count: int, function: Any = rows, **options: Any) -> Report:
+    """Run units over a function of one unit."""
+    return run_units(units(count), Each(function), out, origin=ORIGIN, progress=False, **options)
+
+
+def run_quietly(out: str, count: int, batch: int, started: str) -> None:
+    """Run in a process that will be killed; say first that it begins."""
+    Path(started).touch()
+    run(Path(out), count, slow, batch=batch)
+
+
+def table(out: Path) -> list[Any]:
+    """Return the table of results as plain values."""
+    frame = read_results(out)
+    return [list(frame.columns), *frame.to_dict("records")]
+
+
+def prompts(out: Path) -> list[str]:
+    """Return the prompts that have results, one per row."""
+    return read_results(out)["prompt"].tolist()
+
+
+def asked(folder: Path) -> Sequence[str]:
+    """Return the prompts that `slow` was asked for, in all processes."""
+    return [line for path in folder.glob("*") for line in path.read_text().splitlines()]
+
+
+def first_row(unit: Unit) -> list[dict[str, Any]]:
+    """Return the first of the unit's rows."""
+    return rows(unit)[:1]
+
+
+def who(unit: Unit) -> list[dict[str, Any]]:
+    """Return the process that was asked."""
+    return [{"pid": os.getpid()}]

@@ -1,0 +1,163 @@
+"""Kendall's tau and AR-ness of commit orders against their definitions, and their means over every order."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+import strategies
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from rws_theory.orders.arness import global_arness, global_arness_mean, kendall_tau, local_arness, local_arness_mean
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def commit_sequence(steps: list[int]) -> list[tuple[int, int]]:
+    """(step, position) of each token, the tokens of a step from left to right."""
+    return sorted((step, position) for position, step in enumerate(steps))
+
+
+def average(scores: dict[int, bool], tokens: list[tuple[int, int]], reading: str) -> float:
+    if reading == "tokens":
+        return sum(scores.values()) / len(scores)
+    by_step: dict[int, list[bool | None]] = {}
+    for t, (step, _) in enumerate(tokens):
+        by_step.setdefault(step, []).append(scores.get(t))
+    whole = [all(found) for found in by_step.values() if None not in found]
+    return sum(whole) / len(whole)
+
+
+def local_by_definition(steps: list[int], k: int, reading: str) -> float:
+    tokens = commit_sequence(steps)
+    p = [position for _, position in tokens]
+    scores = {t: p[t - k : t + 1] == list(range(p[t] - k, p[t] + 1)) for t in range(k, len(p))}
+    return average(scores, tokens, reading)
+
+
+def global_by_definition(steps: list[int], k: int, reading: str) -> float:
+    tokens = commit_sequence(steps)
+    masked, scores = list(range(len(steps))), {}
+    for t, (_, position) in enumerate(tokens):
+        scores[t] = position in masked[:k]
+        masked.remove(position)
+    return average(scores, tokens, reading)
+
+
+@settings(deadline=None, max_examples=150)
+@given(strategies.commit_steps(), st.integers(1, 4), st.sampled_from(["tokens", "steps"]))
+def test_arness_follows_its_definition(steps: np.ndarray, k: int, reading: str) -> None:
+    found = global_arness(steps, k, reading)  # type: ignore[arg-type]
+    assert found == pytest.approx(global_by_definition(steps.tolist(), k, reading), abs=1e-12)
+    assume(k < steps.size)
+    assume(reading == "tokens" or k <= (steps < steps.max()).sum())  # else no step starts after the first k tokens
+    found = local_arness(steps, k, reading)  # type: ignore[arg-type]
+    assert found == pytest.approx(local_by_definition(steps.tolist(), k, reading), abs=1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(strategies.commit_steps())
+def test_left_to_right_has_arness_one_and_k_makes_it_monotone(steps: np.ndarray) -> None:
+    ordered = np.sort(steps)
+    assert global_arness(ordered) == global_arness(ordered, reading="steps") == 1.0
+    wide = [global_arness(steps, k) for k in range(1, steps.size + 1)]
+    assert wide == sorted(wide) and wide[-1] == 1.0
+    if steps.size > 1:
+        assert local_arness(ordered, steps.size - 1) == 1.0
+        runs = [local_arness(steps, k) * (steps.size - k) for k in range(1, steps.size)]
+        assert runs == sorted(runs, reverse=True)
+
+
+def test_the_steps_reading_sees_the_mask_before_the_step() -> None:
+    """m tokens all score exactly where they are among the k + m - 1 leftmost masked positions."""
+    for last in combinations(range(5), 2):
+        steps = np.ones(5, dtype=int)
+        steps[list(last)] = 0
+        for k in (1, 2, 3):
+            first_scores = max(last) < k + 1
+            second_scores = k + 2 >= 3  # three positions are left, all committed in one step
+            assert global_arness(steps, k, "steps") == (first_scores + second_scores) / 2
+
+
+@pytest.mark.parametrize("n", range(1, 7))
+def test_means_over_every_order(n: int) -> None:
+    orders = np.array(list(permutations(range(n))))
+    for k in range(1, n + 1):
+        assert global_arness(orders, k).mean() == pytest.approx(global_arness_mean(n, k), abs=1e-12)
+        if k < n:
+            assert local_arness(orders, k).mean() == pytest.approx(local_arness_mean(n, k), abs=1e-12)
+
+
+def test_one_token_is_the_run_and_the_window_unless_told() -> None:
+    steps = [0, 1, 2, 4, 3, 5]
+    assert (local_arness(steps), global_arness(steps)) == (2 / 5, 5 / 6)
+    assert (local_arness_mean(5), global_arness_mean(2)) == (1 / 5, 3 / 4)
+
+
+@settings(deadline=None, max_examples=100)
+@given(strategies.commit_steps())
+def test_kendall_tau_counts_pairs(steps: np.ndarray) -> None:
+    assume(steps.min() < steps.max())
+    signs = [np.sign(y - x) for x, y in combinations(steps.tolist(), 2)]
+    concordant, discordant = signs.count(1), signs.count(-1)
+    expected = (concordant - discordant) / math.sqrt((concordant + discordant) * len(signs))
+    assert kendall_tau(steps) == pytest.approx(expected, abs=1e-12)
+
+
+def test_kendall_tau_of_left_to_right_with_ties() -> None:
+    for s, k in ((4, 2), (3, 5), (8, 1)):
+        steps = np.repeat(np.arange(s), k)
+        tau = math.sqrt((s * k - k) / (s * k - 1))
+        assert kendall_tau(steps) == pytest.approx(tau) and kendall_tau(steps[::-1]) == pytest.approx(-tau)
+
+
+@settings(deadline=None, max_examples=30)
+@given(strategies.commit_steps())
+def test_a_batch_is_its_rows(steps: np.ndarray) -> None:
+    assume(steps.min() < steps.max())
+    batch = np.stack([steps, steps[::-1], np.sort(steps)])
+    for function in (kendall_tau, local_arness, global_arness, lambda x: global_arness(x, 2, "steps")):
+        np.testing.assert_array_equal(function(batch), [function(row) for row in batch])
+        assert np.shape(function(steps)) == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: kendall_tau([1, 1, 1]),
+            "commit_step must have two different steps in every row, got a row with one only",
+        ),
+        (
+            lambda: kendall_tau([[0, 0], [0, 1]]),
+            "commit_step must have two different steps in every row, got a row with one only",
+        ),
+        (
+            lambda: kendall_tau([[0, 1], [1, 1]]),
+            "commit_step must have two different steps in every row, got a row with one only",
+        ),
+        (lambda: local_arness_mean(0), "n must be an integer of at least 1, got 0"),
+        (lambda: local_arness_mean(3, 0), "k must be an integer of at least 1, got 0"),
+        (lambda: global_arness_mean(3, 0), "k must be an integer of at least 1, got 0"),
+        (lambda: kendall_tau([0]), "commit_step must have two different steps in every row, got a row with one only"),
+        (lambda: kendall_tau([0.0, 1.0]), "commit_step must be integers, got dtype float64"),
+        (lambda: local_arness([0, 1], 2), "k must be below the number of positions, 2, got 2"),
+        (lambda: local_arness([0, 1], 0), "k must be an integer of at least 1, got 0"),
+        (lambda: local_arness([0, 1], 1, "words"), "reading must be 'tokens' or 'steps', got 'words'"),
+        (
+            lambda: local_arness([0, 0, 0], 1, "steps"),
+            "k must leave a step after the first k tokens in the steps reading, got 1",
+        ),
+        (lambda: global_arness([0, 1], 1.5), "k must be an integer of at least 1, got 1.5"),
+        (lambda: global_arness([-1, 1]), "commit_step must be 0 or more for every position, got -1"),
+        (lambda: local_arness_mean(3, 3), "k must be below the number of positions, 3, got 3"),
+        (lambda: global_arness_mean(0), "n must be an integer of at least 1, got 0"),
+    ],
+)
+def test_misuse_names_the_argument(call: object, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        call()  # type: ignore[operator]
+    assert str(caught.value) == message

@@ -1,0 +1,306 @@
+"""The null distribution of GOD against every order there is, and tests of orders against it."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+import strategies
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from rws_theory.orders.deviation import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
+from rws_theory.orders.null import footrule_distribution, order_test
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+READINGS = ("tokens", "steps")
+
+
+def arrangements(steps: list[int], block: int | None = None) -> np.ndarray:
+    """The slow reference: every distinct arrangement of the steps, inside blocks."""
+    size = block or len(steps)
+    parts = [sorted(set(permutations(steps[i : i + size]))) for i in range(0, len(steps), size)]
+    return np.array([sum(rows, ()) for rows in product(*parts)])
+
+
+def every_god(steps: list[int], reading: str, block: int | None = None) -> np.ndarray:
+    return generation_order_deviation(arrangements(steps, block), reading)
+
+
+SHAPES = [(n, None, 1) for n in range(1, 8)] + [
+    (6, None, 2),
+    (6, None, 3),
+    (6, None, 6),
+    (8, None, 2),
+    (8, None, 4),
+    (6, 3, 1),
+    (8, 4, 2),
+    (6, 2, 2),
+    (9, 3, 3),
+]
+
+
+@pytest.mark.parametrize(("n", "block", "per_step"), SHAPES)
+@pytest.mark.parametrize("reading", READINGS)
+def test_moments_maximum_and_distribution_are_those_of_every_order(
+    n: int, block: int | None, per_step: int, reading: str
+) -> None:
+    values = every_god(np.repeat(np.arange(n // per_step), per_step).tolist(), reading, block)
+    shape = {"per_step": per_step, "reading": reading}
+    assert footrule_mean(n, block, **shape) == pytest.approx(values.mean(), abs=1e-12)  # type: ignore[arg-type]
+    assert footrule_variance(n, block, **shape) == pytest.approx(values.var(), abs=1e-12)  # type: ignore[arg-type]
+    assert footrule_max(n, block, **shape) == pytest.approx(values.max(), abs=1e-12)  # type: ignore[arg-type]
+    found = footrule_distribution(n, block, **shape)  # type: ignore[arg-type]
+    support, counts = np.unique(np.rint(n * values), return_counts=True)
+    np.testing.assert_allclose(n * found.values, support, atol=1e-9)
+    np.testing.assert_allclose(found.probabilities, counts / counts.sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "per_step"), [(31, 1), (40, 2), (40, 5), (45, 3)])
+@pytest.mark.parametrize("reading", READINGS)
+def test_distribution_of_longer_orders_has_the_closed_moments_and_maximum(n: int, per_step: int, reading: str) -> None:
+    found = footrule_distribution(n, per_step=per_step, reading=reading)  # type: ignore[arg-type]
+    shape = {"per_step": per_step, "reading": reading}
+    mean = found.values @ found.probabilities
+    assert found.probabilities.sum() == pytest.approx(1, abs=1e-12)
+    assert mean == pytest.approx(footrule_mean(n, **shape), rel=1e-12)  # type: ignore[arg-type]
+    variance = (found.values - mean) ** 2 @ found.probabilities
+    assert variance == pytest.approx(footrule_variance(n, **shape), rel=1e-10)  # type: ignore[arg-type]
+    assert found.values[-1] == pytest.approx(footrule_max(n, **shape), rel=1e-12)  # type: ignore[arg-type]
+
+
+def test_taking_a_steps_tokens_from_left_to_right_removes_disorder() -> None:
+    for k in (2, 4, 8):
+        assert footrule_mean(32, per_step=k) < footrule_mean(32)
+
+
+def as_extreme(values: np.ndarray, god: float, alternative: str) -> np.ndarray:
+    mean = values.mean()
+    return {
+        "less": values <= god + 1e-9,
+        "greater": values >= god - 1e-9,
+        "two-sided": abs(values - mean) >= abs(god - mean) - 1e-9,
+    }[alternative]
+
+
+@settings(deadline=None, max_examples=60)
+@given(strategies.commit_steps(6), st.sampled_from(READINGS), st.sampled_from(["less", "greater", "two-sided"]))
+def test_exact_p_value_counts_orders(steps: np.ndarray, reading: str, alternative: str) -> None:
+    """Any schedule: steps of different sizes, numbered with gaps."""
+    steps = 3 * steps + 2
+    found = order_test(steps, reading, alternative=alternative)  # type: ignore[arg-type]
+    values = every_god(steps.tolist(), reading)
+    god, mean = generation_order_deviation(steps, reading), values.mean()
+    extreme = as_extreme(values, god, alternative)
+    assert (found.method, found.samples) == ("exact", 0) and found.god == pytest.approx(god, abs=1e-12)
+    assert found.p_value == pytest.approx(extreme.mean(), rel=1e-9)
+    assert found.mean == pytest.approx(mean, abs=1e-9) and found.deviation == pytest.approx(values.std(), abs=1e-9)
+    assert found.z * found.deviation == pytest.approx(god - mean, abs=1e-9) or found.deviation == 0
+
+
+def test_exact_p_value_within_blocks_counts_orders_within_blocks() -> None:
+    steps = [0, 2, 1, 5, 3, 4, 7, 6, 8]
+    for reading in READINGS:
+        values = every_god(steps, reading, block=3)
+        found = order_test(steps, reading, block=3, alternative="less")  # type: ignore[arg-type]
+        assert found.p_value == pytest.approx((values <= found.god + 1e-9).mean(), rel=1e-12)
+        assert found.mean == pytest.approx(values.mean()) and found.deviation == pytest.approx(values.std())
+
+
+@pytest.mark.parametrize("alternative", ["less", "greater", "two-sided"])
+@pytest.mark.parametrize("reading", READINGS)
+def test_blocks_of_different_schedules_are_counted_each_by_its_own(alternative: str, reading: str) -> None:
+    steps = [1, 0, 1, 3, 2, 2, 4, 4, 4, 7, 5, 9, 11, 10, 10]
+    values = every_god(steps, reading, block=3)
+    found = order_test(steps, reading, block=3, alternative=alternative)  # type: ignore[arg-type]
+    god, mean = generation_order_deviation(steps, reading), values.mean()
+    extreme = as_extreme(values, god, alternative)
+    assert (found.method, found.alternative, found.reading) == ("exact", alternative, reading)
+    assert found.p_value == pytest.approx(extreme.mean(), rel=1e-12)
+    assert (found.god, found.mean, found.deviation) == pytest.approx((god, mean, values.std()), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("steps", "reading", "method"),
+    [
+        (np.arange(128), "tokens", "exact"),
+        (np.arange(129), "tokens", "normal"),
+        (np.minimum(np.arange(100), 93), "tokens", "exact"),  # seven tokens in the last step: 100^3 (1 + 7) = 8 million
+        (np.minimum(np.arange(101), 94), "tokens", "normal"),
+        (np.minimum(np.arange(101), 94), "steps", "exact"),
+        ([0, 2**20 - 1], "steps", "exact"),
+        ([0, 2**20], "steps", "normal"),  # n GOD reaches 2^21
+        ([0, 2**20], "tokens", "exact"),
+    ],
+)
+def test_exact_up_to_its_limits_and_normal_beyond(steps: list[int], reading: str, method: str) -> None:
+    found = order_test(steps, reading)  # type: ignore[arg-type]
+    assert (found.method, found.god, found.p_value <= 1) == (method, 0.0, True)
+    if method == "normal":
+        with pytest.raises(ValueError, match=r"^method must be 'normal' or 'monte-carlo' for an order of this size"):
+            order_test(steps, reading, method="exact")  # type: ignore[arg-type]
+
+
+def test_limits_hold_for_every_block_and_for_all_together() -> None:
+    # Two blocks whose n GOD reach 2^20 each.
+    assert order_test([0, 2**19, 2**20, 2**20 + 2**19], "steps", block=2).method == "normal"
+    found = order_test([0, 2**19, 2**20, 2**20 + 2**19 - 1], "steps", block=2, alternative="less")
+    assert (found.method, found.p_value) == ("exact", 0.25)
+    assert order_test(np.arange(256), block=128).method == "exact"
+    assert order_test(np.r_[np.zeros(128, dtype=int), np.arange(1, 129)], block=128).method == "normal"
+    with pytest.raises(ValueError, match=r"^block and per_step must be smaller .* got 64 and 32$"):
+        footrule_distribution(128, 64, per_step=32)
+
+
+def test_monte_carlo_takes_the_reading_it_is_told() -> None:
+    steps, kinds = [1, 0, 0, 1, 2, 3, 2, 3], {"alternative": "less", "block": 4}
+    exact = order_test(steps, "steps", **kinds).p_value  # type: ignore[arg-type]
+    rng = np.random.default_rng(7)
+    drawn = order_test(steps, "steps", method="monte-carlo", samples=4000, rng=rng, **kinds)  # type: ignore[arg-type]
+    assert drawn.p_value == pytest.approx(exact, abs=5 * math.sqrt(exact / 4000))
+
+
+def test_blocks_may_meet_in_one_step() -> None:
+    values = every_god([1, 0, 1, 2], "tokens", block=2)
+    for steps in ([0, 1, 1, 2], [1, 0, 1, 2], [1, 0, 2, 1]):
+        found = order_test(steps, block=2, alternative="less")
+        assert found.p_value == (values <= found.god).mean()
+
+
+def test_no_p_value_exceeds_one_by_rounding() -> None:
+    assert footrule_distribution(10).probabilities.sum() > 1  # by one unit in the last place
+    assert order_test(range(10), alternative="greater").p_value == 1.0
+
+
+def test_what_a_test_does_unless_told() -> None:
+    steps = [1, 0, 2, 3, 5, 4, 6, 7]
+    assert order_test(steps) == order_test(steps, "tokens", block=8, alternative="two-sided", method="exact")
+    drawn = order_test(steps, method="monte-carlo", rng=np.random.default_rng(0))
+    assert (drawn.samples, drawn.alternative, drawn.reading) == (9999, "two-sided", "tokens")
+    assert drawn.p_value * 10_000 == pytest.approx(round(drawn.p_value * 10_000), abs=1e-9)
+    # One sample: the observed order is always counted, and the drawn one where it is as extreme.
+    for alternative, p in (("greater", 1.0), ("less", 0.5)):
+        rng = np.random.default_rng(0)
+        assert order_test(range(8), alternative=alternative, method="monte-carlo", samples=1, rng=rng).p_value == p  # type: ignore[arg-type]
+
+
+def test_monte_carlo_is_seeded_labelled_and_near_the_exact_value() -> None:
+    steps = [1, 0, 0, 1, 2, 3, 2, 3]
+    kinds = {"alternative": "less", "block": 4}
+    exact = order_test(steps, **kinds)  # type: ignore[arg-type]
+    drawn = [
+        order_test(steps, method="monte-carlo", samples=4000, rng=np.random.default_rng(7), **kinds)  # type: ignore[arg-type]
+        for _ in range(2)
+    ]
+    assert drawn[0] == drawn[1] and (drawn[0].method, drawn[0].samples) == ("monte-carlo", 4000)
+    assert drawn[0].p_value == pytest.approx(exact.p_value, abs=5 * math.sqrt(exact.p_value / 4000))
+    assert drawn[0].p_value >= 1 / 4001
+    with pytest.raises(ValueError, match="rng must be a numpy Generator"):
+        order_test(steps, method="monte-carlo")
+
+
+@pytest.mark.parametrize("alternative", ["less", "greater", "two-sided"])
+@pytest.mark.parametrize("reading", READINGS)
+def test_normal_approximation_is_near_the_exact_value(alternative: str, reading: str) -> None:
+    rng = np.random.default_rng(1)
+    for per_step in (1, 2):
+        steps = rng.permutation(np.repeat(np.arange(48 // per_step), per_step))
+        steps[:12] = np.sort(steps[:12])
+        exact = order_test(steps, reading, alternative=alternative)  # type: ignore[arg-type]
+        normal = order_test(steps, reading, alternative=alternative, method="normal")  # type: ignore[arg-type]
+        assert (exact.method, normal.method) == ("exact", "normal")
+        assert normal.p_value == pytest.approx(exact.p_value, abs=0.02)
+
+
+def test_long_orders_take_the_normal_approximation() -> None:
+    steps = np.random.default_rng(0).permutation(200)
+    found = order_test(steps, alternative="greater")
+    assert found.method == "normal"
+    assert found.p_value == pytest.approx(norm.sf(found.z - 1 / 200 / found.deviation), rel=1e-9)
+    assert order_test(steps, "steps").mean == pytest.approx(footrule_mean(200), rel=1e-12)
+    assert order_test(1000 * np.arange(100)[::-1], "steps").method == "normal"  # wide gaps between steps
+    assert order_test(np.repeat(np.arange(4), 32), "tokens").method == "normal"  # many tokens a step
+    assert order_test(np.repeat(np.arange(4), 32), "steps").method == "exact"
+
+
+def test_one_step_has_one_order() -> None:
+    for method in ("exact", "normal"):
+        for alternative in ("less", "greater", "two-sided"):
+            found = order_test([4, 4, 4], alternative=alternative, method=method)  # type: ignore[arg-type]
+            assert (found.god, found.deviation, found.z, found.p_value) == (0, 0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[0, 1]],), "commit_step must have shape (n,) for a test, got shape (1, 2)"),
+        (
+            (np.array([0, 2**63], dtype=np.uint64),),
+            "commit_step must be below 2^63 for a test, got 9223372036854775808",
+        ),
+        (([0.5],), "commit_step must be integers, got dtype float64"),
+        (([0, 1], "words"), "reading must be 'tokens' or 'steps', got 'words'"),
+        (
+            ([0, 1], "tokens", {"alternative": "bigger"}),
+            "alternative must be one of 'two-sided', 'less', 'greater', got 'bigger'",
+        ),
+        (
+            ([0, 1], "tokens", {"method": "guess"}),
+            "method must be one of 'auto', 'exact', 'normal', 'monte-carlo', got 'guess'",
+        ),
+        (([0, 1, 2], "tokens", {"block": 2}), "block must divide n = 3, got 2"),
+        (
+            ([2, 3, 0, 1], "tokens", {"block": 2}),
+            "block must split commit_step into blocks committed from left to right, got 2",
+        ),
+        (
+            (list(range(129)), "tokens", {"method": "exact"}),
+            "method must be 'normal' or 'monte-carlo' for an order of this size (blocks of at most 128 "
+            "positions, length^3 (1 + tokens per step) at most 8,000,000), got 'exact'",
+        ),
+        (
+            ([0, 1], "tokens", {"method": "monte-carlo"}),
+            "rng must be a numpy Generator for method 'monte-carlo', got None",
+        ),
+        (([0, 1, 2], "tokens", {"block": 0}), "block must be an integer of at least 1, got 0"),
+        (
+            ([0, 1], "tokens", {"method": "monte-carlo", "samples": 0, "rng": np.random.default_rng(0)}),
+            "samples must be an integer of at least 1, got 0",
+        ),
+    ],
+)
+def test_misuse_of_a_test_names_the_argument(arguments: tuple[object, ...], message: str) -> None:
+    options = arguments[2] if len(arguments) == 3 else {}
+    with pytest.raises(ValueError) as caught:
+        order_test(*arguments[:2], **options)  # type: ignore[arg-type]
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n": 0}, "n must be an integer of at least 1, got 0"),
+        ({"n": 6, "block": 0}, "block must be an integer of at least 1, got 0"),
+        (
+            {"n": 6, "block": 3, "per_step": 2},
+            "block and per_step must divide n and block, got n = 6, block = 3, per_step = 2",
+        ),
+        ({"n": 6, "block": 4}, "block and per_step must divide n and block, got n = 6, block = 4, per_step = 1"),
+        ({"n": 6, "per_step": 4}, "block and per_step must divide n and block, got n = 6, block = 6, per_step = 4"),
+        ({"n": 6, "per_step": True}, "per_step must be an integer of at least 1, got True"),
+        ({"n": 6, "reading": "words"}, "reading must be 'tokens' or 'steps', got 'words'"),
+        (
+            {"n": 256},
+            "block and per_step must be smaller for the exact distribution (blocks of at most 128 positions, "
+            "length^3 (1 + tokens per step) at most 8,000,000), got 256 and 1",
+        ),
+    ],
+)
+def test_misuse_of_the_distribution_names_the_argument(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        footrule_distribution(**arguments)  # type: ignore[arg-type]
+    assert str(caught.value) == message

@@ -1,0 +1,1086 @@
+"""Crossings of two confidence curves: the paper's example, its counterexamples, and exact polynomial references."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+import strategies
+from flint import arb, arb_poly, fmpq
+from hypothesis import example, given, settings
+from references import polynomial_crossings
+from strategies import from_gaps
+
+from rws_theory import Crossings, crossings, max_probability
+from rws_theory.__main__ import main
+from rws_theory.certified.condensed import BITS, _polynomial, bucket_bits, condense
+from rws_theory.certified.exact_polynomial import square_free
+from rws_theory.certified.exponential_sum import ExponentialSum, exact_gaps, gap_difference, precision
+from rws_theory.certified.taylor import FLOAT64, TaylorModel, _ball_coefficients, _float_coefficients, taylor_model
+
+crossings_module = import_module("rws_theory.crossings")  # the name is also the function's
+isolation_module = import_module("rws_theory.certified.isolation")
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+APPENDIX_D = ([1.1, 0.6, 0.3], [1.0, 0.4, 0.4])
+BOTH_FLIPS = ((1, 7 / 2, 7 / 2), (3 / 2, 3 / 2, 13 / 2))
+FLIP_AGAINST_BOTH_CONDITIONS = ((1, 3 / 2, 7), (1 / 2, 3, 5))
+THREE_BELOW_ONE = ((7 / 4, 7 / 4, 21 / 4, 11 / 2, 7), (5 / 4, 13 / 4, 7 / 2, 5, 9))
+
+
+def of_gaps(u: object, v: object, **options: float) -> Crossings:
+    return crossings(from_gaps(u), from_gaps(v), **options)  # type: ignore[arg-type]
+
+
+def g_of(u: object, v: object) -> ExponentialSum:
+    (x, y), denominator = exact_gaps(from_gaps(u), from_gaps(v))  # type: ignore[arg-type]
+    return gap_difference(x, y, denominator)
+
+
+def exactly(u: Iterable[object], v: Iterable[object]) -> Crossings:
+    """The same in exact mode."""
+    return crossings([0, *(-Fraction(x) for x in u)], [0, *(-Fraction(x) for x in v)])  # type: ignore[arg-type]
+
+
+def exact_sign(a: np.ndarray, b: np.ndarray, r: float) -> int:
+    """Sign of P^a(r) - P^b(r) from the definition at 60 or 2,500 digits, the gaps that both share left out."""
+    counts: Counter[Fraction] = Counter()
+    for x, weight in ((a, -1), (b, 1)):
+        allowed = sorted(strategies.exact(x), reverse=True)
+        for v in allowed[1:]:
+            counts[allowed[0] - v] += weight
+    for digits in (60, 2500):
+        with mpmath.workdps(digits):
+            terms = [c * mpmath.exp(-mpmath.mpf(r) * u.numerator / u.denominator) for u, c in counts.items() if c]
+            total = mpmath.fsum(terms)
+            if not terms or abs(total) > mpmath.mpf(10) ** (20 - digits) * max(map(abs, terms)):
+                return int(mpmath.sign(total))
+    raise AssertionError("2,500 digits do not decide")
+
+
+# --- the paper's Appendix D -------------------------------------------------------------------------------------------
+
+
+def test_appendix_d_crosses_at_ten_logarithms_of_the_golden_ratio() -> None:
+    found = crossings(*APPENDIX_D)
+    assert found.roots == (pytest.approx(10 * math.log((1 + math.sqrt(5)) / 2), abs=1e-12),)
+    assert found.complete and found.bound == 1 and found.sign_at_one == 1
+    assert found.sigma == pytest.approx((1.3, 1.2)) and found.delta == pytest.approx((0.5, 0.6))
+    # Ten times the logits are integers, free of rounding: they cross at the logarithm of the golden ratio.
+    (found,) = crossings([11, 6, 3], [10, 4, 4]).crossings
+    with mpmath.workdps(40):
+        assert found.lower < mpmath.log(mpmath.phi) < found.upper
+    assert found.upper - found.lower < 1e-12 and found.multiplicity == 1
+
+
+def test_appendix_d_prints_the_values_at_one_right_and_those_at_two_wrong() -> None:
+    a, b = APPENDIX_D
+    assert [round(float(max_probability(x, 1)), 3) for x in (a, b)] == [0.486, 0.477]
+    assert [round(float(max_probability(x, 2)), 4) for x in (a, b)] == [0.6370, 0.6241]
+    printed_at_two, printed_crossing = (0.835, 0.847), 1.73
+    for x, printed in zip((a, b), printed_at_two, strict=True):
+        assert abs(max_probability(x, 2) - printed) > 0.19
+    assert max_probability(a, 2) > max_probability(b, 2), "no flip yet at r = 2"
+    assert exact_sign(np.array(a), np.array(b), printed_crossing) == 1
+
+
+# --- Theorem 1, false in four ways ------------------------------------------------------------------------------------
+
+
+def test_theorem_1_sign_of_b_is_reversed() -> None:
+    """Case (b) as printed, delta_a > delta_b, has no crossing above 1; Appendix D, with delta_a < delta_b, has one."""
+    printed = of_gaps((2, 2), (1, 4))  # P^a(1) > P^b(1), delta_a > delta_b and Sigma_a < Sigma_b
+    assert printed.sign_at_one == 1 and printed.delta[0] > printed.delta[1]
+    assert printed.complete and all(c.upper < 1 for c in printed.crossings)
+    mended = crossings(*APPENDIX_D)
+    assert mended.delta[0] < mended.delta[1] and mended.complete and mended.crossings[0].lower > 1
+
+
+def test_theorem_1_both_flips_can_happen_to_one_pair() -> None:
+    found = of_gaps(*BOTH_FLIPS)
+    assert found.sign_at_one == 1 and found.sigma[0] < found.sigma[1] and found.delta[0] < found.delta[1]
+    assert found.roots == (pytest.approx(0.37040, abs=1e-5), pytest.approx(1.19808, abs=1e-5))
+    assert found.complete and found.roots[0] < 1 < found.roots[1]
+
+
+def test_theorem_1_a_reversal_happens_where_it_allows_none() -> None:
+    found = of_gaps(*FLIP_AGAINST_BOTH_CONDITIONS)
+    assert found.sign_at_one == 1 and found.sigma[0] > found.sigma[1] and found.delta[0] > found.delta[1]
+    assert found.roots == (pytest.approx(0.25573, abs=1e-5), pytest.approx(0.68310, abs=1e-5)) and found.complete
+
+
+def test_theorem_1_crossings_are_not_unique() -> None:
+    found = of_gaps(*THREE_BELOW_ONE)
+    assert found.roots == tuple(pytest.approx(r, abs=1e-5) for r in (0.29687, 0.45448, 0.87674)) and found.complete
+
+
+# --- properties -------------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=40)
+@given(strategies.integer_gap_pairs())
+@example(([1, 5, 6], [2, 3, 7]))  # equal sums
+@example(([2, 2, 3], [1, 3, 3]))
+def test_integer_gaps_agree_with_the_exact_roots_of_a_polynomial(pair: tuple[list[int], list[int]]) -> None:
+    """SymPy's factors and real roots are the slow reference, for float64 input and for exact input."""
+    u, v = pair
+    truth = polynomial_crossings(u, v)
+    for found in (of_gaps(u, v), exactly(u, v)):
+        assert found.identical == (u == v) == (found.sign_at_one == 0)
+        assert found.complete and [c.multiplicity for c in found.crossings] == [m for _, m in truth]
+        for crossing, (root, _) in zip(found.crossings, truth, strict=True):
+            assert crossing.lower < root < crossing.upper and crossing.lower <= crossing.root <= crossing.upper
+            assert crossing.upper - crossing.lower <= 1e-12 * crossing.upper
+        assert found.bound >= sum(m for _, m in truth)
+        assert all(s.upper <= t.lower for s, t in pairwise(found.crossings))
+    assert found.sign_at_one == exact_sign(from_gaps(u), from_gaps(v), 1.0)
+
+
+@settings(deadline=None, max_examples=60)
+@given(strategies.logit_pairs(), strategies.scales(0.01, 100.0))
+def test_signs_differ_at_the_ends_of_enclosures_and_nowhere_else(pair: tuple[np.ndarray, np.ndarray], r: float) -> None:
+    a, b = pair
+    found = crossings(a, b)
+    assert found.sign_at_one == exact_sign(a, b, 1.0) and (found.sign_at_one == 0) == found.identical
+    assert len(found.roots) == found.count <= found.bound <= max(a.size - 2, 0)
+    odd = [c for c in found.crossings if c.multiplicity is not None and c.multiplicity % 2]
+    for c in odd:
+        assert c.lower <= c.root <= c.upper and c.upper - c.lower <= 1e-12 * c.upper
+        assert exact_sign(a, b, c.lower) * exact_sign(a, b, c.upper) == -1
+    if found.complete and not any(c.lower <= s <= c.upper for c in found.crossings for s in (r, 1)):
+        flips = sum(min(r, 1) < c.root < max(r, 1) for c in odd)
+        assert exact_sign(a, b, r) == found.sign_at_one * (-1) ** flips
+
+
+@settings(deadline=None, max_examples=60)
+@given(strategies.logit_pairs())
+def test_exchanging_the_pair_keeps_the_crossings_and_turns_the_sign(pair: tuple[np.ndarray, np.ndarray]) -> None:
+    a, b = pair
+    one, other = crossings(a, b), crossings(b, a)
+    assert one.crossings == other.crossings and one.sign_at_one == -other.sign_at_one
+    assert (one.sigma, one.delta, one.bound) == (other.sigma[::-1], other.delta[::-1], other.bound)
+
+
+@settings(deadline=None, max_examples=60)
+@given(strategies.logit_pairs())
+def test_doubling_the_logits_halves_the_crossings(pair: tuple[np.ndarray, np.ndarray]) -> None:
+    a, b = pair
+    one, double = crossings(a, b), crossings(2 * a, 2 * b)
+    assert one.bound == double.bound and one.count == double.count
+    assert double.roots == tuple(pytest.approx(r / 2, rel=2e-12, abs=0) for r in one.roots)
+
+
+@settings(deadline=None, max_examples=100)
+@given(strategies.integer_gap_pairs())
+def test_bound_is_zero_exactly_where_one_gap_list_weakly_supermajorises_the_other(
+    pair: tuple[list[int], list[int]],
+) -> None:
+    u, v = pair
+    partial = [sum(u[:m]) - sum(v[:m]) for m in range(1, len(u) + 1)]
+    dominated = all(p >= 0 for p in partial) or all(p <= 0 for p in partial)
+    found = of_gaps(u, v)
+    assert (found.bound == 0) == dominated
+    if dominated:
+        assert found.complete and not found.crossings
+
+
+@settings(deadline=None, max_examples=100)
+@given(strategies.integer_gap_pairs())
+def test_bound_counts_the_sign_changes_of_the_integrated_counting_function(pair: tuple[list[int], list[int]]) -> None:
+    """The slow reference: H at every quarter of a unit, from its definition."""
+    u, v = pair
+    times = [Fraction(k, 4) for k in range(4 * (max(u + v) + 2))]
+    h = [sum(max(t - k, 0) for k in u) - sum(max(t - k, 0) for k in v) for t in times]
+    signs = [x > 0 for x in h if x]
+    assert of_gaps(u, v).bound == sum(s != t for s, t in pairwise(signs))
+
+
+@settings(deadline=None, max_examples=100)
+@given(strategies.logit_pairs(), strategies.scales(1e-6, 1e6))
+def test_proved_signs_agree_with_a_slow_reference(pair: tuple[np.ndarray, np.ndarray], r: float) -> None:
+    (u, v), denominator = exact_gaps(*pair)
+    g = gap_difference(u, v, denominator)
+    assert g.sign(r) == -exact_sign(*pair, r)
+
+
+@pytest.mark.parametrize("order", [3, 5, 6])
+def test_proved_signs_see_through_cancellation(order: int) -> None:
+    """Prouhet-Tarry-Escott pairs: `order` power sums are equal, so the difference near 0 is about r^order."""
+    numbers = range(1, 2**order + 1)
+    u = [float(k) for k in numbers if (k - 1).bit_count() % 2 == 0]
+    v = [float(k) for k in numbers if (k - 1).bit_count() % 2 == 1]
+    (x, y), denominator = exact_gaps(from_gaps(u), from_gaps(v))
+    g = gap_difference(x, y, denominator)
+    # sum over u of q^k less that over v is q prod (1 - q^(2^i)), which is positive for 0 < q < 1
+    assert [g.sign(r) for r in (1e-12, 1e-3, 1.0, 300.0)] == [1, 1, 1, 1]
+    assert of_gaps(u, v).count == 0
+
+
+# --- tangencies, exact input, hard and degenerate pairs ---------------------------------------------------------------
+
+
+def polynomial_pair(factors: list[list[int]]) -> tuple[list[int], list[int]]:
+    """Integer gaps whose difference F_a - F_b is (1 - x) times the product of the factors, lowest coefficient first."""
+    product = np.array([1, -1], dtype=object)
+    for factor in factors:
+        product = np.convolve(product, np.array(factor, dtype=object))
+    return [k for k, c in enumerate(product) for _ in range(c)], [k for k, c in enumerate(product) for _ in range(-c)]
+
+
+@pytest.mark.parametrize(
+    ("factors", "truth"),
+    [
+        ([[-1, 2], [-1, 3]], [(2, 1), (3, 1)]),
+        ([[-1, 2], [-1, 2]], [(2, 2)]),
+        ([[-1, 2], [-1, 2], [-1, 2]], [(2, 3)]),
+        ([[-1, 2], [-1, 2], [-1, 3]], [(2, 2), (3, 1)]),
+        ([[-1, 2], [-1, 3], [-1, 4], [-1, 5]], [(2, 1), (3, 1), (4, 1), (5, 1)]),
+        ([[-19, 20], [-18, 19]], [(20 / 19, 1), (19 / 18, 1)]),
+    ],
+)
+def test_prescribed_crossings_are_found_with_their_multiplicity(
+    factors: list[list[int]], truth: list[tuple[float, int]]
+) -> None:
+    u, v = polynomial_pair(factors)
+    expected = sorted((math.log(value), multiplicity) for value, multiplicity in truth)
+    for found in (of_gaps(u, v), exactly(u, v), exactly([Fraction(k, 3) for k in u], [Fraction(k, 3) for k in v])):
+        assert found.complete and [c.multiplicity for c in found.crossings] == [m for _, m in expected]
+        unit = 3 if found.sigma[0] != sum(u) else 1
+        assert found.roots == tuple(pytest.approx(unit * r, rel=1e-12, abs=0) for r, _ in expected)
+    assert found.certificate == "exact"
+    assert of_gaps(u, v).certificate == ("exact" if any(m > 1 for _, m in truth) else of_gaps(u, v).certificate)
+
+
+def test_near_tangency_is_two_crossings_or_none_where_it_can_be_resolved() -> None:
+    """4 (1 - 2 x)^2 +- x^40 comes as near to 0 as 2^-40."""
+    near = np.zeros(41, dtype=object)
+    near[:3] = [4, -16, 16]
+    for sign, count in ((1, 0), (-1, 2)):
+        shape = near.copy()
+        shape[40] += sign
+        found = of_gaps(*polynomial_pair([shape.tolist()]))
+        assert found.complete and found.count == count
+
+
+def test_what_cannot_be_resolved_is_one_cluster_and_not_complete() -> None:
+    """An exact tangency among gaps whose polynomial has too large a degree: neither two crossings nor none."""
+    u, v = polynomial_pair([[-1, 2], [-1, 2]])
+    long = [Fraction(k) for k in u] + [Fraction(k) + Fraction(1, 10**9) for k in u]
+    other = [Fraction(k) for k in v] + [Fraction(k) + Fraction(1, 10**9) for k in v]
+    found = exactly(long, other)  # F_a - F_b times 1 + x^(1e-9): degree 5e9, the same double zero
+    (cluster,) = found.crossings
+    assert cluster.multiplicity is None and not found.complete and found.certificate == "ball"
+    assert cluster.lower <= math.log(2) <= cluster.upper and cluster.upper - cluster.lower < 1e-9
+
+
+def test_odd_cluster_is_one_crossing_where_the_bound_leaves_room_for_no_more() -> None:
+    g = g_of((1.0, 3.1875, 3.1875), (1.5, 1.5, 6.5))  # crossings at 0.716 and 0.938
+    odd = [(Fraction(7, 10), Fraction(3, 4)), (Fraction(9, 10), Fraction(1))]
+    halves = [
+        (Fraction(7, 10), Fraction(18, 25)),
+        (Fraction(18, 25), Fraction(3, 4)),
+        odd[1],
+        (Fraction(2), Fraction(3)),
+    ]
+    assert crossings_module._narrowed(g, halves, 2, set()) == [(part, 1) for part in odd]
+    assert crossings_module._narrowed(g, halves, 3, set()) == [(part, 1) for part in odd]  # others come in pairs
+    assert crossings_module._narrowed(g, [odd[0], odd[1], *halves[:2], halves[3]][2:], 1, set()) == [(odd[0], 1)]
+    parts = [odd[0], (odd[1][0], Fraction(19, 20)), (Fraction(19, 20), odd[1][1])]
+    assert crossings_module._narrowed(g, parts, 2, set()) == [(part, 1) for part in odd]
+    for low, high in ((Fraction(1, 10**295), Fraction(1)), (Fraction(1), Fraction(10**295))):
+        beyond: set[str] = set()  # one end only is a scale that float64 is not trusted at
+        crossings_module._narrowed(g, [(low, high)], 0, beyond)
+        assert beyond == {"ball"}
+    unresolved = crossings_module._narrowed(g, halves, 4, set())
+    assert [m for _, m in unresolved] == [None] * 3 and [part for part, _ in unresolved][:2] == odd
+
+
+def test_crossings_closer_than_floats_can_tell_are_one_cluster() -> None:
+    ten = 10**9
+    u, v = polynomial_pair([[-1, 2], [-1, 3]])
+    clusters = crossings_module._disjoint(
+        [crossings_module.Crossing(1.0, 1.5, 1, 1.2), crossings_module.Crossing(1.4, 2.0, 1, 1.7)]
+    )
+    assert clusters == [crossings_module.Crossing(1.0, 2.0, None, pytest.approx(1.45))]
+    inside, beyond = (Fraction(1), Fraction(3)), (Fraction(2), Fraction(10**400))
+    assert crossings_module._cluster(inside) == crossings_module.Crossing(1.0, 3.0, None, 2.0)
+    assert crossings_module._cluster(beyond) == crossings_module.Crossing(2.0, math.inf, None, 2.0)
+    part = (Fraction(1) + Fraction(1, ten**2), Fraction(1) + Fraction(2, ten**2))  # between neighbouring floats
+    assert crossings_module._refine(g_of(u, v), part, 1, 1e-12, set()).multiplicity is None
+    with mpmath.workdps(40):
+        inside = Fraction(str(mpmath.log(2) - mpmath.mpf(10) ** -30))
+    found = crossings_module._refine(g_of(u, v), (inside, inside + Fraction(1, 2**50)), 1, 1e-12, set())
+    assert found.multiplicity is None and found.lower < math.log(2) + 1e-16 and found.upper > inside
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-12, 1e-8, 1.0, 1e4, 1e8, 1e300])
+def test_scale_of_the_gaps_is_no_obstacle(scale: float) -> None:
+    found = of_gaps(*(tuple(scale * k for k in side) for side in THREE_BELOW_ONE))
+    roots = tuple(pytest.approx(r / scale, rel=1e-4, abs=0) for r in (0.29687, 0.45448, 0.87674))
+    assert found.complete and found.roots == roots and found.bound == 3
+
+
+def test_tiny_and_huge_gaps_in_one_pair() -> None:
+    found = of_gaps((1e-12, 1e4, 1e4), (2e-12, 2e-12, 3e4))
+    assert found.complete and found.count == found.bound == 2 and found.sign_at_one == 1
+    low, high = found.roots  # near r = 5e-5 the large gaps decide; then 2 exp(-2 y) = exp(-y), y = 1e-12 r
+    assert 1e-5 < low < 1e-3 and high == pytest.approx(1e12 * math.log(2), rel=1e-9)
+
+
+def test_crossings_outside_the_float64_range_are_enclosed_by_its_ends() -> None:
+    found = of_gaps((0.0, 5e-324, 5e-324), (0.0, 1e-323, 0.0))
+    assert found.complete and found.count == found.bound == 0
+    golden = exactly(*([Fraction(k, 10**312) for k in side] for side in ((5, 8), (6, 6))))
+    (only,) = golden.crossings
+    assert golden.complete and only.lower > 1.79e308 and only.upper == math.inf and only.multiplicity == 1
+    near_zero = exactly((2, 2), (1, 3 + Fraction(1, 10**400)))  # g = 1e-400 r - r^2 + ...
+    (only,) = near_zero.crossings
+    assert near_zero.complete and (only.lower, only.upper, only.multiplicity) == (0.0, 5e-324, 1)
+    both = exactly(*([Fraction(k, 10**312) for k in side] for side in ((2, 7, 7), (3, 3, 13))))
+    assert not both.complete and [(c.upper, c.multiplicity) for c in both.crossings] == [(math.inf, None)]
+
+
+def test_two_crossings_next_to_the_largest_float_are_told_apart() -> None:
+    u, v = polynomial_pair([[-1, 2], [-1, 3]])
+    found = exactly(*([Fraction(k, 10**308) for k in side] for side in (u, v)))  # above and below 2^1023
+    assert found.complete and [c.multiplicity for c in found.crossings] == [1, 1]
+    assert found.roots == pytest.approx([1e308 * math.log(2), 1e308 * math.log(3)], rel=1e-12)
+
+
+def test_a_crossing_among_the_smallest_floats_is_enclosed_by_neighbours() -> None:
+    (only,) = exactly((2, 2), (1, 3 + Fraction(1, 10**320))).crossings  # g = 1e-320 r - r^2 + ...
+    assert only.multiplicity == 1 and 0 < only.lower <= 1e-320 <= only.upper == only.lower + 5e-324
+
+
+def test_an_ill_conditioned_crossing_is_narrowed_at_any_scale() -> None:
+    """The float64 estimate is off by more than the width asked for, where floats are 1e260 apart."""
+    u, v = polynomial_pair([[-1, 2], [-1000, 2001], [-1, 3], [-1, 4]])
+    for scale in (1.0, 2.0**-920):
+        found = of_gaps([scale * k for k in u], [scale * k for k in v], rtol=1e-15)
+        assert found.complete and found.certificate == "ball"
+        truth = sorted(math.log(x) / scale for x in (2, 2.001, 3, 4))
+        assert found.roots == pytest.approx(truth, rel=1e-14)
+        assert all(c.upper - c.lower <= 1e-15 * c.upper for c in found.crossings)
+
+
+def test_refining_says_where_balls_were_needed() -> None:
+    g = g_of(*polynomial_pair([[-1, 2]]))
+    below, above = math.log(2), math.nextafter(math.log(2), 1)  # float64 cannot tell on which side they are
+    huge = ExponentialSum(g.exponents, g.coefficients, 10**312)
+    for each, part, needed in (
+        (g, (0.5, above), True), (g, (below, 1), True), (g, (0, 2 * above), True), (g, (0.5, 1), False),
+        (huge, (0, 10**313), True),
+    ):  # fmt: skip
+        used: set[str] = set()
+        found = crossings_module._refine(each, (Fraction(part[0]), Fraction(part[1])), 1, 1e-3, used)
+        assert found.multiplicity == 1 and used == ({"ball"} if needed else set())
+
+
+def test_floats_around_and_inside_an_interval_are_the_nearest() -> None:
+    for low, high in (
+        (Fraction(1, 10), Fraction(1, 3)), (Fraction(1, 3), Fraction(7, 10)), (Fraction(1, 4), Fraction(1, 2)),
+        (Fraction(10, 3), Fraction(100, 7)), (Fraction(3), Fraction(8)),
+    ):  # fmt: skip
+        inner, outer = crossings_module._inward((low, high)), crossings_module._outward((low, high))
+        assert math.nextafter(inner[0], 0) < low <= inner[0] and inner[1] <= high < math.nextafter(inner[1], 99)
+        assert outer[0] <= low < math.nextafter(outer[0], 99) and math.nextafter(outer[1], 0) < high <= outer[1]
+
+
+def test_very_many_terms_are_modelled_with_128_bits_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More bits would take minutes there; a tangency is a cluster instead."""
+    seen: list[int] = []
+
+    def recorded(g: ExponentialSum, low: Fraction, high: Fraction, bits: int) -> TaylorModel:
+        seen.append(bits)
+        return taylor_model(g, low, high, bits)
+
+    monkeypatch.setattr(isolation_module, "taylor_model", recorded)
+    monkeypatch.setattr(crossings_module, "_MANY", 3)
+    u, v = polynomial_pair([[-1, 2], [-1, 2]])
+    tiny = 2.0**-40  # F_a - F_b times 1 + x^tiny: the same double zero, of too large a degree
+    found = of_gaps([x for k in u for x in (k, k + tiny)], [x for k in v for x in (k, k + tiny)])
+    assert [c.multiplicity for c in found.crossings] == [None] and set(seen) == {FLOAT64, 128}
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_one_and_two_tokens_never_cross(size: int) -> None:
+    found = crossings([3.0, 1.0][:size], [2.0, 1.5][:size])
+    assert found.complete and found.count == found.bound == 0 and found.identical == (size == 1)
+    assert found.delta == ((math.inf, math.inf) if size == 1 else (2.0, 0.5))
+
+
+def test_ties_at_the_maximum_are_gaps_of_zero() -> None:
+    found = crossings([2.0, 2.0, 0.0], [2.0, 1.0, 1.0])
+    assert found.delta == (0.0, 1.0) and found.sign_at_one == -1 and found.complete and found.count == 0
+    assert crossings([2.0, 2.0, 0.0], [5.0, 5.0, 3.0]).identical
+
+
+def test_exact_input_may_mix_numbers_and_array_types() -> None:
+    third = Fraction(1, 3)
+    mixed = crossings([0, -third, -1.5, -math.inf], np.array([0, -third, -2, -math.inf], dtype=object))
+    assert mixed.complete and mixed.bound == 0 and mixed.delta == (1 / 3, 1 / 3)
+    assert crossings([11, 6, 3], [10, 4, 4]).certificate == "exact"
+    assert crossings(np.array([11, 6, 3]), np.array([10, 4, 4])).certificate == "float64"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_pairs_agree_with_a_fine_grid_at_fifty_digits(seed: int) -> None:
+    """The slow reference sees every sign change between its scales; the certified count may not have fewer."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(2, 12))
+    b[0] += (b.max() - b).sum() - (a.max() - a).sum()  # near equal totals: crossings are likely
+    found = crossings(a, b)
+    terms = [(float(u), c) for z, c in ((a, 1), (b, -1)) for u in np.sort(z.max() - z)[1:]]
+    with mpmath.workdps(50):
+        signs = [
+            mpmath.sign(mpmath.fsum(c * mpmath.exp(-mpmath.mpf(r) * u) for u, c in terms))
+            for r in np.geomspace(1e-3, 1e3, 400)
+        ]
+    assert found.complete
+    assert found.count == sum(s != t for s, t in pairwise(signs))
+
+
+def test_vocabulary_size_is_certified() -> None:
+    rng = np.random.default_rng(3)
+    a, b = (np.sort(rng.normal(scale=3, size=20_000))[::-1].copy() for _ in range(2))
+    a[:4] += 9
+    b[:5] += 9
+    b[5000:] -= ((a[0] - a).sum() - (b[0] - b).sum() + 1.0) / 15_000
+    found = crossings(a, b)
+    assert found.complete and found.count == found.bound == 2
+    (u, v), denominator = exact_gaps(a, b)
+    g = gap_difference(u, v, denominator)
+    for c in found.crossings:
+        assert (
+            g.ball(Fraction(c.lower), 128) * g.ball(Fraction(c.upper), 128) < 0 and c.upper - c.lower <= 1e-12 * c.upper
+        )
+
+
+@pytest.mark.parametrize("bits", [FLOAT64, 128])
+def test_taylor_models_hold_the_function(bits: int) -> None:
+    g = g_of((1, 3, 3, 40), (2, 2, 4, 39))
+    for low, high in ((Fraction(0), Fraction(1, 16)), (Fraction(1, 16), Fraction(1, 8)), (Fraction(4), Fraction(8))):
+        model = taylor_model(g, low, high, bits)
+        for k in range(5):
+            s = Fraction(k, 4) * (1 - model.least) + model.least
+            r = model.scale(s)
+            with mpmath.workdps(60):
+                w = [mpmath.mpf(u) / g.denominator for u in g.shifted]
+                value = mpmath.fsum(
+                    c * mpmath.exp(-mpmath.mpf(r.numerator) / r.denominator * x)
+                    for c, x in zip(g.coefficients, w, strict=True)
+                )
+                if low == 0:
+                    value = value / mpmath.mpf(float(s)) ** g.order_at_zero[0] if s else None
+            if value is not None:
+                ball = model.polynomial(arb(float(s))) + model.remainder * arb(0, 1)
+                assert ball.contains(arb(mpmath.nstr(value, 50))) or abs(float(ball.mid()) - value) <= float(ball.rad())
+
+
+@pytest.mark.parametrize("r", [1e-3, 0.05, 1.0, 30.0])
+def test_condensed_sums_hold_the_sum(r: float) -> None:
+    """The ball of all terms, one by one, is the slow reference."""
+    rng = np.random.default_rng(8)
+    g = g_of(np.sort(rng.exponential(3.0, size=900)), np.sort(rng.exponential(3.0, size=900)))
+    condensed = g._condensed_ball(Fraction(r))
+    assert condensed.contains(g.ball(Fraction(r), 256)) and condensed.rad() < 1e-21 * g.total_weight
+    for narrow in (Fraction(10**40), Fraction(g.denominator)):  # buckets narrower than the unit of the exponents
+        ball = g._condensed_ball(narrow)
+        assert ball.contains(g.ball(narrow, 256)) and ball.rad() < 1e-16 * g.total_weight
+
+
+def test_signs_see_through_cancellation_among_many_terms() -> None:
+    """As above, with enough terms to be condensed: float64 and 65 bits cannot tell the sign, more bits can."""
+    numbers = range(1, 2**13 + 1)
+    u = [k for k in numbers if (k - 1).bit_count() % 2 == 0]
+    v = [k for k in numbers if (k - 1).bit_count() % 2 == 1]
+    used: set[str] = set()
+    assert g_of(u, v).sign(2.0**-9, used) == 1 and used == {"ball"}
+
+
+# --- sums, models and parts hold what they state ---------------------------------------------------------------------
+
+
+def exactly_summed(g: ExponentialSum, r: Fraction, power: int = 0, absolute: bool = False) -> mpmath.mpf:
+    """The sum of c_j w_j^power exp(-r w_j) over the shifted exponents at the working precision."""
+    scale = mpmath.mpf(r.numerator) / r.denominator
+    terms = [(c, mpmath.mpf(w) / g.denominator) for c, w in zip(g.coefficients, g.shifted, strict=True)]
+    return mpmath.fsum((abs(c) if absolute else c) * w**power * mpmath.exp(-scale * w) for c, w in terms)
+
+
+def many_terms(size: int) -> ExponentialSum:
+    rng = np.random.default_rng(size)
+    return g_of(*(np.sort(rng.exponential(3.0, size=size)) for _ in range(2)))
+
+
+@pytest.mark.parametrize(
+    ("size", "r"), [(3, 1e-9), (3, 0.3), (3, 2.0), (3, 40.0), (3, 600.0), (2000, 0.3), (2100, 0.3)]
+)
+def test_float64_sums_are_within_the_error_that_they_state(size: int, r: float) -> None:
+    g = many_terms(size) if size > 3 else g_of((1, 3, 3, 40), (2, 2, 4, 39))
+    total, error = g._evaluate(r)
+    with mpmath.workdps(40):
+        assert abs(total - exactly_summed(g, Fraction(r))) <= error and g.value(r) == total
+        moduli, moments = (exactly_summed(g, Fraction(r), power, absolute=True) for power in (0, 1))
+        n = len(g.exponents)
+        adding = math.log2(n) + 20 if n > 4096 else 0.0
+        stated = 2.0**-52 * (2 * r * moments + (16 + adding) * moduli)
+    assert error == pytest.approx(float(stated), rel=1e-4, abs=0)
+
+
+@pytest.mark.parametrize("bits", [64, 200])
+@pytest.mark.parametrize("r", [Fraction(1, 7), Fraction(3), Fraction(90)])
+def test_balls_hold_the_sum_and_are_as_small_as_their_bits(r: Fraction, bits: int) -> None:
+    g = g_of((1, 3, 3, 40), (2, 2, 4, 39))
+    with mpmath.workdps(120):
+        decimals = mpmath.nstr(exactly_summed(g, r), 100)
+    found = g.ball(r, bits)
+    with precision(400):
+        assert (found + arb(0, 1) * arb(10) ** -90).contains(arb(decimals))
+    assert found.rad() <= 2.0 ** (6 - bits)
+    one = g_of((1, 200), (2, 201))  # its last terms are left out: exp(-199 r) is below 2^-64
+    with precision(64):
+        truth = arb(1) - (-arb(3)).exp()
+    assert one.ball(Fraction(3), 64).overlaps(truth) and 2.0**-63 <= one.ball(Fraction(3), 64).rad() < 2.0**-61
+
+
+def test_float64_sums_are_silent_where_terms_vanish() -> None:
+    """Beyond float64 and below its normal range, even where the caller has NumPy raise."""
+    g = ExponentialSum((0, 10**250), (1, -1), 1)
+    with np.errstate(all="raise"):
+        assert [g.value(r) for r in (1e250, 1e-247, 7.1e-248)] == [1.0, 1.0, 1.0]
+
+
+def test_signs_say_whether_float64_was_enough() -> None:
+    g = g_of((1, 3, 3, 40), (2, 2, 4, 39))
+    for r, name in ((1.0, set()), (1e-280, {"ball"}), (1e-295, {"ball"}), (1e295, {"ball"})):
+        used: set[str] = set()
+        assert g.sign(r, used) in (-1, 1) and used == name
+        assert g.sign(r) == g.sign(Fraction(r)) == g.sign_right_of(Fraction(r))
+    used = set()
+    assert g.sign_right_of(Fraction(0), used) == g.order_at_zero[1] and not used
+    assert g_of((1, 2), (1, 2)).sign(1.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("u", "v", "limit", "bound", "order"),
+    [
+        (*BOTH_FLIPS, 2, 2, 1),
+        (*THREE_BELOW_ONE, 3, 3, 1),
+        ((2, 2), (1, 4), 1, 1, 1),
+        ((1, 2), (3, 4), 0, 0, 1),
+        ((1, 6, 7), (2, 4, 8), 0, 1, 2),
+        ((1, 5, 6), (2, 3, 7), 0, 1, 3),
+        ((0, 4, 7, 11), (1, 2, 9, 10), 0, 2, 4),
+    ],
+)
+def test_most_zeros_there_can_be(u: object, v: object, limit: int, bound: int, order: int) -> None:
+    g = g_of(u, v)
+    assert (g.zero_limit(), g.laguerre_bound(), g.order_at_zero[0]) == (limit, bound, order)
+
+
+def test_gaps_of_floats_are_those_of_fractions() -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        rng.normal(size=6), np.array([0.0, 0.0, -0.0, -3.5, -np.inf, -0.25]), np.array([1e300, -1e300, 5e-324, 0.0]),
+        np.array([5e-324, 1e-323, 2.0**-1030]), np.array([-8.0, -16.0, -8.0]), np.array([7.0]), rng.normal(size=300),
+        np.append(np.zeros(299), 2.0**-53 - 1),
+    ]  # fmt: skip
+    for a, b in pairwise([*rows, rows[0]]):
+        exact = [sorted(strategies.exact(x), reverse=True) for x in (a, b)]
+        truth = [[x[0] - v for v in x] for x in exact]
+        for pair in ((a, b), (strategies.exact(a), strategies.exact(b))):
+            gaps, denominator = exact_gaps(*pair)
+            assert [[Fraction(u, denominator) for u in row] for row in gaps] == [row[1:] for row in truth]
+    assert exact_gaps(np.array([0.0, -1.5, -16.0]), np.array([4.0, 0.0])) == ([[3, 32], [8]], 2)
+    assert exact_gaps([Fraction(1, 2), Fraction(1, 3)], [0.0, Fraction(-1, 4)]) == ([[2], [3]], 12)
+
+
+def test_common_gaps_are_cancelled_with_their_multiplicity() -> None:
+    assert gap_difference([1, 2, 2, 5], [2, 3, 5, 5], 4) == ExponentialSum((1, 2, 3, 5), (1, 1, -1, -1), 4)
+    assert gap_difference([1, 2], [1, 2], 1).exponents == ()
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(Fraction(0), Fraction(1, 16)), (Fraction(1, 16), Fraction(1, 8)), (Fraction(5), Fraction(9))]
+)
+@pytest.mark.parametrize("bits", [FLOAT64, 128, 300])
+def test_taylor_coefficients_and_remainders_are_those_of_the_formula(low: Fraction, high: Fraction, bits: int) -> None:
+    """A_k at 200 digits; radii and remainders are those stated, so that they are neither too small nor wasteful."""
+    g = g_of((1, 3, 3, 40), (2, 2, 4, 39))
+    model = taylor_model(g, low, high, bits)
+    centre, half = ((low + high) / 2, (high - low) / 2) if low else (Fraction(0), high)
+    assert (model.centre, model.half, model.least, model.bits) == (centre, half, -1 if low else 0, bits)
+    order = 0 if low else g.order_at_zero[0]
+    found = model.polynomial.coeffs()
+    theta = half / centre if low else Fraction(0)
+    cut = 60 if bits == FLOAT64 else bits
+    kept = [j for j, w in enumerate(g.shifted) if low * w <= cut * g.denominator]
+    part = ExponentialSum(*(tuple(side[j] for j in kept) for side in (g.exponents, g.coefficients)), g.denominator)
+    weight, lost = part.total_weight, g.total_weight - part.total_weight
+    with mpmath.workdps(200):
+        rho, q, m = (mpmath.mpf(x.numerator) / x.denominator for x in (half, theta, Fraction(cut)))
+
+        def modulus(k: int, absolute: bool = True) -> mpmath.mpf:
+            return exactly_summed(part, centre, k, absolute) * rho**k / mpmath.factorial(k)
+
+        for k, ball in enumerate(found, order):
+            with precision(600):
+                truth = arb(mpmath.nstr((-1) ** k * modulus(k, absolute=False), 150))
+                assert (ball + arb(0, 1) * arb(10) ** -140).contains(truth)
+            if bits == FLOAT64:
+                chunks = len({c > 0 for c in part.coefficients})
+                error = (2 * k + 24 + chunks) * modulus(k) + (2 * (k + 1) / q * modulus(k + 1) if low else 0)
+                error = error * 2.0**-51 + mpmath.mpf("1e-290")
+                assert float(ball.rad()) == pytest.approx(float(error), rel=1e-3, abs=0)
+            else:
+                assert float(ball.rad()) <= 2.0 ** (8 - bits)
+        if low:
+            terms = 32 if bits == FLOAT64 else math.ceil(bits / math.log2(1 / theta)) + 4
+            near = weight * q**terms / mpmath.sqrt(2 * mpmath.pi * terms)
+            far = lost * mpmath.exp(-m)
+            rest, slope = near / (1 - q) + far, near * (terms / (1 - q) + q / (1 - q) ** 2) + far * m
+        else:
+            terms = order + (32 if bits == FLOAT64 else 96 + bits // 4)
+            tail = [g.total_weight * mpmath.mpf(4) ** k / mpmath.factorial(k) for k in (terms, terms - 1)]
+            rest = tail[0] / (1 - mpmath.mpf(4) / (terms + 1))
+            slope = 4 * (tail[1] + rest)
+        assert len(found) <= terms - order and len(found) >= min(terms - order, 20)
+    assert float(model.remainder) == pytest.approx(float(rest), rel=1e-6, abs=0)
+    assert float(model.slope_remainder) == pytest.approx(float(slope), rel=1e-6, abs=0)
+
+
+@pytest.mark.parametrize("scale", [1, 7, Fraction(1, 1000)])
+def test_parts_reach_from_zero_to_where_the_leading_term_rules(scale: Fraction) -> None:
+    for u, v in (BOTH_FLIPS, THREE_BELOW_ONE, ((1, 1, 9), (1, 2, 7)), ((2, 2), (1, 4))):
+        (x, y), d = exact_gaps(*([0, *(-Fraction(k) * scale for k in side)] for side in (u, v)))
+        g = gap_difference(x, y, d)
+        parts = isolation_module._parts(g)
+        assert parts[0][0] == 0 and all(s[1] == t[0] and t[1] == 2 * t[0] for s, t in pairwise(parts))
+        assert 2 < parts[0][1] * g.shifted[-1] / d <= 4 or len(parts) == 1
+        opposing = next(w for w, c in zip(g.shifted, g.coefficients, strict=True) if c * g.coefficients[0] < 0)
+        reach = Fraction(7 * (g.total_weight.bit_length() + 1) * d, 10 * opposing)
+        assert parts[-1][1] / 2 <= reach < parts[-1][1] or len(parts) == 1
+        assert g.total_weight * math.exp(-float(parts[-1][1] * opposing / d)) < 1
+    assert isolation_module._parts(g_of((1, 2), ())) == []
+
+
+def test_neighbouring_parts_are_joined_but_not_across_powers_of_two() -> None:
+    halves = [(Fraction(1), Fraction(3, 2)), (Fraction(3, 2), Fraction(2)), (Fraction(2), Fraction(3))]
+    assert isolation_module._joined(halves[::-1]) == [(Fraction(1), Fraction(2)), (Fraction(2), Fraction(3))]
+    small = [(Fraction(1, 8), Fraction(3, 16)), (Fraction(3, 16), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 8))]
+    assert isolation_module._joined(small) == [(Fraction(1, 8), Fraction(1, 4)), small[2]]
+    apart = [(Fraction(5, 4), Fraction(3, 2)), (Fraction(7, 4), Fraction(2)), (Fraction(9), Fraction(10))]
+    assert isolation_module._joined(apart) == apart
+    thirds = [(Fraction(1, 3), Fraction(3, 8)), (Fraction(3, 8), Fraction(1, 2)), (Fraction(1, 2), Fraction(2, 3))]
+    assert isolation_module._joined(thirds) == [(Fraction(1, 3), Fraction(1, 2)), thirds[2]]
+    for first, middle, last in ((1, Fraction(4, 3), 2), (Fraction(1, 2), Fraction(2, 3), 1), (2, 3, 4), (4, 6, 8)):
+        assert isolation_module._joined([(Fraction(first), middle), (middle, last)]) == [(first, last)]
+
+
+@pytest.mark.parametrize("bits", [FLOAT64, 128])
+def test_every_zero_is_isolated_alone(bits: int) -> None:
+    """Four simple zeros, one precision, no room for fewer models: signs differ at the ends and models leave no rest."""
+    u, v = polynomial_pair([[-1, 2], [-1, 3], [-1, 4], [-1, 5]])
+    used: set[str] = set()
+    found = isolation_module.isolate(g_of(u, v), 99, used, (bits,))
+    assert found.clusters == () and used == ({"ball"} if bits != FLOAT64 else set())
+    assert len(found.simple) == 4 and list(found.simple) == sorted(found.simple)
+    for (low, high), root in zip(found.simple, map(math.log, (2, 3, 4, 5)), strict=True):
+        assert low < root < high
+    touching = isolation_module.isolate(g_of(*polynomial_pair([[-1, 2], [-1, 2]])), 99, set(), (bits,))
+    assert touching.simple == () and touching.clusters
+    assert all(low <= math.log(2) + 1e-6 and math.log(2) - 1e-6 <= high for low, high in touching.clusters)
+
+
+def test_buckets_are_the_widest_that_a_scale_allows() -> None:
+    for r in (Fraction(1, 3), Fraction(1), Fraction(5, 4), Fraction(10**6, 7), Fraction(1, 8), Fraction(1, 2**20)):
+        for d in (1, 3, 2**20, 10**9):
+            bits = bucket_bits(r, d)
+            assert r * Fraction(2) ** bits / d <= Fraction(1, 8) < r * Fraction(2) ** (bits + 1) / d
+
+
+def test_condensed_sums_leave_out_what_is_far() -> None:
+    """Terms beyond r w = 128 and many to a bucket, some empty; all terms one by one are the slow reference."""
+    rng = np.random.default_rng(1)
+    g = g_of(*(np.sort(np.append(rng.exponential(2.0, size=300), rng.uniform(300, 900, size=40))) for _ in range(2)))
+    for r in (Fraction(1, 7), Fraction(1), Fraction(9, 8), Fraction(2)):
+        bits = bucket_bits(r, g.denominator)
+        with precision(192):
+            short = condense(g.shifted, g.coefficients, g.denominator, bits)
+            ball = short.ball(r)
+        assert (short.bits, short.denominator) == (bits, g.denominator)
+        limit = 2048 << bits
+        assert short.left_out == sum(abs(c) for w, c in zip(g.shifted, g.coefficients, strict=True) if w > limit)
+        inside = [w for w in g.shifted if w <= limit]
+        assert [k for k, _ in short.buckets] == sorted({w >> bits for w in inside})
+        assert all(len(p.coeffs()) <= 16 for _, p in short.buckets)
+        assert ball.contains(g.ball(r, 256)) and float(ball.rad()) <= 1e-20 * g.total_weight
+        total = sum(float(p.coeffs()[0].mid()) for _, p in short.buckets)
+        near = [c for w, c in zip(g.shifted, g.coefficients, strict=True) if w <= limit]
+        assert total == pytest.approx(sum(near), abs=1e-9)
+
+
+def test_what_condensed_sums_leave_out_is_within_their_balls() -> None:
+    """One term just beyond r w = 128 outweighs all others, and exp(-128) is more than half of 2^-184."""
+    r, edge, denominator = Fraction(1001, 16000), 2048 << 10, 1 << 10
+    g = ExponentialSum((0, edge, edge + 1), (1, 1, -(1 << 200)), denominator)
+    with precision(BITS):
+        short = condense(g.shifted, g.coefficients, denominator, bucket_bits(r, denominator))
+        ball = short.ball(r)
+    assert short.bits == 10 and short.left_out == 1 << 200 and [k for k, _ in short.buckets] == [0, 2048]
+    assert all(polynomial.coeffs()[0] == 1 for _, polynomial in short.buckets)
+    assert ball.contains(g.ball(r, 400)) and ball.rad() < 1.001 * 2**16
+
+
+@pytest.mark.parametrize("where", ["spread", "top", "tiny"])
+def test_moments_of_a_bucket_are_within_their_balls(where: str) -> None:
+    """Exact sums are the reference. Tiny: x^5 is where the two parts of the error are equal, x^6 underflows."""
+    rng = np.random.default_rng(5)
+    inside, coefficients, bits = {
+        "spread": (sorted(rng.integers(1 << 50, size=300).tolist()), rng.integers(-9, 9, size=300).tolist(), 50),
+        "top": ([2**60 - 5, 2**60 - 3], [2**62 + 1, -(2**61) - 1], 60),
+        "tiny": ([round((1e-290 / 2.0**-46) ** 0.2 * 2.0**300)], [1], 300),
+    }[where]
+    with precision(BITS):
+        found = _polynomial(inside, coefficients, bits).coeffs()
+    assert len(found) == 16
+    for m, ball in enumerate(found):
+        terms = [Fraction(c * t**m, math.factorial(m) << (bits * m)) for c, t in zip(coefficients, inside, strict=True)]
+        truth, modulus = (-1) ** m * sum(terms), sum(map(abs, terms))
+        with precision(4000):
+            assert ball.contains(arb(fmpq(truth.numerator, truth.denominator)))
+        stated = 2.0**-46 * float(modulus) + 1e-290 / math.factorial(m) if m >= 5 else 0.0
+        assert float(ball.rad()) == pytest.approx(stated, rel=1e-6, abs=2.0**-190 * float(modulus))
+
+
+@pytest.mark.parametrize("bits", [2, 3, 64])
+def test_what_balls_leave_out_is_within_them(bits: int) -> None:
+    """Two bits: heavy terms just beyond r w = 2, where exp(-2) is more than half of 2^-2."""
+    edge = 1000 * bits
+    g = ExponentialSum((0, edge, edge + 1, edge + 2), (1, 1, -(1 << 99), -(1 << 99)), 1000)
+    ball = g.ball(Fraction(1), bits)
+    assert ball.contains(g.ball(Fraction(1), 400)) and ball.rad() <= 1.01 * 2.0 ** (100 - bits)
+
+
+@pytest.mark.parametrize("bits", [FLOAT64, 64, 128])
+@pytest.mark.parametrize(("low", "high"), [(0, Fraction(1, 16)), (1, 2), (9, 10)])
+def test_remainders_hold_what_follows_where_it_is_largest(low: int, high: Fraction, bits: int) -> None:
+    """One term that outweighs all others: with r w = 4 from 0, with c w = K away from 0, and just beyond the cut."""
+    unit, weight = 10**6, 1 << 50
+
+    def model(offset: Fraction) -> TaylorModel:
+        g = ExponentialSum((0, math.floor(offset * unit)), (1, -weight), unit)
+        return taylor_model(g, Fraction(low), Fraction(high), bits)
+
+    terms = len(model(Fraction(1)).polynomial.coeffs())
+    centre, half = (Fraction(low + high) / 2, Fraction(high - low) / 2) if low else (Fraction(0), high)
+    w = Fraction(4) / high if not low else Fraction(math.floor(terms / centre * unit), unit)
+    with mpmath.workdps(60):
+        z, step = (mpmath.mpf(x.numerator) / x.denominator for x in (centre * w, half * w))
+        follows = [weight * mpmath.exp(-z) * step**k / mpmath.factorial(k) for k in range(terms, 3 * terms)]
+        for stated, truth in (
+            (model(w).remainder, mpmath.fsum(follows)),
+            (model(w).slope_remainder, mpmath.fsum(k * x for k, x in enumerate(follows, terms))),
+        ):
+            assert truth <= mpmath.mpf(stated.lower().str(40, radius=False)) and float(stated) < 1.1 * truth
+        if low:
+            cut = Fraction(60 if bits == FLOAT64 else bits, low)
+            early = cut * low / centre  # beyond the cut at the centre, not at the lower end
+            value = 1 - weight * mpmath.exp(-low * mpmath.mpf(math.floor(early * unit)) / unit)
+            within = model(early).polynomial(arb(-1)) + arb(0, 1) * model(early).remainder
+            with precision(300):
+                assert within.contains(arb(mpmath.nstr(value, 55)))
+            edge, beyond = model(cut), model(cut + Fraction(1, unit))
+            assert len(edge.polynomial.coeffs()) == terms and len(beyond.polynomial.coeffs()) <= terms
+            assert beyond.polynomial.coeffs()[0].contains(1)
+            lost = weight * mpmath.exp(-cut * low) * (1 - mpmath.mpf(low) / unit)
+            assert lost <= float(beyond.remainder) and lost * half * cut <= float(beyond.slope_remainder)
+
+
+def test_tiny_taylor_coefficients_are_within_their_balls() -> None:
+    """The second is where both parts of its error are equal, the third underflows; nothing is left out from 0 on."""
+    w = round(1e-290 / (54 * 2.0**-52) * 3e300)
+    g, third = ExponentialSum((0, w), (1, 1), 10**300), Fraction(1, 3)
+    found, left_out = _float_coefficients(g, Fraction(0), third, 3, math.inf)
+    for k, ball in enumerate(found):
+        truth = (Fraction(-w, 10**300) * third) ** k / math.factorial(k) + (k == 0)
+        with precision(6000):
+            assert ball.contains(arb(fmpq(truth.numerator, truth.denominator)))
+    assert left_out == 0 and _ball_coefficients(g, Fraction(0), third, 3, math.inf)[1] == 0
+
+
+ONE_ZERO = g_of(*polynomial_pair([[-1, 2]]))  # at log 2; positive below it
+
+
+def of_polynomial(coefficients: Iterable[Fraction | float], remainder: float = 0, slope: float = 0) -> TaylorModel:
+    """A polynomial as the model of [2, 4]."""
+    terms = [arb(fmpq(*Fraction(c).as_integer_ratio())) for c in coefficients]
+    return TaylorModel(Fraction(3), Fraction(1), -1, arb_poly(terms), arb(remainder), arb(slope), 128)
+
+
+@pytest.mark.parametrize(
+    "zeros",
+    [[-0.9, -0.32, 0.2, 0.21, 0.7], [0.6, 0.7], [-1.5, 0.3, 1.25, 1.9], [-0.99, 0.99], [1.01, -1.01], [0.3, 3.0, 9.0]],
+)
+@pytest.mark.parametrize("factor", [1, 7, -40])
+def test_every_zero_of_a_polynomial_has_a_piece_of_its_own(zeros: list[float], factor: int) -> None:
+    coefficients = [Fraction(factor)]
+    for zero in map(Fraction, zeros):
+        coefficients = [a - zero * b for a, b in zip([0, *coefficients], [*coefficients, 0], strict=True)]
+    simple, unresolved = isolation_module._cut(ONE_ZERO, of_polynomial(coefficients), set())
+    inside = [3 + Fraction(zero) for zero in zeros if abs(zero) < 1]
+    assert unresolved == [] and [sum(low < x < high for x in inside) for low, high in simple] == [1] * len(inside)
+    assert all(s[1] <= t[0] for s, t in pairwise(simple))
+
+
+WHOLE, LEFT, RIGHT = (Fraction(2), Fraction(4)), (Fraction(2), Fraction(3)), (Fraction(3), Fraction(4))
+TINY = Fraction(1, 2**59)
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "remainder", "slope", "simple", "unresolved"),
+    [
+        ([2], 1.99, 9, [], []),
+        ([2], 2, 9, [], [WHOLE]),  # the remainder may take all of it
+        ([3, 2], 1, 2, [], [WHOLE]),
+        ([-3, -2], 0.75, 0, [], []),
+        ([0, 1], 0.25, 0.99, [WHOLE], []),
+        ([0, 1], 0.25, 1, [], [WHOLE]),  # the slope may be 0
+        ([0, 1], 0.22, 1, [], [LEFT, RIGHT]),
+        ([0.5, 3, 1], 0, 0, [WHOLE], []),
+        ([-0.5, 3, 1], 0, 0.5, [WHOLE], []),
+        ([0.5, 3, 1], 0, 1, [(Fraction(5, 2), Fraction(3))], []),
+        ([0, 1], 0, 9, [], [(3 - TINY, 3), (3, 3 + TINY)]),  # as far as pieces are cut
+    ],
+)
+def test_a_piece_is_settled_only_where_the_remainder_leaves_no_doubt(
+    coefficients: list[float], remainder: float, slope: float, simple: list[object], unresolved: list[object]
+) -> None:
+    model = of_polynomial(coefficients, remainder, slope)
+    assert isolation_module._cut(ONE_ZERO, model, set()) == (simple, unresolved)
+
+
+def test_signs_come_from_the_model_only_where_its_remainder_allows() -> None:
+    for value, remainder, sign in ((0.25, 0.24, 1), (0.25, 0.25, -1), (-0.25, 0.24, -1), (1e-9, 0, 1), (-9, 0, -1)):
+        model = of_polynomial([value], remainder)
+        assert ONE_ZERO.sign(3) == -1 and isolation_module._sign(ONE_ZERO, model, Fraction(0), set()) == sign
+    used: set[str] = set()
+    tiny = replace(of_polynomial([0]), centre=Fraction(1, 10**295), half=Fraction(1, 10**299))
+    assert isolation_module._sign(ONE_ZERO, tiny, Fraction(1), used) == 1 and used == {"ball"}
+
+
+def test_a_zero_next_to_the_end_of_a_part_is_told_by_balls() -> None:
+    below = Fraction(math.log(2))  # its float64 is below the logarithm
+    above = Fraction(math.nextafter(math.log(2), 1))
+    for part, simple in (
+        ((below, Fraction(1)), True), ((above, Fraction(1)), False), ((Fraction(1, 2), below), False),
+        ((Fraction(1, 2), above), True),
+    ):  # fmt: skip
+        used: set[str] = set()
+        found = isolation_module.resolve(ONE_ZERO, [part], used, (FLOAT64,))
+        assert found.simple == ((part,) if simple else ()) and found.clusters == () and used == {"ball"}
+
+
+def test_each_precision_is_used_only_where_it_may_and_must() -> None:
+    parts, used = [(Fraction(1, 2), Fraction(1))], set()
+    assert isolation_module.resolve(ONE_ZERO, parts, used, (FLOAT64, 128)).simple == (*parts,) and used == set()
+    g = ExponentialSum(ONE_ZERO.exponents, ONE_ZERO.coefficients, 10**312)  # not for float64
+    parts = [(low * 10**312, high * 10**312) for low, high in parts]
+    none = isolation_module.resolve(g, parts, used, (FLOAT64,))
+    assert none.simple == () and none.clusters == (*parts,) and used == set()
+    found = isolation_module.resolve(g, parts, used, (FLOAT64, 128))
+    assert found.simple == (*parts,) and found.clusters == () and used == {"ball"}
+
+
+def test_signs_between_the_parts_are_proved_where_float64_cannot() -> None:
+    g = ExponentialSum(ONE_ZERO.exponents, ONE_ZERO.coefficients, 10**312)
+    used: set[str] = set()
+    found = isolation_module.isolate(g, 1, used, ())
+    assert found.clusters == () and used == {"ball"}
+    ((low, high),) = found.simple
+    assert low < Fraction(math.log(2)) * 10**312 < high and low == 0
+
+
+def test_factors_carry_the_multiplicity_of_their_zeros() -> None:
+    u, v = polynomial_pair([[-1, 2], [-1, 2], [-1, 3]])
+    factors = square_free(g_of([3 * k for k in u], [3 * k for k in v]))
+    assert factors is not None and sorted(m for _, m in factors) == [1, 2]
+    for factor, multiplicity in factors:
+        roots = {1: math.log(3) / 3, 2: math.log(2) / 3}
+        low, high = (Fraction(roots[multiplicity] * x) for x in (0.99, 1.01))
+        assert factor.sign(low) * factor.sign(high) == -1
+    for degree, known in ((2000, True), (2001, False)):
+        assert (square_free(g_of((1, 1 + degree), (2, 3))) is not None) == known
+    assert square_free(g_of((5,), ())) is None  # one term, no zero
+
+
+def test_forbidden_tokens_may_differ_between_the_two() -> None:
+    a, b = np.array([0.0, -1.0, -np.inf, -np.inf]), np.array([0.0, -2.0, -2.0, -3.0])
+    found = crossings(a, b)
+    assert found.count == found.bound == 1 and found.complete
+    assert exact_sign(a, b, found.crossings[0].lower) == 1 and exact_sign(a, b, found.crossings[0].upper) == -1
+    assert found.delta == (1.0, 2.0) and found.sigma == (1.0, 7.0)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [([3.0], [7.0]), ([2.0, -np.inf], [0.0, -np.inf]), ([1.0, 2.0, 4.0], [5.0, 2.0, 3.0])]
+)
+def test_identical_pairs_are_said_to_be_identical(a: list[float], b: list[float]) -> None:
+    found = crossings(a, b)
+    assert found.identical and found.complete and found.sign_at_one == found.bound == found.count == 0
+
+
+@pytest.mark.parametrize("rtol", [1e-15, 1e-13, 1e-6])
+def test_brackets_are_as_narrow_as_asked_for(rtol: float) -> None:
+    for u, v in (BOTH_FLIPS, FLIP_AGAINST_BOTH_CONDITIONS, THREE_BELOW_ONE):
+        found = of_gaps(u, v, rtol=rtol)
+        assert found.complete and all(c.upper - c.lower <= rtol * c.upper for c in found.crossings)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([1.0, 2.0], [1.0]), {}, "a and b must have equally many logits, got 2 and 1"),
+        (([[1.0, 2.0]], [1.0, 2.0]), {}, "a must be one vector of logits"),
+        (([1.0, np.nan], [1.0, 2.0]), {}, "a must be finite or -inf"),
+        (([1.0, 2.0], [-np.inf, -np.inf]), {}, "b must allow at least one token"),
+        (([1.0, 2.0], []), {}, "b must have shape"),
+        (([], [1.0]), {}, "a must have shape"),
+        (([1, Fraction(1, 2)], [1, "2"]), {}, "b must hold numbers, int, Fraction or float"),
+        (([1, "2"], [1, 2]), {}, "a must hold numbers"),
+        (([1, True], [1, 2]), {}, "a must hold numbers"),
+        (([1, math.nan], [1, 2]), {}, "a must be finite or -inf"),
+        (([1, 2], [Fraction(1, 2), math.inf]), {}, "b must be finite or -inf"),
+        (([10**400, 2], [1, 2]), {}, "a must hold numbers within float64"),
+        (([1.0, 2.0], [1.0, 3.0]), {"rtol": 0.0}, "rtol must lie between"),
+    ],
+)
+def test_misuse_names_the_argument(arguments: tuple[object, object], options: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        crossings(*arguments, **options)  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+
+
+# --- command line -----------------------------------------------------------------------------------------------------
+
+JSON_KEYS = ["dimension", "sigma", "delta", "sign_at_one", "crossings", "count", "bound", "complete", "identical"]
+
+
+def test_command_prints_one_json_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["crossings", "[1.1, 0.6, 0.3]", "[1.0, 0.4, 0.4]", "--json"]) == 0
+    printed = capsys.readouterr()
+    result = json.loads(printed.out)
+    assert list(result) == JSON_KEYS and printed.err == "" and printed.out.count("\n") == 1
+    assert (
+        result["dimension"] == 3
+        and result["count"] == result["bound"] == 1
+        and result["complete"]
+        and not result["identical"]
+    )
+    (only,) = result["crossings"]
+    assert list(only) == ["lower", "upper", "multiplicity"] and only["multiplicity"] == 1
+    assert only["lower"] < 10 * math.log((1 + math.sqrt(5)) / 2) < only["upper"]
+
+
+def test_command_reads_npy_files_of_any_real_type(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "a.npy", np.array([11, 6, 3]))
+    np.save(tmp_path / "b.npy", np.array([10, 4, 4], dtype=np.float16))
+    assert main(["crossings", str(tmp_path / "a.npy"), str(tmp_path / "b.npy")]) == 0
+    text = capsys.readouterr().out
+    assert f"{math.log((1 + math.sqrt(5)) / 2):.12g}" in text and "these are all" in text
+
+
+def test_command_keeps_json_valid_where_a_gap_is_infinite(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["crossings", "[1.0, -Infinity]", "[2.0, 1.0]", "--json"]) == 0
+    text = capsys.readouterr().out
+    assert "Infinity" not in text and json.loads(text)["delta"] == [None, 1.0]
+
+
+def test_command_runs_as_a_module_without_torch(tmp_path: Path) -> None:
+    code = "import sys, runpy; sys.argv = ['rws_theory', 'crossings', '[1, 0]', '[2, 0]', '--json']\n"
+    code += "try: runpy.run_module('rws_theory', run_name='__main__')\nfinally: assert 'torch' not in sys.modules"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False
+    )
+    assert done.returncode == 0 and done.stderr == "" and json.loads(done.stdout)["sign_at_one"] == -1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "COMMAND"),
+        (["crossing", "[1]", "[1]"], "invalid choice"),
+        (["crossings", "[1, 2]"], "required: B"),
+        (["crossings", "[1, 2", "[1, 2]"], "A must be a JSON list of logits"),
+        (["crossings", "[1, 2]", '[1, "x"]'], "B must be a JSON list of numbers"),
+        (["crossings", "[1, true]", "[1, 2]"], "A must be a JSON list of numbers"),
+        (["crossings", "[[1, 2]]", "[1, 2]"], "A must be a JSON list of numbers"),
+        (["crossings", "[1, 2]", "[NaN, 2]"], "b must be finite or -inf"),
+        (["crossings", "[1, 2]", "[1e999, 2]"], "b must be finite or -inf"),
+        (["crossings", f"[1{'0' * 400}]", "[2]"], "A must hold numbers within float64"),
+        (["crossings", "[1, 2]", "[]"], "b must have shape"),
+        (["crossings", "[1, 2]", "[1, 2, 3]"], "equally many logits"),
+        (["crossings", "nowhere.npy", "[1, 2]"], "A must be a readable .npy file"),
+        (["crossings", "1 2 3", "[1, 2]"], "A must be a JSON list of logits or the path of a .npy file"),
+        (["crossings", "[1, 2]", "[1, 3]", "--lower", "1"], "unrecognized arguments: --lower 1"),
+        (["crossings", "[" * 100_000, "[1, 2]"], "A must be a JSON list of logits"),
+    ],
+)
+def test_command_refuses_bad_input_with_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    printed = capsys.readouterr()
+    assert caught.value.code == 2 and printed.out == ""
+    assert message in printed.err and printed.err.count("\n") == 1 and printed.err.endswith("\n")
+
+
+def test_command_never_unpickles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "objects.npy", np.array([1, None], dtype=object), allow_pickle=True)
+    np.savez(tmp_path / "archive.npz", a=np.zeros(2))
+    (tmp_path / "archive.npz").rename(tmp_path / "archive.npy")
+    (tmp_path / "pickle.npy").write_bytes(b"\x80\x04K\x01.")
+    np.save(tmp_path / "cut.npy", np.zeros(8))
+    (tmp_path / "cut.npy").write_bytes((tmp_path / "cut.npy").read_bytes()[:-9])
+    (tmp_path / "empty.npy").touch()
+    for name in ("objects", "archive", "pickle", "cut", "empty"):
+        with pytest.raises(SystemExit) as caught:
+            main(["crossings", str(tmp_path / f"{name}.npy"), "[1, 2]"])
+        printed = capsys.readouterr()
+        assert caught.value.code == 2 and printed.out == "" and printed.err.count("\n") == 1
+        assert "A must be a readable .npy file" in printed.err
+
+
+def test_one_exact_vector_makes_a_pair_exact_and_a_narrow_bracket_is_certified_in_balls() -> None:
+    exact, rounded = [3, 2, 0], [2.0, 0.5, 0.5]
+    for a, b, certificate in (
+        (exact, rounded, "exact"),
+        ([3.0, 2.0, 0.0], [2, Fraction(1, 2), 0.5], "exact"),
+        (exact, [2, Fraction(1, 2), 0.5], "exact"),
+        ([3.0, 2.0, 0.0], rounded, "float64"),
+    ):
+        assert crossings(a, b).certificate == certificate and crossings(a, b).count == 1
+    pair = [1.1, 0.6, 0.3], [1.0, 0.4, 0.4]
+    assert [crossings(*pair, rtol=rtol).certificate for rtol in (1e-12, 1e-14)] == ["float64", "ball"]
+
+
+@pytest.mark.parametrize("rtol", [0.11, 1.0, 0.9e-15, -1e-12, math.nan])
+def test_a_relative_width_out_of_range_is_refused(rtol: float) -> None:
+    with pytest.raises(ValueError, match=rf"^rtol must lie between 1e-15 and 0.1, got {re.escape(str(rtol))}$"):
+        crossings([1.0, 2.0], [1.0, 3.0], rtol=rtol)

@@ -1,0 +1,815 @@
+"""Every function of the theory against its definition at 50 digits or in fractions, within its documented error."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import exact_ranks
+import mpmath
+import numpy as np
+import pytest
+import strategies
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from mpmath import mpf
+from numpy.typing import NDArray
+
+from rws_theory.confidence import gap_statistics, gaps, log_odds, max_probability
+from rws_theory.crossings import crossings
+from rws_theory.gain import factor_range, inverse_reward, normalise, reward_factor
+from rws_theory.orders.arness import global_arness, global_arness_mean, kendall_tau, local_arness, local_arness_mean
+from rws_theory.orders.deviation import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
+from rws_theory.orders.null import footrule_distribution, order_test
+from rws_theory.pairs import classify_pairs
+from rws_theory.selection import same_at_every_scale, selection_path
+from rws_theory.theorem1 import no_flip_certificate, parity
+from rws_theory.tilting import (
+    log_partition,
+    rises_with_log_p,
+    scaled_reward_mean,
+    scaled_reward_slope,
+    tilt,
+    tilted_cumulants,
+    tilted_gain,
+    variance_identity,
+)
+from rws_theory.worlds.decoding import constant_rule, table_reward
+from rws_theory.worlds.ensembles import Comparison, decode_tables, random_rewards
+from rws_theory.worlds.joint_table import MASK, JointTable, reward_statistics
+from rws_theory.worlds.less_reward import check_less_reward
+from rws_theory.worlds.markov import MarkovChain
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+Floats = NDArray[np.float64]
+EPS = mpf(2) ** -52
+TINY = mpf(2) ** -1074  # the smallest float: what underflow may cost
+HUGE = float(np.finfo(np.float64).max)
+
+
+def within(found: Any, exact: Any, bound: Any) -> None:
+    """Assert that a float is within its documented error; exact and bound: mpf."""
+    assert abs(mpf(float(found)) - exact) <= bound
+
+
+def rounded(found: Any, exact: Fraction) -> None:
+    """Assert that a float is the one nearest to a fraction."""
+    assert float(found) == float(exact)
+
+
+def fifty() -> Any:
+    return mpmath.workdps(50)
+
+
+def many() -> Any:
+    """Enough digits for differences of what is 1e-300 and 1."""
+    return mpmath.workdps(700)
+
+
+def exact_gaps(x: Floats) -> list[mpf]:
+    """Gaps of the other allowed tokens at the working precision, ascending."""
+    allowed = sorted(mpf(float(v)) for v in x if np.isfinite(v))
+    return [allowed[-1] - v for v in allowed[-2::-1]]
+
+
+# --- confidence -------------------------------------------------------------------------------------------------------
+
+
+@given(strategies.wide_logits(), strategies.wide_scales())
+@example(np.array([0.0, -5e-324]), 1e-300)
+@example(np.array([1e300, -1e300, 1e300]), 1e300)
+def test_log_odds_and_confidence(x: Floats, r: float) -> None:
+    found = log_odds(x, r)
+    with fifty():
+        u = exact_gaps(x)
+        if not u or r * u[0] > HUGE:
+            assert found == np.inf
+            return
+        total = mpmath.fsum(mpmath.exp(-r * gap) for gap in u)
+        within(found, -mpmath.log(total), 4 * EPS * (r * u[0] + mpmath.log(x.size)) + TINY)
+        exact = 1 / (1 + total)
+        within(max_probability(x, r), exact, 4 * EPS * (1 + mpmath.log(x.size)) * exact)
+
+
+@pytest.mark.parametrize("size", [5_000, 126_464])
+@pytest.mark.parametrize("r", [1e-3, 1.0, 30.0])
+def test_log_odds_of_a_whole_vocabulary(size: int, r: float) -> None:
+    x = np.random.default_rng(size).normal(scale=3.0, size=size)
+    found = log_odds(x, r)
+    top = float(x.max())
+    others = np.sort(x)[:-1]
+    # In blocks of equal rounding: fsum is exact, exp is good to an ulp.
+    total = math.fsum(np.exp(np.longdouble(r) * (others.astype(np.longdouble) - top)).astype(np.float64))
+    within(found, -mpmath.log(mpf(total)), 4 * float(EPS) * (r * (top - float(others[-1])) + math.log(size)))
+
+
+@given(strategies.wide_logits())
+def test_gap_statistics(x: Floats) -> None:
+    statistics = gap_statistics(x)
+    allowed = sorted(strategies.exact(x), reverse=True)
+    exact = [allowed[0] - v for v in allowed[1:]]
+    assert gaps(x).tolist() == [float(u) for u in exact] + [np.inf] * (x.size - len(allowed))
+    assert float(statistics.smallest) == (float(exact[0]) if exact else np.inf)
+    assert int(statistics.multiplicity) == (exact.count(exact[0]) if exact else 0)
+    assert abs(Fraction(float(statistics.total)) - sum(exact)) <= Fraction(x.size, 2**53) * sum(exact)
+
+
+# --- gain -------------------------------------------------------------------------------------------------------------
+
+
+@given(strategies.wide_numbers(), strategies.wide_numbers(), strategies.wide_scales(5e-324, 1e308))
+@example(1e308, -1e308, 1e308)
+@example(-1.7e308, 1.7e308, 5e-324)
+def test_normalised_reward(raw: float, mean: float, std: float) -> None:
+    found = float(normalise(raw, mean, std))
+    exact = (Fraction(raw) - Fraction(mean)) / Fraction(std)
+    if abs(exact) > Fraction(HUGE) * (1 - Fraction(1, 2**50)):
+        assert abs(found) >= HUGE * (1 - 2**-50) and (found > 0) == (exact > 0)
+    else:
+        assert abs(Fraction(found) - exact) <= abs(exact) / 2**52 + Fraction(5e-324)
+
+
+@given(strategies.rewards(), strategies.wide_scales(1e-150, 1e300), strategies.wide_scales(2.3e-308, 1e6))
+def test_reward_factor_and_its_range(reward: float, reward_scale: float, eps: float) -> None:
+    assume(reward_scale * math.sqrt(eps) > 1e-300)
+    found = float(reward_factor(reward, reward_scale, eps))
+    with fifty():
+        scale, least = mpf(reward_scale), mpf(eps)
+        exact = scale * mpmath.sqrt(1 / (1 + mpmath.exp(-mpf(reward))) + least)
+        within(found, exact, 2 * EPS * exact)
+        low, high = factor_range(reward_scale, eps)
+        within(low, scale * mpmath.sqrt(least), EPS * low)
+        within(high, scale * mpmath.sqrt(1 + least), mpf(3) / 2 * EPS * high)
+    assert low <= found <= high
+
+
+@given(st.floats(0, 1), st.booleans(), strategies.wide_scales(1e-6, 1e6), strategies.wide_scales(1e-12, 1e3))
+def test_inverse_of_the_reward_factor(where: float, near: bool, reward_scale: float, eps: float) -> None:
+    low, high = factor_range(reward_scale, eps)
+    factor = min(max(low * (1 + where**8 * 1e-3) if near else low + where * (high - low), low), high)
+    found = float(inverse_reward(factor, reward_scale, eps))
+    if factor in (low, high):
+        assert found == (-np.inf if factor == low else np.inf)
+        return
+    with fifty():
+        exact = (mpf(factor) / mpf(reward_scale)) ** 2 - mpf(eps)
+        bound = 3 * EPS * (exact + mpf(eps)) + EPS * abs(found) * exact * (1 - exact)
+        within(1 / (1 + mpmath.exp(-mpf(found))), exact, bound)
+
+
+# --- tilting ----------------------------------------------------------------------------------------------------------
+
+
+class Tilted:
+    """p_r of its definition at the working precision, and the sizes that its errors depend on."""
+
+    def __init__(self, log_p: Floats, reward: Floats, r: float, c: float = 1.0) -> None:
+        open_ = np.isfinite(log_p)
+        self.log_p = [mpf(float(v)) for v in log_p[open_]]
+        self.reward = [mpf(float(v)) for v in reward[open_]]
+        logs = [c * v + r * w for v, w in zip(self.log_p, self.reward, strict=True)]
+        top = max(logs)
+        weights = [mpmath.exp(v - top) for v in logs]
+        total = mpmath.fsum(weights)
+        self.log_total = top + mpmath.log(total)
+        self.probabilities = [w / total for w in weights]
+        best = logs.index(top)
+        steps = zip(self.log_p, self.reward, strict=True)
+        # How far log p + r R of each state is from the likeliest one's, were nothing to cancel.
+        self.moves = [abs(c * (v - self.log_p[best])) + abs(r * (w - self.reward[best])) for v, w in steps]
+        self.n = len(weights)
+        self.move = max((m for m, p in zip(self.moves, self.probabilities, strict=True) if p > 1e-320), default=mpf(0))
+
+    def mean(self, values: Sequence[mpf]) -> mpf:
+        return mpmath.fsum(p * v for p, v in zip(self.probabilities, values, strict=True))
+
+    def centred(self, values: Sequence[mpf]) -> list[mpf]:
+        mean = self.mean(values)
+        return [v - mean for v in values]
+
+    def absolute(self, values: Sequence[mpf], power: int = 1) -> mpf:
+        return self.mean([abs(x) ** power for x in self.centred(values)])
+
+    @property
+    def noise(self) -> mpf:
+        """The relative error of a probability that counts."""
+        return EPS * (self.n + self.move)
+
+    def lost(self, values: Sequence[mpf], power: int = 1) -> mpf:
+        """What states too unlikely for a float may add."""
+        return TINY * self.n * (1 + max(abs(x) for x in self.centred(values)) ** power)
+
+
+def cumulants(values: Sequence[mpf], probabilities: Sequence[mpf], order: int) -> list[mpf]:
+    """The first cumulants from moments about the first value: kappa_n = m_n - sum C(n - 1, m - 1) kappa_m m_{n - m}."""
+    states = [(p, v - values[0]) for p, v in zip(probabilities, values, strict=True)]
+    raw = [mpmath.fsum(p * v**n for p, v in states) for n in range(order + 1)]
+    kappa = [mpf(0)] * (order + 1)
+    for n in range(1, order + 1):
+        kappa[n] = raw[n] - mpmath.fsum(mpmath.binomial(n - 1, m - 1) * kappa[m] * raw[n - m] for m in range(1, n))
+    return [kappa[1] + values[0], *kappa[2:]]
+
+
+# Constants that hide, in log p + r R rounded, which state is the likeliest.
+HIDDEN = np.array([1e150, 1e150]), np.array([-999_995.0, -999_896.0]), 24.0
+
+
+@given(strategies.wide_tilts())
+@example((np.array([-1e308, 1e308]), np.array([0.0, 0.0]), 1.0))
+@example(HIDDEN)
+def test_tilted_probabilities(case: tuple[Floats, Floats, float]) -> None:
+    log_p, reward, r = case
+    found = tilt(log_p, reward, r)
+    assert (np.isneginf(found) >= ~np.isfinite(log_p)).all()
+    with many():
+        exact = Tilted(log_p, reward, r)
+        moved = exact.mean(exact.moves)
+        levels = zip(exact.log_p, exact.reward, exact.moves, found[np.isfinite(log_p)], strict=True)
+        for level, value, move, one in levels:
+            expected = level + r * value - exact.log_total
+            if abs(expected) < HUGE:
+                within(one, expected, EPS * (exact.n + 2 * (move + moved)))
+
+
+@given(strategies.wide_tilts())
+@example((np.array([1e6, 1e6]), np.array([0.0, 1.0]), 1e-3))
+@example((np.array([0.0, 0.0]), np.array([0.0, 1.0]), 1e-20))
+def test_log_partition(case: tuple[Floats, Floats, float]) -> None:
+    log_p, reward, r = case
+    with many():
+        base, exact = Tilted(log_p, reward, 0.0), Tilted(log_p, reward, r)
+        expected = exact.log_total - base.log_total
+        size = abs(r) * max(map(abs, base.reward))
+        spread = abs(r) * max(map(abs, base.centred(base.reward)))
+        moved = base.mean(base.moves) + exact.mean(exact.moves)
+        small = EPS * (base.n + base.move) * size
+        large = EPS * (exact.n + moved + size)
+        bound = 3 * small if spread <= 0.99 else 3 * (small + large) if spread < 1.01 else 3 * large
+        within(log_partition(log_p, reward, r), expected, bound + TINY * base.n * (1 + size))
+
+
+@given(strategies.wide_tilts(), st.integers(1, 8))
+@example(HIDDEN, 8)
+def test_tilted_cumulants(case: tuple[Floats, Floats, float], order: int) -> None:
+    log_p, reward, r = case
+    with many():
+        exact = Tilted(log_p, reward, r)
+        span = max(abs(x) for x in exact.centred(exact.reward))
+        assume(span**order < mpf(10) ** 300)
+        expected = cumulants(exact.reward, exact.probabilities, order)
+        found = tilted_cumulants(log_p, reward, r, order)
+        for n, (one, kappa) in enumerate(zip(found, expected, strict=True), start=1):
+            bound = math.factorial(n) * exact.noise * exact.absolute(exact.reward, n)
+            within(one, kappa, 3 * bound + EPS * abs(kappa) + exact.lost(exact.reward, n))
+
+
+@given(strategies.wide_tilts())
+def test_tilted_gain(case: tuple[Floats, Floats, float]) -> None:
+    log_p, reward, r = case
+    found = float(tilted_gain(log_p, reward, r))
+    with many():
+        base, exact = Tilted(log_p, reward, 0.0), Tilted(log_p, reward, r)
+        expected = exact.mean(exact.reward) - base.mean(base.reward)
+        noise = EPS * (base.n + base.move + exact.move)
+        within(found, expected, 2 * noise * abs(expected) + base.lost(base.reward) + exact.lost(exact.reward))
+    assert found * r >= 0
+
+
+@settings(deadline=None, max_examples=max(20, settings().max_examples // 5))  # each is an adaptive quadrature
+@given(strategies.tilted_inputs(bound=3.0, reward_bound=3.0), st.floats(0.1, 8), st.booleans())
+def test_the_sides_of_the_variance_identity(inputs: tuple[Floats, Floats], size: float, down: bool) -> None:
+    log_p, reward = inputs
+    r = -size if down else size
+    found = variance_identity(log_p, reward, r)
+    with many():
+        base, exact = Tilted(log_p, reward, 0.0), Tilted(log_p, reward, r)
+        gain = exact.mean(exact.reward) - base.mean(base.reward)
+        variance = exact.absolute(exact.reward, 2)
+        within(found.gain, gain, 2 * EPS * (base.n + base.move + exact.move) * abs(gain) + TINY)
+        within(found.printed, r * variance, 6 * exact.noise * abs(r) * variance + TINY)
+        at = Tilted(log_p, reward, found.scale)
+        within(found.corrected, found.scale and r * at.absolute(at.reward, 2), 1e-14 * abs(gain) + TINY)
+        within(found.integral, gain, mpf(found.integral_error) + mpf(1e-13) * abs(gain) + TINY)
+
+
+@given(strategies.wide_tilts())
+def test_mean_and_slope_of_a_scaled_reward(case: tuple[Floats, Floats, float]) -> None:
+    log_p, reward, c = case
+    with many():
+        exact = Tilted(log_p, reward, 0.0, c)
+        mean = exact.mean(exact.reward)
+        bound = 2 * exact.noise * exact.absolute(exact.reward) + EPS * abs(mean) + exact.lost(exact.reward)
+        within(scaled_reward_mean(log_p, reward, c), mean, bound)
+        pairs = list(zip(exact.centred(exact.log_p), exact.centred(exact.reward), strict=True))
+        assume(max(abs(x * y) for x, y in pairs) < mpf(10) ** 300)
+        slope = exact.mean([x * y for x, y in pairs])
+        both = mpmath.sqrt(exact.absolute(exact.log_p, 2) * exact.absolute(exact.reward, 2))
+        lost = TINY * exact.n * (1 + max(abs(x * y) for x, y in pairs))
+        within(scaled_reward_slope(log_p, reward, c), slope, 2 * exact.noise * both + lost)
+
+
+@given(strategies.wide_tilts())
+@example((np.array([0.0, -1.0, -2.0]), np.array([0.0, 1e308, -1e308]), 1.0))
+def test_rising_with_log_p_compares_every_two_states(case: tuple[Floats, Floats, float]) -> None:
+    log_p, reward, _ = case
+    states = [s for s in zip(log_p.tolist(), reward.tolist(), strict=True) if s[0] > -np.inf]
+    pairs = itertools.product(states, repeat=2)
+    rises = all((x[1] <= y[1]) if x[0] < y[0] else (x[0] > y[0] or x[1] == y[1]) for x, y in pairs)
+    assert rises_with_log_p(log_p, reward) is rises
+
+
+# --- exact models -----------------------------------------------------------------------------------------------------
+
+
+def pinned(log_p: Floats, canvas: Sequence[int]) -> list[tuple[tuple[int, ...], mpf]]:
+    """Sequences that agree with the canvas, with their unnormalised probabilities."""
+    found = []
+    for tokens in itertools.product(range(log_p.shape[0]), repeat=log_p.ndim):
+        if log_p[tokens] > -np.inf and all(s in (MASK, t) for s, t in zip(canvas, tokens, strict=True)):
+            found.append((tokens, mpmath.exp(mpf(float(log_p[tokens])))))
+    return found
+
+
+@given(strategies.wide_tables())
+def test_conditionals_of_a_table(case: tuple[Floats, list[int]]) -> None:
+    log_p, canvas = case
+    table = JointTable(log_p)
+    with fifty():
+        whole = mpmath.fsum(p for _, p in pinned(log_p, [MASK] * log_p.ndim))
+        shown = pinned(log_p, canvas)
+        revealed = mpmath.fsum(p for _, p in shown)
+        found = table.conditionals(canvas)
+        floor = 1 + mpmath.log(log_p.size)
+        for i, token in itertools.product(range(log_p.ndim), range(log_p.shape[0])):
+            exact = mpmath.fsum(p for tokens, p in shown if tokens[i] == token)
+            if not exact:
+                assert np.isneginf(found[i, token])
+            else:
+                within(found[i, token], mpmath.log(exact / revealed), EPS * (3 * floor - 2 * mpmath.log(exact / whole)))
+        for tokens, p in shown:
+            exact = mpmath.log(p / whole)
+            within(table.log_probability(tokens), exact, EPS * (floor + abs(exact)))
+
+
+@given(strategies.wide_tables(), st.integers(0, 2**32))
+def test_reward_statistics_and_normalisation(case: tuple[Floats, list[int]], seed: int) -> None:
+    log_p, _ = case
+    rng = np.random.default_rng(seed)
+    rewards = rng.standard_normal(log_p.shape) * 10.0 ** rng.integers(-6, 7) + rng.choice([0.0, 1e3, -1e6])
+    with fifty():
+        exact = Tilted(log_p.ravel(), rewards.ravel(), 0.0)
+        mean, deviation = exact.mean(exact.reward), mpmath.sqrt(exact.absolute(exact.reward, 2))
+        lost = mpmath.sqrt(exact.lost(exact.reward, 2))
+        found = reward_statistics(JointTable(log_p), rewards)
+        off = 2 * exact.noise * exact.absolute(exact.reward) + EPS * abs(mean) + lost
+        within(found[0], mean, off)
+        within(found[1], deviation, 2 * exact.noise * deviation + lost)
+        if deviation > 1e-100:
+            tokens = tuple(int(v) for v in rng.integers(0, log_p.shape[0], log_p.ndim))
+            expected = (mpf(float(rewards[tokens])) - mean) / deviation
+            bound = off / deviation + 3 * exact.noise * abs(expected) + lost
+            within(table_reward(JointTable(log_p), rewards)(tokens), expected, bound)
+
+
+def exact_chain(initial: Floats, steps: Floats) -> tuple[list[mpf], list[list[mpf]]]:
+    """The probabilities of a chain, normalised."""
+
+    def normalised(row: Floats) -> list[mpf]:
+        weights = [mpmath.exp(mpf(float(v))) if v > -np.inf else mpf(0) for v in row]
+        total = mpmath.fsum(weights)
+        return [w / total for w in weights]
+
+    return normalised(initial), [normalised(row) for row in steps]
+
+
+def probability_of(chain: tuple[list[mpf], list[list[mpf]]], canvas: Sequence[int]) -> mpf:
+    """The probability of the revealed tokens."""
+    first, step = chain
+    words = range(len(first))
+    now = [first[v] if canvas[0] in (MASK, v) else mpf(0) for v in words]
+    for shown in canvas[1:]:
+        now = [mpmath.fsum(now[u] * step[u][v] for u in words) if shown in (MASK, v) else mpf(0) for v in words]
+    return mpmath.fsum(now)
+
+
+@given(strategies.wide_chains())
+def test_conditionals_of_a_chain(case: tuple[Floats, Floats, list[int]]) -> None:
+    initial, steps, canvas = case
+    chain, length = MarkovChain(initial, steps), len(canvas)
+    with fifty():
+        exact = exact_chain(initial, steps)
+        revealed = probability_of(exact, canvas)
+        assume(revealed > 0)
+        found = chain.conditionals(canvas)
+        floor = 1 + mpmath.log(initial.size)
+        for i, token in itertools.product(range(length), range(initial.size)):
+            joint = probability_of(exact, [*canvas[:i], token, *canvas[i + 1 :]]) if canvas[i] in (MASK, token) else 0
+            if not joint:
+                assert np.isneginf(found[i, token])
+            else:
+                bound = 2 * EPS * (length * floor - length * mpmath.log(joint))
+                within(found[i, token], mpmath.log(joint / revealed), bound)
+        tokens = [0 if shown == MASK else shown for shown in canvas]
+        if p := probability_of(exact, tokens):
+            within(chain.log_probability(tokens), mpmath.log(p), EPS * (length * floor + abs(mpmath.log(p)) * 2))
+
+
+@given(strategies.wide_chains(), st.sampled_from([1, 2, 3, 10, 40]))
+@example((np.zeros(3), np.zeros((3, 3)), [0]), 40)
+def test_log_probability_statistics_of_a_chain(case: tuple[Floats, Floats, list[int]], length: int) -> None:
+    initial, steps, _ = case
+    mean, deviation = MarkovChain(initial, steps).log_probability_statistics(length)
+    with fifty():
+        first, step = exact_chain(initial, steps)
+        words = range(initial.size)
+        weight = list(first)
+        # Moments about 0 of log p, token by token: E[S | x] and E[S^2 | x] times p(x).
+        one = [p * mpmath.log(p) if p else mpf(0) for p in first]
+        two = [p * mpmath.log(p) ** 2 if p else mpf(0) for p in first]
+        for _ in range(length - 1):
+            gain = [[mpmath.log(p) if p else mpf(0) for p in row] for row in step]
+            pairs = list(itertools.product(words, words))
+            nxt = [[mpf(0)] * initial.size for _ in range(3)]
+            for u, v in pairs:
+                p, g = step[u][v], gain[u][v]
+                nxt[0][v] += weight[u] * p
+                nxt[1][v] += (one[u] + weight[u] * g) * p
+                nxt[2][v] += (two[u] + 2 * one[u] * g + weight[u] * g * g) * p
+            weight, one, two = nxt
+        exact = mpmath.fsum(one)
+        spread = mpmath.sqrt(abs(mpmath.fsum(two) - exact**2))
+        size = length * (1 + abs(exact))
+        within(mean, exact, 2 * EPS * size)
+        within(deviation, spread, 2 * EPS * size)
+
+
+# --- orders -----------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 5) | st.integers(0, 2**62), min_size=1, max_size=12))
+def test_generation_order_deviation(steps: list[int]) -> None:
+    ranks = sorted(range(len(steps)), key=lambda i: (steps[i], i))
+    tokens = Fraction(sum(abs(o - i) for o, i in enumerate(ranks)), len(steps))
+    rounded(generation_order_deviation(steps), tokens)
+    exact = Fraction(sum(abs(a - b) for a, b in zip(steps, sorted(steps), strict=True)), len(steps))
+    found = Fraction(float(generation_order_deviation(steps, "steps")))
+    assert abs(found - exact) <= exact * len(steps) / 2**53 + (0 if exact < 2**53 else exact / 2**53)
+    if max(steps) < 2**40:
+        rounded(found, exact)
+
+
+@given(st.integers(1, 14), st.integers(1, 4), st.integers(1, 3))
+def test_moments_of_random_orders(s: int, k: int, blocks: int) -> None:
+    length = s * k
+    n = length * blocks
+    due = [place // k for place in range(length)]
+    # Hoeffding's moments of a sum over a random permutation, and the sum of independent blocks.
+    cost = [[Fraction(abs(a - b)) for b in due] for a in due]
+    rows = [sum(row) / length for row in cost]
+    mean = sum(rows) / length
+    centred = [cost[i][j] - rows[i] - rows[j] + mean for i in range(length) for j in range(length)]
+    variance = sum(d * d for d in centred) / (length - 1) if length > 1 else Fraction(0)
+    shape: dict[str, Any] = {"block": length, "per_step": k, "reading": "steps"}
+    rounded(footrule_mean(n, **shape), mean)
+    rounded(footrule_variance(n, **shape), variance * blocks / Fraction(n) ** 2)
+    rounded(footrule_max(n, **shape), Fraction(sum(abs(a - b) for a, b in zip(due, due[::-1], strict=True)), length))
+    if k == 1:
+        assert [f(n, length) for f in (footrule_mean, footrule_variance, footrule_max)] == [
+            f(n, **shape) for f in (footrule_mean, footrule_variance, footrule_max)
+        ]
+
+
+def arrangements(counts: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Every order with so many tokens in each step."""
+    labels = [step for step, count in enumerate(counts) for _ in range(count)]
+    return sorted(set(itertools.permutations(labels)))
+
+
+@pytest.mark.parametrize(("s", "k"), [(2, 2), (3, 2), (4, 2), (2, 3), (2, 4)])
+def test_moments_of_random_orders_with_tokens_from_left_to_right(s: int, k: int) -> None:
+    length = s * k
+    totals = []
+    for steps in arrangements((k,) * s):
+        ranks = sorted(range(length), key=lambda i: (steps[i], i))
+        totals.append(sum(abs(o - i) for o, i in enumerate(ranks)))
+    mean = Fraction(sum(totals), len(totals))
+    variance = Fraction(sum(t * t for t in totals), len(totals)) - mean**2
+    for blocks in (1, 3):
+        shape: dict[str, Any] = {"block": length, "per_step": k}
+        rounded(footrule_mean(length * blocks, **shape), mean / length)
+        rounded(footrule_variance(length * blocks, **shape), variance / (length**2 * blocks))
+        rounded(footrule_max(length * blocks, **shape), Fraction(max(totals), length))
+
+
+def counted_by_steps(s: int, k: int) -> dict[int, int]:
+    """How many arrangements of k tokens in each of s steps have each sum of |step due - step| / 2, in integers."""
+    states: dict[int, dict[int, int]] = {0: {0: 1}}
+    for _ in range(s):
+        after: dict[int, dict[int, int]] = {}
+        for h, costs in states.items():
+            for p, q, w in itertools.product(range(min(h, k) + 1), range(min(h, k) + 1), range(k + 1)):
+                if w > k - max(p, q):
+                    continue
+                # p tokens due before come now, q due now came before, w due now come now: ways to pair them up.
+                ways = math.prod(
+                    math.comb(m, size) * math.comb(n, size) * math.factorial(size)
+                    for m, n, size in ((h, k, p), (h, k, q), (k - p, k - q, w))
+                )
+                left = h + k - p - q - w
+                row = after.setdefault(left, {})
+                for cost, count in costs.items():
+                    row[cost + left] = row.get(cost + left, 0) + ways * count
+        states = after
+    return states[0]
+
+
+def documented(length: int, blocks: int) -> Fraction:
+    """The relative error of a probability."""
+    return Fraction(blocks * (32 + length**2), 2**55)
+
+
+@pytest.mark.parametrize(("s", "k", "blocks"), [(1, 1, 1), (7, 1, 2), (24, 1, 1), (48, 1, 1), (12, 2, 2), (6, 4, 1)])
+def test_distribution_of_random_orders_in_integers(s: int, k: int, blocks: int) -> None:
+    counts = counted_by_steps(s, k)
+    whole = {0: 1}
+    for _ in range(blocks):
+        joined: dict[int, int] = {}
+        for (x, m), (y, n) in itertools.product(whole.items(), counts.items()):
+            joined[x + y] = joined.get(x + y, 0) + m * n
+        whole = joined
+    found = footrule_distribution(s * k * blocks, s * k, per_step=k, reading="steps")
+    total = sum(whole.values())
+    for value, probability, half in zip(found.values, found.probabilities, sorted(whole), strict=True):
+        rounded(value, Fraction(2 * half, s * k * blocks))
+        assert abs(Fraction(float(probability)) * total / whole[half] - 1) <= documented(s * k, blocks)
+
+
+@pytest.mark.parametrize(("s", "k", "blocks"), [(4, 2, 1), (2, 4, 2), (3, 2, 2)])
+def test_distribution_with_tokens_from_left_to_right_in_integers(s: int, k: int, blocks: int) -> None:
+    sums: Counter[int] = Counter()
+    for steps in arrangements((k,) * s):
+        ranks = sorted(range(s * k), key=lambda i: (steps[i], i))
+        sums[sum(abs(o - i) for o, i in enumerate(ranks))] += 1
+    whole = Counter({0: 1})
+    for _ in range(blocks):
+        whole = Counter({z: n for z, n in _joined(whole, sums).items() if n})
+    found = footrule_distribution(s * k * blocks, s * k, per_step=k)
+    assert [round(value * s * k * blocks) for value in found.values] == sorted(whole)
+    for probability, key in zip(found.probabilities, sorted(whole), strict=True):
+        exact = Fraction(whole[key], sum(whole.values()))
+        assert abs(Fraction(float(probability)) / exact - 1) <= documented(s * k, blocks)
+
+
+def test_probabilities_that_underflow_are_left_out() -> None:
+    found = footrule_distribution(256, 128)
+    assert found.probabilities.min() > 0 and found.probabilities.sum() == pytest.approx(1, abs=1e-12)
+    assert found.values[0] > 0  # left to right has 1 / 128!^2, or 1e-431
+
+
+def _joined(x: Counter[int], y: Counter[int]) -> Counter[int]:
+    found: Counter[int] = Counter()
+    for (a, m), (b, n) in itertools.product(x.items(), y.items()):
+        found[a + b] += m * n
+    return found
+
+
+@settings(deadline=None, max_examples=max(20, settings().max_examples // 4))
+@given(
+    st.lists(st.integers(0, 4) | st.sampled_from([40, 1000]), min_size=1, max_size=6),
+    st.sampled_from(["tokens", "steps"]),
+    st.sampled_from(["two-sided", "less", "greater"]),
+)
+def test_order_test(steps: list[int], reading: Any, alternative: Any) -> None:
+    n, labels = len(steps), sorted(steps)
+
+    def footrule(order: Sequence[int]) -> int:
+        if reading == "steps":
+            return sum(abs(a - b) for a, b in zip(order, labels, strict=True))
+        ranks = sorted(range(n), key=lambda i: (order[i], i))
+        return sum(abs(o - i) for o, i in enumerate(ranks))
+
+    totals = [footrule(order) for order in sorted(set(itertools.permutations(steps)))]
+    mean = Fraction(sum(totals), len(totals))
+    variance = sum((t - mean) ** 2 for t in totals) / len(totals)
+    observed = footrule(steps)
+    hits = {
+        "less": [t for t in totals if t <= observed],
+        "greater": [t for t in totals if t >= observed],
+        "two-sided": [t for t in totals if abs(t - mean) >= abs(observed - mean)],
+    }[alternative]
+    exact, normal = (order_test(steps, reading, alternative=alternative, method=m) for m in ("exact", "normal"))
+    with fifty():
+        deviation = mpmath.sqrt(mpf(variance.numerator) / variance.denominator)
+        centre = mpf(mean.numerator) / mean.denominator
+        for found in (exact, normal):
+            rounded(found.god, Fraction(observed, n))
+            within(found.mean, centre / n, n * EPS * centre / n)
+            within(found.deviation, deviation / n, n * EPS * deviation / n)
+            if variance:
+                z = (observed - centre) / deviation
+                within(found.z, z, n * EPS * (abs(z) + centre / deviation))
+        p = Fraction(len(hits), len(totals))
+        assert abs(Fraction(exact.p_value) - p) <= p * documented(n, 1)
+        if variance:
+            x = {
+                "less": -(observed + 1 - centre),
+                "greater": observed - 1 - centre,
+                "two-sided": max(abs(observed - centre) - 1, mpf(0)),
+            }[alternative] / deviation
+            p = mpmath.erfc(x / mpmath.sqrt(2)) / (1 if alternative == "two-sided" else 2)
+            within(normal.p_value, min(p, mpf(1)), p * n * EPS * (1 + x**2 + abs(x) * centre / deviation))
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=12), st.integers(1, 5))
+def test_arness_and_kendall_tau(steps: list[int], k: int) -> None:
+    n = len(steps)
+    order = sorted(range(n), key=lambda i: (steps[i], i))
+    k = min(k, n - 1)
+    runs = [all(order[t - j] == order[t] - j for j in range(1, k + 1)) for t in range(k, n)]
+    rounded(local_arness(steps, k), Fraction(sum(runs), n - k))
+    earliest = [sorted(order[t:]).index(order[t]) < k for t in range(n)]
+    rounded(global_arness(steps, k), Fraction(sum(earliest), n))
+    rounded(local_arness_mean(n, k), Fraction(math.factorial(n - k), math.factorial(n)))
+    mean = sum((Fraction(min(k, m), m) for m in range(1, n + 1)), Fraction(0)) / n
+    assert abs(Fraction(global_arness_mean(n, k)) - mean) <= mean * Fraction(3, 2**53)
+    if len(set(steps)) > 1:
+        signs = [np.sign(steps[j] - steps[i]) for i, j in itertools.combinations(range(n), 2)]
+        with fifty():
+            exact = int(sum(signs)) / mpmath.sqrt(mpf(sum(map(abs, map(int, signs)))) * len(signs))
+            within(kendall_tau(steps), exact, 2 * EPS * abs(exact))
+
+
+# --- random models ----------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 30) | st.integers(1, 5000), st.floats(0, 1), strategies.log_uniform(1e-6, 0.5))
+@example(10**6, 1e-6, 0.05)
+@example(10**6, 1 - 1e-6, 0.05)
+@example(10**5, 0.5, 0.01)
+def test_clopper_pearson_has_its_coverage(models: int, share: float, miss: float) -> None:
+    more = round(share * models)
+    low, high = Comparison("x", more, models - more, 0).interval("more", 1 - miss)
+    half = (1 - (1 - miss)) / 2
+    assert low == 0 if more == 0 else high == 1 if more == models else 0 < low < high < 1
+    # The tail beyond each end, computed at 50 digits, is half of what may be missed.
+    with fifty():
+        if more:
+            tail = upper_tail(models, more, low)
+            assert abs(tail / half - 1) < 1e-10
+        if more < models:
+            tail = upper_tail(models, models - more, 1 - mpf(high))
+            assert abs(tail / half - 1) < 1e-10 + 1e-15 * models / (1 - high)
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, np.nan])
+def test_confidence_of_an_interval_lies_between_0_and_1(confidence: float) -> None:
+    with pytest.raises(ValueError, match=r"^confidence must lie between 0 and 1, got"):
+        Comparison("x", 1, 2, 3).interval("more", confidence)
+
+
+def upper_tail(trials: int, least: int, p: Any) -> mpf:
+    """P(X >= least) of a binomial X, term by term; least is above the mean, so that terms fall."""
+    p = mpf(p)
+    term = total = mpmath.binomial(trials, least) * p**least * (1 - p) ** (trials - least)
+    odds = p / (1 - p)
+    for i in range(least, trials):
+        term *= odds * (trials - i) / (i + 1)
+        total += term
+        if term < total * mpf(10) ** -30:
+            break
+    return total
+
+
+@given(st.integers(0, 2**32), st.integers(2, 4), st.integers(2, 3))
+def test_random_rewards_and_decodes_of_tables(seed: int, length: int, words: int) -> None:
+    tables = np.stack([strategies.random_table(seed + i, length, words).log_p for i in range(2)])
+    with fifty():
+        found = random_rewards("sub-structure", tables, np.random.default_rng(0))
+        for model, tokens in itertools.product(range(2), np.ndindex(tables.shape[1:])):
+            same = [x for x in np.ndindex(tables.shape[1:]) if x[::2] == tokens[::2]]
+            exact = mpmath.log(mpmath.fsum(mpmath.exp(mpf(float(tables[model][x]))) for x in same))
+            within(found[(model, *tokens)], exact, EPS * (4 + 2 * abs(exact)))
+        rewards = np.random.default_rng(seed).standard_normal(tables.shape)
+        decodes = decode_tables(tables, rewards, constant_rule(np.ones(2)))
+        for model in range(2):
+            states = Tilted(tables[model].ravel(), rewards[model].ravel(), 0.0)
+            mean = states.mean(states.reward)
+            bound = 2 * states.noise * states.absolute(states.reward) + EPS * abs(mean)
+            within(decodes.initial[model], mean, bound)
+            first = int(decodes.commit_step[model].argmin())
+            shown = [MASK] * length
+            shown[first] = int(decodes.tokens[model, first])
+            left = pinned(tables[model], shown)
+            exact = mpmath.fsum(p * mpf(float(rewards[model][x])) for x, p in left) / mpmath.fsum(p for _, p in left)
+            size = 1 + max(abs(mpf(float(rewards[model][x])) - exact) for x, _ in left)
+            within(decodes.after_first[model], exact, 2 * states.noise * size + EPS * abs(exact))
+
+
+@given(st.lists(st.integers(0, 99), min_size=9, max_size=9), st.lists(st.integers(0, 1), min_size=9, max_size=9))
+@example([1, 2, 1, 2, 0, 1, 0, 0, 0], [1, 1, 1, 0, 0, 0, 0, 0, 0])
+def test_bounds_of_the_proof_that_less_is_earned(weights: list[int], rewards: list[int]) -> None:
+    table, scores = (tuple(tuple(v[3 * i : 3 * i + 3]) for i in range(3)) for v in (weights, rewards))
+    try:
+        found = check_less_reward(table, scores, 8, Fraction(1, 100_000))
+    except ValueError:  # a choice is tied, or the first completion's reward is not above the mean
+        return
+    with fifty():
+        r = mpmath.sqrt(mpf(found.normalised_squared.numerator) / found.normalised_squared.denominator)
+        c = 8 * mpmath.sqrt(1 / (1 + mpmath.exp(-r)) + mpf(1) / 100_000)
+        assert found.factor_above <= c
+        odds = []
+        for marginal in ([sum(row) for row in table], [sum(column) for column in zip(*table, strict=True)]):
+            rest = sorted(marginal)[:-1]
+            odds.append([mpf(v) / max(marginal) for v in rest])
+        first, second = odds if found.odds_at_one[0] < found.odds_at_one[1] else odds[::-1]
+        ratio = [mpmath.fsum(q**x for q in second) / mpmath.fsum(q**x for q in first) for x in (c, 2 * c)]
+        if found.advantage < 1:
+            assert max(ratio) <= mpf(found.advantage.numerator) / found.advantage.denominator * (1 + mpf(10) ** -40)
+
+
+# --- crossings, pairs and paths ---------------------------------------------------------------------------------------
+
+
+@st.composite
+def wide_pairs(draw: st.DrawFn) -> tuple[Floats, Floats]:
+    """Pairs of positions with gaps of ordinary size, tiny, huge or all of them; some gaps shared."""
+    a, b = draw(strategies.logit_pairs(max_size=6))
+    factor = draw(st.sampled_from([1.0, 1.0, 2.0**-1040, 2.0**900, 1e-6, 1e6]))
+    if draw(st.integers(0, 3)) == 0:  # tiny and huge gaps side by side
+        sizes = 2.0 ** np.array(draw(st.lists(st.integers(-30, 30), min_size=a.size, max_size=a.size)))
+        a, b = a * sizes, b * sizes[::-1]
+    return a * factor, b * factor
+
+
+SUBNORMAL = np.array([4.0, 4.0, 4.0, 4.0, 8.0]) * 2.0**-1044, np.array([4.0, 4.0, 4.0, 4.0, -44.0]) * 2.0**-1044
+
+
+@settings(deadline=None)
+@given(wide_pairs())
+@example(SUBNORMAL)  # they cross beyond the largest float
+def test_crossings_at_any_scale_of_the_gaps(pair: tuple[Floats, Floats]) -> None:
+    found = crossings(*pair)
+    gaps_of = [exact_ranks.exact_gaps(row) for row in pair]
+    for u, sigma, delta in zip(gaps_of, found.sigma, found.delta, strict=True):
+        rounded(sigma, sum(u, Fraction(0)))
+        assert delta == (float(min(u)) if u else np.inf)
+    assert found.sign_at_one == exact_ranks.compared(*gaps_of, Fraction(1))
+    assert found.identical == (sorted(gaps_of[0]) == sorted(gaps_of[1]))
+    for crossing in found.crossings:
+        assert crossing.lower <= crossing.root <= crossing.upper
+        if crossing.multiplicity is None or crossing.lower == 0 or crossing.upper == np.inf:
+            continue
+        signs = [exact_ranks.compared(*gaps_of, Fraction(end)) for end in (crossing.lower, crossing.upper)]
+        assert signs[0] * signs[1] == (-1) ** crossing.multiplicity
+        if crossing.multiplicity == 1:
+            assert crossing.upper <= max(crossing.lower * (1 + 2e-12), np.nextafter(crossing.lower, np.inf))
+    if found.complete:
+        assert sum(c.multiplicity or 0 for c in found.crossings) <= found.bound
+    together = classify_pairs(pair[0][None], pair[1][None])
+    assert (together.count[0], together.bound[0], together.complete[0]) == (found.count, found.bound, found.complete)
+
+
+@settings(deadline=None, max_examples=max(20, settings().max_examples // 2))
+@given(strategies.selection_cases(), st.integers(-12, 12), st.lists(st.floats(0, 1), min_size=2, max_size=2))
+def test_paths_hold_the_exact_top(case: tuple[Floats, int, float, float], power: int, shares: list[float]) -> None:
+    z, k, low, high = case
+    z, low, high = z * 2.0**power, low * 2.0 ** (power % 5), high * 2.0 ** (power % 5)
+    path = selection_path(z, k, low, high)
+    ends = [end for piece in path.pieces for end in (piece.lower, piece.upper)]
+    ends += [end for bracket in path.brackets for end in (bracket.lower, bracket.upper)]
+    between = [low + share * (high - low) for share in shares]
+    for c in [*ends[:6], *between]:
+        if not low <= c <= high or any(bracket.lower < c < bracket.upper for bracket in path.brackets):
+            continue
+        if low == high and path.brackets:
+            continue
+        exact, _ = exact_ranks.exact_top(z.tolist(), k, Fraction(c))
+        assert any(set(piece.selected) == exact for piece in path.pieces if piece.lower <= c <= piece.upper), c
+    groups = same_at_every_scale(z)
+    gaps_of = [sorted(exact_ranks.exact_gaps(row)) for row in z.tolist()]
+    for i, j in itertools.combinations(range(len(z)), 2):
+        assert any(i in group and j in group for group in groups) == (gaps_of[i] == gaps_of[j])
+
+
+@given(strategies.wide_logits(2, 5), strategies.wide_logits(2, 5))
+def test_parity_from_the_signs_at_both_ends(a: Floats, b: Floats) -> None:
+    u, v = ([mpf(g.numerator) / g.denominator for g in exact_ranks.exact_gaps(row)] for row in (a.tolist(), b.tolist()))
+    found = parity(a, b)
+    if sorted(exact_ranks.exact_gaps(a.tolist())) == sorted(exact_ranks.exact_gaps(b.tolist())):
+        assert (found.near_zero, found.at_one, found.near_infinity) == (0, 0, 0)
+        return
+    gaps_of = [exact_ranks.exact_gaps(row) for row in (a.tolist(), b.tolist())]
+    assert found.at_one == exact_ranks.compared(*gaps_of, Fraction(1))
+    power = next(m for m in itertools.count() if sum(g**m for g in gaps_of[0]) != sum(g**m for g in gaps_of[1]))
+    moment = sum(g**power for g in gaps_of[0]) - sum(g**power for g in gaps_of[1])
+    assert found.power == power and found.near_zero == (-1) ** power * (-1 if moment > 0 else 1)
+    if no_flip_certificate(a, b):
+        assert (found.near_zero, found.at_one, found.near_infinity) == (1, 1, 1)
+        for r in (mpf(10) ** -5, mpf(1), mpf(10) ** 3):
+            with many():
+                assert mpmath.fsum(mpmath.exp(-r * g) for g in u) <= mpmath.fsum(mpmath.exp(-r * g) for g in v)

@@ -1,0 +1,544 @@
+"""Many pairs at once: the vectorised counts are those of the scalar path, and the hard corpus is counted right."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from types import SimpleNamespace
+
+import exact_ranks
+import numpy as np
+import pytest
+import strategies
+from flint import fmpz_poly
+from hypothesis import given, settings
+from scipy.stats import poisson
+from strategies import from_gaps
+
+import rws_theory.bench as bench_module
+from rws_theory import crossings
+from rws_theory import pairs as pairs_module
+from rws_theory.__main__ import main
+from rws_theory.bench import SOLVERS, bench, bench_corpus, bench_pairs, bench_vocabulary
+from rws_theory.certified.hard_pairs import KINDS, HardPair, _factor, _gaps, corpus
+from rws_theory.confidence import gaps
+from rws_theory.pairs import DECIDED_BY, classify_pairs
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def decided(found: object) -> list[str]:
+    return [DECIDED_BY[k] for k in found.decided_by]  # type: ignore[attr-defined]
+
+
+@settings(deadline=None, max_examples=60)
+@given(strategies.logit_pairs())
+def test_one_pair_is_classified_as_it_is_certified(pair: tuple[np.ndarray, np.ndarray]) -> None:
+    a, b = pair
+    one, many = crossings(a, b), classify_pairs(a[None], b[None])
+    assert (many.count[0], many.bound[0], many.complete[0]) == (one.count, one.bound, one.complete)
+
+
+@pytest.mark.parametrize(("scale", "size"), [(3.0, 17), (1e-6, 9), (1e6, 30)])
+def test_random_pairs_are_classified_as_they_are_certified(scale: float, size: int) -> None:
+    rng = np.random.default_rng(5)
+    a, b = scale * rng.normal(size=(2, 250, size))
+    b[:, 0] += (b.max(1, keepdims=True) - b).sum(1) - (a.max(1, keepdims=True) - a).sum(1)  # totals near each other
+    b[::7, 3:] = a[::7, 3:]
+    found = classify_pairs(a, b)
+    for i in range(len(a)):
+        one = crossings(a[i], b[i])
+        assert (found.count[i], found.bound[i], found.complete[i]) == (one.count, one.bound, True)
+    assert set(decided(found)) >= ({"bound", "parity", "signs", "isolation"} if size > 9 else {"bound", "parity"})
+
+
+def test_common_gaps_and_identical_pairs_need_no_certification() -> None:
+    a, b = from_gaps((0.5, 1, 7 / 2, 7 / 2)), from_gaps((0.5, 3 / 2, 3 / 2, 13 / 2))
+    found = classify_pairs([a, a, a], [b, a, a + 2.0])
+    assert found.count.tolist() == [2, 0, 0] and found.complete.all() and found.bound.tolist() == [2, 0, 0]
+    assert "certification" not in decided(found)
+
+
+def test_gaps_that_differ_below_rounding_are_certified() -> None:
+    """1 + 2^-60 and 1 are the same float64 gap, but not the same gap: which is smaller decides the bound."""
+    tiny = 2.0**-60
+    a, b = np.array([[tiny, -1.0, -2.0, -5.0]]), np.array([[0.0, -1.0, -3.0, -3.0]])
+    found, one = classify_pairs(a, b), crossings(a[0], b[0])
+    assert decided(found) == ["certification"] and (found.count[0], found.bound[0]) == (one.count, one.bound)
+
+
+BOTH_FLIPS = (1, 7 / 2, 7 / 2), (3 / 2, 3 / 2, 13 / 2)
+FLIP_AGAINST_BOTH_CONDITIONS = (1, 3 / 2, 7), (1 / 2, 3, 5)
+THREE_BELOW_ONE = (7 / 4, 7 / 4, 21 / 4, 11 / 2, 7), (5 / 4, 13 / 4, 7 / 2, 5, 9)
+UNEQUAL = (1, 3), (2, 4, 9)
+
+
+@pytest.mark.parametrize(
+    ("size", "top", "wanted"),
+    [
+        (3, 30, {"bound": 203, "parity": 72, "signs": 1, "isolation": 9, "certification": 15}),
+        (12, 60, {"bound": 143, "parity": 72, "signs": 13, "isolation": 19, "certification": 53}),
+    ],
+)
+def test_cheapest_proof_decides(size: int, top: int, wanted: dict[str, int]) -> None:
+    """Gaps in quarters, their totals often a quarter apart: sums are exact, so that what proves each pair is fixed."""
+    rng = np.random.default_rng(1)
+    if size == 12:  # the draws of the sizes before
+        for d, most in ((3, 30), (3, 30), (5, 30), (5, 30), (8, 40), (8, 40)):
+            rng.integers(1, most, size=(300, d))
+    a, b = (np.column_stack([np.zeros(300), -rng.integers(1, top, size=(300, size)) / 4]) for _ in range(2))
+    b[:, -1] -= np.maximum(0.0, b.sum(1) - a.sum(1)) - 0.25
+    found = classify_pairs(a, b)
+    assert Counter(decided(found)) == wanted and found.complete.all()
+    for i in range(0, 300, 5):
+        one = crossings(a[i], b[i])
+        assert (found.count[i], found.bound[i]) == (one.count, one.bound)
+
+
+def test_many_pairs_are_those_of_each_alone() -> None:
+    """More pairs than are taken at a time, every kind of proof among them."""
+    each = [BOTH_FLIPS, ((2, 2, 2), (1, 1, 1)), ((2, 2, 2), (1, 4, 4)), FLIP_AGAINST_BOTH_CONDITIONS]
+    a, b = (np.tile([from_gaps(pair[side]) for pair in each], (1030, 1)) for side in (0, 1))
+    found = classify_pairs(a, b)
+    assert found.count.tolist() == [2, 0, 1, 2] * 1030 and found.bound.tolist() == [2, 0, 1, 2] * 1030
+    assert decided(found) == ["signs", "bound", "parity", "signs"] * 1030 and found.complete.all()
+
+
+def sums_of(*pairs: tuple[tuple[float, ...], tuple[float, ...]]) -> pairs_module._Sums:
+    """The sums of some pairs, shorter rows with forbidden tokens."""
+    size = max(len(side) for pair in pairs for side in pair)
+    sides = [
+        np.array([[*from_gaps(pair[k]), *[-np.inf] * (size - len(pair[k]))] for pair in pairs], dtype=np.float64)
+        for k in (0, 1)
+    ]
+    times, signs, _ = pairs_module._merged(*sides)
+    _, known, _, first = pairs_module._bound(times, signs)
+    assert known.all()
+    return pairs_module._Sums.of(times, signs, first)
+
+
+def test_ends_of_the_half_line_are_free_as_far_as_the_series_say() -> None:
+    # 1.8 |sum of u less that of v| over the larger sum of squares; 0.9 |difference in number| over the larger sum.
+    table = (
+        (*BOTH_FLIPS, 1.8 * 1.5 / 46.75),
+        (*THREE_BELOW_ONE, 1.8 * 0.75 / 130.375),
+        ((0.5, 2, 7), (0.5, 3, 5), 1.8 / 53),  # of what is common nothing counts
+        ((0, 4), (1.5, 1.5), 1.8 / 16),
+        (*UNEQUAL, 0.9 / 15),
+        ((0.5, 2), (0.5, 6, 10), 0.9 / 16),
+    )
+    free = np.array([row[2] for row in table])
+    share = np.where((free == 1.8 / 16) | (free == 0.9 / 16), 0.0, 1e-12)  # no rounding in these two
+    for sums in (sums_of(*((u, v) for u, v, _ in table)), sums_of(*((v, u) for u, v, _ in table))):
+        assert sums.free_below(free * (1 - share)).all()
+        assert not sums.free_below(np.nextafter(free * (1 + share), 1.0)).any()
+
+
+def test_leading_term_is_compared_with_those_of_the_other_sign() -> None:
+    pairs = (BOTH_FLIPS, UNEQUAL, ((1, 1, 6), (1, 3, 3)), ((1, 3, 3), (1, 1, 6)), ((2, 8), (3, 5)))
+    sums = sums_of(*pairs)
+    # 2 x + x^11 = 0.9, x = exp(-r/2); x + x^3 + x^8 = 0.9 and x + x^3 = 0.9, x = exp(-r); 2 x = 0.9, x = exp(-2 r)
+    edges = -np.log([0.44992353, 0.6280540, 0.45, 0.45, 0.6390372]) * [2.0, 1.0, 0.5, 0.5, 1.0]
+    assert not sums.leads_beyond(edges * (1 - 1e-6)).any() and sums.leads_beyond(edges * (1 + 1e-6)).all()
+    assert sums.leads_beyond(np.full(5, 1.25e11)).tolist() == [True, False, True, True, False]  # 1e12 / 8
+    assert sums.leads_beyond(np.full(5, np.nextafter(1.25e11, 0.0)))[-1]
+
+
+def test_signs_of_sums_are_proved_or_not_given() -> None:
+    pairs = (BOTH_FLIPS, FLIP_AGAINST_BOTH_CONDITIONS, THREE_BELOW_ONE)
+    sums = sums_of(*pairs)
+    for i, pair in enumerate(pairs):
+        a, b = map(from_gaps, pair)
+        for crossing in crossings(a, b).crossings:
+            shares = np.array([1 - 1e-2, 1 - 1e-9, 1.0, 1 + 1e-9, 1 + 1e-2])
+            signs = sums.signs(np.tile(crossing.root * shares, (3, 1)))[i]
+            before = exact_ranks.compared(*map(exact_ranks.exact_gaps, (a, b)), Fraction(crossing.lower))
+            assert signs.tolist() == [-before, -before, 0, before, before]
+    far = sums.signs(np.full((3, 2), [1e-12, 500.0]))
+    assert far[:, 1].tolist() == [1, -1, -1] and set(np.abs(far[:, 0])) <= {0.0, 1.0}
+
+
+def test_pieces_hold_none_or_one_where_models_prove_it() -> None:
+    pairs = (BOTH_FLIPS, FLIP_AGAINST_BOTH_CONDITIONS, THREE_BELOW_ONE)
+    sums = sums_of(*pairs)
+    for i, pair in enumerate(pairs):
+        roots = np.array(crossings(*map(from_gaps, pair)).roots)
+        row = np.full(len(roots), i)
+        for low, high, wanted in ((0.97, 1.03, "one"), (1.03, 1.06, "none"), (0.94, 0.97, "none")):
+            none, one = sums._pieces(row, roots * low, roots * high)
+            assert none.tolist() == [wanted == "none"] * len(roots) and one.tolist() == [wanted == "one"] * len(roots)
+        none, one = sums._pieces(row[:1], roots[:1] * 0.9, roots[-1:] * 1.1)  # all of them: neither
+        assert not none[0] and not one[0]
+    octaves = np.tile(np.ldexp(1.0, np.arange(-8, 6)), (3, 1))
+    assert sums.isolated(octaves).tolist() == [2, 2, 3]
+    touching = sums_of((tuple([0.0] + [4.0] * 9), (2.0,) * 6))  # (1 - 3 x)^2 with x = exp(-2 r)
+    assert touching.isolated(octaves[:1]).tolist() == [-1] and touching.isolated(octaves[:1, 7:]).tolist() == [-1]
+    assert touching.isolated(octaves[:1, 8:]).tolist() == [0]
+
+
+X = fmpz_poly([0, 1])
+
+
+def rows_of(*sides: Sequence[float]) -> np.ndarray:
+    """Logits with the given gaps, the shorter row with forbidden tokens."""
+    size = max(map(len, sides))
+    return np.array([[*from_gaps(list(side)), *[-np.inf] * (size - len(side))] for side in sides])
+
+
+def logits_of(polynomial: fmpz_poly, first: float = 0.0, unit: float = 1.0, common: Sequence[int] = ()) -> np.ndarray:
+    """Two rows of logits: `polynomial`, in x = exp(-r unit), is the difference of their sums, up to exp(-r first)."""
+    return rows_of(*([first + unit * k for k in [*side, *common]] for side in _gaps(polynomial)))
+
+
+W = 6e-9 ** (1 / 3)
+U, V = math.sqrt(2.8 * W**3), 1.95 * W**3
+FIRST = 2.0**20 + 1 / 3  # beside it offsets have 32 bits left, and none is exact
+HARD = {
+    "one": logits_of(_factor(1, 2)),
+    "one, of small gaps": logits_of(_factor(1, 2), unit=1e-7 / 3),
+    "one, beyond a large gap": logits_of(_factor(1, 2), FIRST),
+    "three, with 63 common gaps": logits_of(_factor(3, 5) * _factor(2, 7) * _factor(1, 9), 0.0, 1 / 3, [1, 2, 3] * 21),
+    "two, all but one": logits_of(_factor(20, 26) * _factor(17, 30)),
+    "threefold": logits_of((1 - 2 * X) ** 3),
+    "fourfold": logits_of((1 - 2 * X) ** 4),
+    "none, but nearly": logits_of(2 * (1 - 2 * X) ** 2 + X**40),
+    "none within 1e-6": logits_of(2 * (1 - 2 * X) ** 2 + X**20),
+    "one, and nearly 0 for an octave": rows_of([0], [2e-7, *[20] * 100]),  # 2e-7 r - 100 exp(-20 r)
+    # w^3 r (r - 1.3) (r - 1.5), for small w: (1 - exp(-w r))^3 - (1 - exp(-u r))^2 + 1 - exp(-v r)
+    "two, and nearly 0 for an octave": rows_of([0, 0, *[2 * W] * 3, U, U], [0, *[W] * 3, 3 * W, 2 * U, V]),
+}
+
+
+def pieces_of(name: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What is said of each piece: that it holds no zero, that it holds one."""
+    times, signs, _ = pairs_module._merged(*HARD[name][:, None])
+    sums = pairs_module._Sums.of(times, signs, pairs_module._bound(times, signs)[-1])
+    return sums._pieces(np.zeros(len(low), dtype=np.intp), low, high)
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_pieces_never_miss_a_zero(name: str) -> None:
+    """Pieces of all widths that begin and end on either side of a zero, as near to it as floats come."""
+    found = crossings(*HARD[name], rtol=1e-15)
+    assert found.complete
+    zeros = [(z.lower, z.upper, z.multiplicity) for z in found.crossings]
+    lower, upper = zeros[0][:2] if zeros else (math.log(2), math.log(2))
+    shift = np.concatenate([[0.0], *([-d, d] for d in 2.0 ** -np.arange(2, 53.0, 2))])
+    near, width = (grid.ravel() for grid in np.meshgrid(shift, 2.0 ** -np.arange(0, 44, 3)))
+    begin, end = upper * (1 + near), lower * (1 + near)
+    low, high = np.concatenate([begin, end / (1 + width)]), np.concatenate([begin * (1 + width), end])
+    told = (high <= 2 * low) & ~np.any([(low > a) & (low < b) | (high > a) & (high < b) for a, b, _ in zeros], axis=0)
+    low, high = low[told], high[told]
+    held = sum(((low <= a) & (high >= b)) * m for a, b, m in zeros) + np.zeros(len(low))
+    none, one = pieces_of(name, low, high)
+    assert not held[none].any() and (held[one] == 1).all() and not (none & one).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "wanted"),
+    [
+        ("one", 1.0, (32, 32, 32)),
+        ("one", 0.5, (43, 43, 43)),
+        ("one", 2.0**-8, (43, 43, 43)),
+        ("one, of small gaps", 0.5, (43, 43, 43)),
+        ("one, beyond a large gap", 0.5, (28, 28, 28)),
+        ("three, with 63 common gaps", 2.0**-8, (25, 25, 25)),
+        ("two, all but one", 0.5, (0, 15, 3)),
+        ("threefold", 2.0**-6, (0, 6, 6)),
+        ("fourfold", 2.0**-7, (0, 6, 6)),
+        ("none, but nearly", 2.0**-6, (0, 20, 12)),
+    ],
+)
+def test_pieces_are_proved_where_a_zero_is_not_too_near_to_an_end(
+    name: str, width: float, wanted: tuple[int, int, int]
+) -> None:
+    """Of a piece with a zero at 2^-k of its lower end, and pieces that end so near above and below: the last k told."""
+    zero = next(iter(crossings(*HARD[name]).roots), math.log(2))
+    near = 2.0 ** -np.arange(2, 53.0)
+    within = zero * (1 - np.minimum(near, width / 2))
+    told = [
+        pieces_of(name, within, within * (1 + width))[1],
+        pieces_of(name, zero * (1 + near), zero * (1 + near) * (1 + width))[0],
+        pieces_of(name, zero * (1 - near) / (1 + width), zero * (1 - near))[0],
+    ]
+    assert [int(np.flatnonzero(proved).max(initial=-2)) + 2 for proved in told] == list(wanted)
+
+
+def test_piece_around_a_minimum_holds_none_where_its_least_value_outweighs_its_rise() -> None:
+    """2 (1 - 2 x)^2 + x^20 is 2^-20 at x = 1/2 and 2 (r - log 2)^2 more beside it."""
+    rise = 2.0**-20 * np.array([0.96, 1.04, 1e9])
+    half = np.minimum(np.sqrt(rise / 2), 0.2)
+    none, one = pieces_of("none within 1e-6", math.log(2) - half, math.log(2) + half)
+    assert none.tolist() == [True, False, False] and not one.any()
+
+
+def test_bounds_of_what_follows_a_model_hold_and_are_reached() -> None:
+    """Of exp(-z (1 + theta s)), z > 0, 20 terms: what follows and its derivative in s are largest at s = -1."""
+    z = np.linspace(0.01, 200.0, 20_000)
+    for halvings in range(8):
+        theta = 1 / (2 ** (halvings + 2) - 1)  # of the first half of the first half ... of an octave
+        scale, beyond = np.exp(-z * (1 - theta)), (3 * theta) ** 20
+        rest = (scale * poisson.sf(19, theta * z)).max() / beyond
+        slope = (scale * theta * z * poisson.sf(18, theta * z)).max() / beyond
+        assert rest <= pairs_module._REST and slope <= pairs_module._SLOPE_REST
+        if not halvings:
+            assert rest > 0.9 * pairs_module._REST and slope > 0.9 * pairs_module._SLOPE_REST
+
+
+def test_powers_of_two_and_other_pairs_change_no_proof() -> None:
+    rng = np.random.default_rng(8)
+    a, b = rng.normal(scale=3.0, size=(2, 400, 9))
+    found = classify_pairs(a, b)
+    assert set(decided(found)) >= {"bound", "parity", "signs", "isolation"}
+    order = rng.permutation(400)
+    for factor in (2.0**-40, 2.0**40):
+        others = classify_pairs(np.concatenate([a[order] * factor, a]), np.concatenate([b[order] * factor, b]))
+        for name in ("count", "bound", "decided_by"):
+            one, two = getattr(found, name), getattr(others, name)
+            assert np.array_equal(two[:400], one[order]) and np.array_equal(two[400:], one)
+
+
+def test_sign_changes_leave_out_zeros() -> None:
+    rows = np.array([[1, 0, -1, 0, 0, 1], [0, 0, 0, 0, 0, 0], [0, -1, 0, -1, 1, 1], [1, -1, 1, -1, 1, -1.0]])
+    assert pairs_module._changes(rows).tolist() == [2, 0, 1, 5]
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e300])
+def test_extreme_gaps_are_right_or_certified(scale: float) -> None:
+    a, b = scale * from_gaps((1, 7, 7, 9)), scale * from_gaps((3, 3, 13, 9))
+    found, one = classify_pairs(a[None], b[None]), crossings(a, b)
+    assert found.count[0] == one.count and found.complete[0] == one.complete
+
+
+@pytest.mark.parametrize(("n", "d"), [(0, 5), (3, 1), (0, 1)])
+def test_no_pairs_or_one_token_are_no_crossings(n: int, d: int) -> None:
+    found = classify_pairs(np.zeros((n, d)), np.ones((n, d)))
+    assert found.count.shape == (n,) and found.count.sum() == 0 and found.complete.all()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        (np.zeros(3), np.zeros(3), r"^a and b must have equal shapes \(N, d\), got \(3,\) and \(3,\)$"),
+        (np.zeros((2, 3)), np.zeros((2, 4)), r"^a and b must have equal shapes \(N, d\), got \(2, 3\) and \(2, 4\)$"),
+        (np.zeros((2, 0)), np.zeros((2, 0)), "a must have shape"),
+        (np.full((1, 2), np.nan), np.zeros((1, 2)), "a must be finite or -inf"),
+        (np.zeros((1, 2)), np.full((1, 2), -np.inf), "b must allow at least one token"),
+    ],
+)
+def test_misuse_is_refused(a: np.ndarray, b: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        classify_pairs(a, b)
+
+
+def test_hard_corpus_is_counted_without_a_mistake() -> None:
+    pairs = list(corpus(6, np.random.default_rng(11)))
+    assert {pair.kind for pair in pairs} == set(KINDS) and {3, 8} <= {pair.count for pair in pairs}
+    for pair in pairs:
+        found = crossings(pair.a, pair.b)
+        assert found.complete and found.count == pair.count, pair.kind
+        many = classify_pairs(pair.a[None], pair.b[None])
+        assert many.count[0] == pair.count and many.complete[0], pair.kind
+
+
+def test_benchmark_counts_the_misses_of_other_solvers() -> None:
+    start = time.process_time()
+    rows = {row["solver"]: row for row in bench_corpus(2, 0)}
+    assert sum(row["seconds"] for row in rows.values()) <= time.process_time() - start
+    assert list(rows) == list(SOLVERS)
+    assert all(row["pairs"] == 2 * len(KINDS) and row["seconds"] > 0 for row in rows.values())
+    assert rows["rws_theory"]["wrong_by_kind"] == {}
+    # A tangency changes no sign, and two crossings between neighbours of a grid leave none to see.
+    missed = {"touching": 2, "tangent": 2, "nearly tangent": 2}
+    assert rows["scipy"]["wrong_by_kind"] == {"several": 1, **missed}
+    assert rows["mpmath"]["wrong_by_kind"] == {"shared": 1, **missed}
+    assert rows["chebpy"]["wrong_by_kind"]["tangent"] == 2
+    assert all(row["wrong"] == sum(row["wrong_by_kind"].values()) for row in rows.values())
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("scale", [2.0**-30, 1.0, 2.0**30])
+def test_every_solver_counts_crossings_that_are_well_apart(name: str, scale: float) -> None:
+    count = SOLVERS[name]()
+    for u, v, crosses in (
+        ((5, 8), (6, 6), 1),
+        ((6, 6), (5, 8), 1),
+        ((1, 2), (2, 3), 0),
+        ((2, 7, 7), (3, 3, 13), 2),
+        ((2, 7, 5000), (3, 3, 10000), 2),
+    ):
+        pair = HardPair("well apart", scale * from_gaps(u), scale * from_gaps(v), crosses, scale)
+        assert count(pair) == crosses, (u, v)
+
+
+def test_solver_that_is_not_installed_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise ImportError
+
+    monkeypatch.setitem(SOLVERS, "chebpy", missing)  # type: ignore[arg-type]
+    row, other = bench_corpus(1, 0, solvers=("chebpy", "scipy"))
+    assert other["solver"] == "scipy" and other["seconds"] > 0
+    assert row == {"solver": "chebpy", "pairs": len(KINDS), "wrong": None, "wrong_by_kind": {}, "seconds": None}
+
+
+def test_benchmark_command_prints_json_or_a_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["bench", "--pairs", "50", "--vocabulary", "300", "--per-kind", "1"]
+    assert main([*arguments, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["pairs"]["proved"] == 50 and result["corpus"][0]["wrong"] == 0
+    assert result["vocabulary"]["equal totals"]["complete"]
+
+    def missing() -> None:
+        raise ImportError
+
+    monkeypatch.setitem(SOLVERS, "chebpy", missing)  # type: ignore[arg-type]
+    assert main(arguments) == 0
+    text = capsys.readouterr().out
+    assert "50 pairs of d = 17" in text and "rws_theory" in text and "not installed" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "least"), [("pairs", 1), ("dimension", 2), ("vocabulary", 2), ("per_kind", 1), ("seed", 0)]
+)
+def test_benchmark_refuses_sizes_that_mean_nothing(name: str, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in ("pairs", "vocabulary", "corpus"):
+        monkeypatch.setattr(bench_module, f"bench_{part}", lambda *sizes: sizes)
+    for value in (least - 1, -1, True, 3.0, "3"):
+        with pytest.raises(ValueError) as caught:
+            bench(**{name: value})  # type: ignore[arg-type]
+        assert str(caught.value) == f"{name} must be an integer of at least {least}, got {value}"
+    assert bench(**{name: least})
+
+
+def test_benchmark_gives_each_part_its_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in ("pairs", "vocabulary", "corpus"):
+        monkeypatch.setattr(bench_module, f"bench_{part}", lambda *sizes: sizes)
+    assert bench() == {"pairs": (100_000, 17, 0), "vocabulary": (126_464, 0), "corpus": (12, 0)}
+    assert bench(3, 4, 5, 6, 7) == {"pairs": (3, 4, 7), "vocabulary": (5, 7), "corpus": (6, 7)}
+
+
+def test_benchmark_times_random_pairs_and_extrapolates_single_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = iter([2.0, 5.0, 2.0, 5.0])
+    single: list[np.ndarray] = []
+    monkeypatch.setattr(bench_module, "crossings", lambda a, b: single.append(a - b))
+    monkeypatch.setattr(bench_module, "_timed", lambda call: (call(), next(seconds)))
+    a, b = np.random.default_rng(6).normal(scale=3.0, size=(2, 500, 7))
+    found = classify_pairs(a, b)
+    assert bench_pairs(500, 7, 6) == {
+        "pairs": 500,
+        "dimension": 7,
+        "seconds": 2.0,
+        "one_by_one": 12.5,  # 5 s for 200 of 500
+        "proved": 500,
+        "decided_by": {name: decided(found).count(name) for name in DECIDED_BY},
+    }
+    assert np.array_equal(single, (a - b)[:200])
+    assert bench_pairs(20, 7, 6)["one_by_one"] == 5.0 and len(single) == 220
+
+
+def test_benchmark_certifies_a_vocabulary_with_totals_apart_and_all_but_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def certify(a: np.ndarray, b: np.ndarray) -> SimpleNamespace:
+        given.append((a, b))
+        return SimpleNamespace(count=1, bound=3, complete=True, certificate="ball")
+
+    monkeypatch.setattr(bench_module, "crossings", certify)
+    monkeypatch.setattr(bench_module, "_timed", lambda call: (call(), 0.5))
+    one = {"seconds": 0.5, "count": 1, "bound": 3, "complete": True, "certificate": "ball"}
+    size = 120_001
+    assert bench_vocabulary(size, 4) == {"dimension": size, "unrelated": one, "equal totals": one}
+    rng = np.random.default_rng(4)
+    for pair in given:
+        for logits, raised in zip(pair, (4, 5), strict=True):
+            drawn = np.sort(rng.normal(scale=3.0, size=size))[::-1]
+            drawn[:raised] += 9.0
+            assert np.array_equal(logits[: size // 2], drawn[: size // 2])
+            moved = (logits - drawn)[size // 2 :]
+            assert np.ptp(moved) < 1e-9 and (abs(moved[0]) > 1e-6) == (raised == 5 and pair is given[1])
+    totals = [gaps(b).sum() - gaps(a).sum() for a, b in given]
+    assert abs(totals[0]) > 100 and totals[1] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_hard_corpus_is_the_same_everywhere() -> None:
+    found = list(corpus(7, np.random.default_rng(0)))
+    assert [pair.kind for pair in found] == [kind for kind in KINDS for _ in range(7)]
+    several, shared = [3, 4, 5, 6, 7, 8, 3], [3, 4, 5, 3, 4, 5, 3]
+    assert [pair.count for pair in found] == several + shared + [2] * 7 + [1] * 7 + [2] * 7 + [0] * 7
+    digest = hashlib.sha256()
+    for pair in found:
+        for logits in (pair.a, pair.b):
+            in_units = logits / pair.scale
+            assert (in_units == np.round(in_units)).all()
+            digest.update(in_units.astype("<i8").tobytes())
+        digest.update(str(pair.scale).encode())
+    assert digest.hexdigest() == "12945dae544fa132829adb796eabe67dce6c0a19f5cf05cfcb7aeb0302b27c93"
+
+
+def test_an_incomplete_certificate_is_a_miscount(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_module, "crossings", lambda a, b: SimpleNamespace(count=1, complete=False))
+    monkeypatch.setattr(bench_module, "_timed", lambda call: (call(), 0.5))
+    assert bench_corpus(1, 0, solvers=("rws_theory",)) == [
+        {
+            "solver": "rws_theory",
+            "pairs": len(KINDS),
+            "wrong": len(KINDS),
+            "wrong_by_kind": dict.fromkeys(KINDS, 1),
+            "seconds": 0.5,
+        }
+    ]
+
+ROUNDED = [  # what float64 proves of a pair, and how
+    ([1.0], [2.0], "bound"),
+    ([0.5, 0.1], [0.3, 0.7], "certification"),  # 0.4 and 0.4, but one rounded up
+    ([-0.30000000000000004, -0.1, -1.2000000000000002], [0.1, 1.2000000000000002, 0.5], "bound"),
+    ([1.0, 0.9, -np.inf], [1.0, 0.2, 0.2], "parity"),
+    ([0.5, 0.7, 0.3], [0.2, 0.4, -np.inf], "certification"),  # H all but vanishes
+    ([0.6, 0.5, -np.inf, 0.5], [0.5, 0.5, 1.1, 1.1], "signs"),  # the sign near 0 is that of the number of tokens
+    ([29.0, 0.0, 7.0, 20.0], [4.0, 19.0, 9.0, -np.inf], "signs"),
+    (
+        [0.6, -np.inf, -0.8, 1.5, 1.5, 1.0, -np.inf, -np.inf],
+        [1.1, -1.0, -0.4, -np.inf, -2.4, 0.7, -np.inf, 1.1],
+        "signs",
+    ),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "decided_by"), ROUNDED, ids=map(str, range(len(ROUNDED))))
+def test_what_rounding_leaves_open_is_certified_and_nothing_else(
+    a: list[float], b: list[float], decided_by: str
+) -> None:
+    found = classify_pairs([a], [b])
+    exact = crossings(a, b)
+    assert (found.count[0], found.complete[0], found.bound[0]) == (exact.count, exact.complete, exact.bound)
+    assert DECIDED_BY[found.decided_by[0]] == decided_by
+
+
+def test_a_pair_in_doubt_does_not_cast_doubt_on_the_others() -> None:
+    found = classify_pairs([[0.5, 0.1], [-0.8, -1.1], [0.0, 0.9]], [[0.3, 0.7], [-0.1, -0.4], [1.1, 0.9]])
+    assert [DECIDED_BY[k] for k in found.decided_by] == ["certification", "certification", "bound"]
+    kinds = (found.count.dtype, found.bound.dtype, found.decided_by.dtype, found.complete.dtype)
+    assert kinds == (np.int64, np.int64, np.int8, bool)
+
+
+def test_the_sign_at_a_double_zero_is_not_taken_from_rounding() -> None:
+    """The coefficients of x (1 - 6 x)^2 at x = 6^-r: what is 0 at r = 1 comes out below 0 in float64."""
+    step = math.log(6.0)
+    a = [0.0, -step, *[-3 * step] * 36]
+    b = [0.0, *[-2 * step] * 12, *[-np.inf] * 25]
+    found, exact = classify_pairs([a], [b]), crossings(a, b)
+    assert DECIDED_BY[found.decided_by[0]] == "certification" and found.bound[0] == 2
+    assert (found.count[0], found.complete[0]) == (exact.count, exact.complete)
+
+
+def test_the_seconds_of_a_benchmark_are_those_of_its_work() -> None:
+    before = time.process_time()
+    found = bench_pairs(20, 4, seed=0)
+    assert 0 <= found["seconds"] <= time.process_time() - before

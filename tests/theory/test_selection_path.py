@@ -1,0 +1,668 @@
+"""The selection path: its breakpoints are the exact crossings, its sets the exact top, its brackets say the rest."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from importlib import import_module
+
+import exact_ranks
+import mpmath
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rws_theory import crossings
+from rws_theory.certified.selection_cells import Cell, _chord_below_tangents, _Column, _monotone
+from rws_theory.certified.selection_pairs import Pairs
+from rws_theory.certified.selection_sums import Row, equal_classes, sample, sharp_difference, sharp_sum
+from rws_theory.selection import Bracket, Piece, SelectionPath, same_at_every_scale, selection_path
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+cells_module = import_module("rws_theory.certified.selection_cells")
+pairs_module = import_module("rws_theory.certified.selection_pairs")
+path_module = import_module("rws_theory.selection")
+
+Floats = NDArray[np.float64]
+U = 2.0**-53
+FLOATS, EXACT = "float64 error bound", "float64 error bound and exact gaps"
+
+APPENDIX_D = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
+BOTH_FLIPS = (1, 7 / 2, 7 / 2), (3 / 2, 3 / 2, 13 / 2)  # crossings at 0.37 and 1.2, the first is ahead between
+MEETING = (1,), (2, 2), (3, 3, 3, 3)  # x, 2 x^2 and 4 x^3 with x = exp(-r) are equal at log 2
+THREE_BELOW_ONE = (7 / 4, 7 / 4, 21 / 4, 11 / 2, 7), (5 / 4, 13 / 4, 7 / 2, 5, 9)
+# A tangency at log 3, (1 - x)^2 (3 x - 1)^2 = 0 with x = exp(-r): the second is ahead at every other scale.
+TANGENT = np.array([[0, *[0] * 1, *[-2] * 22, *[-4] * 9], [0, *[-1] * 8, *[-3] * 24]], dtype=np.float64)
+
+
+def rows_of(*gaps: Iterable[float]) -> Floats:
+    """One row of logits for each list of gaps, the missing tokens forbidden."""
+    lists = [list(one) for one in gaps]
+    size = max(map(len, lists))
+    return np.array([[0.0, *(-u for u in one), *[-np.inf] * (size - len(one))] for one in lists])
+
+
+def hidden(gaps: Iterable[float]) -> list[float]:
+    """The same gaps far behind one that all share: the crossings are those of the gaps, hidden in rounding."""
+    return [1.0, *(39.0 + u for u in gaps)]
+
+
+def tops_at(z: Floats, k: int, c: float) -> tuple[int, ...]:
+    return tuple(sorted(exact_ranks.exact_top(z.tolist(), k, Fraction(c))[0]))
+
+
+def slow_path(z: Floats, k: int, low: float, high: float) -> tuple[list[tuple[int, ...]], list[tuple[float, float]]]:
+    """Sets in rising order of the scale, and enclosures of where they change: exact crossings of all pairs."""
+    found = [c for a, b in itertools.combinations(z, 2) for c in crossings(a, b, rtol=1e-14).crossings]
+    ends: list[tuple[float, float]] = []
+    for left, right in sorted((c.lower, c.upper) for c in found if low < c.lower and c.upper < high):
+        if ends and left <= ends[-1][1]:  # pairs that cross at one scale
+            left, right = ends[-1][0], max(right, ends.pop()[1])
+        ends.append((left, right))
+    between = [low, *(math.sqrt(a[1] * b[0]) for a, b in itertools.pairwise(ends)), high][: len(ends) + 1]
+    tops = [tops_at(z, k, c) for c in [*between[:-1], high]]
+    changed = [(end, after) for end, before, after in zip(ends, tops, tops[1:], strict=False) if before != after]
+    return [tops[0], *(after for _, after in changed)], [end for end, _ in changed]
+
+
+def check(path: SelectionPath, z: Floats, k: int, low: float, high: float) -> None:
+    """Assert that a certified path is the slow one, enclosed to 1e-12, its pieces joined."""
+    sets, changes = slow_path(z, k, low, high)
+    assert [piece.selected for piece in path.pieces] == sets and path.k == k and path.certified
+    assert (path.pieces[0].lower, path.pieces[-1].upper) == (low, high)
+    assert [p.upper for p in path.pieces[:-1]] == [p.lower for p in path.pieces[1:]]
+    assert len(path.brackets) == len(changes)
+    for bracket, (left, right), piece in zip(path.brackets, changes, path.pieces, strict=False):
+        assert bracket.breakpoint and bracket.lower < right and left < bracket.upper
+        assert bracket.relative_width <= 2e-13 and bracket.lower < piece.upper < bracket.upper
+        assert piece.upper == pytest.approx(left, rel=2e-13, abs=0)
+
+
+# --- against the exact crossings of all pairs -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_path_is_that_of_the_exact_crossings_of_all_pairs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    z = rng.normal(scale=2.0, size=(7, 5))
+    z[:, 0] += rng.uniform(0, 3, size=7)
+    if seed % 3 == 0:  # rows that tie at every scale, and forbidden tokens
+        z = np.round(z * 8) / 8
+        z[5], z[6] = z[1][::-1] + 4.0, z[2, [4, 0, 1, 3, 2]]
+        z[0, 1:3] = -np.inf
+    k = 1 + seed % 6
+    check(selection_path(z, k, 0.02, 30.0), z, k, 0.02, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "low", "high", "pieces", "certificate"),
+    [
+        (BOTH_FLIPS, 0.01, 32.0, 3, FLOATS),
+        (THREE_BELOW_ONE, 0.01, 32.0, 4, EXACT),
+        # Two crossings closer to an end of the range, or to each other, than a first cut sees.
+        (BOTH_FLIPS, 0.37, 1.2, 3, FLOATS),
+        (tuple(map(hidden, BOTH_FLIPS)), 0.01, 32.0, 3, EXACT),
+        (tuple(map(hidden, THREE_BELOW_ONE)), 0.01, 32.0, 4, EXACT),
+        ((*map(hidden, BOTH_FLIPS), hidden((2, 2, 4))), 0.01, 32.0, 2, EXACT),
+    ],
+)
+def test_known_crossings_are_the_breakpoints(
+    gaps: tuple[Iterable[float], ...], low: float, high: float, pieces: int, certificate: str
+) -> None:
+    z = rows_of(*gaps)
+    path = selection_path(z, 1, low, high)
+    check(path, z, 1, low, high)
+    assert len(path.pieces) == pieces and path.certificate == certificate
+
+
+@pytest.mark.parametrize(
+    ("rows", "k"), [(MEETING, 1), (MEETING, 2), (tuple(map(hidden, MEETING)), 2), ((*MEETING, *MEETING), 3)]
+)
+def test_curves_that_meet_in_one_point_change_all_places_there(rows: tuple[Iterable[float], ...], k: int) -> None:
+    """Also where the floats next to that point are an end of the range, or the one scale asked for."""
+    z = rows_of(*rows)
+    check(selection_path(z, k, 0.1, 8.0), z, k, 0.1, 8.0)
+    for c in (0.6931471805599453, 0.6931471805599454):
+        one = selection_path(z, k, c, c)
+        assert one.pieces == (Piece(c, c, tops_at(z, k, c)),) and one.certified
+        for low, high, inside in ((0.5, c, 0.5), (c, 1.0, 1.0)):
+            path = selection_path(z, k, low, high)
+            assert path.pieces == (Piece(low, high, tops_at(z, k, inside)),) and not path.certified
+            (bracket,) = path.brackets
+            assert c in (bracket.lower, bracket.upper) and not bracket.breakpoint and bracket.relative_width < 1e-13
+
+
+def test_touching_curves_change_nothing() -> None:
+    """At log 3 both are equal, which no float scale is: on both sides the same position is ahead."""
+    for range_ in ((0.1, 8.0), (math.log(3), math.log(3)), (1.0986, 1.0987)):
+        path = selection_path(TANGENT, 1, *range_)
+        assert path.pieces == (Piece(*range_, (1,)),) and path.brackets == () and path.certified
+        assert path.certificate == EXACT
+
+
+def test_single_scales_are_decided_where_float64_cannot_tell() -> None:
+    a, b = map(hidden, BOTH_FLIPS)
+    for c, ahead in ((0.3703, 1), (0.3705, 0), (1.19, 0), (1.2, 1)):
+        path = selection_path(rows_of(a, b), 1, c, c)
+        assert path.pieces == (Piece(c, c, (ahead,)),) and path.brackets == () and path.certified
+    close = rows_of((1.0, 3.0), (1.0, 3.0 + 2.0**-50))  # float64 rounds both log F to one value
+    assert selection_path(close, 1, 9.0, 9.0).pieces == (Piece(9.0, 9.0, (1,)),)
+    assert selection_path(close[::-1], 1, 9.0, 9.0).pieces == (Piece(9.0, 9.0, (0,)),)
+
+
+def test_limits_of_the_scale_order_by_total_gap_and_by_margin() -> None:
+    z = rows_of((3, 3, 3), (1, 6, 6), (2, 9, 9), (2, 2, 99), (1, 1, 1))
+    assert [selection_path(z, k, 1e-9, 1e-9).pieces[0].selected for k in range(6)] == [
+        tuple(sorted([3, 2, 1, 0, 4][:k])) for k in range(6)
+    ]
+    assert [selection_path(z, k, 1e5, 1e5).pieces[0].selected for k in range(6)] == [
+        tuple(sorted([0, 2, 3, 1, 4][:k])) for k in range(6)
+    ]
+    fewer = rows_of((5, 5), (1,), (2,), ())  # as c -> 0 fewer allowed tokens come first
+    assert [selection_path(fewer, k, 1e-9, 1e-9).pieces[0].selected for k in range(5)] == [
+        (), (3,), (2, 3), (1, 2, 3), (0, 1, 2, 3)
+    ]  # fmt: skip
+
+
+def test_long_rows_are_summed_within_their_bounds() -> None:
+    """Thousands of tokens, some beyond what a sum keeps; the slow reference is exact_top on either side."""
+    rng = np.random.default_rng(2)
+    z = rng.normal(scale=3.0, size=(3, 1500))
+    z[:, 0] = [15.0, 15.2, 15.1]
+    z[1, 1:9] = 12.0
+    path = selection_path(z, 1, 0.2, 4.0)
+    assert path.certified and len(path.pieces) == 1 + len(path.brackets) == 2
+    for bracket, before, after in zip(path.brackets, path.pieces, path.pieces[1:], strict=False):
+        assert tops_at(z, 1, bracket.lower) == before.selected != after.selected == tops_at(z, 1, bracket.upper)
+
+
+# --- ties, k, rows without a rival ------------------------------------------------------------------------------------
+
+
+def test_positions_equal_at_every_scale_go_from_the_left() -> None:
+    x, y = [0.0, -1.0, -3.0], [0.0, -2.0, -2.0]  # y is ahead of x at every scale
+    z = np.array([x, [1.0, 4.0, 3.0], y, [-3.0, 0.0, -1.0], [7.0, 5.0, 5.0]])
+    chosen = [selection_path(z, k, 0.1, 8.0).pieces for k in range(6)]
+    assert [p[0].selected for p in chosen] == [(), (2,), (2, 4), (0, 2, 4), (0, 1, 2, 4), (0, 1, 2, 3, 4)]
+    assert all(len(p) == 1 for p in chosen)
+    assert same_at_every_scale(z) == [[0, 1, 3], [2, 4]]
+
+
+def test_a_class_of_equal_rows_gives_some_of_its_members() -> None:
+    """Appendix D's pair, each twice: one class loses both its seats, or one, where the curves cross."""
+    z = np.array([APPENDIX_D[0], APPENDIX_D[1], APPENDIX_D[1], APPENDIX_D[0]])
+    sets = {k: [p.selected for p in selection_path(z, k, 0.01, 32.0).pieces] for k in range(5)}
+    assert sets == {
+        0: [()],
+        1: [(0,), (1,)],
+        2: [(0, 3), (1, 2)],
+        3: [(0, 1, 3), (0, 1, 2)],
+        4: [(0, 1, 2, 3)],
+    }
+    for k in (1, 2, 3):
+        check(selection_path(z, k, 0.01, 32.0), z, k, 0.01, 32.0)
+
+
+def test_positions_with_one_allowed_token_come_first() -> None:
+    z = np.array([[0.0, -1.0, -2.0], [-np.inf, 3.0, -np.inf], [5.0, -np.inf, -np.inf], [0.0, -4.0, -4.0]])
+    whole = [selection_path(z, k, 0.5, 2.0) for k in range(5)]
+    assert [p.pieces[0].selected for p in whole] == [(), (1,), (1, 2), (1, 2, 3), (0, 1, 2, 3)]
+    assert [p.certificate for p in whole] == ["ranks"] * 3 + [FLOATS, "ranks"]
+    assert [p.evaluations for p in whole] == [0, 0, 0, 4, 0]
+    assert whole[1] == SelectionPath(1, (Piece(0.5, 2.0, (1,)),), (), True, "ranks", 0)
+    assert selection_path(np.zeros((0, 3)), 0, 1.0, 2.0).pieces == (Piece(1.0, 2.0, ()),)
+
+
+def test_input_is_kept_as_it_is() -> None:
+    z = np.array(APPENDIX_D)
+    before = z.copy()
+    path = selection_path(z, np.int64(1), np.float32(0.5), 32)
+    assert np.array_equal(z, before) and type(path.k) is int
+    assert [type(v) for v in (path.pieces[0].lower, path.pieces[-1].upper)] == [float, float]
+    assert path.pieces[0].lower == 0.5 and path.pieces[-1].upper == 32.0
+
+
+@pytest.mark.parametrize(
+    ("gaps", "low", "high"),
+    [
+        (((1, 2e3), (1.5, 1.5, 900)), 0.5, 8.0),
+        (((1, 2, 3), (2, 2, 2)), 1e-310, 1e5),
+        (((0, 700), (0, 701)), 0.5, 2.0),
+        (tuple(map(hidden, BOTH_FLIPS)), 0.01, 32.0),
+    ],
+)
+def test_numpy_may_be_told_to_raise(gaps: tuple[Iterable[float], ...], low: float, high: float) -> None:
+    """Terms that underflow are nothing to stop at."""
+    z = rows_of(*gaps)
+    with np.errstate(all="raise"):
+        path = selection_path(z, 1, low, high)
+    assert path == selection_path(z, 1, low, high)
+
+
+# --- what it costs ----------------------------------------------------------------------------------------------------
+
+
+def test_evaluations_count_positions_and_scales() -> None:
+    """Both ends once; rows far apart need no more, a cut takes those alone that are still open."""
+    apart = rows_of((1, 1), (4, 4), (9, 9), (20, 20))
+    assert [selection_path(apart, k, 0.5, 8.0).evaluations for k in range(5)] == [0, 8, 8, 8, 0]
+    assert [selection_path(apart, k, 2.0, 2.0).evaluations for k in range(5)] == [0, 4, 4, 4, 0]
+    assert selection_path(np.repeat(apart, 3, axis=0), 4, 0.5, 8.0).evaluations == 8  # one of each class
+    pair = rows_of((2, 2), (1, 4))  # they cross at 0.48 alone
+    assert selection_path(pair, 1, 0.6, 8.0).evaluations == 4
+    assert selection_path(rows_of((2, 2), (1, 4), (20, 20), (30, 30)), 3, 0.6, 8.0).evaluations <= 12
+    assert selection_path(pair, 1, 0.1, 8.0).evaluations <= 60
+    # Proved by their slopes and their values at the ends, which chord and tangents leave open: nothing more is asked.
+    ulps = rows_of((1, 1e3), (1 + 2.0**-49, 1e3), (1, 1e3))
+    for k, chosen in ((1, (1,)), (2, (0, 1))):
+        assert selection_path(ulps, k, 1.0, 8.0) == SelectionPath(k, (Piece(1.0, 8.0, chosen),), (), True, FLOATS, 4)
+    assert selection_path(rows_of((1, 3), (1.1, 1.5)), 1, 0.55, 4.0).evaluations <= 36  # monotone: one root and probes
+    assert selection_path(rows_of(*BOTH_FLIPS), 1, 0.01, 32.0).evaluations <= 120
+    assert selection_path(rows_of(*map(hidden, BOTH_FLIPS)), 1, 0.01, 32.0).evaluations <= 120
+    assert selection_path(TANGENT, 1, 0.1, 8.0).evaluations <= 60
+
+
+# --- what is not proved -----------------------------------------------------------------------------------------------
+
+
+def outside_brackets_it_is_right(path: SelectionPath, z: Floats, k: int, low: float, high: float) -> None:
+    scales = [*np.geomspace(low, high, 60).tolist(), *(e for b in path.brackets for e in (b.lower, b.upper))]
+    for c in scales:
+        if not any(b.lower < c < b.upper or (c in (low, high) and c in (b.lower, b.upper)) for b in path.brackets):
+            fit = [piece for piece in path.pieces if piece.lower <= c <= piece.upper]
+            assert tops_at(z, k, c) in [piece.selected for piece in fit], c
+
+
+def test_pairs_of_too_many_gaps_leave_brackets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where exact gaps are too many, what rounding hides is a wide bracket, and the path says so."""
+    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 3)
+    z = rows_of(*map(hidden, BOTH_FLIPS))
+    path = selection_path(z, 1, 0.01, 32.0)
+    assert not path.certified and path.certificate == FLOATS
+    assert any(b.relative_width > 0.1 for b in path.brackets) and path.brackets[0].breakpoint
+    outside_brackets_it_is_right(path, z, 1, 0.01, 32.0)
+    assert path.evaluations < 10_000  # it ends, where float64 tells neither the values nor the slopes apart
+    single = selection_path(z, 1, 2.0, 2.0)
+    assert single.brackets == (Bracket(2.0, 2.0, False),) and not single.certified and len(single.pieces) == 1
+    three = rows_of(*map(hidden, (*BOTH_FLIPS, (1, 3 / 2, 7))))
+    assert [len(selection_path(three, k, 2.0, 2.0).pieces[0].selected) for k in range(4)] == [0, 1, 2, 3]
+    tangent = selection_path(TANGENT, 1, 0.1, 8.0)
+    assert not tangent.certified and not any(b.breakpoint for b in tangent.brackets)
+    assert any(b.lower < math.log(3) < b.upper for b in tangent.brackets)
+    assert [p.selected for p in tangent.pieces] == [(1,)] and tangent.evaluations < 2000
+    assert tangent.brackets[-1].upper - tangent.brackets[0].lower < 1e-6
+    outside_brackets_it_is_right(tangent, TANGENT, 1, 0.1, 8.0)
+
+
+@pytest.mark.parametrize("third", [9.0, 1e3])
+def test_margins_a_few_ulps_apart_come_to_an_end(monkeypatch: pytest.MonkeyPatch, third: float) -> None:
+    """Where values or slopes are told apart at single scales alone, or not at all, and exact gaps are too many."""
+    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 1)
+    for ulps in (1, 5, 6, 16, 45):
+        z = rows_of((1, third), (1 + ulps * 2.0**-52, third))
+        path = selection_path(z, 1, 1.0, 1.5)
+        assert path.evaluations < 1000 and path.certificate == FLOATS and path.certified == (third > 9 and ulps > 6)
+        assert path.certified or any(bracket.relative_width > 0.01 for bracket in path.brackets)
+        assert [piece.selected for piece in path.pieces] == [(1,)]
+
+
+def test_neighbouring_scales_cannot_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 1)
+    path = selection_path(rows_of((1,), (1 + 2.0**-50,)), 1, 5e-324, 1e-323)
+    assert path.brackets == (Bracket(5e-324, 1e-323, False),) and len(path.pieces[0].selected) == 1
+
+
+def test_estimates_are_the_float64_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Margins apart by less than the bounds allow for: k positions all the same, equal ones from the left."""
+    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 1)
+    ulps = [0, -4, 4, -5, 2]
+    z = rows_of(*((1 + n * 2.0**-52,) for n in ulps))
+    order = [2, 4, 0, 1, 3]
+    c = 2.0**-20
+    for k in range(1, 5):
+        for high in (c, 1.01 * c):
+            path = selection_path(z, k, c, high)
+            assert path.pieces == (Piece(c, high, tuple(sorted(order[:k]))),)
+            assert path.brackets == (Bracket(c, high, False),) and not path.certified
+    # One float64 value each, of exact gaps that differ.
+    close = rows_of(*((1.0, 60.0 * 2**20 + n) for n in range(20)))
+    assert selection_path(close, 7, c, c).pieces == (Piece(c, c, tuple(range(7))),)
+
+
+@pytest.mark.parametrize(("terms", "certificate"), [(4, EXACT), (3, FLOATS)])
+def test_limit_of_exact_gaps_counts_those_that_are_left(
+    monkeypatch: pytest.MonkeyPatch, terms: int, certificate: str
+) -> None:
+    monkeypatch.setattr(pairs_module, "_MOST_TERMS", terms)
+    path = selection_path(rows_of(*map(hidden, BOTH_FLIPS)), 1, 2.0, 4.0)  # 4 different gaps besides the common one
+    assert path.certificate == certificate and path.certified == (terms == 4)
+
+
+def test_enclosures_end_where_signs_are_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slopes 3e-7 apart: the sharp sums tell no sign within 1e-11 of the crossing, and exact gaps are too many."""
+    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 1)
+    for third in (18.0, 18.5, 19.0, 19.5):
+        z = rows_of((1,), (1 + 2.0**-26, third))
+        for rows in (z, z[::-1]):
+            path = selection_path(rows, 1, 0.5, 2.0)
+            (bracket,) = path.brackets
+            assert bracket.breakpoint and 1e-12 < bracket.relative_width < 1e-9 and not path.certified
+            assert [p.selected for p in path.pieces] == [tops_at(rows, 1, c) for c in (bracket.lower, bracket.upper)]
+            middle = (bracket.lower + bracket.upper) / 2
+            for low, high in ((0.5, middle), (middle, 2.0)):  # no sign is told at that end
+                (end,) = selection_path(rows, 1, low, high).brackets
+                assert middle in (end.lower, end.upper) and not end.breakpoint and 0 < end.relative_width < 1e-6
+
+
+def test_too_many_gaps_are_counted_before_they_are_formed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forming integers is what costs time: rounded gaps tell beforehand, except where they alone are equal."""
+    monkeypatch.setattr(pairs_module, "_MOST_TERMS", 3)
+    shared = (10, 20, 30, 40)
+    gaps = ((1, *shared, 50), (2, *shared), (1, 2), (3, 8))  # 1, 2 and 50 are left of the first two
+    rows = [Row.of(5.0 * n + z[np.isfinite(z)]) for n, z in enumerate(rows_of(*gaps))]
+    pairs = Pairs(rows)
+    assert pairs.exact(0, 1) is not None and pairs.exact(2, 3) is None and pairs.used_exact
+    tiny = 2.0**-60
+    rounded = Pairs([Row.of(np.array([top, -1.0, -2.0])) for top in (tiny, 0.0)])
+    assert rounded.exact(0, 1) is None and not rounded.used_exact
+    monkeypatch.setattr(pairs_module, "exact_gaps", None)
+    assert Pairs(rows).exact(3, 2) is None
+
+
+SETS: dict[tuple[int, ...], tuple[int, ...]] = {(0,): (5,), (1,): (6,), (2,): (7,)}
+
+
+@pytest.mark.parametrize(
+    ("cells", "pieces", "brackets"),
+    [
+        ([(1, 8, 0, True)], [(1, 8, 5)], []),
+        ([(1, 2, 0, True), (2, 8, 0, True)], [(1, 8, 5)], []),
+        ([(1, 2, 0, True), (2, 3, 0, False), (3, 8, 1, True)], [(1, 2.5, 5), (2.5, 8, 6)], [(2, 3, True)]),
+        ([(1, 2, 0, True), (2, 3, 1, False), (3, 8, 0, True)], [(1, 8, 5)], [(2, 3, False)]),
+        # Cells without proof that touch are one bracket, whatever was guessed in them.
+        (
+            [(1, 2, 0, True), (2, 3, 1, False), (3, 4, 0, False), (4, 8, 2, True)],
+            [(1, 3, 5), (3, 8, 7)],
+            [(2, 4, True)],
+        ),
+        ([(1, 2, 0, False), (2, 8, 1, True)], [(1, 8, 6)], [(1, 2, False)]),
+        ([(1, 2, 0, True), (2, 8, 1, False)], [(1, 8, 5)], [(2, 8, False)]),
+        ([(1, 2, 0, False), (2, 8, 1, False)], [(1, 8, 6)], [(1, 8, False)]),
+        (
+            [(1, 2, 0, False), (2, 3, 1, True), (3, 4, 1, False), (4, 5, 0, True), (5, 6, 0, False), (6, 8, 0, True)],
+            [(1, 3.5, 6), (3.5, 8, 5)],
+            [(1, 2, False), (3, 4, True), (5, 6, False)],
+        ),
+    ],
+)
+def test_cells_are_put_together(
+    cells: list[tuple[float, float, int, bool]],
+    pieces: list[tuple[float, float, int]],
+    brackets: list[tuple[float, float, bool]],
+) -> None:
+    given = [Cell(float(a), float(b), (n,), proved) for a, b, n, proved in cells]
+    found = path_module._assemble(given, SETS.__getitem__)
+    assert found[0] == tuple(Piece(float(a), float(b), (n,)) for a, b, n in pieces)
+    assert found[1] == tuple(Bracket(float(a), float(b), change) for a, b, change in brackets)
+
+
+@pytest.mark.parametrize("high", [0.3, 0.7, 1.0, 8.0, 32.0])
+@pytest.mark.parametrize("gaps", [BOTH_FLIPS, THREE_BELOW_ONE, tuple(map(hidden, BOTH_FLIPS)), ((2, 2), (1, 4))])
+def test_cells_cover_the_range_and_fill_the_seats(gaps: tuple[Iterable[float], ...], high: float) -> None:
+    """Two classes of three and two rows for three seats: one class has them all, or two and one are left."""
+    pairs = Pairs([Row.of(z[np.isfinite(z)]) for z in rows_of(*gaps)])
+    cells = cells_module.contest(pairs, [3, 2], 3, 0.2, high)
+    ends = [0.2, *(cell.upper for cell in cells)]
+    assert [cell.lower for cell in cells] == ends[:-1] == sorted(ends[:-1]) and ends[-1] == high
+    assert {cell.counts for cell in cells} <= {(3, 0), (1, 2)}
+    for cell in cells:
+        if cell.proved:
+            middle = math.sqrt(cell.lower * cell.upper)
+            assert cell.counts == ((3, 0) if tops_at(rows_of(*gaps), 1, middle) == (0,) else (1, 2))
+
+
+def test_width_of_a_bracket_is_relative_to_its_upper_end() -> None:
+    assert Bracket(3.0, 4.0, True).relative_width == 0.25
+
+
+# --- the proofs ------------------------------------------------------------------------------------------------------
+
+
+def columns(values: list[list[list[float]]]) -> tuple[_Column, _Column]:
+    """Two columns at scales 1 and 3: for each, rows value, error, slope and slope_error of the classes."""
+    left, right = (np.array(one, dtype=np.float64) for one in values)
+    return _Column(1.0, left), _Column(3.0, right)
+
+
+def test_chord_is_below_a_mean_of_tangents_exactly_where_it_is_below_the_larger_of_them() -> None:
+    """The slow reference tries 401 scales, all errors at their worst; a margin of 1e-3 is left out."""
+    rng = np.random.default_rng(7)
+    told = {True: 0, False: 0}
+    for _ in range(300):
+        kink, dip = rng.uniform(0.2, 1.8, size=2), rng.uniform(0, 2, size=2)
+        va, sa = rng.uniform(-1, 1, size=2), rng.uniform(-3, 0, size=2)
+        vb, sb = va + sa * kink + (sa + dip) * (2 - kink), sa + dip  # tangents that meet at the kink
+        errors = rng.choice([0.0, 0.05, 0.3], size=(4, 2))
+        left, right = columns([[va, errors[0], sa, errors[1]], [vb, errors[2], sb, errors[3]]])  # type: ignore[list-item]
+        better = _chord_below_tangents(left, right)
+        assert not better.diagonal().any()
+        for p, q in ((0, 1), (1, 0)):
+            t = np.linspace(0, 2, 401)
+            chord = (va[p] + errors[0, p]) * (1 - t / 2) + (vb[p] + errors[2, p]) * t / 2
+            tangent_a = va[q] - errors[0, q] + (sa[q] - errors[1, q]) * t
+            tangent_b = vb[q] - errors[2, q] - (sb[q] + errors[3, q]) * (2 - t)
+            margin = float((np.maximum(tangent_a, tangent_b) - chord).min())
+            if abs(margin) > 1e-3:
+                assert better[p, q] == (margin > 0)
+                told[margin > 0] += 1
+    assert min(told.values()) > 100
+
+
+@pytest.mark.parametrize("part", range(16))
+def test_orders_are_not_proved_where_rounding_could_turn_them(part: int) -> None:
+    """Lines 2^-51 apart at one end or both, of numbers near 1: less than what rounding may cost, at either end."""
+    low, slope = 1.0 - 2.0**-51, -0.5
+    near = 1.0 - 2.0**-46
+    cases = [
+        ([low, 1.0], [slope] * 2, [low - 1, 0.0], [slope] * 2),
+        ([low, 1.0], [slope] * 2, [-9.0, 0.0], [slope] * 2),
+        ([-9.0, 1.0], [slope] * 2, [-(2.0**-51), 0.0], [slope] * 2),
+        ([low, 1.0], [0.0] * 2, [low, 1.0], [0.0] * 2),
+        # The second is much steeper: its tangent is off by the rounding of larger numbers.
+        ([low, 1.0], [slope, 4.0], [0.0, 9.0], [slope, 4.0]),
+        ([0.0, 9.0], [-slope, -4.0], [low, 1.0], [-slope, -4.0]),
+        ([0.0, 1025.0], [-slope, -512.0], [near, 1.0], [-slope, -512.0]),
+        ([near, 1.0], [slope, 512.0], [0.0, 1025.0], [slope, 512.0]),
+    ]
+    order = slice(None, None, -1 if part % 2 else 1)
+    for unit in (2.0**-10, 1.0, 2.0**10):
+        va, sa, vb, sb = (unit * np.array(one)[order] for one in cases[part // 2])
+        zero, gap = np.zeros(2), unit * np.array([1e-12 if part < 8 else 1e-10, 0.0])[order]
+        for less, proved in ((zero, False), (gap, True)):
+            found = _chord_below_tangents(
+                _Column(1.0, np.array([va - less, zero, sa, zero])), _Column(3.0, np.array([vb - less, zero, sb, zero]))
+            )
+            assert found[(1, 0) if part % 2 else (0, 1)] == proved and found.sum() == proved
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_monotone_is_what_slopes_apart_by_more_than_their_errors_prove(first: int) -> None:
+    """Of the class that falls less fast the slope at the left end counts, of the other that at the right end."""
+
+    def monotone(sa: list[float], fa: list[float], sb: list[float], fb: list[float]) -> bool:
+        order = slice(None, None, -1 if first else 1)
+        nothing = [0.0, 0.0]
+        return _monotone(*columns([[nothing, nothing, v[order], f[order]] for v, f in ((sa, fa), (sb, fb))]))
+
+    exact = [0.0, 0.0]
+    assert monotone([-2.0, -9.0], exact, [-1.0, -3.0], exact)
+    assert monotone([-2.0, -9.0], [0.5, 99.0], [-1.0, -3.0], [99.0, 0.25])
+    assert not monotone([-2.0, -9.0], [1.5, 0.0], [-1.0, -3.0], exact)
+    assert not monotone([-2.0, -9.0], exact, [-1.0, -3.0], [0.0, 1.5])
+    assert not monotone([-2.0, -9.0], exact, [-1.0, -1.0], exact)
+    # Each bound is rounded outwards, by one unit of the last place: -1 - 2^-52 and -1 - 2 * 2^-52 are the closest.
+    assert monotone([-1.0, -9.0], exact, [-1.0, -1 - 3 * 2.0**-52], exact)
+    assert not monotone([-1.0, -9.0], exact, [-1.0, -1 - 2 * 2.0**-52], exact)
+
+
+def test_tangents_without_a_finite_bound_prove_nothing() -> None:
+    for end in range(2):
+        values = [[[-1.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]] for _ in range(2)]
+        values[end][3] = [math.inf, math.inf]
+        assert not _chord_below_tangents(*columns(values)).any()
+
+
+def exact_sum(row: Row, c: float, moment: int = 0) -> mpmath.mpf:
+    """The sum over k >= 3 of w_k^moment exp(-c w_k) at the working precision."""
+    w = [mpmath.mpf(float(row.logits[1])) - mpmath.mpf(float(v)) for v in row.logits[2:]]
+    return mpmath.fsum(x**moment * mpmath.exp(-mpmath.mpf(c) * x) for x in w)
+
+
+ROWS = [
+    rows_of((0.5,))[0],
+    rows_of((0.5, 0.75))[0],
+    rows_of((0.0, 5.0, 6.0, 1e3))[0],  # at large scales nothing but what is left out is in the bounds
+    rows_of((1 / 3, 1 / 3, 0.7, 5.1, 1e3))[0],
+    np.random.default_rng(3).normal(size=40) * 4,
+    np.append(np.random.default_rng(4).normal(size=300), 9.0),
+]
+
+
+@pytest.mark.parametrize("index", range(len(ROWS)))
+@pytest.mark.parametrize("c", [2.0**-30, 0.03, 1.0, 7.7, 900.0])
+def test_sums_are_within_the_errors_that_they_state(index: int, c: float) -> None:
+    """At 60 digits; the stated errors are those of the docstring, up to rounding and what else may be left out."""
+    row = Row.of(ROWS[index])
+    found = sample(row, c)
+    with mpmath.workdps(60):
+        rest, first = exact_sum(row, c), exact_sum(row, c, 1)
+        delta = mpmath.mpf(float(row.logits[0])) - mpmath.mpf(float(row.logits[1]))
+        value, slope = mpmath.log1p(rest) - c * delta, -delta - first / (1 + rest)
+        assert abs(found.value - value) <= found.error and abs(found.slope - slope) <= found.slope_error
+        kept = int((row.excess * c <= 60).sum())
+        levels = math.ceil(math.log2(kept)) if kept else 0
+        terms = (2.1 * c * first + (18 + levels) * rest) / (1 + rest)
+        total = terms + 8 * mpmath.log1p(rest) + 3 * c * delta + 2 * abs(value)
+        lost = (row.excess.size - kept) * mpmath.mpf("1e-26")
+        assert found.error == pytest.approx(float(total * U * 1.01 + lost), rel=1e-3, abs=1e-315)
+        slopes = ((300 + 2 * levels) * first / (1 + rest) + 4 * delta) * U * 1.01 + lost * 60 / c
+        assert found.slope_error == pytest.approx(float(slopes), rel=1e-3, abs=1e-315)
+        high, low, sharp = sharp_sum(row, c)
+        assert abs(mpmath.mpf(high) + mpmath.mpf(low) - (1 + rest)) <= sharp * (1 + rest)
+        assert sharp == pytest.approx(2.0**-59 + float(lost), rel=1e-9, abs=0) and abs(low) <= 2.0**-50 * high
+        other = Row.of(ROWS[index - 1])
+        difference, error = sharp_difference(row, other, c)
+        delta_b = mpmath.mpf(float(other.logits[0])) - mpmath.mpf(float(other.logits[1]))
+        exactly = value - (mpmath.log1p(exact_sum(other, c)) - c * delta_b)
+        assert abs(difference - exactly) <= error
+        assert error <= 2.1 * 2.0**-58 + 2.1 * 2.0**-53 * 2 * abs(float(exactly)) + 400 * 1e-26
+
+
+def test_equal_rows_differ_by_nothing_and_unequal_ones_by_their_sign() -> None:
+    a, b = (Row.of(z) for z in rows_of((1.0, 3.0), (1.0, 3.0 + 2.0**-50)))
+    assert sharp_difference(a, a, 2.0)[0] == 0.0
+    difference, error = sharp_difference(a, b, 2.0)
+    assert difference == pytest.approx(2.0**-49 * math.exp(-6) / (math.exp(-2) + math.exp(-6)), rel=0.1)
+    assert error < difference
+    pairs = Pairs([a, b])
+    assert [pairs.sign(0, 1, c) for c in (0.5, 2.0, 30.0)] == [1, 1, 1] and pairs.used_exact
+    assert [pairs.sign(1, 0, c) for c in (0.5, 2.0, 30.0)] == [-1, -1, -1] and pairs.evaluations == 12
+
+
+def test_large_margins_cost_no_digits() -> None:
+    """Shifts of 5e15 whose difference is near 1: their digits beyond float64 count."""
+    top, unit, c = 2.0**100, 2.0**48, 1.1 * 2.0**-48
+    a, b = (Row.of(z) for z in rows_of((top, top + unit), (top + unit, top + 3 * unit)))
+    difference, error = sharp_difference(a, b, c)
+    with mpmath.workdps(80):
+        exactly = mpmath.log1p(exact_sum(a, c)) - mpmath.log1p(exact_sum(b, c)) + mpmath.mpf(c) * mpmath.mpf(unit)
+        assert abs(difference - exactly) <= error <= 1e-15
+
+
+def test_huge_margins_cost_the_digits_that_are_stated() -> None:
+    """Gaps of 2^84 less a few 2^-30: 40 digits hold their difference to about 1e-14 alone."""
+    for k in range(1, 40, 6):
+        a, b = (Row.of(np.array([2.0**84, n * 2.0**-30])) for n in (k, 3 * k + 2))
+        for one, other, n in ((a, b, -2 * k - 2), (b, a, 2 * k + 2)):
+            difference, error = sharp_difference(one, other, 1.0)
+            assert abs(Fraction(difference) - Fraction(n, 2**30)) <= Fraction(error) <= Fraction(1, 10**12)
+
+
+def test_sharp_sums_of_many_equal_terms_keep_their_bound() -> None:
+    """Halfway between two entries of the table and with products that float64 rounds: each error is at its largest."""
+    many, c = 20_000, 1.9
+    for step, n in ((0.5, 12), (1.5, 12), (2048.5, 11), (2048.5, 60)):
+        w = step / 256 / c * (1 + n * 1e-7)
+        high, low, error = sharp_sum(Row.of(np.array([0.0, 0.0, *[-w] * many])), c)
+        with mpmath.workdps(40):
+            exactly = 1 + many * mpmath.exp(-mpmath.mpf(c) * mpmath.mpf(w))
+            assert abs(mpmath.mpf(high) + mpmath.mpf(low) - exactly) <= error * exactly
+
+
+def test_subnormal_scales_keep_every_term() -> None:
+    """60 / c is beyond float64: no warning, and all terms are summed."""
+    row, c = Row.of(rows_of((1, 2, 3))[0]), 1e-310
+    assert sample(row, c).value == pytest.approx(math.log(3)) and sharp_sum(row, c)[0] == pytest.approx(3.0)
+    with np.errstate(under="raise"):  # products that underflow are nothing to stop at
+        row = Row.of(rows_of((1, 2.3, 3.7))[0])
+        assert sample(row, c).value == pytest.approx(math.log(3)) and sharp_sum(row, c)[0] == pytest.approx(3.0)
+    for c in (5e-324, 1.5e-323, 1e-310):  # a product of a few units is off by up to half of one
+        found = sample(Row.of(rows_of((1.5,))[0]), c)
+        assert abs(Fraction(found.value) + Fraction(3, 2) * Fraction(c)) <= Fraction(found.error)
+
+
+def test_equal_hashes_do_not_make_equal_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rws_theory.certified.selection_sums.hash", lambda _: 0, raising=False)
+    rows = [np.sort(z)[::-1] for z in rows_of((1, 2), (1, 3), (1, 2), (1, 3), (2, 2))]
+    assert equal_classes(rows) == [[0, 2], [1, 3], [4]]
+
+
+# --- misuse -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0.0, 1.0], 1, 1.0, 2.0), "logits must have shape (positions, d), got shape (2,)"),
+        (([[[0.0, 1.0]]], 1, 1.0, 2.0), "logits must have shape (positions, d), got shape (1, 1, 2)"),
+        ((APPENDIX_D, 3, 1.0, 2.0), "k must be an integer from 0 to the number of positions, 2, got 3"),
+        ((APPENDIX_D, -1, 1.0, 2.0), "k must be an integer from 0 to the number of positions, 2, got -1"),
+        ((APPENDIX_D, 1.0, 1.0, 2.0), "k must be an integer from 0 to the number of positions, 2, got 1.0"),
+        ((APPENDIX_D, True, 1.0, 2.0), "k must be an integer from 0 to the number of positions, 2, got True"),
+        ((APPENDIX_D, 1, 0.0, 2.0), "c_min and c_max must satisfy 0 < c_min <= c_max < inf, got 0.0 and 2.0"),
+        ((APPENDIX_D, 1, 3.0, 2.0), "c_min and c_max must satisfy 0 < c_min <= c_max < inf, got 3.0 and 2.0"),
+        ((APPENDIX_D, 1, 1.0, math.inf), "c_min and c_max must satisfy 0 < c_min <= c_max < inf, got 1.0 and inf"),
+        ((APPENDIX_D, 1, math.nan, 2.0), "c_min and c_max must satisfy 0 < c_min <= c_max < inf, got nan and 2.0"),
+        (
+            ([[0.0, -1e300], [0.0, -2e300]], 1, 1.0, 1e8),
+            "c_max times the top-two margins must stay within float64, got c_max = 100000000.0",
+        ),
+    ],
+)
+def test_misuse_is_one_line_that_names_the_argument(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        selection_path(*arguments)  # type: ignore[arg-type]
+    assert str(caught.value) == message
+
+
+def test_margins_up_to_a_quarter_of_the_range_are_taken() -> None:
+    largest = float(np.finfo(np.float64).max)
+    z = np.array([[0.0, -1.0], [0.0, -largest / 8]])
+    assert selection_path(z, 1, 1.0, 1.9).pieces[0].selected == (1,)
+    with pytest.raises(ValueError, match="c_max times the top-two margins"):
+        selection_path(z, 1, 1.0, 2.1)
+
+
+def test_groups_need_rows() -> None:
+    with pytest.raises(ValueError) as caught:
+        same_at_every_scale([1.0, 2.0])
+    assert str(caught.value) == "logits must have shape (positions, d), got shape (2,)"
+    tiny = 2.0**-60  # equal as float64 differences, not as numbers
+    z = np.array([[tiny, -1.0, -np.inf], [0.0, -1.0, -np.inf], [-1.0, -np.inf, 0.0], [0.0, -1.0, -1.0]])
+    assert same_at_every_scale(z) == [[0], [1, 2], [3]]
+    # A gap and its rounding error belong together: the same high parts in rows of other low parts, and -0.0.
+    z = np.array([[tiny, -1.0, -1.0], [tiny, -1.0 + tiny, -1.0], [-0.0, 0.0, -1.0], [0.0, -0.0, -1.0]])
+    assert same_at_every_scale(z) == [[0, 1], [2, 3]]

@@ -1,0 +1,461 @@
+"""The ensembles against the one-model reference decoder, and the exact model on which RWS earns less reward."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, get_args
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from rws_decode.decode import decode
+from rws_decode.predictors import exact_predictor, token_reward
+from rws_decode.strategies.factors import RWS, Confidence
+from rws_theory.gain import reward_factor
+from rws_theory.worlds import ensembles
+from rws_theory.worlds.decoding import (
+    MaskedDecode,
+    constant_rule,
+    decode_masked,
+    flipped_rule,
+    replay_rule,
+    rws_rule,
+    table_reward,
+)
+from rws_theory.worlds.ensembles import (
+    Comparison,
+    Ensemble,
+    Reward,
+    TableDecodes,
+    corollary_study,
+    decode_tables,
+    random_rewards,
+    random_tables,
+)
+from rws_theory.worlds.joint_table import Floats, JointTable, reward_statistics
+from rws_theory.worlds.less_reward import check_less_reward, rws_less_reward_example
+from rws_theory.worlds.markov import MarkovChain
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+EPS = Fraction(1, 100_000)
+
+
+@pytest.mark.parametrize("ensemble", get_args(Ensemble))
+@pytest.mark.parametrize("reward", get_args(Reward))
+def test_batched_decodes_are_the_reference_decodes(ensemble: Ensemble, reward: Reward) -> None:
+    rng = np.random.default_rng([7, get_args(Ensemble).index(ensemble), get_args(Reward).index(reward)])
+    tables = random_tables(ensemble, 12, 4, 3, rng)
+    rewards = random_rewards(reward, tables, rng)
+    scales = rng.uniform(0.1, 20, size=12)
+    given = rng.standard_normal((12, 4))
+    batched = {
+        "constant": (constant_rule(scales), lambda m: constant_rule(scales[m])),
+        "rws": (rws_rule(8.0), lambda m: rws_rule(8.0)),
+        "flipped": (flipped_rule(8.0), lambda m: flipped_rule(8.0)),
+        "shuffled": (replay_rule(given, 8.0), lambda m: replay_rule(given[m], 8.0)),
+    }
+    for rule, rule_of in batched.values():
+        found = decode_tables(tables, rewards, rule)
+        for m in range(12):
+            table = JointTable(tables[m])
+            one = decode_masked(table, rule_of(m), reward=table_reward(table, rewards[m]))
+            assert found.tokens[m].tolist() == one.tokens.tolist()
+            assert found.commit_step[m].tolist() == one.commit_step.tolist()
+            assert found.factors[m] == pytest.approx(one.factors, rel=1e-9)
+            assert found.rewards[m] == pytest.approx(one.rewards, abs=1e-9)
+            assert found.final[m] == rewards[m][tuple(one.tokens)]
+            p = np.exp(tables[m])
+            assert found.initial[m] == pytest.approx((p * rewards[m]).sum())
+            place = int(one.commit_step.argmin())
+            kept, worth = (x.take(one.tokens[place], axis=place) for x in (p, rewards[m]))
+            assert found.after_first[m] == pytest.approx((kept * worth).sum() / kept.sum())
+
+
+def test_the_ensembles_are_what_they_say() -> None:
+    rng = np.random.default_rng(0)
+    for ensemble in get_args(Ensemble):
+        tables = random_tables(ensemble, 3, 3, 2, rng)
+        assert tables.shape == (3, 2, 2, 2)
+        assert np.exp(tables).sum(axis=(1, 2, 3)) == pytest.approx(np.ones(3))
+        # Only in a chain are the ends independent given the middle: swapping last tokens of two changes no product.
+        swapped = tables[:, 0, :, 0] + tables[:, 1, :, 1] - tables[:, 0, :, 1] - tables[:, 1, :, 0]
+        assert (np.abs(swapped).max() < 1e-12) == (ensemble == "markov")
+    tables = random_tables("dirichlet", 2, 3, 2, rng)
+    part = random_rewards("sub-structure", tables, rng)
+    assert (part[:, :, 0] == part[:, :, 1]).all()
+    ends = np.exp(tables).sum(axis=2)
+    assert np.exp(part[:, :, 0]) == pytest.approx(ends)
+    # Every entry of a flat Dirichlet over n sequences has mean 1/n and variance (n - 1)/(n^2 (n + 1)).
+    entries = np.exp(random_tables("dirichlet", 20_000, 2, 2, rng))[:, 0, 0]
+    assert entries.mean() == pytest.approx(1 / 4, abs=0.006)
+    assert entries.var() == pytest.approx(3 / 80, abs=0.003)
+
+
+def test_tables_and_rewards_are_drawn_from_the_generator_as_described() -> None:
+    drawn = np.random.default_rng(3)
+    normal, weights, initial, steps, scores = (
+        drawn.standard_normal((2, 3, 3)),
+        drawn.standard_exponential((2, 3, 3)),
+        drawn.standard_normal((2, 3)),
+        drawn.standard_normal((2, 3, 3)),
+        drawn.standard_normal((2, 3, 3)),
+    )
+    rng = np.random.default_rng(3)
+    for m, found in enumerate(random_tables("softmax-normal", 2, 2, 3, rng)):
+        assert found == pytest.approx(JointTable(2 * normal[m]).log_p)
+    for m, found in enumerate(random_tables("dirichlet", 2, 2, 3, rng)):
+        assert found == pytest.approx(JointTable(np.log(weights[m])).log_p)
+    for m, found in enumerate(tables := random_tables("markov", 2, 2, 3, rng)):
+        assert found == pytest.approx(MarkovChain(1.5 * initial[m], 1.5 * steps[m]).table(2).log_p)
+    assert random_rewards("independent", tables, rng).tolist() == scores.tolist()
+    assert random_rewards("log-probability", tables, rng) is tables
+    long = random_tables("markov", 2, 4, 2, np.random.default_rng(4))
+    drawn = np.random.default_rng(4)
+    initial, steps = drawn.standard_normal((2, 2)), drawn.standard_normal((2, 2, 2))
+    for m in range(2):
+        assert long[m] == pytest.approx(MarkovChain(1.5 * initial[m], 1.5 * steps[m]).table(4).log_p)
+
+
+def test_study_is_its_models_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five decodes of every model by the reference decoder, and the counts of who got more."""
+    models, shape = 12, {"length": 3, "words": 3, "reward_scale": 4.0, "eps": 0.25}
+    batches: list[TableDecodes] = []
+
+    def kept(*arguments: Any) -> TableDecodes:
+        batches.append(decode_tables(*arguments))
+        return batches[-1]
+
+    monkeypatch.setattr(ensembles, "decode_tables", kept)
+    study = corollary_study(models, 9, **shape)  # type: ignore[arg-type]
+    cells, batched = iter(study.cells), iter(batches)
+    for row, ensemble in enumerate(get_args(Ensemble)):
+        for column, kind in enumerate(get_args(Reward)):
+            rng = np.random.default_rng([9, row, column])
+            tables = random_tables(ensemble, models, 3, 3, rng)
+            rewards = random_rewards(kind, tables, rng)
+            runs, final, first, factors = [], [], [], []
+            for table, reward in zip(map(JointTable, tables), rewards, strict=True):
+                runs.append(decode_masked(table, rws_rule(4.0, 0.25), reward=table_reward(table, reward)))
+            shuffled = rng.permuted(np.array([run.rewards for run in runs]), axis=1)
+            for table, reward, run, given in zip(map(JointTable, tables), rewards, runs, shuffled, strict=True):
+                scored = table_reward(table, reward)
+                rules = (
+                    constant_rule(1.0),
+                    constant_rule(run.factors.mean()),
+                    replay_rule(given, 4.0, 0.25),
+                    flipped_rule(4.0, 0.25),
+                )
+                others = [decode_masked(table, rule, reward=scored) for rule in rules]
+                factors.append([one.factors for one in (run, *others)])
+                final.append([np.sign(reward[tuple(run.tokens)] - reward[tuple(other.tokens)]) for other in others])
+                before, ours, theirs = (
+                    expected_after(table, reward, one, count) for one, count in ((run, 0), (run, 1), (others[0], 1))
+                )
+                first.append([np.sign(ours - theirs) * (abs(ours - theirs) > 1e-12), np.sign(ours - before)])
+            for one in range(5):
+                assert next(batched).factors == pytest.approx(np.array(factors)[:, one], rel=1e-9)
+            cell = next(cells)
+            assert (cell.ensemble, cell.reward) == (ensemble, kind)
+            for found, signs in ((cell.final, final), (cell.first_step, first)):
+                counted = [[column.count(sign) for sign in (1, 0, -1)] for column in zip(*signs, strict=True)]
+                assert [[c.more, c.equal, c.less] for c in found] == counted
+    assert (study.models, study.seed) == (models, 9)
+    assert {name: getattr(study, name) for name in shape} == shape
+
+
+def expected_after(table: JointTable, reward: Floats, found: MaskedDecode, commits: int) -> float:
+    """E_p[R | the first so many commits of a decode]."""
+    p = np.exp(table.log_p)
+    for place in np.flatnonzero(found.commit_step < commits):
+        others = np.arange(p.shape[place]) != found.tokens[place]
+        p[(slice(None),) * int(place) + (others,)] = 0.0
+    return float((p * reward).sum() / p.sum())
+
+
+def test_what_a_study_does_unless_told() -> None:
+    short = corollary_study(length=2, words=2)
+    assert (short.models, short.seed, short.reward_scale, short.eps) == (200, 0, 8.0, 1e-5)
+    one = corollary_study(1)
+    assert one == corollary_study(1, 0, length=5, words=4, reward_scale=8.0, eps=1e-5)
+    assert (one.length, one.words) == (5, 4)
+
+
+def test_tables_of_any_kind_of_number_are_decoded_in_float64() -> None:
+    """After e^-150 and e^-200, which are 0 in float32, the second position is the surer one."""
+    log_p, rewards = [[[0, -200], [-150, -400]]], [[[0, 1], [2, 3]]]
+    for kind in (np.float32, np.float64, np.int64):
+        found = decode_tables(np.array(log_p, dtype=kind), np.array(rewards, dtype=kind), constant_rule(1.0))
+        assert found.commit_step.tolist() == [[1, 0]] and found.tokens.tolist() == [[0, 0]]
+        assert found.final.dtype == found.initial.dtype == np.float64
+        assert found.commit_step.dtype == found.tokens.dtype == np.int64
+
+
+def test_sequences_too_rare_for_a_float_are_decoded_as_impossible() -> None:
+    tables, rewards = [[[0.0, -np.inf], [-1.0, -800.0]]], [[[0.0, 9.0], [1.0, 2.0]]]
+    found = decode_tables(tables, rewards, constant_rule(1.0))
+    assert found.commit_step.tolist() == [[1, 0]] and found.tokens.tolist() == [[0, 0]]
+    shifted = decode_tables([tables[0], np.add(tables[0], 1e4)], rewards * 2, constant_rule(1.0))
+    assert shifted.tokens.tolist() == [[0, 0]] * 2 and shifted.commit_step.tolist() == [[1, 0]] * 2
+    p = 1 / (1 + math.e)
+    assert found.initial[0] == found.after_first[0] == pytest.approx(p)
+    assert found.rewards[0] == pytest.approx([-p / math.sqrt(p * (1 - p))] * 2)
+
+
+def test_study_repeats_itself_and_counts_every_model() -> None:
+    study = corollary_study(models=30, seed=5, length=3, words=3)
+    assert study == corollary_study(models=30, seed=5, length=3, words=3)
+    assert study != corollary_study(models=30, seed=6, length=3, words=3)
+    assert {(c.ensemble, c.reward) for c in study.cells} == set(itertools.product(get_args(Ensemble), get_args(Reward)))
+    for cell in study.cells:
+        assert [c.against for c in cell.final] == ["confidence", "constant", "shuffled", "flipped"]
+        assert [c.against for c in cell.first_step] == ["confidence", "nothing"]
+        assert all(c.models == 30 for c in (*cell.final, *cell.first_step))
+
+
+def test_two_words_leave_nothing_for_a_factor_to_change() -> None:
+    """With one gap per position log-odds are c times it: every factor commits in confidence's order."""
+    study = corollary_study(models=40, length=4, words=2)
+    assert all(c.equal == 40 for cell in study.cells for c in cell.final)
+
+
+def test_rws_commits_can_lower_the_expected_reward_and_its_output_can_lose() -> None:
+    """Corollary 1 for the algorithm: no decrease at a step. With a reward unrelated to p it is a coin toss."""
+    study = corollary_study(models=60, length=4, words=3)
+    lowered = {cell.reward: 0 for cell in study.cells}
+    for cell in study.cells:
+        lowered[cell.reward] += next(c.less for c in cell.first_step if c.against == "nothing")
+    assert lowered["independent"] > 40
+    assert sum(c.less for cell in study.cells for c in cell.final if c.against == "confidence") > 0
+
+
+def test_intervals_are_clopper_pearson() -> None:
+    found = Comparison("confidence", more=3, equal=90, less=7)
+    assert found.models == 100
+    for outcome, count in (("more", 3), ("equal", 90), ("less", 7)):
+        low, high = found.interval(outcome)  # type: ignore[arg-type]
+        assert low == pytest.approx(beta.ppf(0.025, count, 101 - count))
+        assert high == pytest.approx(beta.ppf(0.975, count + 1, 100 - count))
+    assert found.more_if_different() == Comparison("x", 3, 0, 7).interval("more")
+    assert found.more_if_different(0.5) == Comparison("x", 3, 0, 7).interval("more", 0.5)
+    assert Comparison("x", 0, 5, 0).more_if_different() == (0.0, 1.0)
+    assert Comparison("x", 0, 5, 0).interval("more", 0.99)[1] > Comparison("x", 0, 5, 0).interval("more")[1]
+
+
+# --- the smallest exact counterexample --------------------------------------------------------------------------------
+
+
+def test_rws_provably_earns_less_on_the_smallest_model() -> None:
+    found = rws_less_reward_example()
+    assert found.proved and found.step_proved
+    assert found.weights == ((1, 2, 1), (2, 0, 1), (0, 0, 0)) and found.rewards == ((1, 1, 1), (0, 0, 0), (0, 0, 0))
+    assert (found.reward_scale, found.eps) == (8, EPS)
+    assert (found.candidate, found.confidence, found.rws) == ((0, 0), (0, 1), (1, 0))
+    assert (found.confidence_reward, found.rws_reward) == (1, 0)
+    assert (found.mean, found.variance, found.normalised_squared) == (Fraction(4, 7), Fraction(12, 49), Fraction(3, 4))
+    assert (found.confidence_expected, found.rws_expected) == (Fraction(1), Fraction(1, 3))
+    assert found.odds_at_one == (Fraction(3, 4), Fraction(4, 3))
+    # The bounds, beside float64: the factor is above the integer, and positions compare as the bound says.
+    factor = float(reward_factor(math.sqrt(0.75), 8.0))
+    assert found.factor_above == 6 < factor
+    assert check_less_reward(found.weights, found.rewards, 1, EPS).factor_above == 0
+    assert 2 * (2 / 3) ** factor / (3 / 4) ** factor < float(found.advantage) < 1
+
+
+def test_every_field_of_the_proof_is_its_definition() -> None:
+    """Tables of 2 to 4 words with any rewards: what is rational by enumeration, the bounds at 50 digits."""
+    rng, checked = np.random.default_rng(0), []
+    while len(checked) < 60:
+        size, scale = int(rng.integers(2, 5)), int(rng.integers(1, 9))
+        weights, rewards = (tuple(map(tuple, rng.integers(low, 9, (size, size)).tolist())) for low in (0, -5))
+        eps = Fraction(1, int(rng.integers(1, 1000)))
+        cells = list(itertools.product(range(size), repeat=2))
+        p = {(i, j): weights[i][j] for i, j in cells}
+        marginals = [[sum(w for x, w in p.items() if x[axis] == word) for word in range(size)] for axis in (0, 1)]
+        try:
+            found = check_less_reward(weights, rewards, scale, eps)
+        except ValueError:
+            continue
+        tops = [max(range(size), key=m.__getitem__) for m in marginals]
+        odds = [Fraction(sum(m) - max(m), max(m)) for m in marginals]
+        surer = odds.index(min(odds))
+        assert (found.weights, found.rewards, found.reward_scale, found.eps) == (weights, rewards, scale, eps)
+        mean, square = (Fraction(sum(p[i, j] * rewards[i][j] ** n for i, j in cells), sum(p.values())) for n in (1, 2))
+        assert (found.mean, found.variance) == (mean, square - mean**2)
+        assert found.candidate == tuple(tops) and found.odds_at_one == tuple(odds)
+        assert found.normalised_squared == (rewards[tops[0]][tops[1]] - mean) ** 2 / (square - mean**2)
+        for first, output, worth, expected in (
+            (surer, found.confidence, found.confidence_reward, found.confidence_expected),
+            (1 - surer, found.rws, found.rws_reward, found.rws_expected),
+        ):
+            kept = {x: w for x, w in p.items() if x[first] == tops[first]}
+            assert output == max(kept, key=kept.__getitem__) and worth == rewards[output[0]][output[1]]
+            assert expected == Fraction(sum(w * rewards[i][j] for (i, j), w in kept.items()), sum(kept.values()))
+        with mpmath.workdps(50):
+            r = mpmath.sqrt(mpmath.mpf(found.normalised_squared.numerator) / found.normalised_squared.denominator)
+            rho = mpmath.floor(r * 10**6) / 10**6
+            least = scale * mpmath.sqrt((1 + rho) / (2 + rho) + mpmath.mpf(eps.numerator) / eps.denominator)
+            assert found.factor_above == int(mpmath.floor(least))
+        (_, x, *_), (_, *ratios) = (
+            sorted((Fraction(w, max(marginals[i])) for w in marginals[i]), reverse=True) for i in (surer, 1 - surer)
+        )
+        bounded = x > 0 and max(ratios) <= x
+        assert found.advantage == (sum((y / x) ** found.factor_above for y in ratios) if bounded else 1)
+        checked.append(bounded)
+    assert {True, False} == set(checked)
+
+
+def test_both_decoders_do_on_it_what_is_proved() -> None:
+    found = rws_less_reward_example()
+    with np.errstate(divide="ignore"):
+        table = JointTable(np.log(np.array(found.weights, dtype=float)))
+    rewards = np.array(found.rewards, dtype=float)
+    mean, deviation = reward_statistics(table, rewards)
+    reward = token_reward(lambda x: float(rewards[tuple(x)]), mean, deviation)
+    predictor = exact_predictor(table)
+    for strategy, rule, tokens in (
+        (Confidence(), constant_rule(1.0), found.confidence),
+        (RWS(8.0), rws_rule(8.0), found.rws),
+    ):
+        reference = decode_masked(table, rule, reward=table_reward(table, rewards))
+        (trace,) = decode(predictor, [[]], strategy, length=2, steps=2, block=2, reward=reward)
+        assert tuple(reference.tokens) == tuple(trace.tokens) == tokens
+        assert reference.commit_step.tolist() == trace.commit_step.tolist()
+
+
+def test_no_smaller_total_weight_lets_a_factor_reverse_two_positions() -> None:
+    """Of three words and a total up to 6, the more confident position stays so at every c > 0.
+
+    If for every m the product of a's m largest ratios q_k is at most b's, then F_a <= F_b at every c (weak majorisation
+    of the logarithms, under the increasing convex exp(c x)); this is decided in rational arithmetic.
+    """
+
+    def stays(total: int) -> bool:
+        marginals = [
+            m for m in itertools.product(range(total + 1), repeat=3) if sum(m) == total and m[0] > m[1] >= m[2]
+        ]
+        return all(
+            math.prod(Fraction(x, a[0]) for x in a[1 : m + 1]) <= math.prod(Fraction(y, b[0]) for y in b[1 : m + 1])
+            for a, b in itertools.product(marginals, repeat=2)
+            if a[0] > b[0]
+            for m in (1, 2)
+        )
+
+    assert all(stays(total) for total in range(1, 7))
+    assert not stays(7)
+
+
+@pytest.mark.parametrize(
+    ("weights", "rewards"),
+    [
+        (((1, 2, 1), (2, 0, 1), (0, 0, 0)), ((1, 0, 1), (2, 0, 0), (0, 0, 0))),  # rewards the other way round
+        (((4, 2, 1), (1, 0, 0), (0, 1, 0)), ((1, 1, 1), (0, 0, 0), (0, 0, 0))),  # a leads at every larger factor
+        (((2, 1, 0), (0, 0, 0), (0, 0, 0)), ((2, 0, 0), (0, 0, 0), (0, 0, 0))),  # one word is certain
+    ],
+)
+def test_nothing_is_proved_where_it_is_not_so(weights: object, rewards: object) -> None:
+    found = check_less_reward(weights, rewards, 8, EPS)  # type: ignore[arg-type]
+    assert not found.proved and not found.step_proved
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: check_less_reward(((1, 2),), ((1, 2),), 8, EPS),
+            "weights and rewards must be square tables of one size",
+        ),
+        (
+            lambda: check_less_reward(((1, 2), (3, 4)), ((1, 2), (3,)), 8, EPS),
+            "weights and rewards must be square tables of one size",
+        ),
+        (
+            lambda: check_less_reward(((1, 2), (3, 4)), ((1, 2), (3, 4)), 0, EPS),
+            "reward_scale must be at least 1 and eps positive, got 0 and 1/100000",
+        ),
+        (
+            lambda: check_less_reward(((1, 2), (3, 4)), ((1, 2), (3, 4)), 8, Fraction(0)),
+            "reward_scale must be at least 1 and eps positive, got 8 and 0",
+        ),
+        (
+            lambda: check_less_reward(((1, -2), (3, 4)), ((1, 2), (3, 4)), 8, EPS),
+            "weights must be non-negative with a positive sum, got ((1, -2), (3, 4))",
+        ),
+        (
+            lambda: check_less_reward(((0, 0), (0, 0)), ((1, 2), (3, 4)), 8, EPS),
+            "weights must be non-negative with a positive sum, got ((0, 0), (0, 0))",
+        ),
+        (
+            lambda: check_less_reward(((1, 1), (1, 1)), ((1, 2), (3, 4)), 8, EPS),
+            "weights must make every greedy choice unique, got (2, 2)",
+        ),
+        (
+            lambda: check_less_reward(((3, 1), (1, 0)), ((1, 2), (3, 4)), 8, EPS),
+            "weights must make one position more confident, both have odds 1/4",
+        ),
+        (
+            lambda: check_less_reward(((1, 0), (0, 0)), ((1, 2), (3, 4)), 8, EPS),
+            "weights must make one position more confident, both have odds 0",
+        ),
+        (
+            lambda: check_less_reward(((3, 2), (1, 0)), ((0, 1), (1, 1)), 8, EPS),
+            "rewards must give the first completion more than the mean 1/2, got 0",
+        ),
+        (lambda: corollary_study(models=0), "models is 0: a whole number of at least 1 is needed"),
+        (lambda: corollary_study(models=2.0), "models is 2.0: a whole number of at least 1 is needed"),  # type: ignore[arg-type]
+        (lambda: corollary_study(models=True), "models is True: a whole number of at least 1 is needed"),
+        (lambda: corollary_study(models=1, length=1), "length is 1: a whole number of at least 2 is needed"),
+        (lambda: corollary_study(models=1, words=1), "words is 1: a whole number of at least 2 is needed"),
+        (lambda: corollary_study(models=1, eps=0.0), "eps must be positive and finite, got 0.0"),
+        (
+            lambda: check_less_reward(((1, 2), (3,)), ((1, 2), (3, 4)), 8, EPS),
+            "weights and rewards must be square tables of one size",
+        ),
+        (
+            lambda: check_less_reward(((3, 2), (1, 0)), ((1, 1), (1, 1)), 8, EPS),
+            "rewards must give the first completion more than the mean 1, got 1",
+        ),
+        (
+            lambda: decode_tables(np.zeros((1, 2, 3)), np.zeros((1, 2, 3)), constant_rule(1.0)),
+            "log_p and rewards must have one shape (M, words, ...), got (1, 2, 3), (1, 2, 3)",
+        ),
+        (
+            lambda: decode_tables([0.0, 0.0], [0.0, 1.0], constant_rule(1.0)),
+            "log_p and rewards must have one shape (M, words, ...), got (2,), (2,)",
+        ),
+        (
+            lambda: decode_tables(np.zeros((0, 2)), np.zeros((0, 2)), constant_rule(1.0)),
+            "log_p and rewards must have one shape (M, words, ...), got (0, 2), (0, 2)",
+        ),
+        (
+            lambda: decode_tables(np.zeros((2, 2)), [[0.0, 1.0], [1.0, 1.0]], constant_rule(1.0)),
+            "rewards must vary under every model, got a constant for model 1",
+        ),
+        (lambda: corollary_study(models=1, reward_scale=0.0), "reward_scale must be positive and finite, got 0.0"),
+        (
+            lambda: random_tables("gauss", 1, 2, 2, np.random.default_rng(0)),  # type: ignore[arg-type]
+            "ensemble is 'gauss': it must be one of softmax-normal, dirichlet, markov",
+        ),
+        (
+            lambda: random_rewards("odd", np.zeros((1, 2)), np.random.default_rng(0)),  # type: ignore[arg-type]
+            "reward is 'odd': it must be one of log-probability, independent, sub-structure",
+        ),
+        (
+            lambda: decode_tables(np.zeros((1, 2, 2)), np.zeros((1, 2)), constant_rule(1.0)),
+            "log_p and rewards must have one shape (M, words, ...), got (1, 2, 2), (1, 2)",
+        ),
+        (
+            lambda: decode_tables(np.zeros((1, 2, 2)), np.ones((1, 2, 2)), constant_rule(1.0)),
+            "rewards must vary under every model, got a constant for model 0",
+        ),
+    ],
+)
+def test_misuse_is_refused_with_one_line(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        call()
+    assert str(caught.value) == message

@@ -1,0 +1,348 @@
+"""Exact masked models against enumeration and each other, and the reference decoder against the decoding loop."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+import strategies
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from strategies import random_chain, random_table
+
+from rws_decode.decode import decode
+from rws_decode.predictors import exact_predictor, token_reward
+from rws_decode.strategies.factors import RWS, Confidence, RewardReplay, Strategy, Temperature
+from rws_theory.confidence import log_odds
+from rws_theory.worlds.decoding import (
+    FactorRule,
+    MaskedDecode,
+    constant_rule,
+    decode_masked,
+    flipped_rule,
+    replay_rule,
+    rws_rule,
+    table_reward,
+)
+from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, reward_statistics
+from rws_theory.worlds.markov import MarkovChain
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+Floats = NDArray[np.float64]
+
+
+def enumerated(model: MaskedModel, canvas: Sequence[int]) -> Floats:
+    """Conditionals by adding up the probability of every sequence that agrees with the canvas; zeros if none does."""
+    sums = np.zeros((len(canvas), model.vocabulary))
+    for tokens in itertools.product(range(model.vocabulary), repeat=len(canvas)):
+        if all(shown in (MASK, token) for shown, token in zip(canvas, tokens, strict=True)):
+            sums[range(len(canvas)), tokens] += math.exp(model.log_probability(tokens))
+    return sums / max(sums[0].sum(), 1e-300)
+
+
+@given(strategies.models_with_canvas())
+def test_conditionals_are_those_of_enumeration_and_of_the_table(
+    case: tuple[MaskedModel, MaskedModel, list[int]],
+) -> None:
+    model, table, canvas = case
+    expected = enumerated(model, canvas)
+    if not expected.any():
+        for each in (model, table):
+            with pytest.raises(ValueError, match="has probability 0"):
+                each.conditionals(canvas)
+        return
+    for each in (model, table):
+        found = each.conditionals(canvas)
+        assert np.exp(found) == pytest.approx(expected, abs=1e-12)
+        assert (np.isneginf(found) == (expected == 0)).all()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 3), st.sampled_from([0.0, 0.4]))
+def test_a_chain_is_its_table(seed: int, length: int, words: int, holes: float) -> None:
+    chain = random_chain(seed, words, holes=holes)
+    table = chain.table(length)
+    everything = list(itertools.product(range(words), repeat=length))
+    one, other = ([model.log_probability(x) for x in everything] for model in (chain, table))
+    assert one == pytest.approx(other, abs=1e-12)
+    assert np.exp(one).sum() == pytest.approx(1.0, rel=1e-12)
+    assert chain.log_probability_statistics(length) == pytest.approx(reward_statistics(table, table.log_p), abs=1e-7)
+
+
+def test_a_long_chain_does_not_underflow() -> None:
+    chain = MarkovChain(np.log([0.5, 0.5]), np.log([[0.9, 0.1], [0.1, 0.9]]))
+    canvas = [MASK] * 1500
+    canvas[0], canvas[-1] = 0, 0
+    found = np.exp(chain.conditionals(canvas))
+    assert found.sum(axis=1) == pytest.approx(1.0, rel=1e-9)
+    assert found[750].tolist() == pytest.approx([0.5, 0.5], abs=1e-9)
+    # A two-state symmetric chain stays i steps away with probability (1 + 0.8^i) / 2.
+    agree, back = (1 + 0.8) / 2, (1 + 0.8**1498) / 2
+    assert found[1, 0] == pytest.approx(agree * back / ((1 + 0.8**1499) / 2), rel=1e-9)
+    mean, deviation = chain.log_probability_statistics(1500)
+    entropy = -0.9 * math.log(0.9) - 0.1 * math.log(0.1)
+    assert mean == pytest.approx(math.log(0.5) - 1499 * entropy, rel=1e-10)
+    assert deviation == pytest.approx(math.sqrt(1499 * 0.09) * math.log(9), rel=1e-9)
+
+
+def test_what_is_beyond_a_float_below_the_likeliest_is_impossible() -> None:
+    far = np.array([-1e308, 1e308])
+    assert JointTable(far).log_p.tolist() == [-np.inf, 0.0]
+    chain = MarkovChain(far, np.stack([far, far[::-1]]))
+    assert chain.log_initial.tolist() == [-np.inf, 0.0]
+    assert chain.log_transitions.tolist() == [[-np.inf, 0.0], [0.0, -np.inf]]
+    assert chain.log_probability([1, 0, 1]) == 0.0 and chain.log_probability_statistics(5) == (0.0, 0.0)
+
+
+def test_constants_of_the_input_do_not_matter() -> None:
+    log_p = random_table(0, 3, 2).log_p
+    assert JointTable(log_p + 1e4).log_p == pytest.approx(log_p, abs=1e-11)
+    chain = random_chain(0, 3)
+    shifted = MarkovChain(chain.log_initial - 5, chain.log_transitions + np.array([[1.0], [2.0], [3.0]]))
+    assert shifted.log_transitions == pytest.approx(chain.log_transitions, abs=1e-14)
+
+
+def test_reward_statistics_are_those_of_enumeration() -> None:
+    table = random_table(1, 3, 3, holes=0.3)
+    rewards = np.random.default_rng(2).standard_normal(table.log_p.shape)
+    p = np.exp(table.log_p)
+    mean = (p * rewards).sum()
+    found = reward_statistics(table, rewards)
+    assert found == pytest.approx((mean, math.sqrt((p * (rewards - mean) ** 2).sum())), rel=1e-12)
+    assert table_reward(table, rewards)([0, 1, 2]) == pytest.approx((rewards[0, 1, 2] - mean) / found[1])
+
+
+# --- the reference decoder and the decoding loop ----------------------------------------------------------------------
+
+
+def margins(model: MaskedModel, found: MaskedDecode, per_step: int) -> float:
+    """Smallest lead of a committed position over one left masked, and of a candidate token over the next, in nats."""
+    canvas, leads = np.full(found.tokens.size, MASK), [np.inf]
+    for step, factor in enumerate(found.factors):
+        logits = model.conditionals(canvas)
+        masked = canvas == MASK
+        chosen = found.commit_step == step
+        assert chosen[masked].sum() in (per_step, masked.sum())
+        value = log_odds(logits, factor)
+        two = np.sort(logits[masked], axis=1)[:, -2:]
+        leads.append((two[:, 1] - two[:, 0]).min())
+        if (masked & ~chosen).any():
+            leads.append(value[chosen].min() - value[masked & ~chosen].max())
+        canvas[chosen] = found.tokens[chosen]
+    return min(leads)
+
+
+STRATEGIES: dict[str, Callable[[MaskedDecode], tuple[Strategy, FactorRule]]] = {
+    "confidence": lambda rws: (Confidence(), constant_rule(1.0)),
+    "constant": lambda rws: (Temperature(float(rws.factors.mean())), constant_rule(rws.factors.mean())),
+    "rws": lambda rws: (RWS(8.0), rws_rule(8.0)),
+    "shuffled": lambda rws: (
+        RewardReplay(8.0, tuple(rws.rewards[::-1].tolist())),
+        replay_rule(rws.rewards[::-1], 8.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", STRATEGIES)
+@settings(max_examples=max(10, settings().max_examples // 5))  # times four strategies
+@given(st.integers(0, 10**6), st.integers(2, 5), st.integers(2, 4), st.sampled_from([1, 2]), st.booleans())
+def test_the_decoding_loop_commits_what_the_reference_commits(
+    kind: str, seed: int, length: int, words: int, per_step: int, chained: bool
+) -> None:
+    model = random_chain(seed, words) if chained else random_table(seed, length, words)
+    table = model.table(length) if isinstance(model, MarkovChain) else model
+    rewards = np.random.default_rng(seed).standard_normal(table.log_p.shape)
+    scored = table_reward(table, rewards)
+    rws = decode_masked(model, rws_rule(8.0), length=length, per_step=per_step, reward=scored)
+    strategy, rule = STRATEGIES[kind](rws)
+    reference = decode_masked(model, rule, length=length, per_step=per_step, reward=scored if kind == "rws" else None)
+    reward = token_reward(lambda x: float(rewards[tuple(x)]), *reward_statistics(table, rewards))
+    steps = -(-length // per_step)
+    found = decode(exact_predictor(model), [[]], strategy, length=length, steps=steps, block=length, reward=reward)
+    (trace,) = found
+    # Positions of a chain between equal neighbours tie, and rounding may then decide: ties are tested below.
+    assume(margins(model, reference, per_step) > 1e-9)
+    assert trace.tokens.tolist() == reference.tokens.tolist()
+    assert trace.commit_step.tolist() == reference.commit_step.tolist()
+    assert trace.factor == pytest.approx(reference.factors, rel=1e-12)
+    if kind == "rws":
+        assert trace.reward_normalised == pytest.approx(reference.rewards, abs=1e-10)
+    else:
+        assert np.isnan(reference.rewards).all()
+
+
+def test_ties_go_to_the_leftmost_position_and_the_lowest_token() -> None:
+    model = JointTable(np.zeros((3,) * 4))
+    reference = decode_masked(model, constant_rule(2.0), per_step=3)
+    (trace,) = decode(exact_predictor(model), [[]], Temperature(2.0), length=4, steps=2, block=4)
+    assert reference.tokens.tolist() == trace.tokens.tolist() == [0, 0, 0, 0]
+    assert reference.commit_step.tolist() == [0, 0, 0, 1] and trace.commit_step.tolist() == [0, 0, 1, 1]
+
+
+def test_every_canvas_of_a_chain_is_that_of_its_table() -> None:
+    chain = random_chain(5, 2)
+    table = chain.table(3)
+    for canvas in itertools.product((MASK, 0, 1), repeat=3):
+        assert np.exp(chain.conditionals(canvas)) == pytest.approx(np.exp(table.conditionals(canvas)), abs=1e-14)
+
+
+def test_rules_take_the_eps_they_are_told() -> None:
+    told = [rule(0, np.inf) for rule in (rws_rule(8.0, 3.0), flipped_rule(8.0, 3.0), replay_rule([np.inf], 8.0, 3.0))]
+    assert [float(factor) for factor in told] == [16.0, 8.0 * math.sqrt(3.0), 16.0]
+    least = 8.0 * math.sqrt(1e-5)
+    assert [rws_rule(8.0)(0, -np.inf), flipped_rule(8.0)(0, np.inf), replay_rule([-np.inf], 8.0)(0, 1.0)] == [least] * 3
+
+
+def test_equal_positions_are_committed_from_left_to_right_however_many() -> None:
+    chain = MarkovChain(np.zeros(2), np.zeros((2, 2)))
+    found = decode_masked(chain, constant_rule(1.0), length=50)
+    assert found.commit_step.tolist() == list(range(50)) and found.tokens.tolist() == [0] * 50
+    assert found.commit_step.dtype == found.tokens.dtype == np.int64
+    assert found.factors.tolist() == [1.0] * 50 and np.isnan(found.rewards).all()
+
+
+def test_one_position_is_decoded_to_its_likeliest_token() -> None:
+    found = decode_masked(JointTable(np.log([0.2, 0.8])), rws_rule(8.0), reward=lambda x: 10.0 * x[0])
+    assert (found.tokens.tolist(), found.commit_step.tolist(), found.rewards.tolist()) == ([1], [0], [10.0])
+
+
+def test_flipping_twice_is_rws() -> None:
+    table = random_table(3, 4, 3)
+    scored = table_reward(table, table.log_p)
+    rws = decode_masked(table, rws_rule(8.0), reward=scored)
+    flipped = decode_masked(table, flipped_rule(8.0), reward=lambda x: -scored(x))
+    assert flipped.factors.tolist() == rws.factors.tolist() and flipped.tokens.tolist() == rws.tokens.tolist()
+
+
+def test_decoding_continues_a_prompt_that_excludes_tokens() -> None:
+    """After a 0 only 1 is possible, then anything: -inf logits reach the decoder, and it never commits them."""
+    chain = MarkovChain(np.log([0.5, 0.5]), np.array([[-np.inf, 0.0], [1.0, 0.0]]))
+    predictor = exact_predictor(chain)
+    found = decode(predictor, ["0", "1 1"], Confidence(), length=2, steps=2, block=2)  # rows of different lengths
+    assert found.texts == ["1 0", "0 1"]
+    assert np.isposinf(found[0].value[0, 0]) and found[0].commit_step.tolist() == [0, 1]
+    assert found[0].value[1, 1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: JointTable(np.zeros((2, 3))), "log_p must have shape (vocabulary,) * length, got (2, 3)"),
+        (lambda: JointTable(np.zeros(())), "log_p must have shape (vocabulary,) * length, got ()"),
+        (
+            lambda: JointTable(np.full((2, 2), -np.inf)),
+            "log_p must leave at least one sequence possible, got only -inf",
+        ),
+        (
+            lambda: JointTable(np.array([np.nan, 0.0])),
+            "log_p must be finite or -inf (an impossible sequence), got nan or inf",
+        ),
+        (lambda: JointTable(np.zeros((0, 0))), "log_p must have shape (vocabulary,) * length, got (0, 0)"),
+        (
+            lambda: JointTable(np.array([0.0, np.inf])),
+            "log_p must be finite or -inf (an impossible sequence), got nan or inf",
+        ),
+        (
+            lambda: JointTable(np.array([0.0, -np.inf])).conditionals([1]),
+            "canvas [1] has probability 0: its conditionals do not exist",
+        ),
+        (
+            lambda: MarkovChain(np.array([0.0, -np.inf]), np.zeros((2, 2))).conditionals([1, MASK]),
+            "canvas [1, -1] has probability 0: its conditionals do not exist",
+        ),
+        (
+            lambda: MarkovChain(np.zeros((2, 2)), np.zeros((2, 2))),
+            "log_initial and log_transitions must have shapes (v,) and (v, v), got (2, 2) and (2, 2)",
+        ),
+        (
+            lambda: MarkovChain(np.zeros(0), np.zeros((0, 0))),
+            "log_initial and log_transitions must have shapes (v,) and (v, v), got (0,) and (0, 0)",
+        ),
+        (
+            lambda: MarkovChain(np.array(["a"]), np.zeros((1, 1))),
+            "log_initial must be finite or -inf, got <U1 with nan, inf or no numbers",
+        ),
+        (
+            lambda: MarkovChain(np.zeros(1), np.array([[np.nan]])),
+            "log_transitions must be finite or -inf, got float64 with nan, inf or no numbers",
+        ),
+        (
+            lambda: MarkovChain(np.array([-np.inf]), np.zeros((1, 1))),
+            "log_initial must leave a possible token in every distribution, got only -inf",
+        ),
+        (lambda: random_chain(0, 2).table(-1), "length is -1: at least 1 is needed"),
+        (
+            lambda: random_table(0, 2, 2).conditionals([[0, 0]]),  # type: ignore[list-item]
+            "canvas must be one row of token ids, got shape (1, 2) and dtype int64",
+        ),
+        (
+            lambda: decode_masked(random_chain(0, 2), constant_rule(1.0), length=0),
+            "length is 0: the model has any length of at least 1",
+        ),
+        (lambda: JointTable(np.array(["a"])), "log_p must be real numbers, got dtype <U1"),
+        (lambda: random_table(0, 2, 2).conditionals([0]), "canvas has 1 positions: the model has 2"),
+        (lambda: random_table(0, 2, 2).conditionals([0, 2]), "canvas holds 2: tokens are -1 to 1, -1 a mask"),
+        (lambda: random_table(0, 2, 2).conditionals([0, -2]), "canvas holds -2: tokens are -1 to 1, -1 a mask"),
+        (
+            lambda: random_table(0, 2, 2).conditionals([0.5, 0.0]),  # type: ignore[list-item]
+            "canvas must be one row of token ids, got shape (2,) and dtype float64",
+        ),
+        (lambda: random_table(0, 2, 2).log_probability([0, MASK]), "canvas holds -1: tokens are 0 to 1, -1 a mask"),
+        (lambda: random_chain(0, 2).log_probability([0, 2]), "canvas holds 2: tokens are 0 to 1, -1 a mask"),
+        (
+            lambda: random_chain(0, 2).conditionals([]),
+            "canvas must be one row of token ids, got shape (0,) and dtype float64",
+        ),
+        (lambda: random_chain(0, 2).table(0), "length is 0: at least 1 is needed"),
+        (lambda: random_chain(0, 2).log_probability_statistics(0), "length is 0: at least 1 is needed"),
+        (
+            lambda: MarkovChain(np.zeros(2), np.zeros((2, 3))),
+            "log_initial and log_transitions must have shapes (v,) and (v, v), got (2,) and (2, 3)",
+        ),
+        (
+            lambda: MarkovChain(np.zeros(2), np.array([[0.0, 0.0], [-np.inf, -np.inf]])),
+            "log_transitions must leave a possible token in every distribution, got only -inf",
+        ),
+        (
+            lambda: MarkovChain(np.array([0.0, np.inf]), np.zeros((2, 2))),
+            "log_initial must be finite or -inf, got float64 with nan, inf or no numbers",
+        ),
+        (
+            lambda: reward_statistics(random_table(0, 2, 2), [0.0]),
+            "rewards must have the shape (2, 2) of the table, got (1,)",
+        ),
+        (lambda: table_reward(random_table(0, 2, 2), np.ones((2, 2))), "std must be positive and finite, got 0.0"),
+        (
+            lambda: decode_masked(random_chain(0, 2), constant_rule(1.0)),
+            "length is None: the model has any length of at least 1",
+        ),
+        (lambda: decode_masked(random_table(0, 2, 2), constant_rule(1.0), length=3), "length is 3: the model has 2"),
+        (
+            lambda: decode_masked(random_table(0, 2, 2), constant_rule(1.0), per_step=0),
+            "per_step is 0: at least 1 is needed",
+        ),
+        (lambda: decode_masked(random_table(0, 2, 2), constant_rule(0.0)), "r must be positive and finite, got 0.0"),
+    ],
+)
+def test_misuse_is_refused_with_one_line(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        call()
+    assert str(caught.value) == message
+
+
+def test_positions_that_are_level_are_committed_from_left_to_right() -> None:
+    """Of many equals the leftmost goes first: a sort that is not stable would mix them."""
+
+    class Level:
+        length = None
+
+        def conditionals(self, canvas: NDArray[np.int64]) -> Floats:
+            surer = np.where(np.arange(canvas.size) % 3 == 1, 2.0, 1.0)
+            return np.outer(surer, [0.0, 1.0, 0.5])
+
+    found = decode_masked(Level(), constant_rule(1.0), length=60)
+    assert found.commit_step.argsort().tolist() == [*range(1, 60, 3), *(i for i in range(60) if i % 3 != 1)]
