@@ -125,7 +125,7 @@ def held(column):
     return span + (f", {int(column.isna().sum())} empty" if column.isna().any() else "")
 
 
-metadata = json.loads(pq.read_metadata(path).metadata[b"rws_decode.trace.trace"])
+metadata = json.loads(pq.read_metadata(path).metadata[b"rws_decode.trace"])
 settings = metadata["trace"]
 described = ("predictor", "reward_model", "strategy", "length", "steps", "block", "ranking", "precision", "forwards")
 lines = ["| column | meaning | here |", "|---|---|---|"]

@@ -19,7 +19,7 @@ from rws_decode.common.files import parse_json
 
 __all__ = ["SCHEMA", "VERSION", "read_trace", "trace_bytes", "trace_table"]
 
-SCHEMA = "rws_decode.trace.trace"
+SCHEMA = "rws_decode.trace"
 VERSION = 3
 _CELLS = 2**26  # steps times positions that are read at most, 512 MiB for each dense array
 

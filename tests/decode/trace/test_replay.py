@@ -164,7 +164,7 @@ def test_the_command_line_finds_a_change_in_the_file(tmp_path: Path, capsys: pyt
     frame, metadata = table.to_pandas(), pq.read_metadata(path).metadata
     frame.loc[frame["committed"] & (frame["step"] == 2), "value"] = -99.0
     other = pa.Table.from_pandas(frame, schema=table.schema, preserve_index=False)
-    pq.write_table(other.replace_schema_metadata({b"rws_decode.trace.trace": metadata[b"rws_decode.trace.trace"]}), path)
+    pq.write_table(other.replace_schema_metadata({b"rws_decode.trace": metadata[b"rws_decode.trace"]}), path)
     assert load(path) != TRACE and shown(path)["parted_at"] == 2
     assert main(["replay", str(path)]) == 0
     assert capsys.readouterr().out == "the replay parts from the record at step 2 of 5 (steps from 0)\n"

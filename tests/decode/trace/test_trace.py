@@ -352,7 +352,7 @@ KINDS = "uncommitted_token must be a whole number and whole_candidates true or f
     [
         ({"version": 2}, "trace version 2: this reads version 3"),
         ({"version": None}, "trace version None: this reads version 3"),
-        ({"schema": "other"}, "not a trace: the metadata lacks rws_decode.trace.trace"),
+        ({"schema": "other"}, "not a trace: the metadata lacks rws_decode.trace"),
         ({"trace": {}}, UNKNOWN_PARTS),
         ({"trace": None}, UNKNOWN_PARTS),
         ({"trace": TRACE.metadata() | {"more": 1}}, UNKNOWN_PARTS),
@@ -396,7 +396,7 @@ def test_metadata_that_no_trace_could_save_are_refused(tmp_path: Path, odd: str)
         load(path)
 
 
-@pytest.mark.parametrize("text", ["null", "[1]", '"rws_decode.trace.trace"', None])
+@pytest.mark.parametrize("text", ["null", "[1]", '"rws_decode.trace"', None])
 def test_a_file_with_other_metadata_is_no_trace(tmp_path: Path, text: str | None) -> None:
     path = tmp_path / "p.parquet"
     table = TRACE.to_frame() if text is None else pq.read_table(TRACE.save(path)).to_pandas()
@@ -435,7 +435,7 @@ def test_the_file_is_one_compressed_group_with_short_metadata_in_the_words_of_th
     assert not any(column.is_stats_set for column in columns.values())
     text = found.metadata[SCHEMA.encode()].decode("utf-8")
     assert list(found.metadata) == [SCHEMA.encode()]
-    assert text.startswith('{"prompt":[2,6,8,11,3],"schema":"rws_decode.trace.trace","trace":{"block":12,"cfg":0.0,')
+    assert text.startswith('{"prompt":[2,6,8,11,3],"schema":"rws_decode.trace","trace":{"block":12,"cfg":0.0,')
     assert text.endswith('"text":"Zürich → 🐈","width":17},"uncommitted_token":-1,"version":3,"whole_candidates":true}')
     assert json.loads(text)["trace"] == TRACE.metadata() | {"text": "Zürich → 🐈"}
 
