@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["parse_json", "write_bytes", "write_json", "write_text"]
+__all__ = ["parse_json", "write_bytes", "write_changed", "write_json", "write_text"]
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -65,6 +65,21 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
     b'\\xc3\\xa9\\n'
     """
     return write_bytes(path, text.encode("utf-8"))
+
+
+def write_changed(path: str | os.PathLike[str], text: str) -> Path:
+    """Write a text file as `write_text` does, unless it holds that text already, and return the path.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = write_changed(Path(folder) / "a.txt", "same").stat().st_mtime_ns
+    ...     write_changed(Path(folder) / "a.txt", "same").stat().st_mtime_ns == made
+    True
+    """
+    target = Path(path)
+    if not target.is_file() or target.read_bytes() != text.encode("utf-8"):
+        write_text(target, text)
+    return target
 
 
 def write_json(path: str | os.PathLike[str], value: Any, *, indent: int | None = 2) -> Path:
