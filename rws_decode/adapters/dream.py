@@ -10,11 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.predictors.base import CallablePredictor
+from rws_decode.predictors.callable import CallablePredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.step.reward import Scorer
-from rws_decode.strategies.factors import FactorStrategy, asks_reward
-from rws_decode.strategies.orders import MaskedPositions
+from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, asks_reward
 
 __all__ = ["DreamHooks", "DreamStep"]
 

@@ -55,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
     from rws_decode.common.files import write_json
     from rws_decode.rewards import load_reward, published_reward
+    from rws_decode.rewards.base import ReadsTokens, reads_whole
     from rws_decode.rewards.calibration import read_pairs, sampled, score_pairs, statistics
 
     rows, data = _data(args)
@@ -70,10 +71,11 @@ def run(args: argparse.Namespace) -> int:
         revision=args.revision,
         published=args.published,
     )
-    if hasattr(model, "batch_size"):
-        model.batch_size = args.batch  # pyright: ignore[reportAttributeAccessIssue]
+    template = "pair"
+    if isinstance(model, ReadsTokens):
+        model.batch_size, template = args.batch, model.template
     chosen = sampled(pairs, _SAMPLE if args.sample is None else args.sample, args.seed)
-    fitting = [pair for pair in chosen if _fits(model, pair.prompt, pair.answer)]
+    fitting = [pair for pair in chosen if reads_whole(model, pair.prompt, pair.answer)]
     if len(fitting) < len(chosen) and not args.skip_long:
         raise ValueError(
             f"{len(chosen) - len(fitting)} of {len(chosen)} pairs are longer than {model.name} reads: "
@@ -90,7 +92,6 @@ def run(args: argparse.Namespace) -> int:
         "chosen": "all" if len(chosen) == len(pairs) else [[pair.row, pair.number] for pair in chosen],
         "skipped": len(chosen) - len(fitting),
     }
-    template = getattr(model, "template", "pair")
     progress = None if args.out is None else Path(f"{args.out}.progress")
     key = about | {"files": _files(args.reward), "fields": [args.prompt_field, args.answer_field], "template": template}
     with tqdm(total=len(fitting), desc="calibrate", unit="pair", file=sys.stderr) as bar:
@@ -127,16 +128,6 @@ def _data(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     # Nectar has no other split: the seeded sample of it stands for the paper's validation split.
     nectar = datasets.load_dataset(NECTAR, split="train")
     return nectar, {"dataset": NECTAR, "split": "train", "fingerprint": nectar._fingerprint}
-
-
-def _fits(model: Any, prompt: str, answer: str) -> bool:
-    if not hasattr(model, "ids"):
-        return True
-    try:
-        model.ids(prompt, answer)
-    except ValueError:
-        return False
-    return True
 
 
 def _files(reward: str) -> list[list[Any]]:

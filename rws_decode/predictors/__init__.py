@@ -1,8 +1,24 @@
-"""Mask predictors: what the decoder fills canvases with."""
+"""Mask predictors: what the decoder fills canvases with.
+
+A predictor has the methods and attributes of `MaskPredictor`. It may have four abilities more, each a Protocol of
+`predictors.base` with one function that gives the default for predictors without it:
+
+- `LogitsAt`: logits of some positions alone. `computes_at(predictor)` says whether; `logits_at(predictor, ...)` falls
+  back to all logits.
+- `EndsWith`: several tokens that end the text. `ends_of(predictor)` falls back to `end_id`.
+- `ReadsDialogue`: the turns of a dialogue. `prompt_ids(predictor, prompt)` falls back to its plain text.
+- `LogitsDtype`: the dtype of the logits. `logit_bytes_of(predictor)` falls back to the 4 bytes of float32.
+
+>>> from rws_decode.predictors.base import computes_at, ends_of
+>>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, end_id=5)
+>>> computes_at(predictor), ends_of(predictor)
+(False, (5,))
+"""
 
 from __future__ import annotations
 
-from rws_decode.predictors.base import CallablePredictor, MaskPredictor
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.predictors.callable import CallablePredictor
 from rws_decode.predictors.exact import exact_predictor, token_reward
 from rws_decode.predictors.huggingface import HFMaskPredictor
 from rws_decode.predictors.loading import load_predictor

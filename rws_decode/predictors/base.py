@@ -1,8 +1,8 @@
-"""What the decoder asks of a mask predictor, and any function as one."""
+"""What the decoder asks of a mask predictor, and the four abilities that a predictor may have on top of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import Protocol, runtime_checkable
 
@@ -11,23 +11,30 @@ from torch import Tensor
 
 from rws_decode.canvas.dialogue import Dialogue, as_dialogue
 
-__all__ = ["CallablePredictor", "MaskPredictor", "before_end", "ends_of", "logits_at", "prompt_ids", "without_mask"]
+__all__ = [
+    "EndsWith",
+    "LogitsAt",
+    "LogitsDtype",
+    "MaskPredictor",
+    "ReadsDialogue",
+    "before_end",
+    "computes_at",
+    "ends_of",
+    "logit_bytes_of",
+    "logits_at",
+    "prompt_ids",
+    "without_mask",
+]
 
 
 @runtime_checkable
 class MaskPredictor(Protocol):
-    """A model of all masked tokens of a canvas at once, with the text codec that goes with it.
+    """A model that predicts all masked tokens of a canvas at once, with the text codec that goes with it.
 
     `name`: goes into traces; `device`: where canvases are made; `mask_id`; `pad_id`: never committed unless it is
     also `end_id`, None if there is none; `end_id`: ends the answer's text, None if there is none; `forbidden_ids`:
     further tokens that are never committed; `vocab_size`: token ids are below it, None if unknown; `max_length`:
     longest canvas, None if any.
-
-    A predictor may have an attribute `end_ids`, all tokens that end the answer's text, where there are others than
-    `end_id`, and a method `logits_at(canvas, attention_mask, row, column) -> [N, V]` too, the logits of N places
-    alone, int64 [N] each, in a tensor that may be written to: the decoder asks for no others, and a vocabulary is much
-    to compute for every column. Where it reads turns, a method `encode_dialogue(dialogue)` is `encode_prompt` of a
-    `dialogue.Dialogue`; without it a dialogue is read as its plain text.
     """
 
     @property
@@ -75,87 +82,63 @@ class MaskPredictor(Protocol):
         ...
 
 
-class CallablePredictor:
-    """A mask predictor from any function of the canvas: int64 [B, L] -> logits [B, L, V].
+@runtime_checkable
+class LogitsAt(Protocol):
+    """A predictor that can compute the logits of some positions alone. A vocabulary is much to compute for each."""
 
-    encode: text -> prompt ids; decode: ids -> text, given the ids before the first end_id; without them there is no
-    text. Padding never reaches the function: rows of different lengths are given to it one at a time.
+    def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
+        """Return logits [N, V] at N positions, row and column int64 [N], in a tensor that may be written to."""
+        ...
 
-    >>> table = torch.tensor([0.0, 2.0, 1.0])
-    >>> predictor = CallablePredictor(lambda canvas: table.expand(*canvas.shape, 3), mask_id=0)
-    >>> predictor.logits(torch.zeros(1, 2, dtype=torch.int64), None).argmax(-1).tolist()
-    [[1, 1]]
-    """
 
-    def __init__(
-        self,
-        function: Callable[[Tensor], Tensor],
-        *,
-        mask_id: int,
-        pad_id: int | None = None,
-        end_id: int | None = None,
-        forbidden_ids: Sequence[int] = (),
-        vocab_size: int | None = None,
-        max_length: int | None = None,
-        encode: Callable[[str], list[int]] | None = None,
-        decode: Callable[[list[int]], str] | None = None,
-        name: str = "callable",
-        device: str | torch.device = "cpu",
-    ) -> None:
-        self.name = name
-        self.device = torch.device(device)
-        self.mask_id = mask_id
-        self.pad_id = pad_id
-        self.end_id = end_id
-        self.forbidden_ids = tuple(forbidden_ids)
-        self.vocab_size = vocab_size
-        self.max_length = max_length
-        self._function = function
-        self._encode = encode
-        self._decode = decode
+@runtime_checkable
+class EndsWith(Protocol):
+    """A predictor with other tokens that end the answer's text than `end_id`: `end_ids` holds all of them."""
 
-    def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """Return the function's logits [B, L, V]; 0 on padding."""
-        if attention_mask is None:
-            return self._function(canvas)
-        rows = [self._function(row[None, kept])[0] for row, kept in zip(canvas, attention_mask, strict=True)]
-        logits = rows[0].new_zeros(*canvas.shape, rows[0].shape[-1])
-        logits[attention_mask] = torch.cat(rows)
-        return logits
+    @property
+    def end_ids(self) -> Sequence[int]: ...
 
-    def encode_prompt(self, text: str) -> list[int]:
-        """Return the prompt's ids; ValueError without `encode`, or where they hold the mask."""
-        if self._encode is None:
-            raise ValueError(f"prompt is text: predictor {self.name} has no tokenizer, give token ids")
-        return without_mask(self._encode(text), self.mask_id, text)
 
-    def decode_prompt(self, ids: Sequence[int]) -> str | None:
-        """Return the prompt's text, None without `decode`."""
-        return None if self._decode is None else self._decode(list(ids))
+@runtime_checkable
+class ReadsDialogue(Protocol):
+    """A predictor that reads a dialogue turn by turn."""
 
-    def decode_answer(self, ids: Sequence[int]) -> str | None:
-        """Return the text before the first end_id, None without `decode`."""
-        return None if self._decode is None else self._decode(before_end(ids, ends_of(self)))
+    def encode_dialogue(self, dialogue: Dialogue) -> list[int]:
+        """Return the ids that stand before the answer, as `encode_prompt` does for one text."""
+        ...
+
+
+@runtime_checkable
+class LogitsDtype(Protocol):
+    """A predictor that knows the dtype of its logits before it computes any."""
+
+    @property
+    def logits_dtype(self) -> torch.dtype: ...
+
+
+def computes_at(predictor: MaskPredictor) -> bool:
+    """Return whether the predictor can compute the logits of some positions alone (`LogitsAt`)."""
+    return isinstance(predictor, LogitsAt)
 
 
 def logits_at(
     predictor: MaskPredictor, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor
 ) -> Tensor:
-    """Return the logits of N places of a canvas, [N, V], by the predictor's own `logits_at` where it has one.
+    """Return the logits [N, V] at N positions of a canvas; all logits are computed if the predictor is no `LogitsAt`.
 
-    canvas: int64 [B, L]; attention_mask: bool [B, L] or None; row and column: int64 [N]. ValueError for logits of
-    another shape than [B, L, V], or [N, V], and for whole numbers.
+    canvas: int64 [B, L]; attention_mask: bool [B, L] or None; row and column: int64 [N]. ValueError if the predictor
+    returns another shape than [N, V] or [B, L, V], or integers.
 
+    >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(3)[canvas], mask_id=0)
     >>> logits_at(predictor, torch.tensor([[2, 0]]), None, torch.tensor([0]), torch.tensor([1])).tolist()
     [[1.0, 0.0, 0.0]]
     """
-    own = getattr(predictor, "logits_at", None)
-    if own is not None:
-        logits = own(canvas, attention_mask, row, column)
+    if isinstance(predictor, LogitsAt):
+        logits = predictor.logits_at(canvas, attention_mask, row, column)
         if logits.ndim != 2 or len(logits) != len(row):
             raise ValueError(
-                f"predictor {predictor.name} returned logits of shape {tuple(logits.shape)} for {len(row)} places: "
+                f"predictor {predictor.name} returned logits of shape {tuple(logits.shape)} for {len(row)} positions: "
                 "[N, V] is needed"
             )
         return _floating(predictor, logits)
@@ -172,20 +155,30 @@ def _floating(predictor: MaskPredictor, logits: Tensor) -> Tensor:
     return logits
 
 
-def ends_of(predictor: MaskPredictor) -> tuple[int, ...]:
-    """Return all tokens that end the answer's text.
+def logit_bytes_of(predictor: MaskPredictor) -> int:
+    """Return the bytes of one logit; those of float32 if the predictor is no `LogitsDtype`.
 
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> logit_bytes_of(CallablePredictor(lambda canvas: canvas, mask_id=0))
+    4
+    """
+    return (predictor.logits_dtype if isinstance(predictor, LogitsDtype) else torch.float32).itemsize
+
+
+def ends_of(predictor: MaskPredictor) -> tuple[int, ...]:
+    """Return all tokens that end the answer's text; `end_id` alone if the predictor is no `EndsWith`.
+
+    >>> from rws_decode.predictors import CallablePredictor
     >>> ends_of(CallablePredictor(lambda canvas: canvas, mask_id=0, end_id=5))
     (5,)
     """
-    known = getattr(predictor, "end_ids", None)
-    if known is not None:
-        return tuple(known)
+    if isinstance(predictor, EndsWith):
+        return tuple(predictor.end_ids)
     return () if predictor.end_id is None else (predictor.end_id,)
 
 
 def before_end(ids: Sequence[int], ends: Sequence[int]) -> list[int]:
-    """Return the ids before the first of `ends`, all of them where there is none.
+    """Return the ids before the first of `ends`, all of them if there is none.
 
     >>> before_end([7, 8, 2, 9], [2])
     [7, 8]
@@ -194,21 +187,23 @@ def before_end(ids: Sequence[int], ends: Sequence[int]) -> list[int]:
 
 
 def prompt_ids(predictor: MaskPredictor, prompt: str | Dialogue) -> list[int]:
-    """Return the ids of a text or a dialogue, by the predictor's own `encode_dialogue` where it has one.
+    """Return the ids of a text or a dialogue; a dialogue is read as plain text if the predictor is no `ReadsDialogue`.
 
-    A dialogue of one turn has the ids of its text. ValueError as of `encode_prompt`.
+    A dialogue of one turn has the ids of its text. ValueError as in `encode_prompt`.
 
+    >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda text: [len(text)])
     >>> prompt_ids(predictor, Dialogue(("a", "b", "c"))) == prompt_ids(predictor, "a answer : b question : c")
     True
     """
     dialogue = as_dialogue(prompt)
-    own = getattr(predictor, "encode_dialogue", None)
-    return predictor.encode_prompt(dialogue.text) if own is None or len(dialogue.turns) == 1 else own(dialogue)
+    if isinstance(predictor, ReadsDialogue) and len(dialogue.turns) > 1:
+        return predictor.encode_dialogue(dialogue)
+    return predictor.encode_prompt(dialogue.text)
 
 
 def without_mask(ids: list[int], mask_id: int, text: str) -> list[int]:
-    """Return the prompt's ids unchanged; ValueError where they hold the mask, which the answer alone may."""
+    """Return the prompt's ids unchanged; ValueError if they contain the mask, which only an answer may."""
     if mask_id in ids:
         raise ValueError(f"prompt {text[:60]!r} encodes to the mask token {mask_id}: a prompt is text without masks")
     return ids

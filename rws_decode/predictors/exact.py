@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rws_decode.predictors.base import CallablePredictor
-from rws_decode.rewards.base import CallableReward
+from rws_decode.predictors.callable import CallablePredictor
+from rws_decode.rewards.callable import CallableReward
 from rws_theory.worlds.joint_table import MASK, MaskedModel
 
 __all__ = ["exact_predictor", "token_reward"]

@@ -76,6 +76,11 @@ class HFMaskPredictor:
         """Return the device of the weights."""
         return next(self.model.parameters()).device
 
+    @property
+    def logits_dtype(self) -> torch.dtype:
+        """Return the dtype of the weights, in which logits are computed."""
+        return getattr(self.model, "dtype", torch.float32)
+
     @torch_threads()
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return the model's logits [B, L, V] for canvas int64 [B, L]; positions are counted from a row's first token.

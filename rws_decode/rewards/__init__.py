@@ -1,19 +1,32 @@
 """Reward models: what scores the greedy completions.
 
-One's own in one line: a function of prompt and answer, or the directory of a sequence classifier of one output.
+Your own is one line: a function of prompt and answer, or the directory of a sequence classifier of one output.
 
 >>> shorter = CallableReward(lambda prompt, answer: -len(answer.split()), mean=-10.0, std=5.0)
 >>> shorter.score(["why?"], ["because it is"])
 [-3.0]
 >>> from rws_decode.checkpoints.files import models_directory
->>> own = load_reward(str(models_directory() / "mini-reward"), mean=0.0, std=1.0)
->>> [type(own.score(["sort : two one"], ["one two ."])[0])]
+>>> classifier = load_reward(str(models_directory() / "mini-reward"), mean=0.0, std=1.0)
+>>> [type(classifier.score(["sort : two one"], ["one two ."])[0])]
 [<class 'float'>]
+
+A reward model has the methods and attributes of `RewardModel`. It may have four abilities more, each a Protocol of
+`rewards.base` with one function that gives the default for models without it:
+
+- `Bounded`: the range of its raw scores. `bounds_of(model)` falls back to (-inf, inf).
+- `ReadsTurns`: the turns of a dialogue. `prompts_for(model, prompts)` falls back to plain text.
+- `SessionReward`: memory of what it read of each row. `session_of(model, rows)` falls back to `score`.
+- `ReadsTokens`: token ids, in batches. `reads_whole(model, prompt, answer)` is True for models without it.
+
+>>> from rws_decode.rewards.base import bounds_of
+>>> bounds_of(shorter)
+(-inf, inf)
 """
 
 from __future__ import annotations
 
-from rws_decode.rewards.base import CallableReward, RewardModel, RewardSession, SessionReward
+from rws_decode.rewards.base import RewardModel, RewardSession, SessionReward
+from rws_decode.rewards.callable import CallableReward
 from rws_decode.rewards.causal import CausalReward
 from rws_decode.rewards.classifier import SequenceClassifierReward, load_reward
 from rws_decode.rewards.heads import QuantileReward

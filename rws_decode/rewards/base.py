@@ -1,34 +1,36 @@
-"""What the decoder asks of a reward model, and any function as one."""
+"""What the decoder asks of a reward model, and the four abilities that a reward model may have on top of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from rws_decode.canvas.dialogue import Dialogue, as_dialogue
 
 __all__ = [
-    "CallableReward",
+    "Bounded",
+    "ReadsTokens",
+    "ReadsTurns",
     "RewardModel",
     "RewardSession",
     "SessionReward",
+    "as_number",
+    "bounds_of",
     "check_scores",
     "check_statistics",
     "prompts_for",
+    "reads_whole",
     "score_checked",
+    "session_of",
 ]
 
 
 @runtime_checkable
 class RewardModel(Protocol):
-    """A score of an answer to a prompt, with the statistics that normalise it.
+    """A model that scores an answer to a prompt, with the statistics that normalise its scores.
 
     `mean` and `std` (positive) are those of the raw scores on a reference set: mu_R and sigma_R of the paper's Step 2.
-    An attribute `bounds`, (low, high) or None, says between which raw scores all lie, -inf and inf allowed: the
-    narrower, the more often a reward need not be asked (`savings.Savings`). A score outside them is an error. Where an
-    attribute `reads_turns` is True, a prompt of several turns is given as the `dialogue.Dialogue` that it is, else as
-    its plain text.
     """
 
     @property
@@ -41,64 +43,130 @@ class RewardModel(Protocol):
     def std(self) -> float: ...
 
     def score(self, prompts: list[Any], answers: list[str]) -> list[float]:
-        """Return the raw score of each pair; the lists have one length."""
+        """Return the raw score of each pair; the lists have the same length."""
+        ...
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A reward model that knows the range of its raw scores.
+
+    `bounds` is (low, high), -inf and inf allowed, or None if the range is unknown. The narrower the range, the more
+    often the decoder need not ask for the reward (`savings.Savings`). A score outside the bounds is an error.
+    """
+
+    @property
+    def bounds(self) -> tuple[float, float] | None: ...
+
+
+@runtime_checkable
+class ReadsTurns(Protocol):
+    """A reward model that reads a dialogue turn by turn, if `reads_turns` is True."""
+
+    @property
+    def reads_turns(self) -> bool: ...
+
+
+@runtime_checkable
+class ReadsTokens(Protocol):
+    """A reward model that reads token ids: `batch_size` texts at a time, laid out as `template` says."""
+
+    batch_size: int
+
+    @property
+    def template(self) -> str: ...
+
+    def ids(self, prompt: str | Dialogue, answer: str) -> list[int]:
+        """Return the token ids of a pair; ValueError if the model does not read so many."""
         ...
 
 
 class RewardSession(Protocol):
-    """Scores of the rows of one decode, by a reward model that remembers what it read of each row.
+    """Scores the rows of one decode, and may remember what it read of each row.
 
-    `tokens` and `tokens_saved`: per row, the tokens run through the model so far, and those it did not have to run.
+    `tokens` and `tokens_saved`: for each row, the tokens run through the model so far, and those it could leave out.
     """
 
     tokens: list[int]
     tokens_saved: list[int]
 
     def score(self, rows: Sequence[int], prompts: Sequence[Any], answers: Sequence[str]) -> list[float]:
-        """Return the raw score of each pair, given for the row that it belongs to."""
+        """Return the raw score of each pair, where `rows` tells which row each pair belongs to."""
         ...
 
 
 @runtime_checkable
 class SessionReward(RewardModel, Protocol):
-    """A reward model whose scores come cheaper where it sees a row's texts one after another."""
+    """A reward model that scores at less cost if it sees a row's texts one after another."""
 
     def session(self, rows: int, *, cache: bool = True) -> RewardSession:
-        """Return a new session for `rows` rows; cache False: one that counts tokens and remembers nothing."""
+        """Return a new session for `rows` rows; with cache False it counts tokens and remembers nothing."""
         ...
 
 
-class CallableReward:
-    """A reward model from any function of (prompt, answer), two texts: a dialogue's is its plain one.
+def bounds_of(model: RewardModel) -> tuple[float, float]:
+    """Return (low, high), between which all raw scores lie; (-inf, inf) if the model is not `Bounded`.
 
-    mean, std: the normalisation; ValueError unless mean is finite and std positive and finite. bounds: (low, high),
-    if all scores are known to lie between.
-
-    >>> CallableReward(lambda prompt, answer: len(answer)).score(["a", "b"], ["xyz", ""])
-    [3.0, 0.0]
+    >>> from rws_decode.rewards import CallableReward
+    >>> bounds_of(CallableReward(lambda prompt, answer: 0.0)), bounds_of(CallableReward(min, bounds=(0, 1)))
+    ((-inf, inf), (0.0, 1.0))
     """
+    bounds = model.bounds if isinstance(model, Bounded) else None
+    return (-math.inf, math.inf) if bounds is None else (float(bounds[0]), float(bounds[1]))
 
-    def __init__(
-        self,
-        function: Callable[[str, str], float],
-        mean: float = 0.0,
-        std: float = 1.0,
-        name: str = "callable",
-        bounds: tuple[float, float] | None = None,
-    ) -> None:
-        check_statistics(name, mean, std)
-        if bounds is not None and not (len(bounds) == 2 and bounds[0] <= bounds[1]):
-            raise ValueError(f"bounds of reward model {name} are {bounds}: (low, high) with low <= high is needed")
-        self.bounds = bounds
-        self.name = name
-        self.mean = float(mean)
-        self.std = float(std)
-        self._function = function
 
-    def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
-        """Return the function's value for each pair."""
-        texts = [as_dialogue(prompt).text for prompt in prompts]
-        return [_number(self.name, self._function(*pair)) for pair in zip(texts, answers, strict=True)]
+def prompts_for(model: RewardModel, prompts: Sequence[str | Dialogue]) -> list[str | Dialogue]:
+    """Return prompts as a reward model reads them: a dialogue as its plain text, unless the model `ReadsTurns`.
+
+    A dialogue of one turn is always its text.
+
+    >>> from rws_decode.rewards import CallableReward
+    >>> prompts_for(CallableReward(len), ["why?", Dialogue(("a", "b", "c"))])
+    ['why?', 'a answer : b question : c']
+    """
+    turns = isinstance(model, ReadsTurns) and model.reads_turns
+    dialogues = [as_dialogue(prompt) for prompt in prompts]
+    return [dialogue if turns and len(dialogue.turns) > 1 else dialogue.text for dialogue in dialogues]
+
+
+def reads_whole(model: RewardModel, prompt: str | Dialogue, answer: str) -> bool:
+    """Return whether a pair is short enough for the model; True if the model does not read tokens (`ReadsTokens`).
+
+    >>> from rws_decode.rewards import CallableReward
+    >>> reads_whole(CallableReward(lambda prompt, answer: 0.0), "why?", "so. " * 1000)
+    True
+    """
+    if not isinstance(model, ReadsTokens):
+        return True
+    try:
+        model.ids(prompt, answer)
+    except ValueError:
+        return False
+    return True
+
+
+class _PlainSession(RewardSession):
+    """A session of a model that remembers nothing; it counts no tokens."""
+
+    def __init__(self, model: RewardModel, rows: int) -> None:
+        self.tokens, self.tokens_saved = [0] * rows, [0] * rows
+        self._model = model
+
+    def score(self, rows: Sequence[int], prompts: Sequence[Any], answers: Sequence[str]) -> list[float]:
+        return self._model.score(list(prompts), list(answers))
+
+
+def session_of(model: RewardModel, rows: int, *, cache: bool = True) -> RewardSession:
+    """Return a new session for `rows` rows; one that asks `score` each time if the model is no `SessionReward`.
+
+    Prompts are given to it as `prompts_for` returns them; its scores are not checked (`check_scores`).
+
+    >>> from rws_decode.rewards import CallableReward
+    >>> session = session_of(CallableReward(lambda prompt, answer: len(answer)), rows=2)
+    >>> session.score([1], ["why?"], ["so"]), session.tokens
+    ([2.0], [0, 0])
+    """
+    return model.session(rows, cache=cache) if isinstance(model, SessionReward) else _PlainSession(model, rows)
 
 
 def check_statistics(name: str, mean: float, std: float) -> None:
@@ -109,22 +177,10 @@ def check_statistics(name: str, mean: float, std: float) -> None:
         raise ValueError(f"std of reward model {name} is {std}: it must be positive and finite")
 
 
-def prompts_for(model: RewardModel, prompts: Sequence[str | Dialogue]) -> list[str | Dialogue]:
-    """Return prompts as a reward model reads them: a dialogue as its plain text, unless the model reads turns.
-
-    A dialogue of one turn is always its text.
-
-    >>> prompts_for(CallableReward(len), ["why?", Dialogue(("a", "b", "c"))])
-    ['why?', 'a answer : b question : c']
-    """
-    turns = getattr(model, "reads_turns", False)
-    dialogues = [as_dialogue(prompt) for prompt in prompts]
-    return [dialogue if turns and len(dialogue.turns) > 1 else dialogue.text for dialogue in dialogues]
-
-
 def score_checked(model: RewardModel, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
     """Return the model's raw scores; ValueError, naming model and prompt, for a missing or non-finite one.
 
+    >>> from rws_decode.rewards import CallableReward
     >>> score_checked(CallableReward(lambda prompt, answer: float("nan"), name="odd"), ["why?"], [""])
     Traceback (most recent call last):
     ...
@@ -134,22 +190,23 @@ def score_checked(model: RewardModel, prompts: Sequence[str | Dialogue], answers
 
 
 def check_scores(name: str, prompts: Sequence[str | Dialogue], scores: Sequence[float]) -> list[float]:
-    """Return scores of some prompts' answers as floats; ValueError, naming model and prompt, as in `score_checked`.
+    """Return the scores of some prompts' answers as floats; ValueError as in `score_checked`.
 
     >>> check_scores("even", ["why?"], [2])
     [2.0]
     """
-    found = [_number(name, score) for score in scores]
-    if len(found) != len(prompts):
-        raise ValueError(f"reward model {name} returned {len(found)} scores for {len(prompts)} pairs")
-    for score, prompt in zip(found, prompts, strict=True):
+    numbers = [as_number(name, score) for score in scores]
+    if len(numbers) != len(prompts):
+        raise ValueError(f"reward model {name} returned {len(numbers)} scores for {len(prompts)} pairs")
+    for score, prompt in zip(numbers, prompts, strict=True):
         if not math.isfinite(score):
             where = f"for prompt {as_dialogue(prompt).text[:60]!r}"
             raise ValueError(f"reward model {name} scored {score} {where}: a finite number is needed")
-    return found
+    return numbers
 
 
-def _number(name: str, score: Any) -> float:
+def as_number(name: str, score: Any) -> float:
+    """Return a score as a float; ValueError, naming the reward model, if it is no number."""
     try:
         return float(score)
     except (TypeError, ValueError, OverflowError):

@@ -79,7 +79,8 @@ class SequenceClassifierReward:
         self.mean = float(mean)
         self.std = float(std)
         self.bounds = head_bounds(model)
-        self.batch_size = batch_size if tokenizer.pad_token_id is not None else 1
+        self.batch_size = batch_size
+        self.template: Template = "pair"
         limits = (getattr(model.config, "max_position_embeddings", None), tokenizer.model_max_length)
         self.max_length = min(limit for limit in limits if limit is not None)
 
@@ -98,13 +99,14 @@ class SequenceClassifierReward:
         ValueError for a pair that is longer than the model reads: nothing is cut off.
         """
         scores: list[float] = []
-        for start in range(0, len(prompts), self.batch_size):
-            texts = [as_dialogue(prompt).text for prompt in prompts[start : start + self.batch_size]]
-            said = [check_text("answer", answer) for answer in answers[start : start + self.batch_size]]
+        size = 1 if self.tokenizer.pad_token_id is None else self.batch_size
+        for start in range(0, len(prompts), size):
+            texts = [as_dialogue(prompt).text for prompt in prompts[start : start + size]]
+            said = [check_text("answer", answer) for answer in answers[start : start + size]]
             encoded = self.tokenizer(
                 texts,
                 said,
-                padding=self.batch_size > 1,
+                padding=size > 1,
                 padding_side="right",
                 truncation=False,
                 split_special_tokens=True,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from queue import Queue
-from typing import Any, Protocol, TextIO
+from typing import Any, Protocol, TextIO, runtime_checkable
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ __all__ = [
     "DraftIterator",
     "DraftStreamer",
     "Feed",
+    "ShowsDrafts",
     "StepCallback",
     "StepView",
     "Streamer",
@@ -69,17 +70,20 @@ StepCallback = Callable[[StepView], bool | None]
 
 
 class Streamer(Protocol):
-    """What transformers' BaseStreamer asks for: `put` is given the prompt's ids, then tokens that are final, and `end`
-    closes.
-
-    A streamer that has a method `put_draft(value, **more)` too, as transformers' TextDiffusionStreamer, is given the
-    completed answer, int64 [n], after every step; `more` holds `canvas`, int64 [n], the same with `mask_id` at masked
-    positions, `mask_id`, and `cur_step`.
-    """
+    """What transformers' BaseStreamer asks for: `put` is given the prompt's ids, then final tokens; `end` closes."""
 
     def put(self, value: Tensor) -> None: ...
 
     def end(self) -> None: ...
+
+
+@runtime_checkable
+class ShowsDrafts(Protocol):
+    """A streamer that shows every step too, as transformers' TextDiffusionStreamer does."""
+
+    def put_draft(self, value: Tensor, *, canvas: Tensor, mask_id: int, cur_step: int) -> None:
+        """Take the completed answer, int64 [n], and the same with `mask_id` at masked positions; see `StepView`."""
+        ...
 
 
 class DraftStreamer:
@@ -231,13 +235,12 @@ class Feed:
         self._block = block
         self._given = 0
         self._over = False
-        self._put_draft: Callable[..., None] | None = getattr(streamer, "put_draft", None)
 
     def __call__(self, view: StepView) -> None:
         """Give the step's draft, and the blocks that it completed."""
         canvas, candidate = (torch.from_numpy(array[0].copy()) for array in (view.canvas, view.candidate))
-        if self._put_draft is not None:
-            self._put_draft(candidate, canvas=canvas, mask_id=view.mask_id, cur_step=view.cur_step)
+        if isinstance(self._streamer, ShowsDrafts):
+            self._streamer.put_draft(candidate, canvas=canvas, mask_id=view.mask_id, cur_step=view.cur_step)
         for block in canvas[self._given :].split(self._block):
             if bool((block == view.mask_id).any()):
                 break
