@@ -1,29 +1,49 @@
 """Mathematics of logit scaling in masked diffusion decoding.
 
-A position's confidence is the largest softmax probability of its logits; scaling all logits by a factor r > 0 keeps
-every position's best token and changes which positions are most confident. This package computes those confidences at
-any scale (:mod:`~rws_theory.confidence`), where two of them cross (:mod:`~rws_theory.crossings`), the factor that a
-reward produces (:mod:`~rws_theory.gain`) and how far a generation order is from left to right
-(:mod:`~rws_theory.orders.deviation`, :mod:`~rws_theory.orders.null`, :mod:`~rws_theory.orders.arness`). What the paper's Theorem 1 says
-about a pair of positions, and what is true of it, is in :mod:`~rws_theory.theorem1`; :mod:`~rws_theory.claims` is the
-ledger of all its statements. :mod:`~rws_theory.selection` follows the top k positions over a range of scales,
-:mod:`~rws_theory.tilting` sets tilting by a reward beside scaling, and :mod:`~rws_theory.worlds.joint_table`,
-:mod:`~rws_theory.worlds.markov`, :mod:`~rws_theory.worlds.decoding` and :mod:`~rws_theory.worlds.ensembles` decode masked models
-whose conditionals are exact.
+A position's confidence is the largest softmax probability of its logits. Scaling all logits by a factor r > 0 keeps
+every position's best token and changes which positions are most confident.
+
+The modules: :mod:`~rws_theory.confidence` computes confidences at any scale, :mod:`~rws_theory.crossings` finds where
+two of them cross, and :mod:`~rws_theory.pairs` decides many pairs at once. :mod:`~rws_theory.selection` follows the top
+k positions over a range of scales. :mod:`~rws_theory.gain` is the factor that a reward produces.
+:mod:`~rws_theory.theorem1` states what is true of the paper's Theorem 1; :mod:`~rws_theory.claims` is the ledger of all
+its statements. :mod:`~rws_theory.orders.deviation`, :mod:`~rws_theory.orders.null` and :mod:`~rws_theory.orders.arness`
+measure how far a generation order is from left to right. :mod:`~rws_theory.tilting` compares tilting by a reward with
+scaling. :mod:`~rws_theory.worlds.joint_table` and :mod:`~rws_theory.worlds.markov` are masked models with exact
+conditionals; :mod:`~rws_theory.worlds.decoding` and :mod:`~rws_theory.worlds.ensembles` decode them.
 """
 
 from __future__ import annotations
 
-from rws_theory.confidence import GapStatistics, gap_statistics, gaps, log_odds, max_probability
-from rws_theory.crossings import Crossing, Crossings, crossings
-from rws_theory.gain import factor_range, inverse_reward, normalise, reward_factor
-from rws_theory.orders.arness import global_arness, kendall_tau, local_arness
-from rws_theory.orders.deviation import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
-from rws_theory.orders.null import FootruleDistribution, OrderTest, footrule_distribution, order_test
-from rws_theory.pairs import PairClasses, classify_pairs
-from rws_theory.selection import SelectionPath, selection_path
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rws_theory.confidence import GapStatistics, gap_statistics, gaps, log_odds, max_probability
+    from rws_theory.crossings import Crossing, Crossings, crossings
+    from rws_theory.gain import factor_range, inverse_reward, normalise, reward_factor
+    from rws_theory.orders.arness import global_arness, kendall_tau, local_arness
+    from rws_theory.orders.deviation import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
+    from rws_theory.orders.null import FootruleDistribution, OrderTest, footrule_distribution, order_test
+    from rws_theory.pairs import PairClasses, classify_pairs
+    from rws_theory.selection import SelectionPath, selection_path
 
 __version__ = "0.1.0"
+
+# Names are imported when first used, so that --help does not wait for SciPy.
+_HOME = {
+    "confidence": ("GapStatistics", "gap_statistics", "gaps", "log_odds", "max_probability"),
+    "crossings": ("Crossing", "Crossings", "crossings"),
+    "gain": ("factor_range", "inverse_reward", "normalise", "reward_factor"),
+    "orders.arness": ("global_arness", "kendall_tau", "local_arness"),
+    "orders.deviation": ("footrule_max", "footrule_mean", "footrule_variance", "generation_order_deviation"),
+    "orders.null": ("FootruleDistribution", "OrderTest", "footrule_distribution", "order_test"),
+    "pairs": ("PairClasses", "classify_pairs"),
+    "selection": ("SelectionPath", "selection_path"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "Crossing",
@@ -55,3 +75,27 @@ __all__ = [
     "reward_factor",
     "selection_path",
 ]
+
+
+class _Package(ModuleType):
+    """The class of this package, in which `crossings` is the function, never the module of the same name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Importing `rws_theory.crossings` would set the module over the function.
+        super().__setattr__(name, value.crossings if name == "crossings" and isinstance(value, ModuleType) else value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    """Import the module that defines `name` and return the name's value."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
