@@ -48,7 +48,7 @@ from rws_decode.decode import decode
 from rws_decode.step.order import dtype_of, rank_values, select_top, select_topk
 from rws_decode.step.rounding import saturated
 from rws_theory import footrule_mean, selection_path
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 torch.set_num_threads(1)
 BLACK, BLUE, ORANGE, GREEN = "#000000", "#0072B2", "#D55E00", "#009E73"
@@ -319,7 +319,7 @@ god = {name: [one.mean for one in means(name, "god_tokens")] for name in (*LOOK,
 steps = {name: [one.mean for one in means(name, "steps")] for name in LOOK}
 (due,) = [row for row in found.rows if (row["ranking"], row["scale"]) == ("bfloat16", last)]
 low, high = due["god_tokens_due_low"], due["god_tokens_due_high"]
-printed = {row["scale"]: row["god"] for row in published("table8_temperature")["rows"]}
+printed = {row["scale"]: row["god"] for row in printed_in("table8_temperature")["rows"]}
 exact_now, rounded_now = (ranked(8.0, name)[1] for name in ("exact", "bfloat16"))
 Markdown(
     f"- The probability is exactly 1.0 from log-odds of **{ones['bfloat16']:.1f}** in bfloat16, {ones['float32']:.1f} "

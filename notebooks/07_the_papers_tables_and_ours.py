@@ -45,7 +45,7 @@ from paper_figures.studies.summaries.files import to_markdown
 from paper_figures.tables import table1_win_rate
 from paper_figures.tables.parts.sample_size import possible_sizes, prompts_needed, sign_test_power
 from rws_theory.claims import CHECKS, claims
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 torch.set_num_threads(1)
 RWS, TEMPERATURE, DEFAULT = LINES["rws"], LINES["temperature"], LINES["default"]
@@ -57,7 +57,7 @@ RWS, TEMPERATURE, DEFAULT = LINES["rws"], LINES["temperature"], LINES["default"]
 
 # %%
 table1, table5, table8 = (
-    published(name) for name in ("table1_win_rate", "table5_god_quintiles", "table8_temperature")
+    printed_in(name) for name in ("table1_win_rate", "table5_god_quintiles", "table8_temperature")
 )
 heads = {"model": "reward model", "god": "GOD", "win": "RWS wins, %", "draw": "draws, %"}
 heads |= {"default_win": "default wins, %"}
@@ -110,7 +110,7 @@ left.set_ylim(len(models) - 0.5, -0.5)
 left.set_xlabel("win rate of RWS, as printed [% of prompts]")
 left.legend(loc="upper center", bbox_to_anchor=(0.5, 1.16), ncols=3, fontsize=9, frameon=False)
 scales, gods = ([row[name] for row in table8["rows"]] for name in ("scale", "god"))
-default = published("table12_frequency")["default"]["god"]
+default = printed_in("table12_frequency")["default"]["god"]
 right.plot(scales, gods, marker="o", color=TEMPERATURE.color, label="temperature (Table 8)")
 right.axhline(default, color="black", linestyle=":", label="the default (Table 12)")
 at_one = scales.index(1.0)

@@ -15,7 +15,7 @@ from paper_figures.exhibits.beside import named
 from paper_figures.exhibits.contrasts import ALPHA
 from paper_figures.exhibits.inputs import Results
 from paper_figures.exhibits.style import Line
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["Difference", "from_row", "guide_looks", "guide_names", "lookup", "setting", "span", "tally"]
 
@@ -131,7 +131,7 @@ def guide_looks(names: Sequence[str]) -> dict[str, Line]:
     >>> looks["GRM"].marker, looks["mini"].marker == looks["GRM"].marker
     ('s', False)
     """
-    paper = sorted(row["model"] for row in published("table1_win_rate")["rows"])
+    paper = sorted(row["model"] for row in printed_in("table1_win_rate")["rows"])
     others = [name for name in dict.fromkeys(names) if name not in paper]
     looks = {}
     for group, markers in ((paper, "os^DvP"), (others, "X*<>ph")):
@@ -156,7 +156,7 @@ def guide_names(rows: Sequence[Row]) -> dict[tuple[str, float | None], str]:
     >>> guide_names([{"guide": "mini", "reward_scale": 2.0}, {"guide": "grm", "reward_scale": 4.0}])
     {('grm', 4.0): 'GRM', ('mini', 2.0): 'mini'}
     """
-    places = {row["model"]: place for place, row in enumerate(published("table1_win_rate")["rows"])}
+    places = {row["model"]: place for place, row in enumerate(printed_in("table1_win_rate")["rows"])}
     keys: list[tuple[str, float | None]] = [*dict.fromkeys((row["guide"], row.get("reward_scale")) for row in rows)]
     keys.sort(key=lambda key: places.get(named(key[0]), len(places)))
     several = len({guide for guide, _ in keys}) < len(keys)
@@ -191,7 +191,7 @@ def setting(run: Results) -> str:
         parts.append(f"s_R chosen on {prompts['validation']} validation prompts ({scales})")
     elif given.get("reward_scale"):
         parts.append(f"s_R given ({', '.join(f'{one:g}' for one in given['reward_scale'])})")
-    paper = {row["model"] for row in published("table1_win_rate")["rows"]}
+    paper = {row["model"] for row in printed_in("table1_win_rate")["rows"]}
     others = {
         "model": "llada" not in model.lower(),
         "prompts": not str(prompts["source"]).startswith(("reward-bench", "mt-bench")),

@@ -2,7 +2,7 @@
 
 Shows: P^a(r) and P^b(r) for the two logit vectors that the paper works through, the crossing that `rws_theory` proves,
 and what the paper printed, marked as printed.
-Inputs: none but `published/appendix_d.json`. Run time: about two seconds.
+Inputs: none but `rws_theory/printed/appendix_d.json`. Run time: about two seconds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, panel_title
 from rws_theory import Crossings, crossings, gap_statistics, max_probability
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["Example", "compute", "draw", "exhibit", "sheet"]
 
@@ -45,7 +45,7 @@ class Example:
 
 def compute(upper: float = 10.0, points: int = 801) -> Example:
     """Evaluate both curves at `points` scales in (0, upper] and find their crossing."""
-    printed = published("appendix_d")
+    printed = printed_in("appendix_d")
     scale = np.linspace(0.0, upper, points + 1)[1:]
     probability = max_probability(np.array([printed["a"], printed["b"]])[:, None, :], scale)
     return Example(printed, scale, probability, crossings(printed["a"], printed["b"]))

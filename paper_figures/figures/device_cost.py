@@ -25,7 +25,7 @@ from paper_figures.figures.device.device_lines import arithmetic_lines, headline
 from paper_figures.figures.device.measured_tables import called, measured_sheets
 from paper_figures.figures.device.step_arithmetic import A100, ASSUMED_PROMPT, PROMPTS, Least, least
 from paper_figures.measured import FOLDER, Measurement, read_measured
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["DeviceCost", "compute", "draw_every", "draw_seconds", "exhibit", "sheets"]
 
@@ -72,7 +72,7 @@ def printed_parts(data: DeviceCost) -> dict[str, dict[str, float]]:
 
     The reward's least time is known for those of 8B, which are built as Llama-3.1-8B is.
     """
-    table, found = published("table11_overhead"), data.assumed
+    table, found = printed_in("table11_overhead"), data.assumed
     base = {"default": found.default_seconds, "default_rest": table["default_seconds"] - found.default_seconds}
     rows = {"default": base}
     for row in table["rows"]:
@@ -135,7 +135,7 @@ _DEVICES = ("#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 
 def _increases(data: DeviceCost) -> dict[str, dict[int, float]]:
     """Return series -> steps from one call of the reward to the next -> increase in percent."""
-    printed = {row["every"]: row["increase"] for row in published("table12_frequency")["rows"]}
+    printed = {row["every"]: row["increase"] for row in printed_in("table12_frequency")["rows"]}
     at_least = {every: data.assumed.increase(every) for every in data.assumed.rws_seconds}
     series = {_AS_PRINTED: printed, _AT_LEAST: at_least}
     for name, one in called(data.measured).items():
@@ -167,7 +167,7 @@ def sheets(data: DeviceCost) -> tuple[Sheet, ...]:
 def exhibit(runs: Path, folder: Path = FOLDER) -> Exhibit:
     """Return pictures and tables of the arithmetic, and of the measurements in `folder` and below `runs`."""
     data = compute(runs, folder)
-    table, series = published("table11_overhead"), _increases(data)
+    table, series = printed_in("table11_overhead"), _increases(data)
     parted = (
         f"Seconds per answer as printed in {table['where']}. Least time: that of the operations and bytes of the same "
         f"decode at the limits of an {A100.name}; arithmetic, not a measurement. {assumed()}"
@@ -179,7 +179,7 @@ def exhibit(runs: Path, folder: Path = FOLDER) -> Exhibit:
     )
     devices = "; ".join(called(data.measured)) or "no device was measured"
     by_every = (
-        f"Increase in time over the default. Hollow: as printed in {published('table12_frequency')['where']}, a "
+        f"Increase in time over the default. Hollow: as printed in {printed_in('table12_frequency')['where']}, a "
         "mean over the six reward models. Dashed: where the default and RWS both take their least time, for a reward "
         f"of 8B (arithmetic). Measured: {devices}. Ours asks at each of these steps; the naive loop is compared with "
         "the plain loop, its own default. Times of different hardware cannot be compared; these are ratios."

@@ -19,7 +19,7 @@ from paper_figures.figures.parts.dialogue_picture import NAMES, draw, left_out
 from paper_figures.figures.parts.dialogue_tables import Examples, counted_answers, sheets
 from paper_figures.figures.parts.side_by_side import dialogue_text
 from paper_figures.plan import command
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["Examples", "compute", "draw", "exhibit", "sheets"]
 
@@ -151,7 +151,7 @@ def _orders(data: Examples) -> list[str]:
 
 
 def _doubled(data: Examples) -> str:
-    printed = published("dialogues")
+    printed = printed_in("dialogues")
     told = []
     for method, name in (("default", "the default"), ("rws", "RWS")):
         rows = [row for row in printed["rows"] if row["method"] == method]

@@ -23,7 +23,7 @@ from paper_figures.exhibits.judged import Difference, from_row, lookup, setting,
 from paper_figures.exhibits.methods import RELATIONS, controls_of, in_words, method_name
 from paper_figures.exhibits.style import figure, panel_title
 from paper_figures.figures.parts.win_bars import draw_pair, pair_handles
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["MeanWinRates", "compute", "draw", "exhibit", "sheet"]
 
@@ -75,7 +75,7 @@ def compute(runs: Path) -> MeanWinRates:
     scales = sorted({row["reward_scale"] for row in rows}) if "reward_scale" in rows[0] else [None]
     lines = [(method, scale) for scale in scales for method in ("rws", *controls_of(rows))]
     guides = len({row["guide"] for row in run.rows.get("win_rates", ())})
-    return MeanWinRates(run, rows, lines, guides, published("table1_win_rate"))
+    return MeanWinRates(run, rows, lines, guides, printed_in("table1_win_rate"))
 
 
 def draw(data: MeanWinRates) -> Figure:

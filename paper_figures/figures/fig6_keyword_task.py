@@ -24,7 +24,7 @@ from paper_figures.exhibits.methods import method_name, methods_in
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.figures.parts.keyword_claims import BELOW, OVER, claim_line, claims_sheet
 from paper_figures.figures.parts.keyword_ranges import printed_range, ranges_sheet
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["DRAWN", "KeywordTask", "compute", "draw", "exhibit", "sheets"]
 
@@ -194,7 +194,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"Keyword prompts: {data.run.prompts['test']} of {data.run.prompts['source']}, model {settings['model']}, "
         f"{settings['length']} tokens, {settings['steps']} steps; s_R {chosen}: {scales}. Left: means with 95 % "
         "intervals. Right: the same answers prompt by prompt against the default's; hatched is what the paper's text "
-        f"says of RWS ({published('keyword_task')['where']}); its Figure 6 prints no number. The constant is the "
+        f"says of RWS ({printed_in('keyword_task')['where']}); its Figure 6 prints no number. The constant is the "
         "factor of equal mean, so that what it reaches too is not the reward's doing. Model, language and causal model "
         "are not the paper's: the right side can be compared with it, the left cannot."
     )

@@ -25,7 +25,7 @@ from paper_figures.exhibits.inputs import read_named
 from paper_figures.exhibits.style import GREY, PRINTED, figure, panel_title
 from paper_figures.figures.parts.rounding import RANKINGS, STRATEGIES, Rounding, conclusions
 from paper_figures.plan import command
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["compute", "draw", "exhibit", "scale_axis", "sheets"]
 
@@ -48,7 +48,7 @@ def compute(runs: Path) -> Rounding:
 
 def draw(data: Rounding) -> Figure:
     """Draw a column per strategy; below the first, the GOD that the paper printed for temperature, on its own axis."""
-    names, table = data.strategies, published("table8_temperature")["rows"]
+    names, table = data.strategies, printed_in("table8_temperature")["rows"]
     picture = figure(6.6, 8.8)
     grid = picture.add_gridspec(5, len(names), height_ratios=(1.25, 1.25, 1, 1, 1))
     scales = sorted({*data.scales, *(row["scale"] for row in table)})
@@ -134,7 +134,7 @@ def sheets(data: Rounding) -> tuple[Sheet, ...]:
         "candidate confidences; other set: share of steps whose committed set is not the one that exact confidences "
         "choose. GOD is of the whole canvas, end-of-text filler included."
     )
-    table = published("table8_temperature")
+    table = printed_in("table8_temperature")
     printed = {f"{row['scale']:g}": {"GOD, reading not said": row["god"]} for row in table["rows"]}
     here: dict[str, dict[str, float]] = {}
     for ranking, look in RANKINGS.items():

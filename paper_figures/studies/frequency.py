@@ -156,9 +156,9 @@ def _trade_off(answers: pandas.DataFrame, timed: pandas.DataFrame, how: str, see
 
 
 def _printed(method: str) -> dict[str, Any]:
-    from paper_figures.studies.summaries.means import published_data
+    from rws_theory.printed import printed_in
 
-    held = published_data("table12_frequency") or {"default": {}, "rows": ()}
+    held = printed_in("table12_frequency")
     rows = {f"rws every {row['every']}" if row["every"] > 1 else "rws": row for row in held["rows"]}
     row = (rows | {"default": held["default"]}).get(method, {})
     ratio = row["god"] / held["default"]["god"] if row and method != "default" else None

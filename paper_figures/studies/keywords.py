@@ -195,9 +195,9 @@ def _as_claimed(claim: _Claim, value: float, low: float, high: float) -> dict[st
 
 def _printed() -> dict[str, str]:
     """Return the paper's numbers for reading, by the quantity that they are of."""
-    from paper_figures.studies.summaries.means import published_data
+    from rws_theory.printed import printed_in
 
-    held = published_data("keyword_task") or {"ranges": (), "values": ()}
+    held = printed_in("keyword_task")
     ranges = {one["quantity"]: f"{one['low']:g} to {one['high']:g}" for one in held["ranges"]}
     return ranges | {one["quantity"]: f"more than {one['value']:g}" for one in held["values"]}
 

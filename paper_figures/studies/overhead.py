@@ -112,11 +112,12 @@ def _memory(timed: pandas.DataFrame) -> list[Table]:
 
 def _printed(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the paper's seconds for a line of ours, and their increase over its default's, as ours is computed."""
-    from paper_figures.studies.summaries.means import Printed, paper_names, printed_value, published_data
+    from paper_figures.studies.summaries.means import Printed, paper_names, printed_value
+    from rws_theory.printed import printed_in
 
     where = Printed("table11_overhead", "seconds", {"guide": "model"}, {"method": "rws"}, paper_names())
     seconds = printed_value(where, row)
-    base = (published_data("table11_overhead") or {}).get("default_seconds")
+    base = printed_in("table11_overhead")["default_seconds"]
     increase = None if seconds is None else 100 * (seconds / base - 1)
     return {"seconds, paper": seconds, "increase, paper": increase}
 

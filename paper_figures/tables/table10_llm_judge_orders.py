@@ -22,7 +22,7 @@ from paper_figures.exhibits.judged import guide_names, lookup, setting, span
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, Line, figure, joint_legend, panel_title
 from paper_figures.tables.parts.dialogue_judges import Dialogues, Judge, judged_dialogues, verdict_of
 from paper_figures.tables.parts.printed_orders import PLACES, counted_shares, counts_sheet, printed_lines
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["Orders", "compute", "draw", "exhibit", "sheets"]
 
@@ -69,7 +69,7 @@ def compute(runs: Path) -> Orders:
 def draw(orders: Orders) -> Figure:
     """Draw the printed shares with exact intervals, RWS first and second; beside them ours, where an LLM judged."""
     data = orders.data
-    names = [row["model"] for row in published(_STEM)["rows"]]
+    names = [row["model"] for row in printed_in(_STEM)["rows"]]
     printed = [
         Dots(_LOOKS[order], f"{label}, as printed", _marks(orders, order), hollow=True)
         for order, label in PLACES.items()
@@ -105,7 +105,7 @@ def _marks(orders: Orders, order: str) -> dict[str, tuple[float, float | None, f
     """Return model -> printed share and exact interval, in percent; no interval where no counts follow."""
     tested = {row["model"]: row for row in orders.tested if row["order"] == order}
     found: dict[str, tuple[float, float | None, float | None]] = {}
-    for row in published(_STEM)["rows"]:
+    for row in printed_in(_STEM)["rows"]:
         ends = tested.get(row["model"])
         found[row["model"]] = (
             row[order],
@@ -124,7 +124,7 @@ def sheets(orders: Orders) -> tuple[Sheet, ...]:
 
 
 def _beside(orders: Orders) -> Sheet:
-    data, table = orders.data, published(_STEM)
+    data, table = orders.data, printed_in(_STEM)
     printed = {
         row["model"]: {f"{label}, RWS win, %": row[order] for order, label in PLACES.items()} for row in table["rows"]
     }
@@ -160,7 +160,7 @@ def exhibit(runs: Path) -> Exhibit:
     ours = f" Right: ours. {setting(data.run)} {verdict_of(data)} Bars: 95 % intervals." if data.llm else ""
     of = orders.tested[0]["of"] if orders.tested else 0
     bars = f"Bars: exact 95 % intervals (Clopper and Pearson) of shares of {of} dialogues. " if of else ""
-    where = published(_STEM)["where"]
+    where = printed_in(_STEM)["where"]
     caption = f"{where}: hollow marks are the printed win rates of RWS. {bars}Dashed: no preference.{ours}"
     return Exhibit(
         "Table 10: the LLM judge, by the order of the answers",

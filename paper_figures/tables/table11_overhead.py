@@ -24,7 +24,7 @@ from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.methods import method_name, methods_in
 from paper_figures.exhibits.style import GREY, LINES, Line, figure, joint_legend, panel_title
 from paper_figures.tables.parts.times import ends_of, few_prompts, with_interval
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["SAVINGS", "Overhead", "compute", "draw", "exhibit", "printed_increases", "sheets"]
 
@@ -72,7 +72,7 @@ def printed_increases() -> dict[str, float]:
     >>> round(printed_increases()["GRM"], 1)
     21.8
     """
-    table = published("table11_overhead")
+    table = printed_in("table11_overhead")
     return {row["model"]: 100 * (row["seconds"] / table["default_seconds"] - 1) for row in table["rows"]}
 
 
@@ -110,7 +110,7 @@ def sheets(data: Overhead) -> tuple[Sheet, ...]:
 
 
 def _printed(data: Overhead) -> Sheet:
-    table = published("table11_overhead")
+    table = printed_in("table11_overhead")
     increases = printed_increases()
     printed: dict[str, dict[str, Any]] = {method_name("default"): {"seconds": table["default_seconds"]}}
     for row in table["rows"]:
@@ -174,7 +174,7 @@ def _all(data: Overhead) -> Sheet:
 
 def conclusions(data: Overhead) -> tuple[str, ...]:
     """Return what follows from the intervals: RWS's increase, the machine's noise, and what savings change."""
-    table, increases = published("table11_overhead"), printed_increases()
+    table, increases = printed_in("table11_overhead"), printed_increases()
     low, high = min(increases.values()), max(increases.values())
     field, what = ("cpu_increase", "CPU time") if any(_marks(data.of("rws"), "cpu_increase")) else ("increase", "Time")
     lines = []
@@ -214,7 +214,7 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         f"Increase in time of RWS over the default with the same savings. Here: model {settings['model']} on "
         f"{_device(data)}, {_count(data)}; 95 % bootstrap intervals over prompts, rough "
-        f"where these are few. Hollow: from the seconds printed in {published('table11_overhead')['where']}, without "
+        f"where these are few. Hollow: from the seconds printed in {printed_in('table11_overhead')['where']}, without "
         "intervals. The constant of equal mean asks no reward: what it is slower by is the machine's noise. CPU time, "
         "where it can be had, is less disturbed by other work on the machine."
     )

@@ -26,7 +26,7 @@ from paper_figures.exhibits.methods import method_name
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.tables.parts.asking_less import every_of, every_words, quality_lines, quality_sheet
 from paper_figures.tables.parts.times import ends_of, few_prompts, with_interval
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["Frequency", "compute", "draw", "exhibit", "sheets"]
 
@@ -58,7 +58,7 @@ def compute(runs: Path) -> Frequency:
 
 def draw(data: Frequency) -> Figure:
     """Draw GOD over the default's and the increase in time against how often the reward is asked."""
-    table = published("table12_frequency")
+    table = printed_in("table12_frequency")
     held = sorted({*data.asked, *(row["every"] for row in table["rows"])})
     picture = figure(6.6, 3.5)
     left, right = picture.subplots(1, 2)
@@ -116,7 +116,7 @@ def sheets(data: Frequency) -> tuple[Sheet, ...]:
 
 
 def _printed(data: Frequency) -> Sheet:
-    table = published("table12_frequency")
+    table = printed_in("table12_frequency")
     base = table["default"]
     printed: dict[str, dict[str, Any]] = {method_name("default"): {"GOD": base["god"]}}
     printed[method_name("default")] |= {"GOD over default's, computed": None, "seconds": base["seconds"]}
@@ -154,7 +154,7 @@ _COMPARED = {
 
 def conclusions(data: Frequency) -> tuple[str, ...]:
     """Return what follows from the intervals: order, time, the machine's noise, and what asking less changes."""
-    table = published("table12_frequency")
+    table = printed_in("table12_frequency")
     printed = {row["every"]: row for row in table["rows"]}
     lines = []
     for field, nothing, what in (("god_steps_ratio", 1.0, "GOD over the default's"), ("increase", 0.0, "Time")):
@@ -192,7 +192,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"{data.run.prompts['source']}. Right: time over the default's, {settings['timing_prompts']} of these prompts, "
         f"{settings['repetitions']} runs each, one answer at a time. Model {settings['model']}, means over the guides "
         f"({', '.join(settings['rewards'])}), one s_R each; 95 % bootstrap intervals over prompts. Hollow: as printed "
-        f"({published('table12_frequency')['where']}), without intervals; GOD as a ratio of printed numbers. The "
+        f"({printed_in('table12_frequency')['where']}), without intervals; GOD as a ratio of printed numbers. The "
         "constant of equal mean asks no reward: its time shows the machine's noise, its GOD what a factor alone "
         "does. Seconds of other hardware cannot be compared, ratios roughly."
     )

@@ -22,7 +22,7 @@ from paper_figures.exhibits.judged import Difference, from_row, guide_names, set
 from paper_figures.exhibits.methods import controls_of, in_words
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.tables.parts.win_rate_tables import JUDGES, WinRates, win_rate_sheets
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["DRAWN", "compute", "draw", "exhibit"]
 
@@ -38,7 +38,7 @@ def compute(runs: Path) -> WinRates:
     rows = run.rows.get("win_rates", ())
     if not rows:
         raise ValueError(f"{runs / NEEDS[0]} has no table win_rates: no answer was judged")
-    return WinRates(run, rows, guide_names(rows), published("table1_win_rate"))
+    return WinRates(run, rows, guide_names(rows), printed_in("table1_win_rate"))
 
 
 def draw(data: WinRates) -> Figure:

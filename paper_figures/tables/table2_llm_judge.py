@@ -22,7 +22,7 @@ from paper_figures.exhibits.methods import in_words, method_name
 from paper_figures.exhibits.style import GREY, LINES, Line, figure, joint_legend, panel_title
 from paper_figures.figures.appendix_d import agrees
 from paper_figures.tables.parts.dialogue_judges import Dialogues, Judge, judged_dialogues, preferred, verdict_of
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["DRAWN", "compute", "draw", "exhibit", "sheets"]
 
@@ -42,7 +42,7 @@ def compute(runs: Path) -> Dialogues:
 
 def draw(data: Dialogues) -> Figure:
     """Draw the printed shares left, ours right: RWS and its constant by every judge, with 95 % intervals."""
-    printed = {row["model"]: (row["win"], None, None) for row in published(_STEM)["rows"]}
+    printed = {row["model"]: (row["win"], None, None) for row in printed_in(_STEM)["rows"]}
     series = [
         Dots(
             look[method],
@@ -80,7 +80,7 @@ def sheets(data: Dialogues) -> tuple[Sheet, ...]:
 
 
 def _beside(data: Dialogues) -> Sheet:
-    table = published(_STEM)
+    table = printed_in(_STEM)
     printed = {row["model"]: {"RWS win, %": row["win"], "default win, %": row["default_win"]} for row in table["rows"]}
     here: dict[str, dict[str, Any]] = {guide: {} for guide in data.guides}
     text: dict[str, dict[str, str | None]] = {guide: {} for guide in data.guides}
@@ -158,7 +158,7 @@ def exhibit(runs: Path) -> Exhibit:
     """Return Table 2 and its figure from the results below `runs`."""
     data = compute(runs)
     caption = (
-        f"Left, hollow: {published(_STEM)['where']}, as printed; of how dialogues differ nothing is printed, so there "
+        f"Left, hollow: {printed_in(_STEM)['where']}, as printed; of how dialogues differ nothing is printed, so there "
         f"are no bars (Table 10 allows some). Right: ours. {setting(data.run)} {verdict_of(data)} Bars: 95 % intervals "
         "over dialogues. Dashed: no preference."
     )
@@ -172,7 +172,7 @@ def exhibit(runs: Path) -> Exhibit:
 
 
 def _alt(data: Dialogues) -> str:
-    printed = [row["win"] for row in published(_STEM)["rows"]]
+    printed = [row["win"] for row in printed_in(_STEM)["rows"]]
     told = [
         f"{guide}, {method_name(method)}, by {judge.name}: {span(row, form='.1f')}."
         for judge in data.judges
@@ -187,8 +187,8 @@ def _alt(data: Dialogues) -> str:
 
 
 def _conclusions(data: Dialogues) -> tuple[str, ...]:
-    printed = published(_STEM)["rows"]
-    means = {row["model"]: (row["first"] + row["second"]) / 2 for row in published("table10_llm_judge_orders")["rows"]}
+    printed = printed_in(_STEM)["rows"]
+    means = {row["model"]: (row["first"] + row["second"]) / 2 for row in printed_in("table10_llm_judge_orders")["rows"]}
     odd = [row["model"] for row in printed if not agrees(row["win"], means[row["model"]])]
     wins = [row["win"] for row in printed]
     lines = [

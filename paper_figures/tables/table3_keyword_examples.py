@@ -18,7 +18,7 @@ from paper_figures.exhibits.exhibit import Exhibit, Passage, Sheet
 from paper_figures.exhibits.guides import with_names
 from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.methods import method_name
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["Answer", "Example", "KeywordExamples", "compute", "exhibit", "passages", "sheet"]
 
@@ -82,7 +82,7 @@ def _by(row: Mapping[str, Any]) -> str:
 
 def sheet(data: KeywordExamples) -> Sheet:
     """Return the printed examples and ours, with the keywords that each answer contains."""
-    table = published("table3_keyword_examples")
+    table = printed_in("table3_keyword_examples")
     printed = {
         str(place): {"prompt": row["prompt"], "anchor keywords": ", ".join(row["keywords"])}
         for place, row in enumerate(table["rows"], 1)

@@ -23,7 +23,7 @@ from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.methods import method_name, methods_in
 from paper_figures.exhibits.style import LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.statistics.metrics import share_interval
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["DRAWN", "HumanEval", "compute", "draw", "exhibit", "sheets"]
 
@@ -68,7 +68,7 @@ def compute(runs: Path) -> HumanEval:
 
 def draw(data: HumanEval) -> Figure:
     """Draw pass@1 as printed, on axes of its own, beside ours with 95 % intervals."""
-    table = published("table4_humaneval")
+    table = printed_in("table4_humaneval")
     printed = {row["model"]: (row["pass_at_1"], None, None) for row in table["rows"]}
     count = max(len(printed) * 0.55, float(len(data.names)))
     picture = figure(6.6, 0.75 + height_of([""] * round(count), len(DRAWN)))
@@ -91,7 +91,7 @@ def sheets(data: HumanEval) -> tuple[Sheet, ...]:
 
 
 def _printed(data: HumanEval) -> Sheet:
-    table = published("table4_humaneval")
+    table = printed_in("table4_humaneval")
     printed = {method_name("default"): {_MEASURES[_PASS]: table["default"]}}
     printed |= {f"RWS, {row['model']}": {_MEASURES[_PASS]: row["pass_at_1"]} for row in table["rows"]}
     here: dict[str, dict[str, Any]] = {}
@@ -140,7 +140,7 @@ def _differences(data: HumanEval) -> Sheet:
 
 def conclusions(data: HumanEval) -> tuple[str, ...]:
     """Return what follows from the intervals, and what the printed table's text says."""
-    table = published("table4_humaneval")
+    table = printed_in("table4_humaneval")
     best = max(table["rows"], key=lambda row: row["pass_at_1"])
     gain = best["pass_at_1"] - table["default"]
     ends = [_of_problems(percent) for percent in (table["default"], best["pass_at_1"])]
@@ -167,7 +167,7 @@ def _of_problems(percent: float) -> tuple[int, str]:
 def exhibit(runs: Path) -> Exhibit:
     """Return Table 4 and its picture from the results below `runs`."""
     data = compute(runs)
-    table, settings = published("table4_humaneval"), data.run.settings
+    table, settings = printed_in("table4_humaneval"), data.run.settings
     caption = (
         f"Left: {table['where']}. Right: {data.task}; model {settings['model']}, {data.run.prompts['test']} problems, "
         f"{settings['length']} tokens, {settings['steps']} steps, one s_R per guide "

@@ -22,7 +22,7 @@ from paper_figures.exhibits.judged import guide_looks, guide_names, setting, tal
 from paper_figures.exhibits.methods import in_words, methods_in
 from paper_figures.exhibits.style import PRINTED, figure, joint_legend, panel_title
 from paper_figures.tables.parts.god_tables import NO_EFFECT, Fifths, at_equal_god, fifths_sheets, share
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["compute", "draw", "exhibit"]
 
@@ -40,7 +40,7 @@ def compute(runs: Path) -> Fifths:
     )
     if not fifths:
         raise ValueError(f"{runs / NEEDS[0]} has no table god_quintiles: no answer of RWS was judged")
-    return Fifths(run, fifths, trends, equal, guide_names(fifths), published("table5_god_quintiles"))
+    return Fifths(run, fifths, trends, equal, guide_names(fifths), printed_in("table5_god_quintiles"))
 
 
 def draw(data: Fifths) -> Figure:

@@ -22,7 +22,7 @@ from paper_figures.exhibits.guides import guide_line, minus_text, with_names
 from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.methods import method_name, methods_in
 from paper_figures.exhibits.style import GREY, LINES, figure, joint_legend, panel_title
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["Diversity", "compute", "draw", "exhibit", "sheets"]
 
@@ -67,7 +67,7 @@ def printed_differences(n: int) -> dict[str, float]:
     >>> round(printed_differences(1)["LlamaOB"], 4)
     0.0105
     """
-    table = published("table6_diversity")
+    table = printed_in("table6_diversity")
     return {row["model"]: row[f"distinct_{n}"] - table["default"][f"distinct_{n}"] for row in table["rows"]}
 
 
@@ -103,7 +103,7 @@ def sheets(data: Diversity) -> tuple[Sheet, ...]:
 
 
 def _printed(data: Diversity) -> Sheet:
-    table = published("table6_diversity")
+    table = printed_in("table6_diversity")
     lines = {method_name("default"): table["default"]} | {f"RWS, {row['model']}": row for row in table["rows"]}
     printed = {name: {f"distinct-{n}": row[f"distinct_{n}"] for n in _ORDERS} for name, row in lines.items()}
     here: dict[str, dict[str, Any]] = {}
@@ -159,7 +159,7 @@ def conclusions(data: Diversity) -> tuple[str, ...]:
     words = {name: _words(data, name) for name in data.names}
     told = "; ".join(f"{name} {rws:.1f} and {base:.1f}" for name, (rws, base) in words.items() if rws and base)
     lines += [f"Words per answer of RWS and of the default: {told}."] if told else []
-    table = published("table6_diversity")
+    table = printed_in("table6_diversity")
     higher = sum(value > 0 for n in _ORDERS for value in printed_differences(n).values())
     lines.append(
         f"The paper prints a higher distinct-n for RWS than for the default in {higher} of {2 * len(table['rows'])} "
@@ -182,7 +182,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"{settings['model']}, {data.run.prompts['test']} prompts of {data.run.prompts['source']}, "
         f"{settings['length']} tokens, {settings['steps']} steps, one s_R per guide "
         f"({'chosen on validation prompts' if data.run.selection else 'given'}), 95 % jackknife intervals over "
-        f"prompts. Hollow: differences of the printed levels ({published('table6_diversity')['where']}), for which no "
+        f"prompts. Hollow: differences of the printed levels ({printed_in('table6_diversity')['where']}), for which no "
         "interval can be had. Distinct-n falls as answers grow longer: at equal length each pair of answers is cut to "
         "the shorter one's. Sizes of sets differ, so signs can be compared and sizes of differences cannot."
     )

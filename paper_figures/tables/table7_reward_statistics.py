@@ -25,7 +25,7 @@ from paper_figures.exhibits.judged import guide_names, setting
 from paper_figures.exhibits.style import GREY, figure, panel_title
 from rws_decode.rewards.registry import PUBLISHED, STATISTICS
 from rws_theory.gain import reward_factor
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["Reached", "Statistics", "compute", "draw", "exhibit", "sheets"]
 
@@ -78,7 +78,7 @@ class Statistics:
 def compute(runs: Path) -> Statistics:
     """Read the registry, the shipped statistics, and the rewards of the run's test answers; MissingRun where absent."""
     run = read_run(runs, NEEDS[0])
-    printed = {row["model"]: {"mean": row["mean"], "std": row["std"]} for row in published(_STEM)["rows"]}
+    printed = {row["model"]: {"mean": row["mean"], "std": row["std"]} for row in printed_in(_STEM)["rows"]}
     registry = {
         entry.name: {"printed as": entry.paper, "mean": entry.mean, "std": entry.std} for entry in PUBLISHED.values()
     }
@@ -174,8 +174,8 @@ def sheets(data: Statistics) -> tuple[Sheet, ...]:
         known = row["printed as"] if row["printed as"] not in here else f"{row['printed as']} ({name})"
         here[known] = {"mean": row["mean"], "std": row["std"], "measured on": f"the paper's {STATISTICS}"}
     caption = (
-        f"Left: {published(_STEM)['where']}: {published(_STEM)['task']}. Right: what normalises rewards here. For the "
-        "paper's models the printed numbers are used, as their weights are not at hand; `python -m rws_decode "
+        f"Left: {printed_in(_STEM)['where']}: {printed_in(_STEM)['task']}. Right: what normalises rewards here. For "
+        "the paper's models the printed numbers are used, as their weights are not at hand; `python -m rws_decode "
         "calibrate --reward NAME --data FILE` measures them anew. Nectar has no validation split: which rows "
         "the paper took is not known."
     )

@@ -25,7 +25,7 @@ from paper_figures.exhibits.inputs import read_run
 from paper_figures.exhibits.methods import method_name
 from paper_figures.exhibits.style import LINES, PRINTED, figure, panel_title
 from paper_figures.figures.parts.keyword_ranges import ranges_sheet
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["DRAWN", "Temperatures", "compute", "draw", "draw_printed", "exhibit", "sheets"]
 
@@ -129,7 +129,7 @@ def draw(data: Temperatures) -> Figure:
 
 def draw_printed() -> Figure:
     """Draw the perplexity and GOD of the printed table against the scale, on axes of their own."""
-    rows = sorted(published("table8_temperature")["rows"], key=lambda row: row["scale"])
+    rows = sorted(printed_in("table8_temperature")["rows"], key=lambda row: row["scale"])
     picture = figure(6.6, 2.3)
     scales = [row["scale"] for row in rows]
     contents = (("perplexity", "perplexity"), ("god", "GOD  [unit not said]"))
@@ -186,7 +186,7 @@ def _ranges(data: Temperatures) -> Sheet:
 
 
 def _printed(data: Temperatures) -> Sheet:
-    table = published("table8_temperature")
+    table = printed_in("table8_temperature")
     printed = {row["scale"]: row for row in table["rows"]}
     ours = {row["scale"]: row for row in data.of("temperature")}
     rounded = {row["scale"]: row for row in data.of("temperature-bf16")}
@@ -276,7 +276,7 @@ def exhibit(runs: Path) -> Exhibit:
             for method, row in most.items()
         )
     )
-    printed = sorted(published("table8_temperature")["rows"], key=lambda row: row["perplexity"])
+    printed = sorted(printed_in("table8_temperature")["rows"], key=lambda row: row["perplexity"])
     conclusions = (
         *contrast_lines(data.controls),
         *filter(None, [range_line(data.summary) if data.has("perplexity") else None]),
@@ -284,7 +284,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"({printed[-1]['perplexity']:.2f}) and its smallest at scale {printed[0]['scale']:g} "
         f"({printed[0]['perplexity']:.2f}).",
     )
-    place = published("table8_temperature")["where"]
+    place = printed_in("table8_temperature")["where"]
     drawn = Picture(
         "table8_printed",
         draw_printed(),

@@ -16,7 +16,7 @@ from typing import Any
 from paper_figures.exhibits.beside import beside
 from paper_figures.exhibits.exhibit import Exhibit, Sheet
 from rws_decode.rewards.registry import PUBLISHED, Layout
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["NETWORKS", "RewardModels", "compute", "exhibit", "sheet"]
 
@@ -46,7 +46,7 @@ class RewardModels:
 
 def compute() -> RewardModels:
     """Read the registry, and the headers of the shipped weights."""
-    printed = {row["model"]: row for row in published(_STEM)["rows"]}
+    printed = {row["model"]: row for row in printed_in(_STEM)["rows"]}
     here: dict[str, dict[str, Any]] = {}
     unlike, sizes, unknown = {}, [], []
     for entry in PUBLISHED.values():
@@ -104,7 +104,7 @@ def sheet(models: RewardModels) -> Sheet:
         for name, row in models.here.items()
     }
     caption = (
-        f"Left: {published(_STEM)['where']}. Right: what this package's registry knows; revisions are shortened, the "
+        f"Left: {printed_in(_STEM)['where']}. Right: what this package's registry knows; revisions are shortened, the "
         "CSV has them whole. Network: transformers' own on which the checkpoint is loaded, without remote code. The "
         "registry holds no config.json and hence no count of parameters; those of the shipped reward models (mini, "
         "mini-judge) are counted from the header of their weights, and exact has none. Which of Skywork's two "

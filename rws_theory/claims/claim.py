@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from fractions import Fraction
-from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
-__all__ = ["Check", "Claim", "Verdict", "printed"]
+__all__ = ["Check", "Claim", "Verdict"]
 
 Verdict = Literal["true", "false", "true with correction", "not about RWS", "not confirmed"]
 
@@ -45,15 +42,3 @@ class Claim:
 
 
 Check = Callable[[], Claim]
-
-
-def printed(name: str) -> dict[str, Any]:
-    """Read printed numbers as exact decimals (Fraction), from the data that the figures are drawn beside.
-
-    The numbers have one home, `rws_theory/printed`; only data is read from there.
-
-    >>> printed("table8_temperature")["rows"][0]["perplexity"]
-    Fraction(1357, 100)
-    """
-    content = files("rws_theory.printed").joinpath(f"{name}.json").read_bytes()
-    return json.loads(content, parse_float=Fraction)

@@ -6,14 +6,15 @@ from fractions import Fraction
 
 from flint import arb, fmpq
 
-from rws_theory.claims.claim import Check, Claim, printed
+from rws_theory.claims.claim import Check, Claim
 from rws_theory.crossings import crossings
+from rws_theory.printed import printed_in
 
 __all__ = ["CHECKS"]
 
 
 def _logits() -> tuple[list[Fraction], list[Fraction]]:
-    example = printed("appendix_d")
+    example = printed_in("appendix_d", exact=True)
     a, b = ([Fraction(x) for x in example[name]] for name in ("a", "b"))
     return a, b
 
@@ -35,7 +36,7 @@ def _probability(logits: list[Fraction], r: int) -> arb:
 def _values(r: int) -> dict[str, tuple[arb, Fraction]]:
     """Both probabilities at r, enclosed and as printed."""
     a, b = _logits()
-    row = next(row for row in printed("appendix_d")["probability"] if row["r"] == r)
+    row = next(row for row in printed_in("appendix_d", exact=True)["probability"] if row["r"] == r)
     return {f"P^a({r})": (_probability(a, r), row["a"]), f"P^b({r})": (_probability(b, r), row["b"])}
 
 
@@ -46,7 +47,7 @@ def _right(values: dict[str, tuple[arb, Fraction]]) -> bool:
 
 def gap_values() -> Claim:
     """Differences of decimals."""
-    example = printed("appendix_d")
+    example = printed_in("appendix_d", exact=True)
     gaps = [_gaps(x) for x in _logits()]
     holds = [sum(u) for u in gaps] == [example["sigma_a"], example["sigma_b"]] and [u[0] for u in gaps] == [
         example["delta_a"],
@@ -109,7 +110,7 @@ def crossing() -> Claim:
     enclosed = [sympy.Rational(c.lower) <= exact <= sympy.Rational(c.upper) for c in found.crossings]
     roots = [root for root in sympy.solve(polynomial) if root > 1]
     confirmed = roots == [golden] and found.complete and enclosed == [True]
-    wrong = bool(abs(exact - printed("appendix_d")["crossing"]) > Fraction(1, 200))
+    wrong = bool(abs(exact - printed_in("appendix_d", exact=True)["crossing"]) > Fraction(1, 200))
     refuted = confirmed and wrong
     return Claim(
         "D-crossing",

@@ -11,10 +11,11 @@ import numpy as np
 from flint import arb
 from scipy.special import expit
 
-from rws_theory.claims.claim import Check, Claim, Verdict, printed
+from rws_theory.claims.claim import Check, Claim, Verdict
 from rws_theory.claims.pair_search import SMALLEST, UNITS, Pair, smallest
 from rws_theory.gain import factor_range, reward_factor
 from rws_theory.orders.deviation import footrule_max, footrule_mean, generation_order_deviation
+from rws_theory.printed import printed_in
 
 __all__ = ["CHECKS"]
 
@@ -126,7 +127,7 @@ def adaptive() -> Claim:
     For s_R <= 1 it moves toward 1 as the reward grows (up to 5e-6 beyond it), so a pair that crosses below 1 is
     reversed at a low reward and not at a high one.
     """
-    grid = [row["scale"] for row in printed("table8_temperature")["rows"]]
+    grid = [row["scale"] for row in printed_in("table8_temperature", exact=True)["rows"]]
     pair = smallest(lambda p: p.counts[0] == 1)
     low, high = (float(reward_factor(reward, 1.0)) for reward in (-4.0, 4.0))
     checked = pair is not None and pair.order(low) < 0 < pair.order(high)
@@ -177,7 +178,7 @@ def footrule() -> Claim:
             math.isclose(footrule_mean(n), totals.mean() / n),
             footrule_max(n) == totals.max() / n,
         ]
-    rows = [*printed("table1_win_rate")["rows"], printed("table12_frequency")["rows"][0]]
+    rows = [*printed_in("table1_win_rate", exact=True)["rows"], printed_in("table12_frequency", exact=True)["rows"][0]]
     gods = [row["god"] for row in rows]
     return Claim(
         "GOD-footrule",

@@ -10,7 +10,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from rws_theory.claims.claim import Check, Claim, Verdict, printed
+from rws_theory.claims.claim import Check, Claim, Verdict
+from rws_theory.printed import printed_in
 
 __all__ = ["CHECKS"]
 
@@ -36,13 +37,13 @@ def _show(value: Any, decimals: int = 2) -> str:
 
 
 def _worst_of_rws() -> Any:
-    values = printed("keyword_task")["values"]
+    values = printed_in("keyword_task", exact=True)["values"]
     return next(v["value"] for v in values if v["quantity"] == "worst perplexity of RWS")
 
 
 def winrate_mean() -> Claim:
     """The mean of six numbers known to 0.05 is known to 0.05: it must reach the interval of the printed mean."""
-    table = printed("table1_win_rate")
+    table = printed_in("table1_win_rate", exact=True)
     wins, losses = (_mean([row[key] for row in table["rows"]]) for key in ("win", "default_win"))
     text = table["text"]
     holds = abs(wins - text["win_mean"]) <= Fraction(1, 2) + _half(1) and abs(losses - text["default_mean"]) <= 2 * (
@@ -59,7 +60,7 @@ def winrate_mean() -> Claim:
 
 def winrate_range() -> Claim:
     """Extremes of a column, exactly."""
-    table = printed("table1_win_rate")
+    table = printed_in("table1_win_rate", exact=True)
     wins = [row["win"] for row in table["rows"]]
     holds = (min(wins), max(wins)) == (table["text"]["win_low"], table["text"]["win_high"])
     return Claim(
@@ -73,7 +74,7 @@ def winrate_range() -> Claim:
 
 def rows_sum() -> Claim:
     """Three shares that sum to 100, each rounded to 0.05, sum to within 0.15 of 100 once printed."""
-    table = printed("table1_win_rate")
+    table = printed_in("table1_win_rate", exact=True)
     sums = {row["model"]: row["win"] + row["draw"] + row["default_win"] for row in table["rows"]}
     off = {model: total for model, total in sums.items() if total != 100}
     rounding = all(abs(total - 100) <= 3 * _half(1) for total in sums.values())
@@ -92,10 +93,10 @@ def rows_sum() -> Claim:
 
 def identical_rows() -> Claim:
     """Rows compared field by field."""
-    table = printed("table1_win_rate")
+    table = printed_in("table1_win_rate", exact=True)
     rows = {row["model"]: (row["win"], row["draw"], row["default_win"]) for row in table["rows"]}
     twins = [(m, n) for m in rows for n in rows if m < n and rows[m] == rows[n]]
-    quintiles = printed("table5_god_quintiles")["rows"]
+    quintiles = printed_in("table5_god_quintiles", exact=True)["rows"]
     differ = [(m, n) for m, n in twins if any(row[m] != row[n] for row in quintiles)]
     return Claim(
         "TAB-rows-distinct",
@@ -117,7 +118,8 @@ def quintile_mean() -> Claim:
     100 / 2 * 5 / n = 250 / n percentage points of the mean of the rates: at most 1 for n >= 250. Rounding adds 0.05 on
     each side. Ties in GOD could make fifths less even; the paper does not say how they were broken.
     """
-    rows, whole = printed("table5_god_quintiles")["rows"], printed("table1_win_rate")["rows"]
+    rows = printed_in("table5_god_quintiles", exact=True)["rows"]
+    whole = printed_in("table1_win_rate", exact=True)["rows"]
     gaps = {row["model"]: row["win"] - _mean([quintile[row["model"]] for quintile in rows]) for row in whole}
     allowed = 1 + 2 * _half(1)
     off = {model: gap for model, gap in gaps.items() if abs(gap) > allowed}
@@ -138,7 +140,7 @@ def quintile_mean() -> Claim:
 
 def quintile_monotone() -> Claim:
     """Neighbouring quintiles compared, column by column."""
-    table = printed("table5_god_quintiles")
+    table = printed_in("table5_god_quintiles", exact=True)
     models = [key for key in table["rows"][0] if key != "quintile"]
     rising = [m for m in models if all(low[m] < high[m] for low, high in pairwise(table["rows"]))]
     return Claim(
@@ -152,17 +154,17 @@ def quintile_monotone() -> Claim:
 
 def overhead() -> Claim:
     """Ratios of printed times, known to about 5e-5, against a range printed in whole percent."""
-    table = printed("table11_overhead")
+    table = printed_in("table11_overhead", exact=True)
     base = table["default_seconds"]
     rises = [100 * (row["seconds"] / base - 1) for row in table["rows"]]
     text = table["text"]
     holds = min(rises) >= text["increase_low"] and max(rises) < text["increase_high"] + 1
-    mean = _mean(rises)
+    mean, said = _mean(rises), printed_in("table12_frequency", exact=True)["rows"][0]["increase"]
     return Claim(
         "TAB-overhead",
         "Appendix N and Limitations, text on Table 11; Table 12",
         "RWS takes approximately 21 % to 33 % more time; 29.4 % on average.",
-        _verdict(holds and abs(mean - printed("table12_frequency")["rows"][0]["increase"]) <= Fraction(1, 10)),
+        _verdict(holds and abs(mean - said) <= Fraction(1, 10)),
         f"Increases from {_show(min(rises))} % to {_show(max(rises))} %, mean {_show(mean)} %"
         " (the lower end is truncated, not rounded).",
     )
@@ -170,7 +172,7 @@ def overhead() -> Claim:
 
 def memory() -> Claim:
     """1 GiB is 1,024 MiB; a number printed with one decimal stands for an interval of half-width 0.05."""
-    table = printed("table11_overhead")
+    table = printed_in("table11_overhead", exact=True)
     sizes = [Fraction(row["memory_mib"], MIB_PER_GIB) for row in table["rows"]]
     text = table["text"]
     holds = all(
@@ -191,7 +193,7 @@ def memory() -> Claim:
 
 def overhead_prompts() -> Claim:
     """A sample without replacement is no larger than what it is drawn from."""
-    table = printed("table11_overhead")
+    table = printed_in("table11_overhead", exact=True)
     drawn, available = table["prompts_measured"], table["prompts_in_dataset"]
     return Claim(
         "TAB-overhead-prompts",
@@ -206,7 +208,7 @@ def overhead_prompts() -> Claim:
 
 def frequency() -> Claim:
     """Each printed increase against the printed times it comes from, and the mean against Table 11."""
-    table, times = printed("table12_frequency"), printed("table11_overhead")
+    table, times = printed_in("table12_frequency", exact=True), printed_in("table11_overhead", exact=True)
     base = table["default"]["seconds"]
     rises = [(100 * (row["seconds"] / base - 1), row["increase"]) for row in table["rows"]]
     slack = _half(1) + 100 * 2 * 2 * _half(2) / base
@@ -225,8 +227,9 @@ def frequency() -> Claim:
 
 def temperature_text() -> Claim:
     """Extremes of a column, exactly."""
-    table = printed("table8_temperature")["rows"]
-    said = next(r for r in printed("keyword_task")["ranges"] if r["quantity"] == "GOD of temperature scaling")
+    table = printed_in("table8_temperature", exact=True)["rows"]
+    ranges = printed_in("keyword_task", exact=True)["ranges"]
+    said = next(row for row in ranges if row["quantity"] == "GOD of temperature scaling")
     gods = [row["god"] for row in table]
     holds = (min(gods), max(gods)) == (said["low"], said["high"])
     return Claim(
@@ -247,12 +250,12 @@ def temperature_one() -> Claim:
     worst perplexity of RWS, w, it is at least w / (1 - 0.12) if the worst configuration is the one 12 % better, and
     at most w / (1 - 0.16).
     """
-    row = next(r for r in printed("table8_temperature")["rows"] if r["scale"] == 1)
-    task = printed("keyword_task")
+    row = next(r for r in printed_in("table8_temperature", exact=True)["rows"] if r["scale"] == 1)
+    task = printed_in("keyword_task", exact=True)
     worst = _worst_of_rws()
     gain = next(r for r in task["ranges"] if r["quantity"] == "perplexity of RWS below that of the default")
     low, high = (worst / (1 - Fraction(gain[end]) / 100) for end in ("low", "high"))
-    god = printed("table12_frequency")["default"]["god"]
+    god = printed_in("table12_frequency", exact=True)["default"]["god"]
     holds = row["god"] == god and low - 1 <= row["perplexity"] <= high + 1
     return Claim(
         "TAB-temperature-one",
@@ -268,7 +271,7 @@ def temperature_one() -> Claim:
 
 def temperature_caption() -> Claim:
     """Concordant pairs of rows, counted: (scale, GOD) and (GOD, perplexity)."""
-    rows = printed("table8_temperature")["rows"]
+    rows = printed_in("table8_temperature", exact=True)["rows"]
     pairs = [(p, q) for i, p in enumerate(rows) for q in rows[i + 1 :]]
     falls = [(p, q) for p, q in pairs if q["god"] < p["god"]]
     worse = sum((q["god"] - p["god"]) * (q["perplexity"] - p["perplexity"]) > 0 for p, q in pairs)
@@ -300,7 +303,8 @@ def temperature_caption() -> Claim:
 
 def judge_mean() -> Claim:
     """Both orders averaged, rounded to one decimal; and every rate a whole number of prompts."""
-    mean, orders = printed("table2_llm_judge"), printed("table10_llm_judge_orders")["rows"]
+    mean = printed_in("table2_llm_judge", exact=True)
+    orders = printed_in("table10_llm_judge_orders", exact=True)["rows"]
     got = {row["model"]: (row["first"] + row["second"]) / 2 for row in orders}
     holds = all(abs(got[row["model"]] - row["win"]) <= _half(1) for row in mean["rows"])
     wins, text = [row["win"] for row in mean["rows"]], mean["text"]
@@ -318,7 +322,7 @@ def judge_mean() -> Claim:
 
 def humaneval() -> Claim:
     """Every score a whole number of 164 problems, and the difference of two of them."""
-    table = printed("table4_humaneval")
+    table = printed_in("table4_humaneval", exact=True)
     scores = [table["default"], *(row["pass_at_1"] for row in table["rows"])]
     counts = {score: round(score * HUMANEVAL_PROBLEMS / 100) for score in scores}
     whole = all(abs(Fraction(100 * n, HUMANEVAL_PROBLEMS) - score) <= _half(2) for score, n in counts.items())
@@ -335,7 +339,7 @@ def humaneval() -> Claim:
 
 def diversity() -> Claim:
     """Rows compared with the default's."""
-    table = printed("table6_diversity")
+    table = printed_in("table6_diversity", exact=True)
     holds = all(row[key] > table["default"][key] for row in table["rows"] for key in ("distinct_1", "distinct_2"))
     return Claim(
         "TAB-diversity",
@@ -348,7 +352,7 @@ def diversity() -> Claim:
 
 def god_double() -> Claim:
     """The ratio of two printed means, each known to 0.005."""
-    table = printed("table12_frequency")
+    table = printed_in("table12_frequency", exact=True)
     ratio = (table["rows"][0]["god"] - _half(2)) / (table["default"]["god"] + _half(2))
     return Claim(
         "TAB-god-double",

@@ -1,12 +1,13 @@
-"""Numbers that the paper printed, as data, each file with the place in the paper it was read from."""
+"""Numbers that the paper printed, as data; each file says where in the paper they stand."""
 
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["NAMES", "published"]
+__all__ = ["NAMES", "printed_in"]
 
 NAMES = (
     "appendix_d",
@@ -28,12 +29,18 @@ NAMES = (
 )
 
 
-def published(name: str) -> dict[str, Any]:
-    """Return the printed numbers of one figure, table or passage; ValueError for an unknown name.
+def printed_in(name: str, *, exact: bool = False) -> dict[str, Any]:
+    """Read the numbers that the paper printed in one figure, table or passage.
 
-    >>> published("table8_temperature")["rows"][0]
+    Decimals are floats, or the exact Fractions that were printed if `exact`; whole numbers are int. ValueError for an
+    unknown name.
+
+    >>> printed_in("table8_temperature")["rows"][0]
     {'scale': 0.01, 'perplexity': 13.57, 'god': 0.91}
+    >>> printed_in("table8_temperature", exact=True)["rows"][0]["perplexity"]
+    Fraction(1357, 100)
     """
     if name not in NAMES:
         raise ValueError(f"name is {name!r}: one of {', '.join(NAMES)} is needed")
-    return json.loads(files(__name__).joinpath(f"{name}.json").read_text(encoding="utf-8"))
+    text = files(__name__).joinpath(f"{name}.json").read_text(encoding="utf-8")
+    return json.loads(text, parse_float=Fraction if exact else float)

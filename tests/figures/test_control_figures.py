@@ -16,7 +16,7 @@ from paper_figures.figures import controls, saturation
 from paper_figures.figures.parts import control_nets, rounding
 from rws_decode.common.files import write_json
 from rws_theory import footrule_mean
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 SCALES = (1.0, 16.0, 32.0)
 SHAPE = {"model": "tiny", "length": 64, "steps": 32, "block": 32}
@@ -136,7 +136,7 @@ def test_saturation_draws_the_rows_of_the_results(runs: Path) -> None:
         assert line.get_ydata() == pytest.approx([0.0, -40.0, -80.0])  # of an exact GOD of 5 steps
         segments = np.array([segment[:, 1] for segment in ends.get_segments()])
         assert segments == pytest.approx(np.array([[0, 0], [-50, -30], [-90, -70]]))
-    table = published("table8_temperature")["rows"]
+    table = printed_in("table8_temperature")["rows"]
     assert axes[-1].lines[0].get_xydata().tolist() == [[row["scale"], row["god"]] for row in table]
     assert axes[-1].lines[0].get_markerfacecolor() == "white"
 
@@ -155,7 +155,7 @@ def test_saturation_says_what_the_intervals_say(runs: Path) -> None:
     assert temperature.endswith("Corrected p is at most 0.05 at 32.")
     single = next(line for line in lines if line.startswith("Temperature, ranked by softmax in float32"))
     assert single.endswith("no effect of rounding on GOD is shown.")
-    table = {row["scale"]: row["god"] for row in published("table8_temperature")["rows"]}
+    table = {row["scale"]: row["god"] for row in printed_in("table8_temperature")["rows"]}
     assert f"largest at scale 16 ({table[16.0]}) and {table[32.0]} at 32" in lines[-1]
     assert "exact (log-odds, float64) 5.00 to 5.00; softmax in float32 5.00 to 5.00" in lines[-1]
     assert "rounding lowers GOD here (softmax in bfloat16;" in lines[-1]
@@ -195,7 +195,7 @@ def test_saturation_with_few_prompts_one_strategy_and_no_deviation_says_so(tmp_p
 def test_saturation_sets_the_printed_numbers_beside_ours(runs: Path) -> None:
     measured, side = saturation.sheets(saturation.compute(runs))
     rows = {float(row["scale"]): row for row in side.rows}
-    for printed in published("table8_temperature")["rows"]:
+    for printed in printed_in("table8_temperature")["rows"]:
         row = rows[printed["scale"]]
         assert row["paper: GOD, reading not said"] == printed["god"]
         ours = row["here: GOD in steps, softmax in bfloat16"]

@@ -12,7 +12,7 @@ from handmade_runs import Row, assert_made_whole, assert_whole, summary_row, wri
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import calls_saved
 from paper_figures.tables import table11_overhead, table12_frequency
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 MODULES = (table11_overhead, table12_frequency, calls_saved)
 
@@ -99,7 +99,7 @@ def test_results_without_an_interval_of_calls_are_drawn(tmp_path: Path) -> None:
 def test_table_11_sets_seconds_and_memory_beside_the_printed_ones(tmp_path: Path) -> None:
     made = table11_overhead.exhibit(_overhead(tmp_path))
     rows = {row["method"]: row for row in made.sheets[0].rows}
-    table = published("table11_overhead")
+    table = printed_in("table11_overhead")
     assert rows["confidence (default)"]["paper: seconds"] == table["default_seconds"]
     for row in table["rows"]:
         line = rows[f"RWS, {row['model']}"]
@@ -151,7 +151,7 @@ def _frequency(runs: Path, ratio: float = 2.0, width: float = 0.25) -> Path:
 def test_table_12_holds_the_printed_and_the_measured_numbers(tmp_path: Path) -> None:
     made = table12_frequency.exhibit(_frequency(tmp_path))
     rows = {row["method"]: row for row in made.sheets[0].rows}
-    table = published("table12_frequency")
+    table = printed_in("table12_frequency")
     for row in table["rows"]:
         line = rows["RWS, every step" if row["every"] == 1 else f"RWS, every {row['every']} steps"]
         assert (line["paper: GOD"], line["paper: seconds"]) == (row["god"], row["seconds"])
@@ -166,7 +166,7 @@ def test_table_12_draws_the_printed_beside_ours_and_the_constant(tmp_path: Path)
     assert [text.get_text() for text in left.get_xticklabels()] == [
         *("every\nstep", "every 2\nsteps", "every 3\nsteps", "every 4\nsteps", "never:\nconstant")
     ]
-    table = published("table12_frequency")
+    table = printed_in("table12_frequency")
     (line,) = [line for line in left.lines if line.get_label() == "RWS, as printed"]
     assert list(line.get_xdata()) == [0, 1, 3]
     assert list(line.get_ydata()) == [row["god"] / table["default"]["god"] for row in table["rows"]]

@@ -21,7 +21,7 @@ from paper_figures.figures.device.measured_tables import called
 from paper_figures.figures.device.step_arithmetic import A100, BYTES, least, weights_mib
 from paper_figures.measured import COMMAND, FOLDER, SCHEMA, read_measured, read_measurement
 from rws_decode.common.files import write_json
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +98,7 @@ def test_weights_are_those_of_the_networks() -> None:
 
 def test_printed_seconds_are_parted_without_loss(tmp_path: Path) -> None:
     data = device_cost.compute(tmp_path, tmp_path)
-    table, parts = published("table11_overhead"), device_cost.printed_parts(data)
+    table, parts = printed_in("table11_overhead"), device_cost.printed_parts(data)
     seconds = {"default": table["default_seconds"]} | {row["model"]: row["seconds"] for row in table["rows"]}
     assert {name: sum(one.values()) for name, one in parts.items()} == pytest.approx(seconds)
     assert [name for name, one in parts.items() if "reward" in one] == ["Skywork", "LlamaOB", "QRM"]
@@ -109,9 +109,9 @@ def test_printed_seconds_are_parted_without_loss(tmp_path: Path) -> None:
 def test_the_same_extra_seconds_over_a_default_at_its_least(tmp_path: Path) -> None:
     data = device_cost.compute(tmp_path, tmp_path)
     rows = {row["method"]: row for row in device_cost.sheets(data)[0].rows}
-    base, floor = published("table11_overhead")["default_seconds"], data.assumed.default_seconds
+    base, floor = printed_in("table11_overhead")["default_seconds"], data.assumed.default_seconds
     assert rows["default"]["arithmetic: over the least"] == pytest.approx(base / floor)
-    for row in published("table11_overhead")["rows"]:
+    for row in printed_in("table11_overhead")["rows"]:
         line = rows[f"RWS, {row['model']}"]
         assert line["paper: seconds"] == row["seconds"]
         extra = 100 * (row["seconds"] - base) / floor

@@ -35,7 +35,7 @@ from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward
 from rws_decode.rewards.registry import PUBLISHED
 from rws_theory.gain import reward_factor
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 MODULES = (
     table2_llm_judge,
@@ -135,7 +135,7 @@ def marks(axes: Any) -> dict[str, list[tuple[float, float, float]]]:
 def test_table_2_has_printed_and_measured_numbers_in_the_papers_own_row(tmp_path: Path) -> None:
     made = table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", win_rates()))
     rows = cells(made, "table2_llm_judge")
-    for printed in published("table2_llm_judge")["rows"]:
+    for printed in printed_in("table2_llm_judge")["rows"]:
         assert rows[printed["model"]]["paper: RWS win, %"] == printed["win"]
         assert rows[printed["model"]]["paper: default win, %"] == printed["default_win"]
     assert rows["own"]["paper: RWS win, %"] is None
@@ -156,7 +156,7 @@ def test_table_2_draws_ours_with_intervals_and_the_printed_hollow(tmp_path: Path
     data = table2_llm_judge.compute(write_run(tmp_path, "mt-bench", win_rates()))
     left, right = table2_llm_judge.draw(data).axes
     printed = marks(left)["RWS, as printed"]
-    assert [value for value, *_ in printed] == [one["win"] for one in published("table2_llm_judge")["rows"]]
+    assert [value for value, *_ in printed] == [one["win"] for one in printed_in("table2_llm_judge")["rows"]]
     assert all(one.lines[0].get_markerfacecolor() == "white" for one in left.containers)
     assert marks(right)["RWS, by own guide"] == [pytest.approx((65.0, 60.0, 70.0))] * 2
 
@@ -217,7 +217,7 @@ def test_table_10_draws_exact_intervals_of_the_printed_shares(tmp_path: Path) ->
     (axes,) = table10_llm_judge_orders.draw(orders).axes
     drawn = marks(axes)
     for order in ("first", "second"):
-        shares = [one[order] for one in published("table10_llm_judge_orders")["rows"]]
+        shares = [one[order] for one in printed_in("table10_llm_judge_orders")["rows"]]
         for (value, low, high), share in zip(drawn[f"RWS shown {order}, as printed"], shares, strict=True):
             won = round(share / 100 * 80)
             # Clopper and Pearson's ends are quantiles of beta distributions.
@@ -360,7 +360,7 @@ def test_what_dialogues_show_is_counted(tmp_path: Path) -> None:
     shown = example("a cat", "a cat", [0, 1]), example("a", "b b b", [0, 1, 2])
     made = dialogues.exhibit(write_examples(tmp_path, *shown))
     rows = cells(made, "dialogues_counts")
-    printed = {(one["turn"], one["method"]): one for one in published("dialogues")["rows"]}
+    printed = {(one["turn"], one["method"]): one for one in printed_in("dialogues")["rows"]}
     assert rows["turn 1"]["paper: RWS, words"] == printed[1, "rws"]["words"]
     assert rows["turn 1"]["here: RWS, words"] == 5 and rows["turn 1"]["here: RWS, repeating the word before"] == 2
     identical = next(one for one in made.sheets if one.stem == "dialogues_identical")
@@ -394,7 +394,7 @@ def sevens(figure_runs: Path) -> Exhibit:
 
 def test_table_7_sets_the_printed_statistics_beside_those_in_use(sevens: Exhibit) -> None:
     rows = cells(sevens, "table7_reward_statistics")
-    for printed in published("table7_reward_statistics")["rows"]:
+    for printed in printed_in("table7_reward_statistics")["rows"]:
         for side in ("paper", "here"):
             assert rows[printed["model"]][f"{side}: mean"] == printed["mean"]
             assert rows[printed["model"]][f"{side}: std"] == printed["std"]
@@ -433,7 +433,7 @@ def test_rewards_reached_are_those_of_the_runs_test_answers(figure_runs: Path, s
 def test_table_9_has_the_registry_and_counts_the_shipped_weights() -> None:
     made = table9_reward_models.exhibit(Path())
     rows = cells(made, "table9_reward_models")
-    for printed in published("table9_reward_models")["rows"]:
+    for printed in printed_in("table9_reward_models")["rows"]:
         assert rows[printed["model"]]["paper: model"] == printed["name"]
     assert {row["here: hub id"] for row in rows.values()} >= {entry.hub_id for entry in PUBLISHED.values()}
     assert rows["QRM"]["here: revision"] == PUBLISHED["qrm"].revision and rows["QRM"]["here: parameters"] is None

@@ -12,7 +12,7 @@ from handmade_runs import Row, assert_made_whole, assert_whole, summary_row, wri
 from paper_figures.exhibits.style import LINES, styled
 from paper_figures.figures import fig6_keyword_task
 from paper_figures.tables import table3_keyword_examples, table4_humaneval, table6_diversity
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 MODULES = (table3_keyword_examples, fig6_keyword_task, table4_humaneval, table6_diversity)
 BELOW, OVER = "perplexity per text, % below default", "GOD in steps over default's"
@@ -69,7 +69,7 @@ def _example(name: str, method: str, guide: str | None, answer: str) -> Row:
 def test_table_3_names_the_keywords_that_an_answer_lacks(tmp_path: Path) -> None:
     made = table3_keyword_examples.exhibit(_keywords(tmp_path))
     first, second = made.sheets[0].shown
-    printed = published("table3_keyword_examples")["rows"]
+    printed = printed_in("table3_keyword_examples")["rows"]
     assert [row["paper: prompt"] for row in (first, second)] == [row["prompt"] for row in printed]
     assert first["paper: anchor keywords"] == ", ".join(printed[0]["keywords"])
     assert first["here: contained by confidence (default)"] == "2 of 2"
@@ -141,11 +141,11 @@ def _passes(runs: Path, low: float = 2.0, **settings: Any) -> Path:
 def test_table_4_puts_the_papers_reward_models_in_the_papers_rows(tmp_path: Path) -> None:
     made = table4_humaneval.exhibit(_passes(tmp_path, data="humaneval"))
     rows = {row["method"]: row for row in made.sheets[0].rows}
-    printed = {f"RWS, {row['model']}": row["pass_at_1"] for row in published("table4_humaneval")["rows"]}
+    printed = {f"RWS, {row['model']}": row["pass_at_1"] for row in printed_in("table4_humaneval")["rows"]}
     assert {name: row["paper: pass@1, %"] for name, row in rows.items() if name in printed} == printed
     assert rows["RWS, GRM"]["here: pass@1, %"] == 50.0 and rows["RWS, QRM"]["here: pass@1, %"] is None
     assert rows["RWS, second"]["here: RWS minus confidence (default)"] == 10.0
-    assert rows["confidence (default)"]["paper: pass@1, %"] == published("table4_humaneval")["default"]
+    assert rows["confidence (default)"]["paper: pass@1, %"] == printed_in("table4_humaneval")["default"]
     left, right = made.pictures[0].figure.axes
     assert [one.lines[0].get_xdata()[0] for one in left.containers] == list(printed.values())
     assert all(one.lines[0].get_markerfacecolor() == "white" and not one.lines[2] for one in left.containers)
@@ -192,7 +192,7 @@ def test_table_6_parts_what_length_makes_from_what_is_left(tmp_path: Path) -> No
 
 def test_table_6_draws_printed_differences_hollow_and_without_intervals(tmp_path: Path) -> None:
     data = table6_diversity.compute(_diversity(tmp_path))
-    table = published("table6_diversity")
+    table = printed_in("table6_diversity")
     for n, axes in zip((1, 2), table6_diversity.draw(data).axes, strict=True):
         printed = [one for one in axes.containers if one.get_label() == "RWS minus default, as printed"]
         values = sorted(one.lines[0].get_xdata()[0] for one in printed)

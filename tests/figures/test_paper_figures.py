@@ -22,7 +22,7 @@ from rws_decode.common.files import write_json
 from rws_decode.rewards import CallableReward
 from rws_theory import crossings, max_probability
 from rws_theory.printed import NAMES as PUBLISHED
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 NAMES = ("fig1_commit_order", "appendix_d", "table8_temperature")
 LENGTH, BLOCK = 8, 4
@@ -167,7 +167,7 @@ def test_table_8_holds_the_printed_and_the_measured_numbers(runs: Path, out: Pat
     results = json.loads((runs / "temperature" / "results.json").read_text())
     summary = [row for row in results["tables"]["summary"]["rows"] if row["guide"] == "first"]
     ours = {row["scale"]: row for row in summary if row["method"] == "temperature"}
-    printed = {row["scale"]: row for row in published("table8_temperature")["rows"]}
+    printed = {row["scale"]: row for row in printed_in("table8_temperature")["rows"]}
     rows = {float(row["scale"]): row for row in read_csv(out / "tables" / "table8_temperature.csv")}
     assert rows.keys() == printed.keys() | ours.keys()
     for scale, row in rows.items():
@@ -213,7 +213,7 @@ def test_table_8_draws_intervals_of_every_method(runs: Path) -> None:
 
 
 def test_table_8_draws_the_printed_numbers_apart() -> None:
-    rows = {row["scale"]: row for row in published("table8_temperature")["rows"]}
+    rows = {row["scale"]: row for row in printed_in("table8_temperature")["rows"]}
     for axes, field in zip(table8_temperature.draw_printed().axes, ("perplexity", "god"), strict=True):
         (line,) = axes.lines
         assert line.get_markerfacecolor() == "none"
@@ -325,9 +325,9 @@ def test_strategies_look_different_in_grey() -> None:
 
 
 def test_published_numbers_say_where_they_are_printed() -> None:
-    assert all(published(name)["where"] for name in PUBLISHED)
+    assert all(printed_in(name)["where"] for name in PUBLISHED)
     with pytest.raises(ValueError, match="'table9'"):
-        published("table9")
+        printed_in("table9")
 
 
 def test_an_exhibit_is_whole() -> None:

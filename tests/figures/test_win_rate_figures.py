@@ -27,7 +27,7 @@ from paper_figures.tables import table1_win_rate, table5_god_quintiles
 from paper_figures.tables.parts.god_tables import fifths_sheets
 from paper_figures.tables.parts.win_rate_tables import win_rate_sheets
 from rws_decode.common.files import write_json
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 MODULES = (table1_win_rate, fig5_mean_win_rate, table5_god_quintiles, cross_judging)
 GUIDES = {"grm": 2.0, "mini": 4.0}
@@ -160,7 +160,7 @@ def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any
         f"paper: {name}"
         for name in ("RWS wins, W/(W+L+T), %", "draws, %", "default wins, %", "(W + T/2)/N, %, from these")
     )
-    printed = published("table1_win_rate")
+    printed = printed_in("table1_win_rate")
     for row in printed["rows"]:
         line = rows[row["model"]]
         assert [line["paper: GOD"], line[win], line[draw], line[loss]] == [
@@ -193,7 +193,7 @@ def test_table_1_draws_own_and_other_judges_apart_and_printed_hollow(results: di
     printed, own, others = table1_win_rate.draw(table1_win_rate.compute(runs)).axes
     (marks,) = (line for line in printed.lines if line.get_label() == "RWS, as printed")
     assert marks.get_markerfacecolor() == "none"
-    assert [*marks.get_xdata()] == [row["win"] - row["default_win"] for row in published("table1_win_rate")["rows"]]
+    assert [*marks.get_xdata()] == [row["win"] - row["default_win"] for row in printed_in("table1_win_rate")["rows"]]
     for axes, measure in ((own, "net"), (others, "others_net")):
         drawn = {container.get_label(): container for container in axes.containers}
         wanted = [_row(results, "win_rates", guide=guide, method="rws", measure=measure) for guide in GUIDES]
@@ -232,7 +232,7 @@ def test_figure_5_draws_the_means_and_the_printed_ones(results: dict[str, Any], 
     data = fig5_mean_win_rate.compute(runs)
     assert [method for method, _ in data.lines] == ["rws", "constant", "shuffled"] and data.guides == 2
     top, own, other = fig5_mean_win_rate.draw(data).axes
-    text = published("table1_win_rate")["text"]
+    text = printed_in("table1_win_rate")["text"]
     assert [bar.get_width() for bar in top.patches] == [text["win_mean"], text["default_mean"]]
     assert all(bar.get_facecolor()[3] == 0 and bar.get_hatch() for bar in top.patches)
     for axes, relation in ((own, "own"), (other, "other")):
@@ -278,7 +278,7 @@ def test_figure_5_of_several_scales_has_a_bar_for_each(changed: Callable[[Change
 def test_table_5_has_the_printed_and_the_measured_shares(results: dict[str, Any], runs: Path) -> None:
     data = table5_god_quintiles.compute(runs)
     sheet = fifths_sheets(data)[0]
-    for place, (line, row) in enumerate(zip(sheet.rows, published("table5_god_quintiles")["rows"], strict=True), 1):
+    for place, (line, row) in enumerate(zip(sheet.rows, printed_in("table5_god_quintiles")["rows"], strict=True), 1):
         assert {name: line[f"paper: {name}"] for name in data.models} == {name: row[name] for name in data.models}
         held = _row(results, "god_quintiles", guide="mini", fifth=place)
         assert line["here: mini"] == (100 * held["win"] if held["n"] else None)

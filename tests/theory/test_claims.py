@@ -22,9 +22,9 @@ from scipy.special import expit
 from rws_theory.__main__ import main
 from rws_theory.claims import CHECKS, Claim, claims, example, method, reversal, reward, tables
 from rws_theory.claims import pair_search as search
-from rws_theory.claims.claim import printed
 from rws_theory.claims.pair_search import Pair
 from rws_theory.crossings import Crossing, crossings
+from rws_theory.printed import printed_in
 from rws_theory.worlds.ensembles import corollary_study
 from rws_theory.worlds.less_reward import rws_less_reward_example
 
@@ -58,7 +58,7 @@ def ledger() -> dict[str, Claim]:
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_nothing_in_the_ledger_changes_unread(name: str) -> None:
-    # After a change that is meant: python -m rws_theory claims --json > tests/theory/ledger.json, and read the difference.
+    # After a change that is meant: python -m rws_theory claims --json > tests/theory/ledger.json; read the difference.
     recorded = {record["id"]: record for record in json.loads(RECORDED.read_text(encoding="utf-8"))}
     assert list(recorded) == list(CHECKS)
     assert checked(name).as_dict() == recorded[name]
@@ -183,14 +183,19 @@ def print_otherwise(patch: pytest.MonkeyPatch, module: Any, changes: Changes) ->
     """Let the printed tables that a module reads have other numbers at some places."""
     altered: dict[str, Any] = {}
     for table, numbers in changes.items():
-        altered[table] = printed(table)
+        altered[table] = printed_in(table, exact=True)
         for path, number in numbers.items():
             place = altered[table]
             for key in path[:-1]:
                 place = place[key]
             assert place[path[-1]] is not None
             place[path[-1]] = Fraction(number)
-    patch.setattr(module, "printed", lambda wanted: altered.get(wanted) or printed(wanted))
+
+    def read(name: str, *, exact: bool) -> dict[str, Any]:
+        assert exact
+        return altered.get(name) or printed_in(name, exact=True)
+
+    patch.setattr(module, "printed_in", read)
 
 
 # A claim that is true, a place in a table, and the least and the largest number there at which it still is.

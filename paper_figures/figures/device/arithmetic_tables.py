@@ -8,7 +8,7 @@ from typing import Any
 from paper_figures.exhibits.exhibit import Sheet
 from paper_figures.figures.device.measured_tables import printed_overheads
 from paper_figures.figures.device.step_arithmetic import A100, ASSUMED_PROMPT, Least
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["arithmetic_sheets", "assumed", "of_8b"]
 
@@ -25,11 +25,11 @@ def of_8b() -> list[str]:
     >>> of_8b()
     ['Skywork', 'LlamaOB', 'QRM']
     """
-    return [row["model"] for row in published("table9_reward_models")["rows"] if row["size"] == "8B"]
+    return [row["model"] for row in printed_in("table9_reward_models")["rows"] if row["size"] == "8B"]
 
 
 def _printed(found: Least) -> Sheet:
-    table = published("table11_overhead")
+    table = printed_in("table11_overhead")
     base, overheads, known = table["default_seconds"], printed_overheads(), of_8b()
     default = {"least seconds": found.default_seconds, "over the least": base / found.default_seconds}
     lines = [_line("default", {"seconds": base}, default)]
@@ -62,7 +62,7 @@ def _text(column: str, value: Any) -> str | None:
     if "%" in column:
         return f"{value:+.1f}"
     if column.endswith("seconds"):
-        return f"{value:.{published('table11_overhead')['decimals']}f}"
+        return f"{value:.{printed_in('table11_overhead')['decimals']}f}"
     return f"{value:,.0f}" if value >= 1000 else f"{value:.2f}"
 
 
@@ -97,7 +97,7 @@ def _steps(found: Least) -> Sheet:
 
 
 def _prompts(by_prompt: Mapping[int, Least]) -> Sheet:
-    printed = published("table11_overhead")["default_seconds"]
+    printed = printed_in("table11_overhead")["default_seconds"]
     rows = [
         {
             "tokens of prompt": prompt,
@@ -119,7 +119,7 @@ def _prompts(by_prompt: Mapping[int, Least]) -> Sheet:
 
 def assumed() -> str:
     """Return what the arithmetic assumes."""
-    setting = published("setting")
+    setting = printed_in("setting")
     return (
         f"Assumed: the shapes of LLaDA-8B and Llama-3.1-8B, two bytes a weight, {ASSUMED_PROMPT} tokens of "
         f"prompt, {setting['length']} tokens in {setting['steps']} steps, blocks of {setting['block']}, batch 1; "

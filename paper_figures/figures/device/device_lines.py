@@ -8,7 +8,7 @@ from typing import Any
 from paper_figures.figures.device.measured_tables import called, printed_overheads
 from paper_figures.figures.device.step_arithmetic import A100, ASSUMED_PROMPT, SHAPE, Least, weights_mib
 from paper_figures.measured import COMMAND, Measurement
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["arithmetic_lines", "headline", "measured_lines", "on_gpu"]
 
@@ -18,7 +18,7 @@ _HEADLINE = {"every step": "ours, asked at every step", "naive": "the naive loop
 
 def on_gpu(measured: Sequence[Measurement]) -> dict[str, Measurement]:
     """Return those on a GPU of LLaDA-8B's shape and the paper's length, steps and block, by what they are called."""
-    wanted = {"shape": SHAPE} | {key: published("setting")[key] for key in ("length", "steps", "block")}
+    wanted = {"shape": SHAPE} | {key: printed_in("setting")[key] for key in ("length", "steps", "block")}
     return {
         name: one
         for name, one in called(measured).items()
@@ -28,7 +28,7 @@ def on_gpu(measured: Sequence[Measurement]) -> dict[str, Measurement]:
 
 def headline(found: Least, measured: Sequence[Measurement]) -> str:
     """Return the first line: what was measured on a GPU, or that nothing was, and what the printed increase is of."""
-    table, increases = published("table11_overhead"), [increase for increase, _ in printed_overheads().values()]
+    table, increases = printed_in("table11_overhead"), [increase for increase, _ in printed_overheads().values()]
     times = table["default_seconds"] / found.default_seconds
     printed = f"the printed {min(increases):+.1f} to {max(increases):+.1f} %"
     apart = f"of a default that takes {times:.1f} times its least time"
@@ -48,14 +48,14 @@ def headline(found: Least, measured: Sequence[Measurement]) -> str:
 
 def arithmetic_lines(by_prompt: Mapping[int, Least], known: Sequence[str]) -> tuple[str, ...]:
     """Return what follows from operations, bytes and the printed seconds. known: models of the shape computed."""
-    found, table = by_prompt[ASSUMED_PROMPT], published("table11_overhead")
+    found, table = by_prompt[ASSUMED_PROMPT], printed_in("table11_overhead")
     base = table["default_seconds"]
     extra = {row["model"]: row["seconds"] - base for row in table["rows"]}
     mib = {row["model"]: row["memory_mib"] for row in table["rows"]}
     over = sorted(extra[name] / found.reward_seconds for name in known)
     at_least = sorted(100 * seconds / found.default_seconds for seconds in extra.values())
     times = [base / one.default_seconds for one in by_prompt.values()]
-    asked = [row["every"] for row in published("table12_frequency")["rows"]]
+    asked = [row["every"] for row in printed_in("table12_frequency")["rows"]]
     by_every = ", ".join(f"{found.increase(every):.0f} % asked at every {every} steps" for every in asked if every > 1)
     less, most = sorted(extra, key=lambda name: mib[name])[0], sorted(known, key=lambda name: -mib[name])[0]
     predictor, reward = weights_mib()
@@ -70,7 +70,7 @@ def arithmetic_lines(by_prompt: Mapping[int, Least], known: Sequence[str]) -> tu
         f"{max(times):.1f} to {min(times):.1f} times its least time. Nothing printed says what the rest is spent on.",
         f"The precision is not printed, and two bytes a weight assumed: the memory added by {most}, {mib[most]:,} MiB, "
         f"fits two for the reward's ({reward:,.0f} MiB); with four for the predictor's, both would take {wide:.0f} GB "
-        f"of a card of {published('setting')['hardware_gb']}. Fewer would make the least time no longer.",
+        f"of a card of {printed_in('setting')['hardware_gb']}. Fewer would make the least time no longer.",
         f"The printed seconds do not go in step with the reward's size: {less} adds {mib[less] / mib[most]:.2f} of "
         f"{most}'s memory and {extra[less] / extra[most]:.2f} of its seconds.",
     )

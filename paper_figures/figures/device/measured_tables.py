@@ -8,7 +8,7 @@ from typing import Any
 from paper_figures.exhibits.beside import beside, number_text
 from paper_figures.exhibits.exhibit import Sheet
 from paper_figures.measured import Measurement
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["OVERHEADS", "called", "measured_sheets", "printed_overheads"]
 
@@ -34,7 +34,7 @@ def printed_overheads() -> dict[str, tuple[float, int]]:
     >>> round(increase, 1), mib
     (21.8, 6542)
     """
-    table = published("table11_overhead")
+    table = printed_in("table11_overhead")
     base = table["default_seconds"]
     return {row["model"]: (100 * (row["seconds"] / base - 1), row["memory_mib"]) for row in table["rows"]}
 
@@ -92,7 +92,7 @@ def _overhead(named: Mapping[str, Measurement]) -> Sheet:
             added = None if row["added_bytes"] is None else row["added_bytes"] / _MIB
             line = f"{name}, batch {row['batch']}, {OVERHEADS.get(row['of'], row['of'])}"
             here[line] = {"increase, %": row["increase"], "memory, MiB": added}
-    table = published("table11_overhead")
+    table = printed_in("table11_overhead")
     caption = (
         "Table 11 on these devices: increase in time of RWS over the default, and memory added. Left: "
         f"{table['where']}, {table['task']}. Right: the compact decoder with all savings, whose calls left out depend "
@@ -110,7 +110,7 @@ def _overhead(named: Mapping[str, Measurement]) -> Sheet:
 
 
 def _frequency(named: Mapping[str, Measurement]) -> Sheet:
-    table = published("table12_frequency")
+    table = printed_in("table12_frequency")
     seconds = {row["every"]: row["seconds"] for row in table["rows"]}
     printed: dict[int | None, tuple[float | None, float | None]] = {}
     printed[None] = (table["default"]["seconds"] / seconds[1], None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["A100", "ASSUMED_PROMPT", "BYTES", "EVERY", "PROMPTS", "SHAPE", "Least", "Limits", "least", "weights_mib"]
 
@@ -77,7 +77,7 @@ def least(prompt: int = ASSUMED_PROMPT, limits: Limits = A100) -> Least:
     from paper_figures.bench.shapes import shapes_named
     from rws_decode.canvas.schedule import block_plan
 
-    setting, ceilings = published("setting"), Ceilings(limits.bandwidth, limits.rate, "bfloat16")
+    setting, ceilings = printed_in("setting"), Ceilings(limits.bandwidth, limits.rate, "bfloat16")
     plan = block_plan(setting["length"], setting["steps"], setting["block"])
     default, rws = (
         decode_floor(shapes_named(SHAPE), plan, rows=1, prompt=prompt, itemsize=BYTES, rewarded=rewarded)

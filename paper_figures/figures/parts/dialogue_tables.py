@@ -12,7 +12,7 @@ from paper_figures.exhibits.inputs import Results
 from paper_figures.exhibits.judged import guide_names, lookup, setting, span
 from paper_figures.exhibits.methods import method_name
 from paper_figures.figures.parts.side_by_side import counted, who
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["Examples", "counted_answers", "sheets"]
 
@@ -121,7 +121,7 @@ def _shown(value: Any) -> str | None:
 
 
 def _counts(data: Examples) -> Sheet:
-    table = published("dialogues")
+    table = printed_in("dialogues")
     printed: dict[str, dict[str, Any]] = {}
     for row in table["rows"]:
         name = "RWS" if row["method"] == "rws" else row["method"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paper_figures.exhibits.exhibit import Sheet
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["printed_range", "ranges_sheet"]
 
@@ -25,7 +25,7 @@ def printed_range(quantity: str) -> tuple[float, float]:
 def ranges_sheet(stem: str, ours: Mapping[str, Sequence[float]], over: str) -> Sheet:
     """Return each printed range or number with the range of ours; quantities without a number are left out.
 
-    ours: quantity, as `published("keyword_task")` names it, -> our values; over: what these are of, in words.
+    ours: quantity, as `printed_in("keyword_task")` names it, -> our values; over: what these are of, in words.
     """
     rows, shown = [], []
     for quantity, values in ours.items():
@@ -38,15 +38,15 @@ def ranges_sheet(stem: str, ours: Mapping[str, Sequence[float]], over: str) -> S
         printed, here = _text(*ends[:2], "{:g}"), _text(*ends[2:], "{:.2f}")
         shown.append({"quantity": quantity, "paper: printed": printed, "here: range": here, **where})
     caption = (
-        f"{published('keyword_task')['where']}: numbers in the text, as printed (Figure 6 itself prints none), and the "
-        f"same quantities here, over {over}. GOD here is in steps. Another model, language and length: percentages and "
-        "ratios can be compared, levels cannot."
+        f"{printed_in('keyword_task')['where']}: numbers in the text, as printed (Figure 6 itself prints none), and "
+        f"the same quantities here, over {over}. GOD here is in steps. Another model, language and length: percentages "
+        "and ratios can be compared, levels cannot."
     )
     return Sheet(stem, rows, shown, caption)
 
 
 def _printed() -> dict[str, dict[str, Any]]:
-    held = published("keyword_task")
+    held = printed_in("keyword_task")
     return {entry["quantity"]: entry for entry in (*held["ranges"], *held["values"])}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from paper_figures.exhibits.contrasts import ALPHA, clear, excludes_zero
 from paper_figures.exhibits.style import Line
 from rws_theory import footrule_mean
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["RANKINGS", "STRATEGIES", "Rounding", "conclusions"]
 
@@ -135,7 +135,7 @@ def _line(data: Rounding, name: str, ranking: str) -> str:
 
 def _fall(data: Rounding) -> list[str]:
     """Return what the fall of the printed GOD at its last scale looks like beside ours at the same two scales."""
-    table = sorted(published("table8_temperature")["rows"], key=lambda row: row["scale"])
+    table = sorted(printed_in("table8_temperature")["rows"], key=lambda row: row["scale"])
     peak, last = max(table, key=lambda row: row["god"]), table[-1]
     fall = 100 * (last["god"] / peak["god"] - 1)
     line = (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,7 +163,7 @@ def _signs(rows: pandas.DataFrame, by: Sequence[str], seed: int) -> list[dict[st
 
 
 def printed_intervals() -> list[Table]:
-    """Return what the paper's Table 10 allows to conclude, by order: intervals and tests; none if not installed.
+    """Return what the paper's Table 10 allows to conclude, by order: intervals and tests.
 
     Its shares are whole numbers of 80ths, and so taken for numbers of 80 dialogues. Of their mean, Table 2, nothing can
     be tested: which dialogues were won in both orders is not printed.
@@ -173,19 +171,16 @@ def printed_intervals() -> list[Table]:
     >>> [table.rows[0]["won"] for table in printed_intervals()]
     [52]
     """
+    from scipy import stats
+
     from paper_figures.statistics.metrics import share_interval
     from paper_figures.studies.summaries.report import Table
-
-    try:
-        text = files("rws_theory.printed").joinpath("table10_llm_judge_orders.json").read_text(encoding="utf-8")
-    except ModuleNotFoundError:
-        return []
-    from scipy import stats
+    from rws_theory.printed import printed_in
 
     rows: list[dict[str, Any]] = []
     for order in ORDERS:
         own = []
-        for held in json.loads(text)["rows"]:
+        for held in printed_in("table10_llm_judge_orders")["rows"]:
             won = held[order] / 100 * _PRINTED_PROMPTS
             if abs(won - round(won)) > 1e-9:
                 return []

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from paper_figures.statistics.comparisons import holm_within, paired_test
 from paper_figures.statistics.metrics import Interval, bootstrap_interval, paired_bootstrap_interval, share_interval
+from rws_theory.printed import printed_in
 
 if TYPE_CHECKING:
     import pandas
@@ -28,7 +28,6 @@ __all__ = [
     "paper_names",
     "plain",
     "printed_value",
-    "published_data",
     "summarise",
     "summary_for",
 ]
@@ -168,26 +167,12 @@ def printed_value(printed: Printed | None, line: Mapping[str, Any]) -> Any:
     """
     if printed is None or any(line.get(name) != value for name, value in printed.only.items()):
         return None
-    for row in (published_data(printed.table) or {"rows": ()})["rows"]:
+    for row in printed_in(printed.table)["rows"]:
         if all(
             row.get(theirs) == printed.names.get(line.get(own), line.get(own)) for own, theirs in printed.match.items()
         ):
             return row.get(printed.value)
     return None
-
-
-def published_data(name: str) -> dict[str, Any] | None:
-    """Return the numbers that the paper printed in one place, None where they are not installed.
-
-    >>> (published_data("keyword_task") or {})["keywords"]
-    4
-    """
-    try:
-        # By its place, as data: this package does not import the one that draws the figures.
-        text = files("rws_theory.printed").joinpath(f"{name}.json").read_text(encoding="utf-8")
-    except ModuleNotFoundError:
-        return None
-    return json.loads(text)
 
 
 def paper_names() -> dict[str, str]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from paper_figures.runner.sources import write_changed
 from paper_figures.studies.summaries.files import to_csv, to_markdown
-from paper_figures.studies.summaries.means import Summary, markdown_rows, published_data, summarise
+from paper_figures.studies.summaries.means import Summary, markdown_rows, summarise
+from rws_theory.printed import printed_in
 
 if TYPE_CHECKING:
     import pandas
@@ -39,7 +40,7 @@ def summary_table(name: str, caption: str, frame: pandas.DataFrame, summary: Sum
 
 
 def printed_tables(*files: str) -> list[Table]:
-    """Return tables as the paper printed them, by their files in rws_theory/printed; none if not installed.
+    """Return tables as the paper printed them, by their names in `rws_theory.printed`.
 
     Never mixed with ours: `Summary.printed` sets a printed number beside one of ours where both are of one reward
     model; these are for reading where ours are of others.
@@ -49,9 +50,7 @@ def printed_tables(*files: str) -> list[Table]:
     """
     found = []
     for file in files:
-        held = published_data(file)
-        if held is None:
-            return []
+        held = printed_in(file)
         base = held.get("default", {"god": held.get("default_god"), "seconds": held.get("default_seconds")})
         base = {"pass_at_1": base} if isinstance(base, float) else base
         known = {name: value for name, value in base.items() if value is not None}

@@ -7,7 +7,7 @@ from typing import Any
 
 from paper_figures.exhibits.contrasts import ALPHA
 from paper_figures.exhibits.exhibit import Sheet
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 __all__ = ["PLACES", "counted_shares", "counts_sheet", "printed_lines"]
 
@@ -52,9 +52,9 @@ def counts_sheet(found: Sequence[Row]) -> Sheet:
         )
     of = found[0]["of"]
     caption = (
-        f"What {published(_PRINTED)['where']} allows to conclude from what it prints: every share is a whole number of "
-        f"{of}ths, and is taken for a number of {of} dialogues. Exact intervals (Clopper and Pearson), exact two-sided "
-        "sign tests against one half, and p corrected over the models within a place by Holm's method. All models are "
+        f"What {printed_in(_PRINTED)['where']} allows to conclude from what it prints: every share is a whole number "
+        f"of {of}ths, and is taken for a number of {of} dialogues. Exact intervals (Clopper and Pearson), exact "
+        "two-sided sign tests against one half, and p corrected over the models within a place by Holm's method. All models are "
         "set against the same default answers, so that the tests are not independent. Nothing printed is altered; "
         "these numbers are computed from it."
     )
@@ -74,7 +74,7 @@ def printed_lines(found: Sequence[Row]) -> list[str]:
     outside = [row for row in found if row["low"] > 0.5 or row["high"] < 0.5]
     alone = [row for row in found if row["p"] <= ALPHA]
     corrected = [row for row in found if row["p_holm"] <= ALPHA]
-    printed = published(_PRINTED)["rows"]
+    printed = printed_in(_PRINTED)["rows"]
     equal = [row["model"] for row in printed if row["first"] == row["second"]]
     first = [(row["first"] + 100 - row["second"]) / 2 for row in printed]
     above = sum(row["share"] > 0.5 for row in found)

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from paper_figures.tables.parts.sample_size import possible_sizes, prompts_needed, sign_test_power
-from rws_theory.printed import published
+from rws_theory.printed import printed_in
 
 
 def _slow_power(win: float, loss: float, n: int, alpha: float) -> float:
@@ -59,7 +59,7 @@ def test_sizes_are_those_of_which_counts_give_the_row() -> None:
 
 
 def test_rounding_explains_rows_that_do_not_sum_to_a_hundred() -> None:
-    rows = [(row["win"], row["draw"], row["default_win"]) for row in published("table1_win_rate")["rows"]]
+    rows = [(row["win"], row["draw"], row["default_win"]) for row in printed_in("table1_win_rate")["rows"]]
     assert any(sum(row) != pytest.approx(100, abs=0.01) for row in rows)
     assert possible_sizes(rows, 899) == [450]
     assert possible_sizes([(60.0, 30.0, 20.0)], 500) == []
