@@ -54,8 +54,8 @@ def counts_sheet(found: Sequence[Row]) -> Sheet:
     caption = (
         f"What {printed_in(_PRINTED)['where']} allows to conclude from what it prints: every share is a whole number "
         f"of {of}ths, and is taken for a number of {of} dialogues. Exact intervals (Clopper and Pearson), exact "
-        "two-sided sign tests against one half, and p corrected over the models within a place by Holm's method. All models are "
-        "set against the same default answers, so that the tests are not independent. Nothing printed is altered; "
+        "two-sided sign tests against one half, and p corrected over the models within a place by Holm's method. All "
+        "models are set against the same default answers, so that the tests are not independent. Nothing printed is altered; "
         "these numbers are computed from it."
     )
     return Sheet("table10_tested", rows, shown, caption)
