@@ -22,46 +22,26 @@ if TYPE_CHECKING:
     from rws_decode.scales.path import Breakpoint, ScalePath, ScalePiece, Unexplored
     from rws_decode.scales.reach import Output, Reach, compare_reach
     from rws_decode.step.savings import Savings
-    from rws_decode.strategies.controls import FlippedReward, RandomReward, RWSEvery
-    from rws_decode.strategies.factors import (
-        RWS,
-        Confidence,
-        FactorStrategy,
-        OrderStrategy,
-        RewardReplay,
-        Schedule,
-        Strategy,
-        Temperature,
-        constant_of,
-        recorded,
-        shuffled,
-    )
-    from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, MaskedPositions, RandomOrder, RecordedOrder
+    from rws_decode.strategies.factors import RWS, Confidence, RewardReplay, Schedule, Temperature
+    from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder, RecordedOrder
+    from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, Strategy
+    from rws_decode.strategies.recorded import constant_of, recorded, shuffled
+    from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
     from rws_decode.trace.diff import TraceDiff
     from rws_decode.trace.replay import Replay, replay_with
     from rws_decode.trace.trace import Trace
 
 # Names are imported when first used, so that --help and the story language do not wait for PyTorch.
 _HOME = {
-    "strategies.controls": ("FlippedReward", "RWSEvery", "RandomReward"),
+    "strategies.reward_controls": ("FlippedReward", "RWSEvery", "RandomReward"),
     "decode": ("Decoding",),
     "canvas.dialogue": ("Dialogue",),
     "trace.diff": ("TraceDiff",),
     "adapters.generation": ("RWSGenerationConfig",),
-    "strategies.factors": (
-        "Confidence",
-        "FactorStrategy",
-        "OrderStrategy",
-        "RWS",
-        "RewardReplay",
-        "Schedule",
-        "Strategy",
-        "Temperature",
-        "constant_of",
-        "recorded",
-        "shuffled",
-    ),
-    "strategies.orders": ("Entropy", "LeftToRight", "Margin", "MaskedPositions", "RandomOrder", "RecordedOrder"),
+    "strategies.factors": ("Confidence", "RWS", "RewardReplay", "Schedule", "Temperature"),
+    "strategies.protocol": ("FactorStrategy", "MaskedPositions", "OrderStrategy", "Strategy"),
+    "strategies.recorded": ("constant_of", "recorded", "shuffled"),
+    "strategies.orders": ("Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"),
     "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "load_predictor"),
     "scales.reach": ("Output", "Reach", "compare_reach"),
     "trace.replay": ("Replay", "replay_with"),

@@ -25,7 +25,7 @@ from rws_decode.step.loop import BatchRun, Loop
 from rws_decode.step.order import Precision, Ranking, check_ranking
 from rws_decode.step.reward import Scorer, scorer_for
 from rws_decode.step.savings import Savings
-from rws_decode.strategies.factors import FactorStrategy, OrderStrategy, Strategy, describe
+from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, Strategy, describe
 from rws_decode.trace.trace import NOT_NEEDED, Trace
 from rws_decode.view.drafts import StepCallback
 

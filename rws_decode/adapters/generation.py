@@ -27,7 +27,7 @@ from rws_decode.predictors.base import MaskPredictor, prompt_ids
 from rws_decode.rewards.base import RewardModel
 from rws_decode.step.order import Precision, Ranking, check_ranking
 from rws_decode.step.savings import Savings
-from rws_decode.strategies.factors import Strategy
+from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.table import STRATEGIES, strategy_named
 from rws_decode.trace.trace import Trace, load
 from rws_decode.view.drafts import Feed, StepCallback, StepView, Streamer, text_tokens
@@ -143,7 +143,7 @@ class RWSGenerationConfig:
         except ValueError as error:
             raise ValueError(f"{error} (length is max_new_tokens, block is block_length)") from error
         check_ranking(self.ranking, self.precision)
-        if "run" not in STRATEGIES.get(self.strategy, ()):
+        if self.strategy not in STRATEGIES or "run" not in STRATEGIES[self.strategy].reads:
             self.make_strategy()
         elif self.run is None:
             raise ValueError(f"run is None: strategy {self.strategy} needs it")
@@ -159,7 +159,7 @@ class RWSGenerationConfig:
         """
         options = {name: getattr(self, name) for name in ("scale", "reward_scale", "eps", "every")}
         run: Trace | None = None
-        if "run" in STRATEGIES.get(self.strategy, ()) and self.run is not None:
+        if "run" in STRATEGIES[self.strategy].reads and self.run is not None:
             run = load(self.run)
             if run.steps != self.steps:
                 raise ValueError(f"run is {self.run}: a run of {run.steps} steps, steps is {self.steps}")

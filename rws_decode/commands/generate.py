@@ -23,7 +23,7 @@ from rws_decode.commands._options import (
     threads_of,
     token_ids,
 )
-from rws_decode.strategies.table import STRATEGIES, strategy_named
+from rws_decode.strategies.table import OFFERED, STRATEGIES, strategy_named
 
 if TYPE_CHECKING:
     from rws_decode.trace.trace import Trace
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_prompt(parser)
     parser.add_argument(
         "--strategy",
-        choices=list(STRATEGIES),
+        choices=OFFERED,
         default="default",
         help="how logits are scaled, or positions ordered (default)",
     )
@@ -86,14 +86,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Decode and print; ValueError for input that cannot be used."""
-    missing = [option for option in STRATEGIES[args.strategy] if getattr(args, option) is None]
+    missing = [option for option in STRATEGIES[args.strategy].reads if getattr(args, option) is None]
     if missing:
         names, one = " and ".join(f"--{option.replace('_', '-')}" for option in missing), len(missing) == 1
         raise ValueError(
             f"{names} {'is' if one else 'are'} missing: --strategy {args.strategy} needs {'it' if one else 'them'}"
         )
     for option in _OPTIONS:
-        if getattr(args, option) is not None and option not in STRATEGIES[args.strategy]:
+        if getattr(args, option) is not None and option not in STRATEGIES[args.strategy].reads:
             print(f"note: --strategy {args.strategy} does not use --{option.replace('_', '-')}", file=sys.stderr)
     if args.trace is not None and Path(args.trace).exists() and not Path(args.trace).is_dir():
         raise ValueError(f"--trace is {args.trace}: a file; a directory is needed")
@@ -182,7 +182,7 @@ def _summary(trace: Trace) -> str:
 def _run(args: argparse.Namespace) -> Trace | None:
     from rws_decode.trace.trace import load
 
-    if "run" not in STRATEGIES[args.strategy]:
+    if "run" not in STRATEGIES[args.strategy].reads:
         return None
     trace = load(args.run)
     if trace.steps != args.steps:

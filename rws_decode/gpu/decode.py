@@ -20,7 +20,7 @@ from rws_decode.gpu.steps import CompactLoop
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.step.reward import scorer_for
-from rws_decode.strategies.factors import FactorStrategy, describe
+from rws_decode.strategies.protocol import FactorStrategy, describe
 from rws_decode.trace.trace import Trace
 
 __all__ = ["CompactEnd", "decode_compact"]

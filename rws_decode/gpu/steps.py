@@ -23,8 +23,7 @@ from rws_decode.predictors.base import MaskPredictor, ends_of
 from rws_decode.step.certainty import certain_from
 from rws_decode.step.loop import BatchRun
 from rws_decode.step.rounding import ROUNDING_UNITS
-from rws_decode.strategies.factors import FactorStrategy, asks_reward
-from rws_decode.strategies.orders import MaskedPositions
+from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, asks_reward
 from rws_decode.trace.record import Record
 from rws_decode.trace.trace import NOT_NEEDED, REUSED, SCORED
 

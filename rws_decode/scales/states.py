@@ -20,7 +20,7 @@ from rws_decode.step.candidate import greedy
 from rws_decode.step.forward import masked_logits
 from rws_decode.step.reward import Scorer
 from rws_decode.strategies.factors import RWS
-from rws_decode.strategies.orders import MaskedPositions
+from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.selection import selection_path
 
 __all__ = ["Forwards", "Left", "Span", "View", "widest"]

@@ -22,8 +22,7 @@ from rws_decode.step.order import Precision, Ranking, at_the_cut
 from rws_decode.step.ranker import Ranked, Ranker
 from rws_decode.step.reward import Scorer
 from rws_decode.step.savings import Savings
-from rws_decode.strategies.factors import OrderStrategy, Strategy, asks_reward
-from rws_decode.strategies.orders import MaskedPositions
+from rws_decode.strategies.protocol import MaskedPositions, OrderStrategy, Strategy, asks_reward
 from rws_decode.trace.record import Record
 from rws_decode.trace.trace import NOT_NEEDED
 from rws_decode.view.drafts import StepCallback, StepView

@@ -15,8 +15,7 @@ from rws_decode.canvas.end_of_text import EndOfText, deferred_positions
 from rws_decode.step.exact_cut import exact_at_the_cut
 from rws_decode.step.order import Precision, Ranking, dtype_of, rank_values, select_deferring, select_top, select_topk
 from rws_decode.step.rounding import near_ties, saturated, value_range
-from rws_decode.strategies.factors import OrderStrategy, Strategy
-from rws_decode.strategies.orders import MaskedPositions
+from rws_decode.strategies.protocol import MaskedPositions, OrderStrategy, Strategy
 
 __all__ = ["Ranked", "Ranker"]
 

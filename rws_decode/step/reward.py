@@ -12,7 +12,7 @@ from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.canvas.layout import Prompt
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, SessionReward, check_scores, prompts_for, score_checked
-from rws_decode.strategies.factors import Strategy
+from rws_decode.strategies.protocol import Strategy
 from rws_theory.gain import normalise
 
 __all__ = ["REUSED", "SCORED", "Scorer", "scorer_for"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import torch
@@ -11,30 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.common.arguments import check_seeds, per_row
+from rws_decode.strategies.protocol import MaskedPositions
 
-__all__ = ["Entropy", "LeftToRight", "Margin", "MaskedPositions", "RandomOrder", "RecordedOrder"]
-
-
-_NONE = torch.empty(0, dtype=torch.int64)
-
-
-class MaskedPositions(NamedTuple):
-    """What a strategy sees of a step: the N masked positions of the current block, over all B rows of the batch.
-
-    step: from 0; rows: B; length: answer tokens; row and position: int64 [N], where each is in the batch and in its
-    answer; logits: [N, V], in the model's dtype, -inf for tokens that cannot be committed; candidate: int64 [N], the
-    token that each would commit; reward: normalised, float64 [B], None where not asked. Rows must not be mixed, or a
-    prompt's answer would depend on its batch.
-    """
-
-    step: int
-    rows: int
-    length: int = 0
-    row: Tensor = _NONE
-    position: Tensor = _NONE
-    logits: Tensor = torch.empty(0, 0)
-    candidate: Tensor = _NONE
-    reward: NDArray[np.float64] | None = None
+__all__ = ["Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"]
 
 
 @dataclass(frozen=True)

@@ -1,50 +1,68 @@
-"""Strategies by name, as commands and configs ask for them."""
+"""The one table of strategies: for `decode`, the command line, the studies and the figures.
+
+A strategy of your own needs no line here: `decode` takes any object with the members of `protocol.FactorStrategy` or
+`protocol.OrderStrategy`. A line gives it a name on the command line and in studies.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from rws_decode.strategies.factors import Strategy
+    from rws_decode.strategies.protocol import Strategy
     from rws_decode.trace.trace import Trace
 
-__all__ = ["STRATEGIES", "strategy_named"]
+__all__ = ["OFFERED", "STRATEGIES", "Entry", "strategy_from", "strategy_named"]
 
-# The options that each strategy reads besides the common ones; "reward" is a reward model, which decoding asks for.
-STRATEGIES = {
-    "default": (),
-    "temperature": ("scale",),
-    "rws": ("reward_scale", "reward"),
-    "rws-every": ("reward_scale", "reward", "every"),
-    "rws-flipped": ("reward_scale", "reward"),
-    "rws-random": ("reward_scale",),
-    "schedule": ("run",),
-    "constant": ("run",),
-    "shuffled": ("run",),
-    "margin": (),
-    "entropy": (),
-    "random-order": (),
-    "left-to-right": (),
+
+class Entry(NamedTuple):
+    """A strategy's line: its class, the options that it reads, and what it does.
+
+    rule: MODULE.CLASS in this package, "" where it is only ever made from a run; run: MODULE.FUNCTION that makes it
+    from an rws run's trace, "" where it is not.
+    """
+
+    rule: str
+    reads: tuple[str, ...]
+    about: str
+    run: str = ""
+
+
+# Strings, not classes: --help must not wait for PyTorch.
+STRATEGIES: dict[str, Entry] = {
+    "default": Entry("factors.Confidence", (), "the most confident positions first (the paper's Default)"),
+    "temperature": Entry("factors.Temperature", ("scale",), "a constant factor --scale of all logits"),
+    "rws": Entry("factors.RWS", ("reward_scale", "reward"), "reward-weighted sampling at --reward-scale"),
+    "rws-every": Entry(
+        "reward_controls.RWSEvery", ("reward_scale", "reward", "every"), "rws that asks at every --every-th step"
+    ),
+    "rws-flipped": Entry("reward_controls.FlippedReward", ("reward_scale", "reward"), "rws of minus the reward"),
+    "rws-random": Entry("reward_controls.RandomReward", ("reward_scale",), "rws of normal noise instead of a reward"),
+    "schedule": Entry("factors.Schedule", ("run",), "the factors of an rws run (--run) again", "recorded.recorded"),
+    "constant": Entry("", ("run",), "the mean factor of an rws run (--run)", "recorded.constant_of"),
+    "shuffled": Entry("", ("run",), "the rewards of an rws run (--run) in another order", "recorded.shuffled"),
+    "reward-replay": Entry("factors.RewardReplay", ("reward_scale", "rewards"), "rws of rewards that are given"),
+    "margin": Entry("orders.Margin", (), "the largest gap between the two best tokens first"),
+    "entropy": Entry("orders.Entropy", (), "the least entropy first"),
+    "random-order": Entry("orders.RandomOrder", (), "a random order within each block"),
+    "left-to-right": Entry("orders.LeftToRight", (), "the leftmost position first"),
 }
+
+# Those that the command line can make: rewards step by step are for studies.
+OFFERED: tuple[str, ...] = tuple(name for name, entry in STRATEGIES.items() if "rewards" not in entry.reads)
 
 
 def strategy_named(
-    name: str,
-    *,
-    scale: float | None = None,
-    reward_scale: float | None = None,
-    eps: float = 1e-5,
-    every: int | None = None,
-    run: Trace | None = None,
-    seed: int | tuple[int, ...] = 0,
+    name: str, *, run: Trace | None = None, seed: int | tuple[int, ...] = 0, eps: float = 1e-5, **numbers: Any
 ) -> Strategy:
-    """Return the strategy of that name (`STRATEGIES`) made from those of the options that it reads.
+    """Return the strategy of that name, made from those of the options that it reads.
 
-    scale: c of "temperature"; reward_scale, eps: s_R and epsilon of the rws strategies; every: of "rws-every"; run: the
-    rws run that "schedule" repeats, "constant" averages and "shuffled" permutes; seed: of "rws-random", "random-order"
-    and "shuffled" (the first, if one per row). ValueError for an unknown name, an option that is missing, and values
-    that the strategy refuses.
+    numbers: scale, c of "temperature"; reward_scale, s_R, and eps of the rws strategies; every, of "rws-every". run:
+    the rws run that "schedule" repeats, "constant" averages and "shuffled" permutes. seed: of "rws-random",
+    "random-order" and "shuffled" (the first, if one per row). Options that the strategy does not read do nothing.
+    ValueError for an unknown name, an option that is missing, and a value that the strategy refuses.
 
     >>> strategy_named("rws", reward_scale=8.0)
     RWS(reward_scale=8.0, eps=1e-05)
@@ -53,32 +71,47 @@ def strategy_named(
     ...
     ValueError: scale is None: strategy temperature needs it
     """
-    import numpy as np
-
-    from rws_decode.strategies import controls, orders
-    from rws_decode.strategies import factors as guidance
-
-    if name not in STRATEGIES:
-        raise ValueError(f"strategy is {name!r}: it must be one of {', '.join(STRATEGIES)}")
-    given: dict[str, Any] = {"scale": scale, "reward_scale": reward_scale, "every": every, "run": run, "reward": name}
-    for option in STRATEGIES[name]:
-        if given[option] is None:
+    entry = _entry(name)
+    given = {**numbers, "run": run}
+    for option in entry.reads:
+        if option != "reward" and given.get(option) is None:
             raise ValueError(f"{option} is None: strategy {name} needs it")
-    c, s_r, run_of = given["scale"], given["reward_scale"], given["run"]
-    first = seed[0] if isinstance(seed, tuple) else seed
-    build: dict[str, Callable[[], Strategy]] = {
-        "default": guidance.Confidence,
-        "temperature": lambda: guidance.Temperature(c),
-        "rws": lambda: guidance.RWS(s_r, eps),
-        "rws-every": lambda: controls.RWSEvery(s_r, given["every"], eps),
-        "rws-flipped": lambda: controls.FlippedReward(s_r, eps),
-        "rws-random": lambda: controls.RandomReward(s_r, seed, eps),
-        "schedule": lambda: guidance.recorded(run_of),
-        "constant": lambda: guidance.constant_of(run_of),
-        "shuffled": lambda: guidance.shuffled(run_of, np.random.default_rng(first)),
-        "margin": orders.Margin,
-        "entropy": orders.Entropy,
-        "random-order": lambda: orders.RandomOrder(seed),
-        "left-to-right": orders.LeftToRight,
-    }
-    return build[name]()
+    if entry.run:
+        import numpy as np
+
+        rng = np.random.default_rng(seed[0] if isinstance(seed, tuple) else seed)
+        return _load(entry.run)(run, *([rng] if name == "shuffled" else []))
+    rule = _load(entry.rule)
+    takes = rule.__dataclass_fields__
+    numbers = {option: given[option] for option in entry.reads if option in takes}
+    return rule(**numbers, **{option: value for option, value in (("seed", seed), ("eps", eps)) if option in takes})
+
+
+def strategy_from(description: Mapping[str, Any]) -> Strategy:
+    """Return the strategy that `protocol.describe` described: its name and its numbers.
+
+    ValueError for a name without a class in `STRATEGIES`, and for numbers that the strategy refuses.
+
+    >>> strategy_from({"name": "temperature", "scale": 2.0})
+    Temperature(scale=2.0)
+    """
+    numbers = {key: value for key, value in description.items() if key != "name"}
+    name = description["name"]
+    if name not in STRATEGIES or not STRATEGIES[name].rule:
+        described = [name for name, entry in STRATEGIES.items() if entry.rule]
+        raise ValueError(f"strategy is {name!r}: one of {', '.join(described)} is needed")
+    try:
+        return _load(STRATEGIES[name].rule)(**numbers)
+    except TypeError as error:
+        raise ValueError(f"strategy {name} has numbers {sorted(numbers)}: {error}") from error
+
+
+def _entry(name: str) -> Entry:
+    if name not in OFFERED:
+        raise ValueError(f"strategy is {name!r}: it must be one of {', '.join(OFFERED)}")
+    return STRATEGIES[name]
+
+
+def _load(path: str) -> Any:
+    module, _, attribute = path.rpartition(".")
+    return getattr(import_module(f"{__package__}.{module}"), attribute)

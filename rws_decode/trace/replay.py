@@ -15,8 +15,8 @@ from rws_decode.decode import decode
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.step.order import select_deferring, select_top
 from rws_decode.step.savings import Savings
-from rws_decode.strategies.factors import recorded
 from rws_decode.strategies.orders import RecordedOrder
+from rws_decode.strategies.recorded import recorded
 from rws_decode.trace.trace import NOT_NEEDED, Trace
 
 __all__ = ["Replay", "replay", "replay_with"]

@@ -31,8 +31,9 @@ from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, MaskPredictor
 from rws_decode.rewards import CallableReward
 from rws_decode.step.savings import Savings
-from rws_decode.strategies.factors import RWS, Confidence, Schedule, Strategy, Temperature, recorded
-from rws_decode.strategies.orders import MaskedPositions
+from rws_decode.strategies.factors import RWS, Confidence, Schedule, Temperature
+from rws_decode.strategies.protocol import MaskedPositions, Strategy
+from rws_decode.strategies.recorded import recorded
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 STRATEGIES = {"default": Confidence(), "temperature": Temperature(0.3), "rws": RWS(8.0)}

@@ -18,10 +18,11 @@ from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward
 from rws_decode.step.savings import Savings
-from rws_decode.strategies.controls import RWSEvery
-from rws_decode.strategies.factors import RWS, Confidence, recorded
+from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.strategies.orders import RandomOrder
-from rws_decode.strategies.table import STRATEGIES
+from rws_decode.strategies.recorded import recorded
+from rws_decode.strategies.reward_controls import RWSEvery
+from rws_decode.strategies.table import OFFERED, STRATEGIES
 from rws_decode.view.drafts import DraftIterator
 
 PREDICTOR = bert_predictor()
@@ -40,7 +41,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 @st.composite
 def configs(draw: st.DrawFn) -> RWSGenerationConfig:
     """Any valid config whose strategy needs no file."""
-    name = draw(st.sampled_from([name for name in STRATEGIES if "run" not in STRATEGIES[name]]))
+    name = draw(st.sampled_from([name for name in OFFERED if "run" not in STRATEGIES[name].reads]))
     blocks, block = draw(st.integers(1, 3)), draw(st.integers(1, 6))
     steps = blocks * draw(st.integers(1, block))
     more = {
@@ -125,7 +126,7 @@ def test_a_config_is_frozen_and_updates_leave_it_alone() -> None:
         SMALL.steps = 8  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("name", [name for name in STRATEGIES if "run" not in STRATEGIES[name]])
+@pytest.mark.parametrize("name", [name for name in OFFERED if "run" not in STRATEGIES[name].reads])
 def test_generate_is_decode(name: str) -> None:
     config = SMALL.update(strategy=name, **OPTIONS.get(name, {}))
     output = generate(PREDICTOR, PROMPTS, config, reward=REWARD)

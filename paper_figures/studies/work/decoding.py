@@ -15,12 +15,10 @@ from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import RewardModel, load_reward
 from rws_decode.rewards.classifier import SHIPPED
-from rws_decode.strategies.controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.strategies.factors import RWS, Confidence, FactorStrategy, RewardReplay, Schedule, Strategy, Temperature
-from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
+from rws_decode.strategies.protocol import FactorStrategy, Strategy
+from rws_decode.strategies.table import strategy_from
 
 __all__ = [
-    "STRATEGIES",
     "causal_of",
     "decode_units",
     "expect",
@@ -33,14 +31,6 @@ __all__ = [
     "strategy_of",
 ]
 
-# Every strategy that is its name and numbers, by the name that `factors.describe` writes.
-STRATEGIES: dict[str, Any] = {
-    rule.name: rule
-    for rule in (
-        *(Confidence, Temperature, RWS, Schedule, RewardReplay, RWSEvery, FlippedReward, RandomReward),
-        *(Margin, Entropy, RandomOrder, LeftToRight),
-    )
-}
 # Threads of one worker must not load a model twice.
 _LOADING = threading.Lock()
 # What the files of the models in the caches below were: a worker outlives many runs.
@@ -52,7 +42,7 @@ _LOADED: dict[str, dict[tuple[Any, ...], Any]] = {}
 def strategy_of(units: Sequence[Unit]) -> Strategy:
     """Return the strategy that decodes these units as one batch, with one number per row where they differ.
 
-    ValueError for units that cannot share a decode, a name that is not in `STRATEGIES`, or numbers that it refuses.
+    ValueError for units that cannot share a decode, a name that is not in `table.STRATEGIES`, or numbers that it refuses.
 
     >>> units = [Unit(experiment="x", prompt="a", strategy={"name": "temperature", "scale": c}) for c in (1.0, 2.0)]
     >>> strategy_of(units)
@@ -60,17 +50,11 @@ def strategy_of(units: Sequence[Unit]) -> Strategy:
     """
     if len({batch_key(unit) for unit in units}) != 1:
         raise ValueError(f"units have {len({batch_key(unit) for unit in units})} keys: those of one batch share one")
-    numbers = dict(units[0].strategy)
-    name = numbers.pop("name")
-    if name not in STRATEGIES:
-        raise ValueError(f"strategy is {name!r}: one of {', '.join(STRATEGIES)} is needed")
-    for number in PER_ROW.get(name, ()):
-        if number in numbers:
-            numbers[number] = tuple(_tuple(unit.strategy[number]) for unit in units)
-    try:
-        return STRATEGIES[name](**numbers)
-    except TypeError as error:
-        raise ValueError(f"strategy {name} has numbers {sorted(numbers)}: {error}") from error
+    description = dict(units[0].strategy)
+    for number in PER_ROW.get(description["name"], ()):
+        if number in description:
+            description[number] = tuple(_tuple(unit.strategy[number]) for unit in units)
+    return strategy_from(description)
 
 
 def _tuple(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """The work of experiments: answers decoded; answers scored, by reward models and causal models; scale paths followed.
 
-A unit's strategy says which. Any of `decoding.STRATEGIES`: its prompt is decoded. "score": its judge scores the label
+A unit's strategy says which. Any of `rws_decode.strategies.table.STRATEGIES`: its prompt is decoded. "score": its judge scores the label
 `answer`. "perplexity": its causal model does. "scale-path": every answer that its reward gives between the reward
 scales `low` and `high`. "execute": `program_work`. "timing": `timing`.
 

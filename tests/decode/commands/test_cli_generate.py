@@ -14,13 +14,15 @@ from tiny_models import CLS, MASK, SEP, bert, save_predictor, save_reward
 
 import rws_decode
 from rws_decode.__main__ import COMMANDS, main
-from rws_decode.commands.generate import STRATEGIES
+from rws_decode.strategies.table import OFFERED
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
-from rws_decode.strategies.controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.strategies.factors import Confidence, Strategy, constant_of, recorded, shuffled
+from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
+from rws_decode.strategies.protocol import Strategy
+from rws_decode.strategies.recorded import constant_of, recorded, shuffled
+from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.trace.replay import replay
 from rws_decode.trace.trace import Trace, load
 
@@ -176,7 +178,7 @@ def test_every_strategy_has_a_name_here(models: Path, tmp_path: Path, capsys: py
         (own,) = decode(predictor, ["the cat"], strategy, reward=reward, length=8, steps=4, block=4, seed=3)
         assert trace == own, name
         assert replay(trace).parted_at is None
-    assert set(STRATEGIES) == {"default", "temperature", "rws", *expected}
+    assert set(OFFERED) == {"default", "temperature", "rws", *expected}
 
 
 def test_sampling_guidance_end_of_text_and_topk_reach_the_decoder(

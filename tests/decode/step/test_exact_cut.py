@@ -14,7 +14,7 @@ from rws_decode.scales.path import scale_path
 from rws_decode.step.rounding import logit_error
 from rws_decode.step.savings import Savings
 from rws_decode.strategies.factors import Confidence, Temperature
-from rws_decode.strategies.orders import MaskedPositions
+from rws_decode.strategies.protocol import MaskedPositions
 from rws_decode.trace.diff import diff
 from rws_decode.trace.replay import replay
 

@@ -27,7 +27,8 @@ from rws_decode.step.certainty import certain, certain_from
 from rws_decode.step.exact_cut import exact_at_the_cut
 from rws_decode.step.order import Precision, rank_values, select_top
 from rws_decode.step.savings import Savings
-from rws_decode.strategies.factors import RWS, Confidence, Strategy, Temperature
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.protocol import Strategy
 from rws_theory.crossings import crossings
 from rws_theory.worlds.decoding import constant_rule, decode_masked, rws_rule
 

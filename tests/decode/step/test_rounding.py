@@ -15,7 +15,8 @@ from rws_decode.predictors import CallablePredictor
 from rws_decode.step.order import rank_values, select_deferring, select_top, select_topk
 from rws_decode.step.rounding import ROUNDING_UNITS, logit_error, near_ties, saturated, value_range
 from rws_decode.strategies.factors import Temperature
-from rws_decode.strategies.orders import Margin, MaskedPositions
+from rws_decode.strategies.orders import Margin
+from rws_decode.strategies.protocol import MaskedPositions
 
 
 def logits_of(seed: int, rows: int, vocabulary: int) -> torch.Tensor:

@@ -24,9 +24,9 @@ from rws_decode.plain_loop import plain_loop, plain_rws
 from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward, SequenceClassifierReward
 from rws_decode.step.savings import Savings
-from rws_decode.strategies.controls import FlippedReward, RWSEvery
-from rws_decode.strategies.factors import RWS, Confidence, Strategy, Temperature
-from rws_decode.strategies.orders import MaskedPositions
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.protocol import MaskedPositions, Strategy
+from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor(), "llada": llada_predictor()}
 REWARDS = {

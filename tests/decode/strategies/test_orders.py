@@ -15,18 +15,11 @@ from tiny_models import MASK, VOCABULARY, bert_predictor, llada_predictor
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward
-from rws_decode.strategies.controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.strategies.factors import (
-    RWS,
-    Confidence,
-    FactorStrategy,
-    OrderStrategy,
-    Schedule,
-    Temperature,
-    describe,
-    recorded,
-)
-from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, MaskedPositions, RandomOrder, RecordedOrder
+from rws_decode.strategies.factors import RWS, Confidence, Schedule, Temperature
+from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder, RecordedOrder
+from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, describe
+from rws_decode.strategies.recorded import recorded
+from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.trace.replay import replay, replay_with
 
 PREDICTOR = llada_predictor()

@@ -14,9 +14,11 @@ from tiny_models import EOS, MASK, PAD, VOCABULARY, bert_predictor, modernbert_p
 from rws_decode.decode import decode
 from rws_decode.predictors import MaskPredictor
 from rws_decode.rewards import CallableReward
-from rws_decode.strategies.controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.strategies.factors import RWS, Confidence, Strategy, Temperature, constant_of, recorded, shuffled
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
+from rws_decode.strategies.protocol import Strategy
+from rws_decode.strategies.recorded import constant_of, recorded, shuffled
+from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 
 PREDICTORS = {"bert": bert_predictor(), "modernbert": modernbert_predictor()}
 PROMPT = "the cat sat on the mat ."

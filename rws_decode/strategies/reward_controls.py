@@ -10,7 +10,7 @@ from torch import Tensor
 
 from rws_decode.common.arguments import check_positive, check_seeds, per_row
 from rws_decode.strategies.factors import reward_factors, rws_factor, tensor_factors
-from rws_decode.strategies.orders import MaskedPositions
+from rws_decode.strategies.protocol import MaskedPositions
 
 __all__ = ["FlippedReward", "RWSEvery", "RandomReward"]
 

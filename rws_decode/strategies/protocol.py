@@ -1,0 +1,181 @@
+"""What a strategy is: a rule for the factor of all logits, or for the order of positions; and what it may also do."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+__all__ = [
+    "AsksAtSteps",
+    "FactorStrategy",
+    "MaskedPositions",
+    "OrderStrategy",
+    "RewardFactor",
+    "Sensitive",
+    "Strategy",
+    "asks_reward",
+    "describe",
+    "factors_of",
+    "order_of",
+    "sensitivity_of",
+]
+
+Floats = NDArray[np.float64]
+_NONE = torch.empty(0, dtype=torch.int64)
+
+
+class MaskedPositions(NamedTuple):
+    """What a strategy sees of a step: the N masked positions of the current block, over all B rows.
+
+    step: from 0; rows: B, the prompts of the decode; length: answer tokens; row and position: int64 [N], the prompt
+    and the place in its answer of each; logits: [N, V], in the model's dtype, -inf for tokens that cannot be committed;
+    candidate: int64 [N], the token that each would commit; reward: normalised, float64 [B], None where not asked.
+    Rows must not be mixed, or a prompt's answer would depend on its batch.
+    """
+
+    step: int
+    rows: int
+    length: int = 0
+    row: Tensor = _NONE
+    position: Tensor = _NONE
+    logits: Tensor = torch.empty(0, 0)
+    candidate: Tensor = _NONE
+    reward: NDArray[np.float64] | None = None
+
+
+@runtime_checkable
+class FactorStrategy(Protocol):
+    """A rule for the factor c that multiplies all logits of a row; positions are then committed by confidence.
+
+    `name` goes into traces. `needs_reward` says whether the completed text is scored; `AsksAtSteps` says at which
+    steps. Strategies are frozen dataclasses; `describe` puts their numbers into the trace.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def needs_reward(self) -> bool: ...
+
+    def factor(self, view: MaskedPositions) -> Floats:
+        """Return each row's factor, float64 [rows], positive. Rows that have left the batch are not looked at."""
+        ...
+
+
+@runtime_checkable
+class OrderStrategy(Protocol):
+    """A rule for the order in which positions are committed, largest value first; the factor is 1."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def needs_reward(self) -> bool: ...
+
+    def order(self, view: MaskedPositions) -> Tensor:
+        """Return a ranking value for each of the N positions, [N], not NaN; ties go to the leftmost."""
+        ...
+
+
+Strategy = FactorStrategy | OrderStrategy
+
+
+@runtime_checkable
+class AsksAtSteps(Protocol):
+    """A strategy that needs the reward at some steps only."""
+
+    def asks_reward(self, step: int) -> bool:
+        """Say whether the completed text is scored at a step, counted from 0."""
+        ...
+
+
+@runtime_checkable
+class RewardFactor(Protocol):
+    """A strategy whose factor follows from the reward alone.
+
+    Its range lets `savings.unless_certain` leave out rewards that cannot matter; on a device its factors need no host.
+    """
+
+    def factor_range(self, low: float, high: float) -> tuple[float, float]:
+        """Return the least and greatest factor of normalised rewards in [low, high], rounded outward."""
+        ...
+
+    def tensor_factor(self, reward: Tensor) -> Tensor:
+        """Return the factors of normalised rewards on their device; NaN of NaN."""
+        ...
+
+
+@runtime_checkable
+class Sensitive(Protocol):
+    """An order that says how far a value moves, at most, if every logit of its position moves by at most 1."""
+
+    @property
+    def sensitivity(self) -> float: ...
+
+
+def asks_reward(strategy: Strategy, step: int) -> bool:
+    """Return whether the completed text is scored at a step.
+
+    >>> from rws_decode.strategies.factors import RWS, Confidence
+    >>> [asks_reward(rule, 0) for rule in (Confidence(), RWS(8.0))]
+    [False, True]
+    """
+    return strategy.needs_reward and (not isinstance(strategy, AsksAtSteps) or bool(strategy.asks_reward(step)))
+
+
+def sensitivity_of(strategy: OrderStrategy) -> float:
+    """Return the strategy's sensitivity; 2, that of a difference of two logits, where it does not say."""
+    return strategy.sensitivity if isinstance(strategy, Sensitive) else 2.0
+
+
+def factors_of(strategy: Strategy, view: MaskedPositions) -> Floats:
+    """Return the factor of every row, float64 [rows]; ones for an order. ValueError for factors of another shape.
+
+    >>> from rws_decode.strategies.factors import Temperature
+    >>> factors_of(Temperature(2.0), MaskedPositions(step=0, rows=2)).tolist()
+    [2.0, 2.0]
+    """
+    if isinstance(strategy, OrderStrategy):
+        return np.ones(view.rows)
+    factor = np.asarray(strategy.factor(view), np.float64)
+    if factor.shape not in ((), (view.rows,)):
+        raise ValueError(
+            f"strategy {strategy.name} gives factors of shape {factor.shape}: one for each of {view.rows} rows "
+            "is needed"
+        )
+    return np.broadcast_to(factor, view.rows)
+
+
+def order_of(strategy: OrderStrategy, view: MaskedPositions) -> Tensor:
+    """Return the strategy's own ranking values, float64 [N]; ValueError for another shape and for NaN."""
+    value = torch.as_tensor(strategy.order(view), device=view.position.device)
+    if value.shape != view.position.shape:
+        raise ValueError(
+            f"strategy {strategy.name} gives an order of shape {tuple(value.shape)}: one number for each of the "
+            f"{len(view.position)} positions is needed"
+        )
+    if bool(value.isnan().any()):
+        raise ValueError(f"strategy {strategy.name} gives NaN at step {view.step}: NaN has no rank")
+    return value.double()
+
+
+def describe(strategy: Strategy) -> dict[str, Any]:
+    """Return the strategy as JSON-ready data: its name and its numbers.
+
+    What is given per step stays in the trace. A strategy that is not a dataclass is described by its name alone.
+
+    >>> from rws_decode.strategies.factors import RWS
+    >>> describe(RWS(8.0))
+    {'name': 'rws', 'reward_scale': 8.0, 'eps': 1e-05}
+    """
+    numbers = (
+        {field.name: getattr(strategy, field.name) for field in fields(strategy)} if is_dataclass(strategy) else {}
+    )
+    return {"name": strategy.name} | {
+        name: value for name, value in numbers.items() if isinstance(value, int | float | str)
+    }

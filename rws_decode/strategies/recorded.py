@@ -1,0 +1,123 @@
+"""Strategies made from what a run did: its factors or order again, their mean, or its rewards shuffled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rws_decode.strategies.factors import RWS, RewardReplay, Schedule, Temperature
+from rws_decode.strategies.orders import RecordedOrder
+from rws_decode.trace.trace import NOT_NEEDED, Trace
+
+__all__ = ["constant_of", "recorded", "shuffled"]
+
+Floats = NDArray[np.float64]
+
+
+def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder:
+    """Return what a run did, as a strategy: decoding with it repeats the run without its rewards.
+
+    The factors that it applied as a Schedule, the last one again for steps that were planned and not run; or a
+    RecordedOrder, of its ranking values where the order was the strategy's own (-inf where they are not kept, as they
+    were not among the best), and of minus the commit steps where a trace of the batch has steps whose reward was not
+    needed: no factor is known there, but the order repeats the sets exactly. traces: one trace, or those of a batch in
+    the order of its rows. ValueError for a batch of factors and own orders.
+
+    >>> from rws_decode.decode import decode
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> import torch
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
+    >>> (trace,) = decode(predictor, [[2]], Temperature(2.0), length=3, steps=3, block=3)
+    >>> recorded(trace)
+    Schedule(factors=(2.0, 2.0, 2.0))
+    """
+    batch = [traces] if isinstance(traces, Trace) else list(traces)
+    ordered = {trace.ranking == "order" for trace in batch}
+    if len(ordered) != 1:
+        strategies = [trace.strategy for trace in batch]
+        raise ValueError(f"traces come from {strategies}: factors or orders, not both, are needed")
+    if ordered == {True}:
+        values = [_every_step(trace, np.where(np.isnan(trace.value), -np.inf, trace.value)) for trace in batch]
+        return RecordedOrder(np.stack(values))
+    if any(_unneeded(trace) for trace in batch):
+        orders = [np.where(trace.commit_step < 0, -np.inf, 0.0 - trace.commit_step) for trace in batch]
+        return RecordedOrder(np.stack([np.tile(order, (batch[0].steps, 1)) for order in orders]))
+    factors = tuple(tuple(_every_step(trace, trace.factor).tolist()) for trace in batch)
+    return Schedule(factors[0] if isinstance(traces, Trace) else factors)
+
+
+def _every_step(trace: Trace, of_steps: Floats) -> Floats:
+    """Return what a trace holds of each step run for each step planned, the last again for those that were not run."""
+    return of_steps[np.minimum(np.arange(trace.steps), trace.steps_run - 1)]
+
+
+def _unneeded(trace: Trace) -> bool:
+    return bool((trace.reward_use == NOT_NEEDED).any())
+
+
+def _check_complete(traces: Sequence[Trace]) -> None:
+    """Raise ValueError for a run with steps whose factor is not known."""
+    for number, trace in enumerate(traces):
+        if _unneeded(trace):
+            count = int((trace.reward_use == NOT_NEEDED).sum())
+            raise ValueError(
+                f"traces[{number}] lacks {count} factors, of steps where no reward was needed: decode again with every "
+                "reward asked"
+            )
+
+
+def shuffled(traces: Trace | Sequence[Trace], rng: np.random.Generator) -> RewardReplay:
+    """Return the shuffled-reward control of an RWS run: its normalised rewards, permuted among the steps of each row.
+
+    The permutation is uniform and drawn from `rng`, one per row in turn; scale and eps are those of the run. A reward
+    scale that differs among the traces, a trace whose strategy was not RWS, and one that lacks rewards, as none was
+    needed at a step or the run was settled early, is a ValueError.
+
+    >>> from rws_decode.decode import decode
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> from rws_decode.rewards import CallableReward
+    >>> import torch
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, decode=str)
+    >>> reward = CallableReward(lambda prompt, answer: answer.count("1"))
+    >>> (trace,) = decode(predictor, [[2]], RWS(8.0), length=3, steps=3, block=3, reward=reward)
+    >>> control = shuffled(trace, np.random.default_rng(0))
+    >>> sorted(control.rewards) == sorted(trace.reward_normalised)
+    True
+    """
+    batch = [traces] if isinstance(traces, Trace) else list(traces)
+    settings = {tuple(sorted(trace.strategy.items())) for trace in batch}
+    if len(settings) != 1 or batch[0].strategy["name"] != RWS.name:
+        strategies = [trace.strategy for trace in batch]
+        raise ValueError(f"traces come from {strategies}: rws runs of one reward_scale and eps are needed")
+    _check_complete(batch)
+    for number, trace in enumerate(batch):
+        if trace.steps_run < trace.steps:
+            raise ValueError(
+                f"traces[{number}] was settled after {trace.steps_run} of {trace.steps} steps: decode again with every "
+                "step run"
+            )
+    rewards = tuple(tuple(rng.permutation(trace.reward_normalised).tolist()) for trace in batch)
+    run = batch[0].strategy
+    return RewardReplay(run["reward_scale"], rewards[0] if isinstance(traces, Trace) else rewards, run["eps"])
+
+
+def constant_of(traces: Trace | Sequence[Trace]) -> Temperature:
+    """Return the constant control of an RWS run: a temperature with the mean factor of each row.
+
+    traces: one trace, or the traces of a batch in the order of its rows; the mean is over the steps run. ValueError
+    where no reward was needed at a step, so that its factor is not known.
+
+    >>> from rws_decode.decode import decode
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> import torch
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
+    >>> (trace,) = decode(predictor, [[2]], Schedule((1.0, 3.0)), length=2, steps=2, block=2)
+    >>> constant_of(trace)
+    Temperature(scale=2.0)
+    """
+    _check_complete([traces] if isinstance(traces, Trace) else traces)
+    if isinstance(traces, Trace):
+        return Temperature(float(traces.factor.mean()))
+    return Temperature(tuple(float(trace.factor.mean()) for trace in traces))
