@@ -1,1 +1,4 @@
-"""The subcommands of `python -m rws_theory`: each a module with `add_arguments(parser)` and `run(args) -> int`."""
+"""The commands of `python -m rws_theory`, and the machinery of every command line here.
+
+`line` runs a command out of a table, `options` turns dataclasses into arguments, `exits` says how a command ends.
+"""

@@ -6,30 +6,47 @@ import argparse
 import json
 import sys
 import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rws_theory.claims import CHECKS, Claim, claims
+from rws_theory.commands.options import add_options, option, read_options
+
+if TYPE_CHECKING:
+    from rws_theory.claims import Claim
 
 __all__ = ["add_arguments", "run"]
 
 
+@dataclass(frozen=True)
+class Options:
+    """Which claims are checked, and what is printed."""
+
+    ids: tuple[str, ...] = option((), "claims to check, such as D-gaps (default: all)", metavar="ID", positional=True)
+    list: bool = option(False, "print the ids of all claims and check nothing")
+    json: bool = option(False, "print one JSON list of records")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to a parser."""
-    parser.add_argument("ids", nargs="*", metavar="ID", help="claims to check (default: all)")
-    parser.add_argument("--json", action="store_true", help="print one JSON list of records")
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter  # argparse would break IDs at their hyphens
-    parser.epilog = textwrap.fill("IDs: " + " ".join(CHECKS), 80, break_on_hyphens=False)
+    add_options(parser, Options)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the claims as they are checked; ValueError for an unknown id."""
+    from rws_theory.claims import CHECKS, claims
+
+    options = read_options(Options, args)
+    if options.list:
+        print(json.dumps(list(CHECKS)) if options.json else "\n".join(CHECKS))
+        return 0
     records = []
-    for number, claim in enumerate(claims(args.ids or None), 1):
-        if args.json:
+    for number, claim in enumerate(claims(options.ids or None), 1):
+        if options.json:
             records.append(claim.as_dict())
-            print(f"\r{number} of {len(args.ids) or len(CHECKS)} checked", end="", file=sys.stderr, flush=True)
+            print(f"\r{number} of {len(options.ids) or len(CHECKS)} checked", end="", file=sys.stderr, flush=True)
         else:
             print(_as_text(claim), flush=True)
-    if args.json:
+    if options.json:
         print(file=sys.stderr)
         print(json.dumps(records, indent=1))
     return 0

@@ -1,17 +1,20 @@
-"""`python -m rws_theory crossings A B`: where the confidences of two logit vectors are equal."""
+"""`python -m rws_theory crossings A B`: the scales at which the confidences of two logit vectors are equal."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import math
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
+from rws_theory.commands.options import add_options, option, read_options
 
-from rws_theory.commands.arrays import read_npy, shown
-from rws_theory.crossings import Crossings, crossings
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rws_theory.crossings import Crossings
 
 __all__ = ["add_arguments", "run"]
 
@@ -20,21 +23,31 @@ _PROOF = {
     "ball": "ball arithmetic",
     "exact": "an integer polynomial and ball arithmetic",
 }
+_LOGITS = "JSON list of logits (-Infinity forbids a token) or path of a .npy file"
+
+
+@dataclass(frozen=True)
+class Options:
+    """The two positions whose confidences are compared."""
+
+    a: str = option(help=_LOGITS, metavar="A", positional=True)
+    b: str = option(help=_LOGITS, metavar="B", positional=True)
+    json: bool = option(False, "print one JSON object; delta is null where there is no second token")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to a parser."""
-    for name in ("A", "B"):
-        parser.add_argument(name, help="JSON list of logits (-Infinity: a forbidden token) or path of a .npy file")
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object; delta is null where there is no second token"
-    )
+    add_options(parser, Options)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the crossings; ValueError for input that cannot be used."""
-    found = crossings(_read_logits(args.A, "A"), _read_logits(args.B, "B"))
-    print(json.dumps(_as_json(found), allow_nan=False) if args.json else _as_text(found))
+    options = read_options(Options, args)
+
+    from rws_theory.crossings import crossings
+
+    result = crossings(_read_logits(options.a, "A"), _read_logits(options.b, "B"))
+    print(json.dumps(_as_json(result), allow_nan=False) if options.json else _as_text(result))
     return 0
 
 
@@ -46,6 +59,8 @@ def _decimal(text: str) -> Fraction | float:
 
 def _read_logits(text: str, name: str) -> list[Any] | NDArray[Any]:
     """Logits from a JSON list, its decimals taken exactly, or from a .npy file; ValueError names the argument."""
+    from rws_theory.commands.arrays import read_npy, shown
+
     if text.lstrip().startswith("["):
         try:
             values = json.loads(text, parse_float=_decimal)
@@ -63,37 +78,37 @@ def _read_logits(text: str, name: str) -> list[Any] | NDArray[Any]:
     return read_npy(text, name)
 
 
-def _as_json(found: Crossings) -> dict[str, Any]:
+def _as_json(result: Crossings) -> dict[str, Any]:
     return {
-        "dimension": found.dimension,
-        "sigma": list(found.sigma),
-        "delta": [u if math.isfinite(u) else None for u in found.delta],
-        "sign_at_one": found.sign_at_one,
+        "dimension": result.dimension,
+        "sigma": list(result.sigma),
+        "delta": [u if math.isfinite(u) else None for u in result.delta],
+        "sign_at_one": result.sign_at_one,
         "crossings": [
             {"lower": c.lower, "upper": c.upper if math.isfinite(c.upper) else None, "multiplicity": c.multiplicity}
-            for c in found.crossings
+            for c in result.crossings
         ],
-        "count": found.count,
-        "bound": found.bound,
-        "complete": found.complete,
-        "identical": found.identical,
+        "count": result.count,
+        "bound": result.bound,
+        "complete": result.complete,
+        "identical": result.identical,
     }
 
 
-def _as_text(found: Crossings) -> str:
-    relation = {-1: "P_a(1) < P_b(1)", 0: "P_a = P_b at every scale", 1: "P_a(1) > P_b(1)"}[found.sign_at_one]
+def _as_text(result: Crossings) -> str:
+    relation = {-1: "P_a(1) < P_b(1)", 0: "P_a = P_b at every scale", 1: "P_a(1) > P_b(1)"}[result.sign_at_one]
     lines = [
-        f"{found.dimension} logits; {relation}",
-        f"a: total gap {found.sigma[0]:.6g}, smallest gap {found.delta[0]:.6g}",
-        f"b: total gap {found.sigma[1]:.6g}, smallest gap {found.delta[1]:.6g}",
+        f"{result.dimension} logits; {relation}",
+        f"a: total gap {result.sigma[0]:.6g}, smallest gap {result.delta[0]:.6g}",
+        f"b: total gap {result.sigma[1]:.6g}, smallest gap {result.delta[1]:.6g}",
         *(
             f"crossing at r = {c.root:.12g}, in [{c.lower!r}, {c.upper!r}], multiplicity {c.multiplicity}"
             if c.multiplicity
             else f"near-tangency at r = {c.root:.12g}, in [{c.lower!r}, {c.upper!r}], not resolved"
-            for c in found.crossings
+            for c in result.crossings
         ),
-        f"{found.count} found, at most {found.bound} in (0, inf): "
-        + ("these are all" if found.complete else "not all are resolved")
-        + f" (proved by {_PROOF[found.certificate]})",
+        f"{result.count} found, at most {result.bound} in (0, inf): "
+        + ("these are all" if result.complete else "not all are resolved")
+        + f" (proved by {_PROOF[result.certificate]})",
     ]
     return "\n".join(lines)

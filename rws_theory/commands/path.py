@@ -5,30 +5,49 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from rws_theory.commands.arrays import read_npy
-from rws_theory.selection import SelectionPath, selection_path
+from rws_theory.commands.options import add_options, option, read_options
+
+if TYPE_CHECKING:
+    from rws_theory.selection import SelectionPath
 
 __all__ = ["add_arguments", "run"]
 
 
+@dataclass(frozen=True)
+class Options:
+    """The logits, how many positions are selected, and the range of scales."""
+
+    logits: str = option(
+        help=".npy file of shape (positions, vocabulary); -inf forbids a token", metavar="LOGITS", positional=True
+    )
+    k: int = option(help="number of positions selected at each scale", metavar="K")
+    scale_min: float = option(help="least scale, positive", metavar="X")
+    scale_max: float = option(help="greatest scale, at least X", metavar="Y")
+    json: bool = option(False, "print one JSON object")
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scale_min <= self.scale_max < math.inf:
+            given = f"{self.scale_min} and {self.scale_max}"
+            raise ValueError(f"--scale-min and --scale-max must satisfy 0 < X <= Y < inf, got {given}")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to a parser."""
-    parser.add_argument("logits", metavar="LOGITS", help=".npy file of shape (positions, vocabulary); -inf: forbidden")
-    parser.add_argument("--k", type=int, required=True, help="number of positions selected at each scale")
-    parser.add_argument("--scale-min", type=float, required=True, metavar="X", help="least scale, positive")
-    parser.add_argument("--scale-max", type=float, required=True, metavar="Y", help="greatest scale, at least X")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_options(parser, Options)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the selection path; ValueError for input that cannot be used."""
-    if not 0 < args.scale_min <= args.scale_max < math.inf:
-        given = f"{args.scale_min} and {args.scale_max}"
-        raise ValueError(f"--scale-min and --scale-max must satisfy 0 < X <= Y < inf, got {given}")
-    path = selection_path(read_npy(args.logits, "LOGITS"), args.k, args.scale_min, args.scale_max)
-    print(json.dumps(_as_json(path), allow_nan=False) if args.json else _as_text(path))
+    options = read_options(Options, args)
+
+    from rws_theory.commands.arrays import read_npy
+    from rws_theory.selection import selection_path
+
+    path = selection_path(read_npy(options.logits, "LOGITS"), options.k, options.scale_min, options.scale_max)
+    print(json.dumps(_as_json(path), allow_nan=False) if options.json else _as_text(path))
     return 0
 
 

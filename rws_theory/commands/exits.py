@@ -1,0 +1,96 @@
+"""How a command ends: with a status and at most one line, whatever stops it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["CLOSED", "INTERRUPTED", "TERMINATED", "Terminated", "ended"]
+
+# 128 and the number of the signal, as shells count them.
+INTERRUPTED, CLOSED, TERMINATED = 130, 141, 143
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM arrived. Like an interrupt from the keyboard, it lets files half written be removed on the way out."""
+
+
+def ended(program: str, run: Callable[[], int], note: str = "") -> int:
+    """Run a command and return its exit status.
+
+    What stops it gives a status and one line on standard error:
+
+    - ValueError and OSError: 2, with the error's message.
+    - An interrupt: `INTERRUPTED`. SIGTERM: `TERMINATED`. The line ends with `note`.
+    - A reader that closes standard output early: `CLOSED`, and no line.
+
+    Standard output is flushed here, so that a full disk is reported like any other failure. Any other exception is a
+    fault of the program and is passed on.
+
+    >>> ended("add", lambda: 0)
+    0
+    """
+    try:
+        with _terminable():
+            try:
+                return run()
+            finally:
+                if sys.stdout is not None:
+                    sys.stdout.flush()
+    except BrokenPipeError:
+        _give_up_output()
+        return CLOSED
+    except (ValueError, OSError) as error:
+        _give_up_output()
+        return _report(f"{program}: {' '.join(str(error).split()) or type(error).__name__}", 2)
+    except Terminated:
+        return _report(f"{program}: terminated{note}", TERMINATED)
+    except KeyboardInterrupt:
+        return _report(f"{program}: interrupted{note}", INTERRUPTED)
+
+
+def _report(line: str, status: int) -> int:
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        return CLOSED
+    return status
+
+
+def _give_up_output() -> None:
+    # Python would try again at exit to write what a full or closed output did not take, and print a traceback.
+    out = sys.stdout
+    if out is None:
+        return
+    try:
+        out.flush()
+    except OSError:
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        except (OSError, ValueError):
+            return
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Raise `Terminated` when SIGTERM arrives, unless the caller of this process ignores or handles it."""
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        # A second SIGTERM ends the process at once.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

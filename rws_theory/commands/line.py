@@ -1,0 +1,121 @@
+"""The command line that all packages share: a table of commands, and a function that runs one of them.
+
+A command is a module with `add_arguments(parser)` and `run(args) -> int`. Only the module of the command that is called
+is imported, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, NamedTuple, NoReturn
+
+from rws_theory import __version__
+from rws_theory.commands.exits import ended
+
+__all__ = ["Command", "Parser", "run_line"]
+
+RESUMES = "; the same command continues where it stopped"
+
+
+class Command(NamedTuple):
+    """A command: the name of its module, and one line on what it does.
+
+    resumes: whether the same command, given again, continues where it was stopped.
+    """
+
+    module: str
+    summary: str
+    resumes: bool = False
+
+
+class Parser(argparse.ArgumentParser):
+    """An argparse parser that reports bad input in one line and names the word that may be meant."""
+
+    # typeshed declares overloads, which one signature for both cannot match.
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Report an unknown option before a missing one: the unknown one is often the missing one misspelt."""
+        options = [option for action in self._actions for option in action.option_strings]
+        words = [] if self._subparsers or args is None else list(args)
+        for word in words[: words.index("--") if "--" in words else None]:
+            name = word.partition("=")[0]
+            if name.startswith("--") and " " not in word and not any(option.startswith(name) for option in options):
+                close = get_close_matches(name, options, 1)
+                self.error(f"unrecognized arguments: {name}{f' (is {close[0]} meant?)' if close else ''}")
+        return super().parse_known_args(args, namespace)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r} ({_advice(value, action.choices)})")
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with status 2 and one line; argparse would print its usage first."""
+        self.exit(2, f"{self.prog}: {' '.join(message.split())}\n")
+
+
+def run_line(
+    prog: str,
+    description: str,
+    commands: Mapping[str, Command],
+    argv: Sequence[str] | None = None,
+    *,
+    group: str | None = None,
+) -> int:
+    """Run the command that `argv` names and return its exit status, as `exits.ended` defines it.
+
+    Without words, print the help and return 0. argv: the words of this process if None. Bad options end in
+    SystemExit(2), and `--help` and `--version` in SystemExit(0), as in argparse.
+
+    group: a group of entry points. Each of its entry points names a `Command`, which an installed package adds to the
+    table. A command of the table cannot be replaced.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    name = words[0] if words else ""
+
+    def run() -> int:
+        table = dict(commands)
+        if name not in table and group is not None:
+            table = {**_extensions(group), **table}
+        parser = Parser(prog=prog, description=description)
+        parser.add_argument("--version", action="version", version=__version__)
+        subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
+        for other, command in table.items():
+            sentence = f"{command.summary[:1].upper()}{command.summary[1:]}."
+            subparser = subparsers.add_parser(other, help=command.summary, description=sentence)
+            if other == name:
+                import_module(command.module).add_arguments(subparser)
+        if not words:
+            parser.print_help()
+            return 0
+        args = parser.parse_args(words)
+        return import_module(table[args.command].module).run(args)
+
+    named = commands.get(name)
+    return ended(prog if named is None else f"{prog} {name}", run, RESUMES if named and named.resumes else "")
+
+
+def _extensions(group: str) -> dict[str, Command]:
+    """Return the commands that installed packages add to a group; name on standard error what cannot be loaded."""
+    from importlib.metadata import entry_points
+
+    table: dict[str, Command] = {}
+    for point in entry_points(group=group):
+        try:
+            command = point.load()
+        except (ImportError, AttributeError) as error:
+            print(f"note: command {point.name} ({point.value}) cannot be loaded: {error}", file=sys.stderr)
+            continue
+        if isinstance(command, Command):
+            table[point.name] = command
+        else:
+            print(f"note: command {point.name} ({point.value}) is no rws_theory.commands.line.Command", file=sys.stderr)
+    return table
+
+
+def _advice(value: object, choices: Iterable[object]) -> str:
+    names = [str(choice) for choice in choices]
+    close = get_close_matches(str(value).lower(), names, 1)
+    return f"{f'is {close[0]} meant? ' if close else ''}choose from {', '.join(names)}"
