@@ -66,7 +66,7 @@ def logits(gaps):
 # %%
 def draw(axes, verdict, a, b, title):
     """Draw confidences into axes[0] and who is ahead into axes[1]."""
-    roots = verdict.found.roots
+    roots = verdict.crossings.roots
     scale = np.geomspace(min([0.1, *(root / 3 for root in roots)]), max([5.0, *(3 * root for root in roots)]), 600)
     rows = [np.array([float(x) for x in row]) for row in (a, b)]
     for row, name, color, dash in zip(rows, "ab", (BLUE, ORANGE), ("-", "--"), strict=True):
@@ -104,7 +104,7 @@ def draw(axes, verdict, a, b, title):
         panel.axvline(1, color=GREY, linewidth=0.6, linestyle=":")
         for root in roots:
             panel.axvline(root, color="black", linewidth=0.8)
-    for crossing in verdict.found.crossings:
+    for crossing in verdict.crossings.crossings:
         axes[1].plot(
             crossing.root, 0, "o", color="black" if crossing.multiplicity else "white", markeredgecolor="black"
         )
@@ -157,7 +157,7 @@ name = "the paper's example"
 verdicts = {name: show(*PAIRS[name], name)}
 golden = 10 * np.log((1 + np.sqrt(5)) / 2)
 Markdown(
-    f"The curves cross at {verdicts[name].found.roots[0]:.10f}; ten times the logarithm of the golden "
+    f"The curves cross at {verdicts[name].crossings.roots[0]:.10f}; ten times the logarithm of the golden "
     f"ratio is {golden:.10f}. The premise that is met is that of (b) *mended*; as printed, (c) applies and is false."
 )
 
@@ -270,7 +270,7 @@ surprised = [name for name, verdict in verdicts.items() if verdict.mended[-1].ho
 several = [name for name, verdict in verdicts.items() if max(verdict.below_one, verdict.above_one) > 1]
 printed = sum(verdict.printed_holds is False for verdict in verdicts.values())
 mended = sum(verdict.mended_holds is False for verdict in verdicts.values())
-proved = all(verdict.found.complete for verdict in verdicts.values())
+proved = all(verdict.crossings.complete for verdict in verdicts.values())
 correct = all(claim.holds for verdict in verdicts.values() for claim in verdict.corrected)
 Markdown(
     "- From the sums and the smallest gaps, where they differ, one can tell whether the number of crossings on each "

@@ -45,7 +45,7 @@ from rws_theory.tilting import (
     variance_identity,
 )
 from rws_theory.worlds.decoding import constant_rule, decode_masked, rws_rule, table_reward
-from rws_theory.worlds.ensembles import Comparison, Reward, corollary_study
+from rws_theory.worlds.ensembles import Reward, RewardTally, corollary_study
 from rws_theory.worlds.joint_table import MASK, JointTable
 from rws_theory.worlds.less_reward import rws_less_reward_example
 
@@ -291,7 +291,7 @@ def summed(reward, against, field="final"):
     """One comparison with a control, of all ensembles together."""
     cells = [one for cell in study.cells if cell.reward == reward for one in getattr(cell, field)]
     same = [one for one in cells if one.against == against]
-    return Comparison(against, *(sum(getattr(one, key) for one in same) for key in ("more", "equal", "less")))
+    return RewardTally(against, *(sum(getattr(one, key) for one in same) for key in ("more", "equal", "less")))
 
 
 found = {reward: [summed(reward, against) for against in CONTROLS] for reward in get_args(Reward)}

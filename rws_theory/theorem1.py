@@ -76,7 +76,7 @@ class Theorem1Verdict:
     printed: tuple[Clause, ...]
     mended: tuple[Clause, ...]
     corrected: tuple[Clause, ...]
-    found: Crossings
+    crossings: Crossings
 
     @property
     def hypothesis(self) -> bool:
@@ -243,7 +243,7 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
                 not no_flip or _both(below.is_exactly(0), above.is_exactly(0)),
             ),
         ),
-        found=found,
+        crossings=found,
     )
 
 

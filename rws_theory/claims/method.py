@@ -101,7 +101,7 @@ def more_reversals() -> Claim:
     verdict: Verdict = "not confirmed"
     shown = "none found"
     if below and above:
-        (star,), (first, second) = below.found.crossings, above.found.crossings
+        (star,), (first, second) = below.crossings.crossings, above.crossings.crossings
         orders = [below.order(star.lower), below.order(star.upper), above.order(first.upper), above.order(second.upper)]
         shown = f"d = {above.dimension}, {above}: reversed between {above.values}, restored beyond"
         if orders == [-1, 1, -1, 1]:

@@ -83,7 +83,7 @@ class Pair:
         return 0 if not coefficients else (-1 if coefficients[0] > 0 else 1)
 
     @cached_property
-    def found(self) -> Crossings:
+    def crossings(self) -> Crossings:
         """The certified crossings."""
         a, b = ([Fraction(0), *(Fraction(-u, self.unit) for u in gaps)] for gaps in (self.a, self.b))
         return crossings(a, b)
@@ -99,18 +99,18 @@ class Pair:
         """
         if self.g.laguerre_bound() <= 1:
             return int(self.order_near_zero != self.order_at_one), int(self.order_at_infinity != self.order_at_one)
-        if not self.found.complete:
+        if not self.crossings.complete:
             raise ArithmeticError(f"crossings of {self} were not isolated completely")
-        low = [c for c in self.found.crossings if c.upper < 1.0]
-        high = [c for c in self.found.crossings if c.lower > 1.0]
-        if len(low) + len(high) != len(self.found.crossings):
+        low = [c for c in self.crossings.crossings if c.upper < 1.0]
+        high = [c for c in self.crossings.crossings if c.lower > 1.0]
+        if len(low) + len(high) != len(self.crossings.crossings):
             raise ArithmeticError(f"a crossing of {self} could not be told from 1")
         return sum(c.multiplicity or 0 for c in low), sum(c.multiplicity or 0 for c in high)
 
     @property
     def values(self) -> str:
         """The crossings to five decimals."""
-        return ", ".join(f"{c.lower:.5f}..." for c in self.found.crossings)
+        return ", ".join(f"{c.lower:.5f}..." for c in self.crossings.crossings)
 
 
 @lru_cache(maxsize=64)

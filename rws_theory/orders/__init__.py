@@ -1,0 +1,33 @@
+"""How far the order in which tokens were committed is from left to right.
+
+:mod:`~rws_theory.orders.deviation` is the paper's Generation Order Deviation (GOD), :mod:`~rws_theory.orders.null` its
+distribution under random orders and a test, :mod:`~rws_theory.orders.arness` Kendall's tau and AR-ness.
+"""
+
+from __future__ import annotations
+
+from rws_theory.orders.arness import (
+    global_arness,
+    global_arness_mean,
+    kendall_tau,
+    local_arness,
+    local_arness_mean,
+)
+from rws_theory.orders.deviation import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
+from rws_theory.orders.null import FootruleDistribution, OrderTest, footrule_distribution, order_test
+
+__all__ = [
+    "FootruleDistribution",
+    "OrderTest",
+    "footrule_distribution",
+    "footrule_max",
+    "footrule_mean",
+    "footrule_variance",
+    "generation_order_deviation",
+    "global_arness",
+    "global_arness_mean",
+    "kendall_tau",
+    "local_arness",
+    "local_arness_mean",
+    "order_test",
+]

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import kendalltau
 
 from rws_theory.orders.deviation import Reading, check_commit_step, check_count, check_reading
 
@@ -49,6 +48,8 @@ def kendall_tau(commit_step: ArrayLike) -> Any:
         raise ValueError("commit_step must have two different steps in every row, got a row with one only")
     left_to_right = np.arange(steps.shape[-1])
     rows = np.atleast_2d(steps)
+    from scipy.stats import kendalltau  # takes a second to import, and this function alone needs it
+
     results: list[Any] = [kendalltau(left_to_right, row) for row in rows]
     tau = np.array([result.statistic for result in results])
     return tau.reshape(steps.shape[:-1])[()]

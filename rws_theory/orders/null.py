@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
-from scipy.stats import norm
+from scipy.special import gammaln, ndtr
 
 from rws_theory.orders.deviation import (
     Reading,
@@ -215,10 +214,10 @@ def _normal_p(observed: int, mean: float, deviation: float, alternative: str) ->
     if deviation == 0:
         return 1.0
     if alternative == "less":
-        return float(norm.cdf((observed + 1 - mean) / deviation))
+        return float(ndtr((observed + 1 - mean) / deviation))
     if alternative == "greater":
-        return float(norm.sf((observed - 1 - mean) / deviation))
-    return float(2 * norm.sf(max(abs(observed - mean) - 1, 0.0) / deviation))
+        return float(ndtr(-(observed - 1 - mean) / deviation))
+    return float(2 * ndtr(-max(abs(observed - mean) - 1, 0.0) / deviation))
 
 
 def _counts(steps: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -313,7 +312,7 @@ def _step_transition(c: int, half: int) -> NDArray[np.float64]:
 
 
 def _by_tokens(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Distribution of n GOD / 2 for the tokens reading, by the scan of :func:`rws_theory.orders.deviation.token_moments`."""
+    """Distribution of n GOD / 2 for the tokens reading, by the scan of :func:`~rws_theory.orders.deviation.token_moments`."""
     n, start = int(counts.sum()), 0
     size = (n * n // 2) // 2 + 1
     rows = np.zeros((1, 1, size))  # filled ranks of earlier steps, of this step, n GOD / 2

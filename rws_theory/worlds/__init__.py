@@ -1,0 +1,65 @@
+"""Masked models whose conditionals are exact, and the decoders and studies that run on them.
+
+:mod:`~rws_theory.worlds.joint_table` holds any distribution over short sequences, :mod:`~rws_theory.worlds.markov`
+Markov chains of any length. :mod:`~rws_theory.worlds.decoding` is the paper's algorithm in a few lines of NumPy.
+:mod:`~rws_theory.worlds.ensembles` compares RWS with its controls on random models, and
+:mod:`~rws_theory.worlds.less_reward` is one model on which RWS provably earns less reward.
+"""
+
+from __future__ import annotations
+
+from rws_theory.worlds.decoding import (
+    FactorRule,
+    MaskedDecode,
+    constant_rule,
+    decode_masked,
+    flipped_rule,
+    replay_rule,
+    rws_rule,
+    table_reward,
+)
+from rws_theory.worlds.ensembles import (
+    CorollaryCell,
+    CorollaryStudy,
+    Ensemble,
+    Reward,
+    RewardTally,
+    TableDecodes,
+    corollary_study,
+    decode_tables,
+    random_rewards,
+    random_tables,
+)
+from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, check_canvas, reward_statistics
+from rws_theory.worlds.less_reward import LessReward, check_less_reward, rws_less_reward_example
+from rws_theory.worlds.markov import MarkovChain
+
+__all__ = [
+    "MASK",
+    "CorollaryCell",
+    "CorollaryStudy",
+    "Ensemble",
+    "FactorRule",
+    "JointTable",
+    "LessReward",
+    "MarkovChain",
+    "MaskedDecode",
+    "MaskedModel",
+    "Reward",
+    "RewardTally",
+    "TableDecodes",
+    "check_canvas",
+    "check_less_reward",
+    "constant_rule",
+    "corollary_study",
+    "decode_masked",
+    "decode_tables",
+    "flipped_rule",
+    "random_rewards",
+    "random_tables",
+    "replay_rule",
+    "reward_statistics",
+    "rws_less_reward_example",
+    "rws_rule",
+    "table_reward",
+]

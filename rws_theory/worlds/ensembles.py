@@ -20,11 +20,11 @@ from rws_theory.worlds.decoding import FactorRule, constant_rule, flipped_rule, 
 from rws_theory.worlds.joint_table import Floats, Ints
 
 __all__ = [
-    "Comparison",
     "CorollaryCell",
     "CorollaryStudy",
     "Ensemble",
     "Reward",
+    "RewardTally",
     "TableDecodes",
     "corollary_study",
     "decode_tables",
@@ -52,7 +52,7 @@ class TableDecodes:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RewardTally:
     """How many models of `models` gave RWS `more`, `equal` or `less` reward than the decoding called `against`."""
 
     against: str
@@ -70,7 +70,7 @@ class Comparison:
 
         The tail beyond each end is (1 - confidence) / 2 to ten digits, up to what the rounding of the ends makes of it.
 
-        >>> [round(x, 3) for x in Comparison("confidence", more=30, equal=50, less=20).interval("more")]
+        >>> [round(x, 3) for x in RewardTally("confidence", more=30, equal=50, less=20).interval("more")]
         [0.212, 0.4]
         """
         return _clopper_pearson(getattr(self, outcome), self.models, confidence)
@@ -80,7 +80,7 @@ class Comparison:
 
         RWS beats the other with this confidence if it lies above 1/2, loses if it lies below.
 
-        >>> [round(x, 3) for x in Comparison("confidence", more=30, equal=50, less=20).more_if_different()]
+        >>> [round(x, 3) for x in RewardTally("confidence", more=30, equal=50, less=20).more_if_different()]
         [0.452, 0.736]
         """
         return _clopper_pearson(self.more, self.more + self.less, confidence)
@@ -96,8 +96,8 @@ class CorollaryCell:
 
     ensemble: Ensemble
     reward: Reward
-    final: tuple[Comparison, ...]
-    first_step: tuple[Comparison, ...]
+    final: tuple[RewardTally, ...]
+    first_step: tuple[RewardTally, ...]
 
 
 @dataclass(frozen=True)
@@ -255,8 +255,8 @@ def _marginals(flat: Floats, words: int, length: int) -> Floats:
     return np.stack([cube.sum(axis=(1, 3)) for cube in cubes], axis=1)
 
 
-def _compare(against: str, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> Comparison:
-    return Comparison(against, int((ours > theirs).sum()), int((ours == theirs).sum()), int((ours < theirs).sum()))
+def _compare(against: str, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> RewardTally:
+    return RewardTally(against, int((ours > theirs).sum()), int((ours == theirs).sum()), int((ours < theirs).sum()))
 
 
 def _clopper_pearson(successes: int, trials: int, confidence: float) -> tuple[float, float]:

@@ -39,7 +39,7 @@ from rws_theory.tilting import (
     variance_identity,
 )
 from rws_theory.worlds.decoding import constant_rule, table_reward
-from rws_theory.worlds.ensembles import Comparison, decode_tables, random_rewards
+from rws_theory.worlds.ensembles import RewardTally, decode_tables, random_rewards
 from rws_theory.worlds.joint_table import MASK, JointTable, reward_statistics
 from rws_theory.worlds.less_reward import check_less_reward
 from rws_theory.worlds.markov import MarkovChain
@@ -653,7 +653,7 @@ def test_arness_and_kendall_tau(steps: list[int], k: int) -> None:
 @example(10**5, 0.5, 0.01)
 def test_clopper_pearson_has_its_coverage(models: int, share: float, miss: float) -> None:
     more = round(share * models)
-    low, high = Comparison("x", more, models - more, 0).interval("more", 1 - miss)
+    low, high = RewardTally("x", more, models - more, 0).interval("more", 1 - miss)
     half = (1 - (1 - miss)) / 2
     assert low == 0 if more == 0 else high == 1 if more == models else 0 < low < high < 1
     # The tail beyond each end, computed at 50 digits, is half of what may be missed.
@@ -669,7 +669,7 @@ def test_clopper_pearson_has_its_coverage(models: int, share: float, miss: float
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, np.nan])
 def test_confidence_of_an_interval_lies_between_0_and_1(confidence: float) -> None:
     with pytest.raises(ValueError, match=r"^confidence must lie between 0 and 1, got"):
-        Comparison("x", 1, 2, 3).interval("more", confidence)
+        RewardTally("x", 1, 2, 3).interval("more", confidence)
 
 
 def upper_tail(trials: int, least: int, p: Any) -> mpf:

@@ -103,7 +103,7 @@ def test_corrected_claims_hold_for_every_pair(pair: tuple[list[int], list[int]])
     verdict = of_gaps(u, v)
     assert [c.name for c in verdict.corrected] == ["low", "high", "none"]
     assert all(c.holds is not False for c in verdict.corrected)
-    if verdict.found.complete:
+    if verdict.crossings.complete:
         truth = polynomial_crossings(u, v)
         assert all(c.holds for c in verdict.corrected)
         assert verdict.below_one == sum(r < 1 for r, _ in truth)
@@ -114,7 +114,7 @@ def test_corrected_claims_hold_for_every_pair(pair: tuple[list[int], list[int]])
 @given(strategies.integer_gap_pairs(max_count=2))
 def test_the_mended_theorem_holds_up_to_dimension_three(pair: tuple[list[int], list[int]]) -> None:
     verdict = of_gaps(*pair)
-    assert verdict.dimension <= 3 and verdict.found.complete
+    assert verdict.dimension <= 3 and verdict.crossings.complete
     # Equal Sigma or equal delta, which the paper does not treat, leave (c) to speak: it is right there too.
     assert verdict.mended_holds is True
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rws_theory.tilting import (
-    _mean_value,
     log_partition,
     rises_with_log_p,
     scaled_reward_mean,
@@ -25,6 +24,7 @@ from rws_theory.tilting import (
     tilted_gain,
     variance_identity,
 )
+from rws_theory.tilting.variance import _mean_value
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -144,10 +144,10 @@ def pair_row(first: Floats, second: Floats) -> dict[str, Any]:
         "mended": verdict.mended_holds,
         "corrected": _all_hold(verdict.corrected),
         "no_flip": verdict.no_flip,
-        "roots": [one.root for one in verdict.found.crossings],
-        "odd": [one.root for one in verdict.found.crossings if (one.multiplicity or 0) % 2],
-        "bound": verdict.found.bound,
-        "identical": verdict.found.identical,
+        "roots": [one.root for one in verdict.crossings.crossings],
+        "odd": [one.root for one in verdict.crossings.crossings if (one.multiplicity or 0) % 2],
+        "bound": verdict.crossings.bound,
+        "identical": verdict.crossings.identical,
     }
 
 

@@ -28,9 +28,9 @@ from rws_theory.worlds.decoding import (
     table_reward,
 )
 from rws_theory.worlds.ensembles import (
-    Comparison,
     Ensemble,
     Reward,
+    RewardTally,
     TableDecodes,
     corollary_study,
     decode_tables,
@@ -235,16 +235,16 @@ def test_rws_commits_can_lower_the_expected_reward_and_its_output_can_lose() -> 
 
 
 def test_intervals_are_clopper_pearson() -> None:
-    found = Comparison("confidence", more=3, equal=90, less=7)
+    found = RewardTally("confidence", more=3, equal=90, less=7)
     assert found.models == 100
     for outcome, count in (("more", 3), ("equal", 90), ("less", 7)):
         low, high = found.interval(outcome)  # type: ignore[arg-type]
         assert low == pytest.approx(beta.ppf(0.025, count, 101 - count))
         assert high == pytest.approx(beta.ppf(0.975, count + 1, 100 - count))
-    assert found.more_if_different() == Comparison("x", 3, 0, 7).interval("more")
-    assert found.more_if_different(0.5) == Comparison("x", 3, 0, 7).interval("more", 0.5)
-    assert Comparison("x", 0, 5, 0).more_if_different() == (0.0, 1.0)
-    assert Comparison("x", 0, 5, 0).interval("more", 0.99)[1] > Comparison("x", 0, 5, 0).interval("more")[1]
+    assert found.more_if_different() == RewardTally("x", 3, 0, 7).interval("more")
+    assert found.more_if_different(0.5) == RewardTally("x", 3, 0, 7).interval("more", 0.5)
+    assert RewardTally("x", 0, 5, 0).more_if_different() == (0.0, 1.0)
+    assert RewardTally("x", 0, 5, 0).interval("more", 0.99)[1] > RewardTally("x", 0, 5, 0).interval("more")[1]
 
 
 # --- the smallest exact counterexample --------------------------------------------------------------------------------

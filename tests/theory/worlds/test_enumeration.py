@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
 from rws_decode.predictors import exact_predictor, token_reward
-from rws_decode.step.savings import Savings
-from rws_decode.strategies.controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.strategies.factors import RWS, Confidence, RewardReplay, Schedule, Strategy, Temperature
+from rws_decode.settings import Savings
+from rws_decode.strategies.factors import RWS, Confidence, RewardReplay, Schedule, Temperature
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
+from rws_decode.strategies.protocol import Strategy
+from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_theory.worlds.decoding import constant_rule, decode_masked, flipped_rule, replay_rule, rws_rule
 from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel
 from rws_theory.worlds.markov import MarkovChain
