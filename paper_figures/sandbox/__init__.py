@@ -1,8 +1,8 @@
-"""Execution of generated programs: limits, isolation, checks out of the program's reach, and HumanEval."""
+"""Generated programs run under bubblewrap, within limits, against checks that they cannot reach; and HumanEval."""
 
 from __future__ import annotations
 
-from paper_figures.sandbox.isolation import ISOLATIONS, Isolation, Limits, available_isolations
+from paper_figures.sandbox.bubblewrap import Limits, check_bubblewrap
 from paper_figures.sandbox.run import STATUSES, Execution, Status, execute
 
-__all__ = ["ISOLATIONS", "STATUSES", "Execution", "Isolation", "Limits", "Status", "available_isolations", "execute"]
+__all__ = ["STATUSES", "Execution", "Limits", "Status", "check_bubblewrap", "execute"]

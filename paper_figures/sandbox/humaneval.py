@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from paper_figures.data.loaders import HumanEvalProblem
-from paper_figures.sandbox.isolation import Isolation, Limits
+from paper_figures.sandbox.bubblewrap import Limits
 from paper_figures.sandbox.run import Execution, execute
 from paper_figures.statistics.metrics import pass_at_k
 
@@ -19,13 +19,12 @@ def check_completion(
     *,
     allow_code_execution: bool = False,
     limits: Limits | None = None,
-    isolation: Isolation | None = None,
 ) -> Execution:
     """Run prompt + completion against the problem's checks; arguments and errors as in `execute`.
 
-    The completion is what follows the prompt, as in the benchmark: what a chat model says around it must be cut off
-    before. Stricter than the benchmark's own runner in two ways, which no canonical solution meets: results must be
-    plain data, and helpers that the checks use are those of the prompt, whatever the completion makes of them.
+    The completion is what follows the prompt, as in the benchmark: cut off what a chat model says around it before.
+    This runner is stricter than the benchmark's own in two ways, which no canonical solution meets. Results must be
+    plain data. The helpers that the checks use are those of the prompt, whatever the completion makes of them.
     """
     return execute(
         problem.prompt + completion,
@@ -34,7 +33,6 @@ def check_completion(
         setup=problem.prompt,
         allow_code_execution=allow_code_execution,
         limits=limits,
-        isolation=isolation,
     )
 
 
@@ -43,11 +41,10 @@ def check_canonical(
     *,
     allow_code_execution: bool = False,
     limits: Limits | None = None,
-    isolation: Isolation | None = None,
     workers: int = 1,
     advance: Callable[[int], object] = lambda count: None,
 ) -> list[tuple[HumanEvalProblem, Execution]]:
-    """Run every problem's canonical solution, `workers` at a time, in their order: all pass where all is well."""
+    """Run every problem's canonical solution, `workers` at a time. All of them should pass."""
     if workers < 1:
         raise ValueError(f"workers is {workers}: at least 1 is needed")
     rows = list(problems)
@@ -56,11 +53,7 @@ def check_canonical(
     with ThreadPoolExecutor(workers) as pool:
         runs = pool.map(
             lambda problem: check_completion(
-                problem,
-                problem.canonical_solution,
-                allow_code_execution=allow_code_execution,
-                limits=limits,
-                isolation=isolation,
+                problem, problem.canonical_solution, allow_code_execution=allow_code_execution, limits=limits
             ),
             rows,
         )

@@ -1,9 +1,9 @@
 """Pass@k by method: programs of HumanEval run against its checks (Table 4), or the mini models' puzzles.
 
 The mini models cannot write programs; their language's equal is the puzzle, which has one right answer as a program has
-checks: the default `--data puzzles`. With `--data humaneval` every different answer is a program that is run, in a
-process of its own without network (`paper_figures.sandbox`), and only with `--allow-code-execution`; without it answers
-are decoded and judged, and nothing is run.
+checks: the default `--data puzzles`. With `--data humaneval` every different answer is a program. It is run under
+bubblewrap, without network (`paper_figures.sandbox`), and only with `--allow-code-execution`; without it answers are
+decoded and judged, and nothing is run.
 
 `--samples N` answers per problem and method; with N = 1, as in the paper, decoding is greedy. With more, every method
 draws its tokens at `--decode-temperature`, each sample with a seed of its own, and pass@k is the unbiased estimate
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from paper_figures.runner.stages import Runner
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["add_arguments", "run", "tables"]
 
@@ -53,7 +53,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--allow-code-execution", action="store_true", help="run the programs that the model writes")
     parser.add_argument("--program-seconds", type=float, metavar="T", help="wall time of each program")
-    parser.add_argument("--isolation", metavar="NAME", help="what confines programs (the strongest that works here)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -70,6 +69,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     programs = args.data.partition(":")[0] == "humaneval"
     if args.allow_code_execution and not programs:
         raise ValueError(f"--data is {args.data}: its answers are no programs, --allow-code-execution needs humaneval")
+    if args.allow_code_execution and args.scheduler is None:
+        from paper_figures.sandbox import check_bubblewrap
+
+        check_bubblewrap()  # before hours of decoding; with a scheduler the programs run elsewhere
     result = run_tables(args, NAME, tables, _steps)
     if programs and not args.allow_code_execution:
         result["message"] += "\nprograms were not run, so nothing is known of what passes: --allow-code-execution"
@@ -113,13 +116,11 @@ def _worded(args: argparse.Namespace, prompts: Prompts) -> Prompts:
 
 
 def _programs(args: argparse.Namespace, base: Unit, answers: pandas.DataFrame) -> list[Unit]:
-    from paper_figures.sandbox.isolation import Limits
+    from paper_figures.sandbox import Limits
     from paper_figures.studies.work.programs import EXECUTE, program_settings
 
     limits = Limits() if args.program_seconds is None else replace(Limits(), seconds=args.program_seconds)
-    settings = program_settings(
-        args.data.partition(":")[2] or None, allow_code_execution=True, limits=limits, isolation=args.isolation
-    )
+    settings = program_settings(args.data.partition(":")[2] or None, allow_code_execution=True, limits=limits)
     plain = replace(
         base, predictor=None, reward=None, seed=0, sampling_temperature=0.0, settings=settings, strategy=EXECUTE
     )
@@ -131,8 +132,8 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the experiment's table from its rows; none where no answer was checked."""
     from paper_figures.statistics.metrics import pass_at_k
     from paper_figures.studies.summaries.answers import answers_of
-    from paper_figures.studies.summaries.means import Printed, Summary, paper_names
-    from paper_figures.studies.summaries.report import printed_tables, summary_table
+    from paper_figures.studies.summaries.means import Summary, summary_table
+    from paper_figures.studies.summaries.printed import Printed, paper_names, printed_tables
 
     answers = answers_of(frame)
     outcome = "passed" if "passed" in answers else "coherent"

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from sandboxed import needs_bubblewrap
 
 from paper_figures.data.loaders import HumanEvalProblem, human_eval_file, load_humaneval
 from paper_figures.sandbox import Limits, execute
@@ -151,7 +152,7 @@ RUN = {
 }
 
 
-def run(problem: HumanEvalProblem, answer: str) -> tuple[str, str]:
+def answered(problem: HumanEvalProblem, answer: str) -> tuple[str, str]:
     """Return how an answer was read, and how it fared."""
     program = program_of(problem, answer)
     found = execute(
@@ -165,10 +166,11 @@ def run(problem: HumanEvalProblem, answer: str) -> tuple[str, str]:
     return program.how, found.status
 
 
+@needs_bubblewrap
 @pytest.mark.parametrize(("name", "style"), RUN.items())
 def test_what_is_found_passes_in_the_sandbox(name: str, style: str) -> None:
     answer, how = ANSWERS[style]
-    assert run(PROBLEMS[name], answer(PROBLEMS[name])) == (how, "passed")
+    assert answered(PROBLEMS[name], answer(PROBLEMS[name])) == (how, "passed")
 
 
 # What an answer says of `area` -> how it is read, and how it fares.
@@ -255,9 +257,10 @@ def test_answers_are_read_as_they_are_written(case: str) -> None:
     assert program_of(SMALL, answer).how == how
 
 
+@needs_bubblewrap
 def test_only_what_is_right_passes() -> None:
     with ThreadPoolExecutor(2) as pool:
-        found = dict(zip(CASES, pool.map(lambda case: run(SMALL, case[0])[1], CASES.values()), strict=True))
+        found = dict(zip(CASES, pool.map(lambda case: answered(SMALL, case[0])[1], CASES.values()), strict=True))
     assert found == {name: status for name, (_, _, status) in CASES.items()}
 
 

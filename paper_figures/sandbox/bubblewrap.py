@@ -1,0 +1,125 @@
+"""Bubblewrap confines generated programs: the command line that starts one, and the refusal where it does not work.
+
+A program under bubblewrap has no network and sees no other process. It can read the interpreter and the system's
+libraries, and nothing else (no home directory). It can write to a scratch file system in memory, of bounded size.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["ENVIRONMENT", "SCRATCH", "Limits", "check_bubblewrap", "confined", "interpreter"]
+
+SCRATCH = "/scratch"
+# All the environment that a program sees. The hash seed is fixed, so that its sets iterate alike.
+ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": SCRATCH,
+    "TMPDIR": SCRATCH,
+    "LC_ALL": "C.UTF-8",
+    "PYTHONHASHSEED": "0",
+}
+_SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache")
+_DEVICES = ("/dev/null", "/dev/urandom")
+_NOBODY = 65534
+_ONLY = "generated programs run only under bubblewrap"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one program may use.
+
+    seconds: of wall time, from the moment its first line runs; cpu_seconds: of processor time, per process;
+    memory: bytes of address space, per process; processes: processes and threads; file_bytes: of one file;
+    disk_bytes: of the scratch directory; output_bytes: written to standard output and error together; reply_bytes: of
+    one value handed back, as JSON. ValueError for a limit that is not positive.
+
+    >>> Limits(seconds=0)
+    Traceback (most recent call last):
+    ValueError: seconds is 0: more than 0 is needed
+    """
+
+    seconds: float = 10.0
+    cpu_seconds: int = 10
+    memory: int = 512 * 2**20
+    processes: int = 16
+    file_bytes: int = 4 * 2**20
+    disk_bytes: int = 16 * 2**20
+    output_bytes: int = 256 * 2**10
+    reply_bytes: int = 4 * 2**20
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not value > 0:
+                raise ValueError(f"{name} is {value}: more than 0 is needed")
+
+
+def interpreter() -> str:
+    """Return the interpreter under any virtual environment: programs see the standard library only."""
+    return os.path.realpath(sys.executable)
+
+
+def confined(words: Sequence[str], limits: Limits) -> list[str]:
+    """Return the command line that runs `words` under bubblewrap, with `limits.disk_bytes` of scratch memory."""
+    bwrap = shutil.which("bwrap") or "bwrap"
+    view = _view()
+    namespaces = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--cap-drop", "ALL"]
+    scratch = ["--size", str(limits.disk_bytes), "--tmpfs", SCRATCH, "--symlink", SCRATCH, "/tmp"]
+    command = [bwrap, *namespaces, *view, *scratch, "--remount-ro", "/", "--chdir", SCRATCH, "--", *words]
+    if os.geteuid() != 0:
+        return command
+    # The kernel does not limit a superuser's processes: step down first, where nobody can read the interpreter.
+    powerless = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--"]
+    # The second bubblewrap needs /proc and /tmp. It may not be killed by the first, but a namespace ends with its init.
+    outer = ["--unshare-pid", "--die-with-parent", *view, "--proc", "/proc", "--perms", "0755", "--dir", "/tmp"]
+    return [bwrap, *outer, "--", *powerless, *command]
+
+
+def _view() -> list[str]:
+    """Return bubblewrap's options for what a program may read: the interpreter and the system's libraries."""
+    paths = [path for path in _SYSTEM if os.path.lexists(path)]
+    for prefix in (os.path.realpath(sys.base_prefix), os.path.realpath(sys.base_exec_prefix)):
+        if not any(prefix == path or prefix.startswith(f"{path}/") for path in paths):
+            paths.append(prefix)
+    options: list[str] = []
+    # Folders above a path would get the permissions that they have outside, perhaps none for other users.
+    above = {folder for path in (*paths, *_DEVICES) for folder in Path(path).parents if folder != Path("/")}
+    for folder in sorted(above):
+        options += ["--perms", "0755", "--dir", str(folder)]
+    for path in paths:
+        options += ["--symlink", os.readlink(path), path] if os.path.islink(path) else ["--ro-bind", path, path]
+    for device in _DEVICES:
+        options += ["--dev-bind", device, device]
+    return options
+
+
+@functools.cache
+def check_bubblewrap() -> None:
+    """Run an empty program under bubblewrap.
+
+    ValueError, in one line that says what to do, where bubblewrap is not installed or cannot make namespaces.
+    """
+    if not sys.platform.startswith("linux"):
+        raise ValueError(f"the system is {sys.platform}: {_ONLY}, which needs Linux")
+    if shutil.which("bwrap") is None:
+        raise ValueError(f"bwrap is not installed: {_ONLY} (apt install bubblewrap, or dnf install bubblewrap)")
+    words = confined([interpreter(), "-I", "-S", "-c", "print('up')"], Limits())
+    try:
+        done = subprocess.run(
+            words, capture_output=True, timeout=20, env=ENVIRONMENT, stdin=subprocess.DEVNULL, check=False
+        )
+        reason = "up" if done.stdout == b"up\n" else " ".join(done.stderr.decode(errors="replace").split())
+    except (OSError, subprocess.TimeoutExpired) as error:
+        reason = " ".join(str(error).split())
+    if reason != "up":
+        raise ValueError(
+            f"bwrap does not work here ({reason or 'it said nothing'}): {_ONLY}, which needs user namespaces; use a "
+            "system or a container that allows them"
+        )

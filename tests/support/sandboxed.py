@@ -1,0 +1,20 @@
+"""Skip tests that run programs where bubblewrap does not work."""
+
+from __future__ import annotations
+
+import pytest
+
+from paper_figures.sandbox import check_bubblewrap
+
+__all__ = ["needs_bubblewrap"]
+
+
+def _reason() -> str:
+    try:
+        check_bubblewrap()
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+needs_bubblewrap = pytest.mark.skipif(bool(_reason()), reason=_reason())
