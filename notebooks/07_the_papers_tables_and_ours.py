@@ -41,7 +41,7 @@ from paper_figures.exhibits.inputs import read_run
 from paper_figures.exhibits.style import GREY, LINES, styled
 from paper_figures.plan import make_missing
 from paper_figures.statistics.win_rates import rate_of_counts
-from paper_figures.studies.summaries.files import to_markdown
+from paper_figures.table import to_markdown
 from paper_figures.tables import table1_win_rate
 from paper_figures.tables.parts.sample_size import possible_sizes, prompts_needed, sign_test_power
 from rws_theory.claims import CHECKS, claims
@@ -163,8 +163,8 @@ Markdown(f"{run.prompts['test']} prompts from {run.prompts['source']}; {options}
 # %%
 with styled():
     exhibit = table1_win_rate.exhibit(runs)
-for sheet in exhibit.sheets:
-    display(Markdown(f"{sheet.caption}\n\n{to_markdown(sheet.shown)}"))
+for table in exhibit.tables:
+    display(Markdown(f"{table.caption}\n\n{to_markdown(table.shown)}"))
 
 # %%
 for picture in exhibit.pictures:

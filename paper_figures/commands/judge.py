@@ -11,8 +11,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from paper_figures.judging import Comparison, LLMJudge, Pair
+    from paper_figures.judging import LLMJudge, Pair, PairVerdict
     from paper_figures.judging.rates import JudgeRates, Tally
+    from paper_figures.statistics.metrics import Interval
 
 from rws_decode.common.files import parse_json
 
@@ -36,78 +37,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--judge-seed", type=int, metavar="N", help="sent to the judge (not sent)")
     parser.add_argument("--extra", default="{}", metavar="JSON", help="further fields of the request")
     parser.add_argument("--repeats", type=int, default=2, metavar="N", help="when a reply is no verdict (2)")
-    parser.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds for a request in all (60)")
-    parser.add_argument("--retries", type=int, default=5, metavar="N", help="when no reply comes (5)")
-    parser.add_argument("--requests-per-minute", type=float, metavar="N", help="at most (no limit)")
+    parser.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds of silence allowed (60)")
+    parser.add_argument("--retries", type=int, default=5, metavar="N", help="further tries when no reply comes (5)")
     parser.add_argument("--concurrency", type=int, default=4, metavar="N", help="requests at a time (4)")
     parser.add_argument("--trust-env", action="store_true", help="take proxies and certificates from the environment")
     parser.add_argument("--ask-identical", action="store_true", help="ask about two texts that are the same, too")
-    parser.add_argument("--price-in", type=float, metavar="P", help="of a million prompt tokens")
-    parser.add_argument("--price-out", type=float, metavar="P", help="of a million reply tokens")
-    parser.add_argument("--max-cost", type=float, metavar="C", help="refuse to begin if the estimate is above it")
-    parser.add_argument("--tokenizer", metavar="NAME", help="to count prompt tokens: directory or hub id (bytes / 4)")
     parser.add_argument("--seed", type=int, default=0, help="of the bootstrap (0)")
-    parser.add_argument("--dry-run", action="store_true", help="estimate what it costs, and ask nothing")
+    parser.add_argument("--dry-run", action="store_true", help="count the requests, and ask nothing")
     parser.add_argument("--yes", action="store_true", help="begin without being asked")
     parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Estimate, judge and print the rates; ValueError for input that cannot be used, ConnectionError for no answer.
+    """Count the requests, judge and print the rates.
 
-    `--json`: `estimate`, and but for --dry-run `rates` and `comparisons`, [{"id", "outcome", "forward", "backward"}].
-    The key is read from the environment variable OPENAI_API_KEY.
+    ValueError for input that cannot be used, ConnectionError for no answer. `--json`: `requests`, to be made, and
+    `stored`, verdicts that need none; without --dry-run also `rates` and `comparisons`, [{"id", "outcome", "forward",
+    "backward"}]. The key is read from the environment variable OPENAI_API_KEY.
     """
     if args.seed < 0:
         raise ValueError(f"--seed is {args.seed}: at least 0 is needed")
 
-    from paper_figures.judging import compare, estimate_cost
+    from paper_figures.judging import compare, count_requests
 
     judge = _judge(args)
     names, pairs = _pairs(args.file, judge.prompt == "with-question")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimate = estimate_cost(
-            judge,
-            pairs,
-            args.cache,
-            ask_identical=args.ask_identical,
-            price_in=args.price_in,
-            price_out=args.price_out,
-            count=_counter(args.tokenizer) if args.tokenizer else None,
-            counted_by=args.tokenizer or "",
-        )
+        count = count_requests(judge, pairs, args.cache, ask_identical=args.ask_identical)
     for warning in caught:
         print(f"note: {warning.message}", file=sys.stderr)
-    print(f"{judge.label}: {estimate}", file=sys.stderr)
-    if args.max_cost is not None:
-        if estimate.cost is None:
-            raise ValueError(f"--max-cost is {args.max_cost}: --price-in, --price-out and --max-tokens are needed too")
-        if not estimate.cost <= args.max_cost:
-            raise ValueError(f"--max-cost is {args.max_cost}: the estimate is {estimate.cost:.4g}")
+    print(f"{judge.label}: {count.told(judge)}", file=sys.stderr)
     if args.dry_run:
         if args.json:
-            print(json.dumps({"estimate": asdict(estimate)}, allow_nan=False))
+            print(json.dumps(count._asdict()))
         return 0
-    if estimate.requests and not args.yes:
-        _confirm(estimate.requests)
+    if count.requests and not args.yes:
+        _confirm(count.requests)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is broken in the cache was said above
-        comparisons = compare(judge, pairs, args.cache, ask_identical=args.ask_identical)
+        verdicts = compare(judge, pairs, args.cache, ask_identical=args.ask_identical)
 
     import numpy as np
 
     from paper_figures.judging.rates import judge_rates
 
-    rates = judge_rates(comparisons, np.random.default_rng(args.seed))
+    rates = judge_rates(verdicts, np.random.default_rng(args.seed))
     if args.json:
-        rows = [_row(name, held) for name, held in zip(names, comparisons, strict=True)]
-        print(
-            json.dumps({"estimate": asdict(estimate), "rates": _plain(rates), "comparisons": rows}, allow_nan=False)
-        )
+        rows = [_row(name, verdict) for name, verdict in zip(names, verdicts, strict=True)]
+        print(json.dumps(count._asdict() | {"rates": _plain(rates), "comparisons": rows}, allow_nan=False))
     else:
         print(_table(rates))
-    _note_invalid(comparisons)
+    _note_invalid(verdicts)
     return 0
 
 
@@ -127,7 +108,6 @@ def _judge(args: argparse.Namespace) -> LLMJudge:
         max_tokens=_number("--max-tokens", args.max_tokens, int),
         timeout=args.timeout,
         max_retries=args.retries,
-        requests_per_minute=args.requests_per_minute,
         concurrency=args.concurrency,
         seed=args.judge_seed,
         prompt=args.prompt,
@@ -165,16 +145,6 @@ def _pairs(path: str, with_question: bool) -> tuple[list[str | int], list[Pair]]
     return names, pairs
 
 
-def _counter(name: str) -> Callable[[str], int]:
-    from transformers import AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
-    except (OSError, ValueError, ImportError) as error:
-        raise ValueError(f"--tokenizer {name} cannot be loaded: {' '.join(str(error).split())}") from error
-    return lambda text: len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
-
-
 def _confirm(requests: int) -> None:
     if not sys.stdin.isatty():
         raise ValueError(f"--yes is missing: {requests} requests are to be made, and there is no terminal to ask at")
@@ -183,8 +153,8 @@ def _confirm(requests: int) -> None:
         raise ValueError("nothing was asked")
 
 
-def _row(name: str | int, held: Comparison) -> dict[str, Any]:
-    return {"id": name, "outcome": held.outcome, "forward": asdict(held.forward), "backward": asdict(held.backward)}
+def _row(name: str | int, pair: PairVerdict) -> dict[str, Any]:
+    return {"id": name, "outcome": pair.outcome, "forward": asdict(pair.forward), "backward": asdict(pair.backward)}
 
 
 def _plain(rates: JudgeRates) -> dict[str, Any]:
@@ -199,7 +169,7 @@ def _plain(rates: JudgeRates) -> dict[str, Any]:
 
 
 def _table(rates: JudgeRates) -> str:
-    from paper_figures.studies.summaries.files import to_markdown
+    from paper_figures.table import to_markdown
 
     rows: list[dict[str, Any]] = []
     for name, tally in (
@@ -227,13 +197,13 @@ def _table(rates: JudgeRates) -> str:
     return "\n\n".join(lines)
 
 
-def _interval(found: Any) -> str | None:
-    return None if found is None else f"{found.mean:.3f} [{found.low:.3f}, {found.high:.3f}]"
+def _interval(interval: Interval | None) -> str | None:
+    return None if interval is None else f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
-def _note_invalid(comparisons: Sequence[Comparison]) -> None:
-    broken = [v for held in comparisons for v in (held.forward, held.backward) if v.choice == "invalid"]
-    if broken:
-        why = " (cut short: --max-tokens)" if broken[0].finish == "length" else ""
-        line = " ".join(broken[0].raw.split())[:80]
-        print(f"note: {len(broken)} verdicts are invalid; a reply was {line!r}{why}", file=sys.stderr)
+def _note_invalid(pairs: Sequence[PairVerdict]) -> None:
+    invalid = [verdict for pair in pairs for verdict in (pair.forward, pair.backward) if verdict.choice == "invalid"]
+    if invalid:
+        why = " (cut short: --max-tokens)" if invalid[0].finish == "length" else ""
+        line = " ".join(invalid[0].raw.split())[:80]
+        print(f"note: {len(invalid)} verdicts are invalid; a reply was {line!r}{why}", file=sys.stderr)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas
 
     from paper_figures.runner.manifest import LastRun
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["add_arguments", "run"]
 
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"--seed is {args.seed}: at least 0 is needed")
 
     from paper_figures.runner.results import chosen, origins, read_failures, read_results
-    from paper_figures.studies.summaries.report import tables_text
+    from paper_figures.table import tables_text
 
     folders = {path.resolve().parent.name: path.resolve() for path in chosen(args.folder, args.code)}
     with warnings.catch_warnings(record=True) as caught:
@@ -94,8 +94,7 @@ def _tables(experiment: str, rows: pandas.DataFrame, seed: int, folder: Path | N
     from inspect import signature
 
     from paper_figures.studies import EXPERIMENTS
-    from paper_figures.studies.summaries.means import summary_for
-    from paper_figures.studies.summaries.report import summary_table
+    from paper_figures.studies.summaries.means import summary_for, summary_table
 
     if experiment in EXPERIMENTS:
         module = import_module(EXPERIMENTS[experiment].module)

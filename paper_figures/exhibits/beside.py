@@ -5,39 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from paper_figures.exhibits.exhibit import Sheet
+from paper_figures.table import Table
 
 __all__ = ["beside", "named", "number_text"]
 
 Numbers = Mapping[str, Mapping[str, Any]]
 
 
-def beside(stem: str, key: str, printed: Numbers, here: Numbers, caption: str, shown: Numbers | None = None) -> Sheet:
+def beside(stem: str, key: str, printed: Numbers, here: Numbers, caption: str, shown: Numbers | None = None) -> Table:
     """Return a table with a row per name of either side, the paper's first; a name of both has both in one row.
 
     printed, here: name -> column -> number or text; shown: our numbers as text, with intervals, where the plain number
     does not do. Columns become "paper: ..." and "here: ...", and are empty where that side has no such name. Reward
     models are to have the paper's names (`named`), so that a run with them stands in the paper's own rows.
 
-    >>> sheet = beside("s", "model", {"A": {"win": 60.2}}, {"B": {"win": 0.5}}, "A caption.")
-    >>> [dict(row) for row in sheet.shown]  # doctest: +NORMALIZE_WHITESPACE
+    >>> table = beside("s", "model", {"A": {"win": 60.2}}, {"B": {"win": 0.5}}, "A caption.")
+    >>> [dict(row) for row in table.shown]  # doctest: +NORMALIZE_WHITESPACE
     [{'model': 'A', 'paper: win': '60.2', 'here: win': None}, {'model': 'B', 'paper: win': None, 'here: win': '0.5'}]
     """
     sides = {"paper": printed, "here": here}
-    columns = {side: dict.fromkeys(column for row in held.values() for column in row) for side, held in sides.items()}
+    columns = {side: dict.fromkeys(column for row in of_side.values() for column in row) for side, of_side in sides.items()}
     rows, texts = [], []
     for name in dict.fromkeys([*printed, *here]):
         row: dict[str, Any] = {key: name}
         text: dict[str, str | None] = {key: name}
-        for side, held in sides.items():
+        for side, of_side in sides.items():
             for column in columns[side]:
-                value = held.get(name, {}).get(column)
-                own = (shown or {}).get(name, {}).get(column) if side == "here" else None
+                value = of_side.get(name, {}).get(column)
+                text_here = (shown or {}).get(name, {}).get(column) if side == "here" else None
                 row[f"{side}: {column}"] = value
-                text[f"{side}: {column}"] = number_text(value) if own is None else own
+                text[f"{side}: {column}"] = number_text(value) if text_here is None else text_here
         rows.append(row)
         texts.append(text)
-    return Sheet(stem, rows, texts, caption)
+    return Table(stem, rows, texts, caption)
 
 
 def number_text(value: Any) -> str | None:
@@ -57,6 +57,6 @@ def named(guide: str) -> str:
     >>> named("skywork-v0.2"), named("mini")
     ('Skywork', 'mini')
     """
-    from paper_figures.studies.summaries.means import paper_names
+    from paper_figures.studies.summaries.printed import paper_names
 
     return paper_names().get(guide, guide)

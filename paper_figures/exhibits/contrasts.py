@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from paper_figures.exhibits.exhibit import Sheet
 from paper_figures.exhibits.methods import in_words, method_name
+from paper_figures.table import Table
 
 __all__ = [
     "ALPHA",
     "clear",
     "contrast_lines",
     "difference_text",
-    "differences_sheet",
+    "differences_table",
     "excludes_zero",
     "finding",
     "range_line",
@@ -78,8 +78,8 @@ def contrast_lines(controls: Sequence[Row]) -> tuple[str, ...]:
         for metric in metrics:
             rows = [row for row in controls if row["control"] == control and row["metric"] == metric]
             if rows:
-                found = finding(sorted(rows, key=lambda row: row["scale"]))
-                lines.append(f"RWS minus {in_words(control)}, {_METRICS[metric]}: {found}")
+                summary = finding(sorted(rows, key=lambda row: row["scale"]))
+                lines.append(f"RWS minus {in_words(control)}, {_METRICS[metric]}: {summary}")
     return tuple(lines)
 
 
@@ -87,7 +87,7 @@ def finding(
     rows: Sequence[Row],
     of: Callable[[Row], str] = lambda row: f"s_R = {row['scale']:g}",
     family: str = "scales",
-    place: str = "at ",
+    preposition: str = "at ",
 ) -> str:
     """Return what the differences of one comparison say together; rows: difference, low, high, p_holm (None: no test).
 
@@ -103,20 +103,20 @@ def finding(
         return f"every difference is exactly zero ({count} {family})."
     if not outside:
         most = max(rows, key=lambda row: abs(row["difference"]))
-        shown = f"the largest is {place}{of(most)}: {difference_text(most)}"
+        shown = f"the largest is {preposition}{of(most)}: {difference_text(most)}"
         return f"no 95 % interval of {count} excludes zero; no difference is shown ({shown})."
     signs = {"higher" if row["low"] > 0 else "lower" for row in outside}
-    direction = signs.pop() if len(signs) == 1 else f"higher {place}some {family} and lower {place}others"
+    direction = signs.pop() if len(signs) == 1 else f"higher {preposition}some {family} and lower {preposition}others"
     shown = "; ".join(f"{of(row)}: {difference_text(row)}" for row in outside)
     kept = [of(row) for row in rows if row["p_holm"] is not None and row["p_holm"] <= ALPHA]
-    where = f"{place}{', '.join(kept)}" if kept else "nowhere"
+    where = f"{preposition}{', '.join(kept)}" if kept else "nowhere"
     return (
         f"{len(outside)} of {count} 95 % intervals exclude zero, RWS {direction} ({shown}); p, corrected for {count} "
         f"{family}, is at most {ALPHA:g} {where}."
     )
 
 
-def differences_sheet(stem: str, controls: Sequence[Row], metrics: Mapping[str, str]) -> Sheet:
+def differences_table(stem: str, controls: Sequence[Row], metrics: Mapping[str, str]) -> Table:
     """Return a line per control and scale with RWS minus the control in every metric that `controls` have.
 
     metrics: metric -> its column, in order.
@@ -135,7 +135,7 @@ def differences_sheet(stem: str, controls: Sequence[Row], metrics: Mapping[str, 
         "excludes zero, and p of the sign-flip permutation test, corrected over the scales by Holm's method. "
         "The default and margin order have one run, the others one at each scale. The CSV has further metrics."
     )
-    return Sheet(stem, controls, list(lines.values()), caption)
+    return Table(stem, controls, list(lines.values()), caption)
 
 
 def range_line(summary: Sequence[Row]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 
-from paper_figures.studies.summaries.files import to_csv, to_markdown
+from paper_figures.table import Table, write_tables
 from rws_decode.common.files import write_bytes, write_json, write_text
 
-__all__ = [
-    "GROUPS",
-    "Exhibit",
-    "MissingRun",
-    "Passage",
-    "Picture",
-    "Sheet",
-    "save",
-    "split_column",
-    "to_latex",
-]
+__all__ = ["Exhibit", "MissingRun", "Passage", "Picture", "save"]
 
 
 class MissingRun(ValueError):
@@ -41,20 +31,6 @@ class Picture:
     figure: Figure
     caption: str
     alt: str
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """A table: `rows` with numbers as measured (CSV), `shown` with the same as text (Markdown, page).
-
-    Both are rows of one set of columns, None for what is missing. Columns named "paper: ..." hold what the paper
-    printed, columns named "here: ..." what was measured.
-    """
-
-    stem: str
-    rows: Sequence[Mapping[str, Any]]
-    shown: Sequence[Mapping[str, str | None]]
-    caption: str
 
 
 @dataclass(frozen=True)
@@ -75,13 +51,13 @@ class Exhibit:
 
     title: str
     pictures: tuple[Picture, ...] = ()
-    sheets: tuple[Sheet, ...] = ()
+    tables: tuple[Table, ...] = ()
     passages: tuple[Passage, ...] = ()
     conclusions: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sheets", tuple(sheet for sheet in self.sheets if sheet.rows and sheet.shown))
+        object.__setattr__(self, "tables", tuple(table for table in self.tables if table.rows and table.shown))
 
 
 def save(name: str, made: Exhibit, out: Path, runs: Mapping[str, Any] | None = None) -> list[Path]:
@@ -95,54 +71,11 @@ def save(name: str, made: Exhibit, out: Path, runs: Mapping[str, Any] | None = N
     for picture in made.pictures:
         for suffix, content in _printed(picture.figure).items():
             written.append(write_bytes(out / "figures" / f"{picture.stem}.{suffix}", content))
-    for sheet in made.sheets:
-        table = f"{sheet.caption}\n\n{to_markdown(sheet.shown)}"
-        written.append(write_text(out / "tables" / f"{sheet.stem}.csv", to_csv(sheet.rows)))
-        written.append(write_text(out / "tables" / f"{sheet.stem}.md", table))
-        written.append(write_text(out / "tables" / f"{sheet.stem}.tex", to_latex(sheet)))
+    written += write_tables(out / "tables", made.tables, latex=True)
     for passage in made.passages:
         written.append(write_text(out / "texts" / f"{passage.stem}.txt", f"{passage.text.rstrip()}\n"))
     written.append(write_json(out / "figures" / f"{name}.json", _record(made) | {"runs": dict(runs or {})}))
     return written
-
-
-def to_latex(sheet: Sheet) -> str:
-    """Return a table's text as a LaTeX tabular for booktabs, its caption as a comment above it.
-
-    >>> print(to_latex(Sheet("s", [], [{"scale": "1", "paper: win, %": None}], "A caption.")), end="")
-    % A caption.
-    \\begin{tabular}{ll}
-    \\toprule
-     & printed in the paper \\\\
-    scale & win, \\% \\\\
-    \\midrule
-    1 & -- \\\\
-    \\bottomrule
-    \\end{tabular}
-    """
-    import pandas as pd
-
-    frame = pd.DataFrame(sheet.shown, dtype=object)
-    frame = frame.where(frame.notna(), "--")
-    if any(": " in column for column in frame.columns):
-        parted = [split_column(column) for column in frame.columns]
-        frame.columns = pd.MultiIndex.from_tuples([(GROUPS.get(group, group), label) for group, label in parted])
-    text = frame.to_latex(index=False, escape=True, multicolumn_format="l")
-    return f"% {' '.join(sheet.caption.split())}\n{text}"
-
-
-# Columns of what was printed and of what was measured stand under these headings.
-GROUPS = {"paper": "printed in the paper", "here": "here"}
-
-
-def split_column(column: str) -> tuple[str, str]:
-    """Return a column's group, "" where it has none, and its label.
-
-    >>> split_column("paper: perplexity"), split_column("scale")
-    (('paper', 'perplexity'), ('', 'scale'))
-    """
-    group, found, label = column.partition(": ")
-    return (group, label) if found else ("", column)
 
 
 def _printed(figure: Figure) -> dict[str, bytes]:
@@ -160,14 +93,14 @@ def _record(made: Exhibit) -> dict[str, Any]:
     return {
         "title": made.title,
         "pictures": [{"stem": p.stem, "caption": p.caption, "alt": p.alt} for p in made.pictures],
-        "sheets": [
+        "tables": [
             {
-                "stem": sheet.stem,
-                "caption": sheet.caption,
-                "columns": list(sheet.shown[0]),
-                "rows": [list(row.values()) for row in sheet.shown],
+                "stem": table.name,
+                "caption": table.caption,
+                "columns": list(table.shown[0]),
+                "rows": [list(row.values()) for row in table.shown],
             }
-            for sheet in made.sheets
+            for table in made.tables
         ],
         "passages": [{"stem": p.stem, "text": p.text, "caption": p.caption} for p in made.passages],
         "conclusions": list(made.conclusions),

@@ -1,8 +1,8 @@
-"""Appendix D's worked example: the two confidence curves, their difference, and where they truly cross.
+"""Appendix D: the two confidence curves of its example, their difference, and the proved crossing.
 
-Shows: P^a(r) and P^b(r) for the two logit vectors that the paper works through, the crossing that `rws_theory` proves,
-and what the paper printed, marked as printed.
-Inputs: none but `rws_theory/printed/appendix_d.json`. Run time: about two seconds.
+Shows: P^a(r) and P^b(r) of the paper's two logit vectors, the crossing that `rws_theory` proves, and what the paper
+printed, marked as printed.
+Inputs: `rws_theory/printed/appendix_d.json`. Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, panel_title
+from paper_figures.table import Table
 from rws_theory import Crossings, crossings, gap_statistics, max_probability
 from rws_theory.printed import printed_in
 
-__all__ = ["Example", "compute", "draw", "exhibit", "sheet"]
+__all__ = ["Example", "compute", "draw", "exhibit", "table"]
 
 NEEDS: tuple[str, ...] = ()
 
@@ -33,14 +34,14 @@ class Example:
     printed: dict[str, Any]
     scale: NDArray[np.float64]
     probability: NDArray[np.float64]
-    found: Crossings
+    crossings: Crossings
 
     @property
     def crossing(self) -> float:
         """Return the scale at which the curves cross; ValueError unless it is proved to be the only one."""
-        if not (self.found.complete and self.found.count == 1):
-            raise ValueError(f"the example has {self.found.count} crossings, at most {self.found.bound}: one is drawn")
-        return self.found.roots[0]
+        if not (self.crossings.complete and self.crossings.count == 1):
+            raise ValueError(f"the example has {self.crossings.count} crossings, at most {self.crossings.bound}: one is drawn")
+        return self.crossings.roots[0]
 
 
 def compute(upper: float = 10.0, points: int = 801) -> Example:
@@ -97,7 +98,7 @@ def draw(example: Example) -> Figure:
     return picture
 
 
-def sheet(example: Example) -> Sheet:
+def table(example: Example) -> Table:
     """Return every number of the example: as the paper printed it, as computed, and whether they agree."""
     printed = example.printed
     statistics = gap_statistics([printed["a"], printed["b"]])
@@ -112,7 +113,7 @@ def sheet(example: Example) -> Sheet:
     rows.append(("crossing r", printed["crossing"], example.crossing))
     columns = ("quantity", "paper: printed", "here: computed", "agrees to the digits printed")
     caption = f"{printed['where']}: what was printed and what is computed from the same two vectors."
-    return Sheet(
+    return Table(
         "appendix_d",
         [dict(zip(columns, (name, p, c, agrees(p, c)), strict=True)) for name, p, c in rows],
         [
@@ -137,12 +138,12 @@ def exhibit(runs: Path) -> Exhibit:
     """Return the example's figure and table; `runs` is not read."""
     example = compute()
     root, printed = example.crossing, example.printed
-    table = sheet(example)
-    wrong = [row["quantity"] for row in table.rows if not row["agrees to the digits printed"]]
+    numbers = table(example)
+    wrong = [row["quantity"] for row in numbers.rows if not row["agrees to the digits printed"]]
     golden = 10 * math.log((1 + math.sqrt(5)) / 2)
     exactly = (
         f"With x = exp(r/10) the equation is (x - 1)(x² - x - 1) = 0, so r = 10 ln((1 + √5)/2) = {golden:.6f}; "
-        f"the proved enclosure is [{example.found.crossings[0].lower:.12f}, {example.found.crossings[0].upper:.12f}]."
+        f"the proved enclosure is [{example.crossings.crossings[0].lower:.12f}, {example.crossings.crossings[0].upper:.12f}]."
     )
     at_two = max_probability([printed["a"], printed["b"]], 2.0)
     caption = (
@@ -155,13 +156,13 @@ def exhibit(runs: Path) -> Exhibit:
         "lie on the curves at scale 1 and far above them at scale 2. Below, their difference, in thousandths."
     )
     conclusions = (
-        f"Appendix D: {len(wrong)} of {len(table.rows)} printed numbers differ from the computed ones"
+        f"Appendix D: {len(wrong)} of {len(numbers.rows)} printed numbers differ from the computed ones"
         + (f" ({', '.join(wrong)})." if wrong else "."),
         f"At r = 2, P^a = {at_two[0]:.4f} and P^b = {at_two[1]:.4f}; the one crossing is at r = {root:.4f}. {exactly}",
     )
     return Exhibit(
         "Appendix D: two confidence curves and their crossing",
         (Picture("appendix_d", draw(example), caption, alt),),
-        (table,),
+        (numbers,),
         conclusions=conclusions,
     )

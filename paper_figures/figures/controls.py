@@ -1,10 +1,10 @@
-"""RWS against what keeps its factors but not its reward: is it the reward that acts, or the factor?
+"""RWS against controls that keep its factors and not its reward: does the reward act, or the factor?
 
 Shows: RWS minus a constant factor of equal mean, minus the same rewards shuffled, with the sign turned, and drawn at
-random, at every reward scale, in quality and in generation order; and the net win rate of every method against the
-default, with RWS minus each of them. Of several guides the first is drawn, and all are counted.
-Inputs: RUNS/temperature/results.json and RUNS/reward-bench/results.json, of `python -m paper_figures experiment
-temperature --out RUNS` and `... reward-bench --out RUNS`. Run time: about a second.
+random, at every reward scale, in quality and in generation order. Then the net win rate of every method against the
+default, with RWS minus each. The first guide is drawn; all guides are counted.
+Inputs: RUNS/temperature/results.json and RUNS/reward-bench/results.json, made by `python -m paper_figures experiment
+temperature --out RUNS` and `... reward-bench --out RUNS`. Run time: a second.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from paper_figures.exhibits.beside import named
-from paper_figures.exhibits.contrasts import clear, difference_text, differences_sheet, excludes_zero
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.contrasts import clear, difference_text, differences_table, excludes_zero
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.methods import in_words
 from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
@@ -31,10 +31,11 @@ from paper_figures.figures.parts.control_nets import (
     minus_line,
     nets_of,
     nets_picture,
-    nets_sheet,
+    nets_table,
 )
+from paper_figures.table import Table
 
-__all__ = ["CONTROLS", "Controls", "compute", "draw", "exhibit", "sheets"]
+__all__ = ["CONTROLS", "Controls", "compute", "draw", "exhibit", "tables"]
 
 Row = Mapping[str, Any]
 
@@ -111,12 +112,12 @@ def draw(data: Controls) -> Figure:
     return picture
 
 
-def _marks(axes: Axes, place: Sequence[float], rows: Sequence[Row]) -> None:
+def _marks(axes: Axes, positions: Sequence[float], rows: Sequence[Row]) -> None:
     """Draw differences with intervals at their places, filled where a difference is shown."""
-    for at, row in zip(place, rows, strict=True):
+    for position, row in zip(positions, rows, strict=True):
         middle = row["difference"]
         spread = [[max(middle - row["low"], 0.0)], [max(row["high"] - middle, 0.0)]]
-        axes.errorbar(at, middle, yerr=spread, elinewidth=1.0, capsize=2, **_style(clear(row)))
+        axes.errorbar(position, middle, yerr=spread, elinewidth=1.0, capsize=2, **_style(clear(row)))
 
 
 def _style(marked: bool) -> dict[str, Any]:
@@ -131,16 +132,16 @@ def _handles() -> list[Line2D]:
     return [Line2D([], [], label=label, **_style(marked)) for marked, label in kinds.items()]
 
 
-def sheets(data: Controls) -> tuple[Sheet, ...]:
+def tables(data: Controls) -> tuple[Table, ...]:
     """Return the differences that are drawn, at every scale, and the net win rates."""
-    own = [row for row in data.rows if row["guide"] == data.guide]
-    first = differences_sheet("controls", own, {name: _METRICS[name][0] for name in data.metrics})
+    drawn = [row for row in data.rows if row["guide"] == data.guide]
+    first = differences_table("controls", drawn, {name: _METRICS[name][0] for name in data.metrics})
     caption = (
         f"RWS minus each control on the same prompts, guide {named(data.guide)}: mean difference with its 95 % "
         "bootstrap interval, * where it excludes zero, and p of the sign-flip permutation test, corrected over guides "
         "and scales by Holm's method."
     )
-    return (replace(first, caption=caption), nets_sheet(data.nets))
+    return (replace(first, caption=caption), nets_table(data.nets))
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -154,7 +155,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "RWS against its controls",
         tuple(pictures),
-        sheets(data),
+        tables(data),
         conclusions=_conclusions(data),
         inputs=(*data.scaled.inputs, *data.judged.inputs),
     )
@@ -179,7 +180,7 @@ def _caption(data: Controls) -> str:
 def _alt(data: Controls) -> str:
     drawn = [row for row in data.rows if row["guide"] == data.guide]
     marked = [row for row in drawn if clear(row)]
-    found = "; ".join(
+    listed = "; ".join(
         f"{_METRICS[row['metric']][0]} against {in_words(row['control'])}, s_R = {row['scale']:g}, "
         f"{difference_text(row)}"
         for row in marked[:6]
@@ -187,7 +188,7 @@ def _alt(data: Controls) -> str:
     return (
         f"Small panels, a row for each of {', '.join(_METRICS[name][0] for name in data.metrics)}, a column for each "
         f"of {', '.join(_TITLES[name] for name in data.controls)}: differences with bars around a zero line. "
-        f"{len(marked)} of {len(drawn)} are marked as shown{f': {found}' if found else ''}."
+        f"{len(marked)} of {len(drawn)} are marked as shown{f': {listed}' if listed else ''}."
     )
 
 
@@ -200,21 +201,21 @@ def _line(data: Controls, control: str) -> str:
     """Return in how many comparisons a difference of RWS to a control is shown, and in which, in one line."""
     rows = [row for row in data.rows if row["control"] == control]
     apart, marked = sum(map(excludes_zero, rows)), [row for row in rows if clear(row)]
-    found = "; ".join(f"{name} {_where(kept)}" for name, kept in _by_metric(marked).items())
+    listed = "; ".join(f"{name} {_where(kept)}" for name, kept in _by_metric(marked).items())
     scales = len({row["scale"] for row in rows})
     text = (
         f"RWS against {in_words(control)}: a difference is shown in {len(marked) or 'none'} of {len(rows)} comparisons "
-        f"({len(_by_metric(rows))} measures at {scales} scales){f': {found}' if found else ''}; by intervals alone in "
+        f"({len(_by_metric(rows))} measures at {scales} scales){f': {listed}' if listed else ''}; by intervals alone in "
         f"{apart or 'none'}."
     )
     return text + minus_line(data.nets, control)
 
 
 def _by_metric(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+    groups: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(_METRICS[row["metric"]][0], []).append(row)
-    return found
+        groups.setdefault(_METRICS[row["metric"]][0], []).append(row)
+    return groups
 
 
 def _where(rows: Sequence[Row]) -> str:

@@ -1,10 +1,10 @@
-"""Every guide by every judge: the net win rate against the default of RWS, of a constant factor, and of RWS over it.
+"""Every guide judged by every reward model: net win rates against the default.
 
-Shows: three matrices, guides down and judges across, which the paper does not have: Table 1 is the diagonal alone.
-Where the diagonal gains and the rest does not, the guide rewards its own taste; where the constant factor of equal mean
-gains as much, no reward was needed.
-Inputs: RUNS/reward-bench/results.json of `python -m paper_figures experiment reward-bench --out RUNS`. Run time: about two
-seconds.
+Shows: three matrices, guides down and judges across: RWS, a constant factor, and RWS minus the constant. The paper's
+Table 1 is the diagonal of the first. If only the diagonal gains, the guide rewards its own taste. If the constant
+factor of equal mean gains as much, no reward was needed.
+Inputs: RUNS/reward-bench/results.json, made by `python -m paper_figures experiment reward-bench --out RUNS`.
+Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from matplotlib.patches import Rectangle
 
 from paper_figures.exhibits.beside import named
 from paper_figures.exhibits.contrasts import ALPHA
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.judged import Difference, from_row, guide_names, lookup, setting, span, tally
 from paper_figures.exhibits.methods import RELATIONS
 from paper_figures.exhibits.style import figure, panel_title
+from paper_figures.table import Table
 
-__all__ = ["PANELS", "CrossJudging", "compute", "draw", "exhibit", "sheet"]
+__all__ = ["PANELS", "CrossJudging", "compute", "draw", "exhibit", "table"]
 
 Row = Mapping[str, Any]
 
@@ -51,9 +52,9 @@ class CrossJudging:
     judges: Sequence[str]
     cells: Mapping[str, Mapping[tuple[tuple[str, float | None], str], Difference]]
 
-    def of(self, panel: str, own: bool) -> list[Difference]:
+    def of(self, panel: str, by_guide: bool) -> list[Difference]:
         """Return the cells of one panel in which the guide judges, or those in which another does."""
-        return [cell for (key, judge), cell in self.cells[panel].items() if (key[0] == judge) == own]
+        return [cell for (key, judge), cell in self.cells[panel].items() if (key[0] == judge) == by_guide]
 
 
 def compute(runs: Path) -> CrossJudging:
@@ -72,15 +73,15 @@ def compute(runs: Path) -> CrossJudging:
             at = [row for row in rows if (row["guide"], row["reward_scale"], row["judge"]) == (*key, judge)]
             label = f"{name} by {named(judge)}"
             rws, constant, default = (lookup(at, method=method) for method in ("rws", "constant", "default"))
-            found = {
+            differences = {
                 "rws": _against_default(label, rws, default),
                 "constant": _against_default(label, constant, None),
                 "rws-constant": from_row(label, constant, 100.0),
             }
-            for panel, cell in found.items():
+            for panel, cell in differences.items():
                 if cell is not None:
                     cells[panel][key, judge] = cell
-    return CrossJudging(run, guides, judges, {panel: held for panel, held in cells.items() if held})
+    return CrossJudging(run, guides, judges, {panel: filled for panel, filled in cells.items() if filled})
 
 
 def _against_default(label: str, row: Row | None, tested: Row | None) -> Difference | None:
@@ -97,7 +98,7 @@ def draw(data: CrossJudging) -> Figure:
     high = 0.62 + 0.4 * len(data.guides)
     picture = figure(6.6, 0.9 + high * len(data.cells))
     panels = picture.subplots(len(data.cells), 1, squeeze=False)[:, 0]
-    most = max(abs(cell.value) for held in data.cells.values() for cell in held.values()) or 1.0
+    most = max(abs(cell.value) for filled in data.cells.values() for cell in filled.values()) or 1.0
     image = None
     for axes, (panel, cells) in zip(panels, data.cells.items(), strict=True):
         values = np.full((len(data.guides), len(data.judges)), np.nan)
@@ -146,7 +147,7 @@ def cell_text(panel: str, cell: Difference) -> str:
     return f"{value}{mark}\n[{low}, {high}]"
 
 
-def sheet(data: CrossJudging) -> Sheet:
+def table(data: CrossJudging) -> Table:
     """Return the matrices as one table, a row per guide and judge."""
     rows, shown = [], []
     for key, name in data.guides.items():
@@ -162,7 +163,7 @@ def sheet(data: CrossJudging) -> Sheet:
                 text[PANELS[panel].split(":")[0]] = None if cell is None else cell.text() + (" *" if marked else "")
             rows.append({name.replace(": ", ", "): value for name, value in line.items()})
             shown.append(text)
-    return Sheet("cross_judging", rows, shown, f"The matrix as a table. {_reading(data)}")
+    return Table("cross_judging", rows, shown, f"The matrix as a table. {_reading(data)}")
 
 
 def _reading(data: CrossJudging) -> str:
@@ -188,7 +189,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Cross-judging: every guide by every judge",
         (Picture("cross_judging", draw(data), caption, alt),),
-        (sheet(data),),
+        (table(data),),
         conclusions=_conclusions(data),
         inputs=data.run.inputs,
     )
@@ -196,31 +197,33 @@ def exhibit(runs: Path) -> Exhibit:
 
 def _means(rows: Sequence[Row]) -> list[str]:
     """Return the mean net by the guides and by the others, of RWS and of the constant factor; of one scale each."""
-    found = []
+    means = []
     for method, name in (("rws", "RWS"), ("constant", "the constant of equal mean, which no reward steers,")):
         match = {"method": method, "measure": "net"}
-        nets = [[row for row in rows if row["relation"] == one and match.items() <= row.items()] for one in RELATIONS]
-        if all(len(one) == 1 and one[0]["mean"] is not None for one in nets):
-            own, other = (span(one[0], form="+.1f") for one in nets)
-            found.append(f"{name} has a mean net of {own} points by the guides and {other} by other reward models")
-    return found
+        nets = [
+            [row for row in rows if row["relation"] == relation and match.items() <= row.items()] for relation in RELATIONS
+        ]
+        if all(len(net) == 1 and net[0]["mean"] is not None for net in nets):
+            by_guides, by_others = (span(net[0], form="+.1f") for net in nets)
+            means.append(f"{name} has a mean net of {by_guides} points by the guides and {by_others} by other reward models")
+    return means
 
 
 def _conclusions(data: CrossJudging) -> tuple[str, ...]:
     words = ("above zero", "below zero")
     which = {True: "by its own guide", False: "by other reward models"}
     parts = [
-        f"{which[own]}, {tally(data.of('rws', own), 'cells', words, brief=True)}"
-        for own in (True, False)
-        if data.of("rws", own)
+        f"{which[by_guide]}, {tally(data.of('rws', by_guide), 'cells', words, brief=True)}"
+        for by_guide in (True, False)
+        if data.of("rws", by_guide)
     ]
     lines = [f"Net win rate of RWS against the default: {'; '.join(parts)}."]
     if means := _means(data.run.rows.get("mean_win_rates", ())):
         lines.append(f"Who judges: {'; '.join(means)}.")
     for panel, name in (("rws", "RWS against the default"), ("rws-constant", "RWS minus the constant of equal mean")):
         lines += [
-            f"{name}, net in points, {which[own]}: {tally(data.of(panel, own), 'cells', words)}"
-            for own in (True, False)
-            if panel in data.cells and data.of(panel, own)
+            f"{name}, net in points, {which[by_guide]}: {tally(data.of(panel, by_guide), 'cells', words)}"
+            for by_guide in (True, False)
+            if panel in data.cells and data.of(panel, by_guide)
         ]
     return tuple(lines)

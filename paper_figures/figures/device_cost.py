@@ -1,10 +1,10 @@
-"""What guidance costs on the hardware: the printed seconds against an A100's limits, and what was measured on devices.
+"""What guidance costs on the hardware: the printed seconds beside an A100's limits, and what was measured on devices.
 
-Shows: the printed seconds parted into the least time of their operations and bytes and what is beyond it; the increase
-over the default by how often the reward is asked, as printed, where both take their least time, and on each device;
-operations and bytes by part of a step; Tables 11 and 12, goals, ways and kernels of every measurement.
-Inputs: measurements in paper_figures/measured/ and below RUNS/bench, of `python -m rws_decode bench --shape NAME --out
-FILE`; without any, arithmetic alone. Run time: about five seconds, of imports.
+Shows: the printed seconds, divided into the least time of their operations and bytes and the rest; the increase over
+the default by how often the reward is asked, as printed, at the least times, and on each device; operations and bytes
+by part of a step; Tables 11 and 12, goals, ways and kernels of every measurement.
+Inputs: measurements in paper_figures/measured/ and below RUNS/bench, made by `python -m rws_decode bench --shape NAME
+--out FILE`. Without any, arithmetic alone is shown. Run time: five seconds, mostly imports.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from paper_figures.exhibits.dots import height_of
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
-from paper_figures.figures.device.arithmetic_tables import arithmetic_sheets, assumed, of_8b
+from paper_figures.figures.device.arithmetic_tables import arithmetic_tables, assumed, of_8b
 from paper_figures.figures.device.device_lines import arithmetic_lines, headline, measured_lines
-from paper_figures.figures.device.measured_tables import called, measured_sheets
+from paper_figures.figures.device.measured_tables import called, measured_tables
 from paper_figures.figures.device.step_arithmetic import A100, ASSUMED_PROMPT, PROMPTS, Least, least
 from paper_figures.measured import FOLDER, Measurement, read_measured
+from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["DeviceCost", "compute", "draw_every", "draw_seconds", "exhibit", "sheets"]
+__all__ = ["DeviceCost", "compute", "draw_every", "draw_seconds", "exhibit", "tables"]
 
 NEEDS: tuple[str, ...] = ()
 _HERE = "bench"  # below the runs
@@ -61,9 +62,11 @@ def compute(runs: Path, folder: Path = FOLDER) -> DeviceCost:
 
     ValueError, in one line that names the file, for one that is no measurement.
     """
-    own = read_measured(runs / _HERE, _HERE)
+    of_runs = read_measured(runs / _HERE, _HERE)
     return DeviceCost(
-        {prompt: least(prompt) for prompt in PROMPTS}, (*read_measured(folder), *own), tuple(one.name for one in own)
+        {prompt: least(prompt) for prompt in PROMPTS},
+        (*read_measured(folder), *of_runs),
+        tuple(measurement.name for measurement in of_runs),
     )
 
 
@@ -72,32 +75,32 @@ def printed_parts(data: DeviceCost) -> dict[str, dict[str, float]]:
 
     The reward's least time is known for those of 8B, which are built as Llama-3.1-8B is.
     """
-    table, found = printed_in("table11_overhead"), data.assumed
-    base = {"default": found.default_seconds, "default_rest": table["default_seconds"] - found.default_seconds}
+    table, floor = printed_in("table11_overhead"), data.assumed
+    base = {"default": floor.default_seconds, "default_rest": table["default_seconds"] - floor.default_seconds}
     rows = {"default": base}
     for row in table["rows"]:
         extra = row["seconds"] - table["default_seconds"]
-        known = row["model"] in of_8b()
-        added = {"reward": found.reward_seconds, "reward_rest": extra - found.reward_seconds}
-        rows[row["model"]] = base | (added if known else {"extra": extra})
+        computed = row["model"] in of_8b()
+        added = {"reward": floor.reward_seconds, "reward_rest": extra - floor.reward_seconds}
+        rows[row["model"]] = base | (added if computed else {"extra": extra})
     return rows
 
 
 def draw_seconds(data: DeviceCost) -> Figure:
     """Draw the printed seconds as bars, parted into least time and the rest."""
-    held = printed_parts(data)
-    picture = figure(6.6, 1.0 + height_of(list(held), 1))
+    bars = printed_parts(data)
+    picture = figure(6.6, 1.0 + height_of(list(bars), 1))
     axes = picture.subplots()
-    for place, parts in enumerate(held.values()):
+    for row, parts in enumerate(bars.values()):
         start = 0.0
         for part, size in parts.items():
             _, color, hatch = _PARTS[part]
-            axes.barh(place, size, 0.72, start, color=color, hatch=hatch, edgecolor="white", linewidth=0)
+            axes.barh(row, size, 0.72, start, color=color, hatch=hatch, edgecolor="white", linewidth=0)
             start += size
-        axes.annotate(f"{start:.1f}", (start, place), xytext=(4, 0), textcoords="offset points", va="center")
-    axes.set_yticks(range(len(held)), ["default", *(f"RWS, {name}" for name in list(held)[1:])])
-    axes.set_ylim(len(held) - 0.4, -0.6)
-    axes.set_xlim(0, 1.08 * max(sum(parts.values()) for parts in held.values()))
+        axes.annotate(f"{start:.1f}", (start, row), xytext=(4, 0), textcoords="offset points", va="center")
+    axes.set_yticks(range(len(bars)), ["default", *(f"RWS, {name}" for name in list(bars)[1:])])
+    axes.set_ylim(len(bars) - 0.4, -0.6)
+    axes.set_xlim(0, 1.08 * max(sum(parts.values()) for parts in bars.values()))
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
     axes.set_xlabel("seconds per answer, as printed  [s]")
@@ -113,15 +116,17 @@ def draw_seconds(data: DeviceCost) -> Figure:
 def draw_every(data: DeviceCost) -> Figure:
     """Draw the increase over the default by how often the reward is asked: printed, at least times, on each device."""
     series = _increases(data)
-    held = sorted({every for values in series.values() for every in values})
+    distances = sorted({every for values in series.values() for every in values})
     picture = figure(6.6, 3.6)
     axes = picture.subplots()
     for name, values in series.items():
-        places = [held.index(every) for every in values]
-        axes.plot(places, list(values.values()), label=name, **_look(name, list(series)))
+        x = [distances.index(every) for every in values]
+        axes.plot(x, list(values.values()), label=name, **_look(name, list(series)))
     axes.axhline(0, color=GREY, linewidth=1.0)
-    axes.set_xticks(range(len(held)), ["every\nstep" if every == 1 else f"every {every}\nsteps" for every in held])
-    axes.set_xlim(-0.4, len(held) - 0.6)
+    axes.set_xticks(
+        range(len(distances)), ["every\nstep" if every == 1 else f"every {every}\nsteps" for every in distances]
+    )
+    axes.set_xlim(-0.4, len(distances) - 0.6)
     axes.set_xlabel("when the reward is asked")
     axes.set_ylabel("increase over the default  [%]")
     panel_title(axes, "Time over the default's")
@@ -138,10 +143,10 @@ def _increases(data: DeviceCost) -> dict[str, dict[int, float]]:
     printed = {row["every"]: row["increase"] for row in printed_in("table12_frequency")["rows"]}
     at_least = {every: data.assumed.increase(every) for every in data.assumed.rws_seconds}
     series = {_AS_PRINTED: printed, _AT_LEAST: at_least}
-    for name, one in called(data.measured).items():
-        ours = {row["every"]: row["increase"] for row in one.rows("frequency") if row["every"] is not None}
+    for name, measurement in called(data.measured).items():
+        ours = {row["every"]: row["increase"] for row in measurement.rows("frequency") if row["every"] is not None}
         ours = {every: ours[every] for every in sorted(ours) if ours[every] is not None}
-        naive = [row for row in one.rows("overhead") if row["of"] == "naive"]
+        naive = [row for row in measurement.rows("overhead") if row["of"] == "naive"]
         series |= {f"{name}: ours": ours} if ours else {}
         series |= {f"{name}: naive loop": {1: naive[0]["increase"]}} if naive else {}
     return series
@@ -152,16 +157,16 @@ def _look(name: str, names: Sequence[str]) -> dict[str, Any]:
         return {"color": PRINTED, "marker": "s", "markerfacecolor": "white", "linestyle": (0, (1, 1.5))}
     if name == _AT_LEAST:
         return {"color": "#0072B2", "marker": "D", "markersize": 4, "linestyle": (0, (5, 2)), "linewidth": 1.2}
-    devices = list(dict.fromkeys(one.rpartition(": ")[0] for one in names[2:]))
+    devices = list(dict.fromkeys(label.rpartition(": ")[0] for label in names[2:]))
     color = _DEVICES[devices.index(name.rpartition(": ")[0]) % len(_DEVICES)]
     if name.endswith("naive loop"):
         return {"color": color, "marker": "X", "markersize": 7, "linestyle": "none"}
     return {"color": color, "marker": "o", "linestyle": "solid"}
 
 
-def sheets(data: DeviceCost) -> tuple[Sheet, ...]:
+def tables(data: DeviceCost) -> tuple[Table, ...]:
     """Return the arithmetic's tables, then those of what was measured."""
-    return (*arithmetic_sheets(data.least), *measured_sheets(data.measured))
+    return (*arithmetic_tables(data.least), *measured_tables(data.measured))
 
 
 def exhibit(runs: Path, folder: Path = FOLDER) -> Exhibit:
@@ -184,7 +189,7 @@ def exhibit(runs: Path, folder: Path = FOLDER) -> Exhibit:
         f"of 8B (arithmetic). Measured: {devices}. Ours asks at each of these steps; the naive loop is compared with "
         "the plain loop, its own default. Times of different hardware cannot be compared; these are ratios."
     )
-    told = [
+    listed = [
         f"{name}: {', '.join(f'{value:+.1f} at {every}' for every, value in values.items())}."
         for name, values in series.items()
     ]
@@ -201,10 +206,10 @@ def exhibit(runs: Path, folder: Path = FOLDER) -> Exhibit:
                 "device_cost_every",
                 draw_every(data),
                 by_every,
-                f"Lines of the increase in percent against the steps between calls. {' '.join(told)}",
+                f"Lines of the increase in percent against the steps between calls. {' '.join(listed)}",
             ),
         ),
-        sheets(data),
+        tables(data),
         conclusions=(
             headline(data.assumed, data.measured),
             *arithmetic_lines(data.least, of_8b()),

@@ -1,9 +1,9 @@
-"""The paper's qualitative dialogues, as ours: chosen by a stated rule, side by side, with the step that set each token.
+"""Dialogues side by side, chosen by a stated rule: the default, RWS and a constant factor.
 
-Shows: the dialogues as text; one of them token by token, coloured by commit step, for the default, RWS and a constant
-factor; how often nothing differs at all; and how many words the paper's one dialogue has beside ours.
-Inputs: RUNS/examples/results.json and examples.json of `python -m paper_figures experiment examples --out RUNS`. Run time:
-two seconds.
+Shows: the dialogues as text; one of them token by token, coloured by commit step; how often nothing differs at all; and
+the number of words in the paper's one dialogue beside ours.
+Inputs: RUNS/examples/results.json and examples.json, made by `python -m paper_figures experiment examples --out RUNS`.
+Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from paper_figures.exhibits.exhibit import Exhibit, Passage, Picture
 from paper_figures.exhibits.inputs import read_results, read_run, renamed
 from paper_figures.exhibits.judged import from_row, guide_names, lookup, setting, span, tally
 from paper_figures.figures.parts.dialogue_picture import NAMES, draw, left_out
-from paper_figures.figures.parts.dialogue_tables import Examples, counted_answers, sheets
+from paper_figures.figures.parts.dialogue_tables import Examples, counted_answers, tables
 from paper_figures.figures.parts.side_by_side import dialogue_text
 from paper_figures.plan import command
 from rws_theory.printed import printed_in
 
-__all__ = ["Examples", "compute", "draw", "exhibit", "sheets"]
+__all__ = ["Examples", "compute", "draw", "exhibit", "tables"]
 
 Row = Mapping[str, Any]
 
@@ -32,17 +32,21 @@ _PARTS = ("names", "text", "test", "different", "identical", "dialogues")
 def compute(runs: Path) -> Examples:
     """Read the run and the dialogues that it shows; MissingRun, naming the command, where either is absent."""
     run = read_run(runs, NEEDS[0])
-    found = read_results(runs / NEEDS[0] / "examples.json", command(NEEDS[0], runs), _PARTS)
-    shown = renamed(found, run.names)
+    results = read_results(runs / NEEDS[0] / "examples.json", command(NEEDS[0], runs), _PARTS)
+    shown = renamed(results, run.names)
     guide = run.settings["rewards"][0]
-    usable = [one for one in shown["dialogues"] if any(turn["answers"][0].get("tokens") for turn in one["turns"])]
-    first = next((one for one in usable if _differs(one, guide)), usable[0] if usable else None)
+    usable = [
+        dialogue
+        for dialogue in shown["dialogues"]
+        if any(turn["answers"][0].get("tokens") for turn in dialogue["turns"])
+    ]
+    first = next((dialogue for dialogue in usable if _differs(dialogue, guide)), usable[0] if usable else None)
     return Examples(run, shown, first, guide)
 
 
 def _differs(dialogue: Row, guide: str) -> bool:
-    answers = (one for turn in dialogue["turns"] for one in turn["answers"])
-    return any(not one["same"] for one in answers if (one["method"], one["guide"]) == ("rws", guide))
+    answers = (answer for turn in dialogue["turns"] for answer in turn["answers"])
+    return any(not answer["same"] for answer in answers if (answer["method"], answer["guide"]) == ("rws", guide))
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -51,18 +55,18 @@ def exhibit(runs: Path) -> Exhibit:
     shown = data.shown["dialogues"]
     passages = [
         Passage(
-            f"dialogues_{place}",
+            f"dialogues_{number}",
             dialogue_text(dialogue),
-            f"Dialogue {place} of the {len(shown)} shown, chosen by the rule: {data.shown['text']}. Left the default, "
+            f"Dialogue {number} of the {len(shown)} shown, chosen by the rule: {data.shown['text']}. Left the default, "
             "right what others answered; every method goes on with its own answers.",
         )
-        for place, dialogue in enumerate(shown, start=1)
+        for number, dialogue in enumerate(shown, start=1)
     ]
     pictures = () if data.drawn is None else (Picture("dialogues", draw(data), _caption(data), _alt(data)),)
     return Exhibit(
         "Dialogues, side by side",
         pictures,
-        sheets(data),
+        tables(data),
         passages=tuple(passages),
         conclusions=_conclusions(data),
         inputs=(*data.run.inputs, f"{NEEDS[0]}/examples.json"),
@@ -82,17 +86,17 @@ def _caption(data: Examples) -> str:
 
 def _alt(data: Examples) -> str:
     assert data.drawn is not None
-    told = []
+    lines = []
     for number, turn in enumerate(data.drawn["turns"], start=1):
-        for one in data.answers(turn):
-            steps = [token["step"] for token in one["tokens"]]
-            words = " ".join(one["text"].split()[:12])
-            more = " …" if len(one["text"].split()) > 12 else ""
-            told.append(
-                f"Turn {number}, {NAMES[one['method']]}: “{words}{more}”, {len(steps)} tokens, committed in steps "
+        for answer in data.answers(turn):
+            steps = [token["step"] for token in answer["tokens"]]
+            words = " ".join(answer["text"].split()[:12])
+            more = " …" if len(answer["text"].split()) > 12 else ""
+            lines.append(
+                f"Turn {number}, {NAMES[answer['method']]}: “{words}{more}”, {len(steps)} tokens, committed in steps "
                 f"{min(steps)} to {max(steps)}."
             )
-    return f"Rows of words in cells shaded by the step that committed them. {' '.join(told)}"
+    return f"Rows of words in cells shaded by the step that committed them. {' '.join(lines)}"
 
 
 def _conclusions(data: Examples) -> tuple[str, ...]:
@@ -119,10 +123,10 @@ def _conclusions(data: Examples) -> tuple[str, ...]:
             name: lookup(table, guide=guide, reward_scale=scale, method="constant", measure=measure)
             for (guide, scale), name in names.items()
         }
-        found = [one for name, row in rows.items() if (one := from_row(name, row, 100)) is not None]
-        if found:
-            told = tally(found, "reward models")
-            lines.append(f"RWS minus a constant factor of equal mean on dialogues, {what}, points: {told}")
+        differences = [difference for name, row in rows.items() if (difference := from_row(name, row, 100)) is not None]
+        if differences:
+            summary = tally(differences, "reward models")
+            lines.append(f"RWS minus a constant factor of equal mean on dialogues, {what}, points: {summary}")
     lines += [*_orders(data), _doubled(data)]
     return tuple(lines)
 
@@ -152,18 +156,20 @@ def _orders(data: Examples) -> list[str]:
 
 def _doubled(data: Examples) -> str:
     printed = printed_in("dialogues")
-    told = []
+    in_paper = []
     for method, name in (("default", "the default"), ("rws", "RWS")):
         rows = [row for row in printed["rows"] if row["method"] == method]
-        told.append(f"{sum(row['doubled'] for row in rows)} of {sum(row['words'] for row in rows)} words for {name}")
+        in_paper.append(
+            f"{sum(row['doubled'] for row in rows)} of {sum(row['words'] for row in rows)} words for {name}"
+        )
     ours = counted_answers(data)
     here = [
-        f"{sum(held[name][1] for held in ours.values())} of {sum(held[name][0] for held in ours.values())} for {called}"
+        f"{sum(counts[name][1] for counts in ours.values())} of {sum(counts[name][0] for counts in ours.values())} for {called}"
         for name, called in (("default", "the default"), ("RWS", "RWS"))
-        if all(name in held for held in ours.values())
+        if all(name in counts for counts in ours.values())
     ]
     return (
-        f"In the paper's one dialogue ({printed['where']}), words that repeat the word before: {', '.join(told)}; in "
+        f"In the paper's one dialogue ({printed['where']}), words that repeat the word before: {', '.join(in_paper)}; in "
         f"those shown here: {', '.join(here) or 'none to count'}. One dialogue says nothing of others, and how it was "
         "chosen is not said."
     )

@@ -1,8 +1,8 @@
-"""Figure 1: when each position of an answer is committed, left to right, by confidence, and by RWS.
+"""Figure 1: when each position of an answer is committed: left to right, by confidence, and by RWS.
 
-Shows: position in the answer against diffusion step, one panel per strategy, for one prompt; a table has every prompt.
-Inputs: RUNS/commit-order/results.json and the traces that it names, {left-to-right,default,rws}-EXAMPLE.parquet, of
-`python -m paper_figures experiment commit-order --out RUNS`. Run time: about two seconds.
+Shows: position in the answer against diffusion step, a panel per strategy, for one prompt. The table has every prompt.
+Inputs: RUNS/commit-order/results.json and its traces {left-to-right,default,rws}-EXAMPLE.parquet, made by
+`python -m paper_figures experiment commit-order --out RUNS`. Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from paper_figures.exhibits.exhibit import Exhibit, MissingRun, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, MissingRun, Picture
 from paper_figures.exhibits.inputs import read_results
 from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
 from paper_figures.exhibits.words import words_of
 from paper_figures.plan import command
+from paper_figures.table import Table
 from rws_decode.trace.trace import Trace, load
 from rws_theory import footrule_mean, generation_order_deviation
 
-__all__ = ["STRATEGIES", "CommitOrders", "compute", "draw", "exhibit", "sheet"]
+__all__ = ["STRATEGIES", "CommitOrders", "compute", "draw", "exhibit", "table"]
 
 NEEDS: tuple[str, ...] = ("commit-order",)
 
@@ -58,10 +59,10 @@ def compute(runs: Path) -> CommitOrders:
     paths: dict[int, dict[str, Path]] = {}
     for row in results["rows"]:
         paths.setdefault(row["example"], {})[row["method"]] = folder / row["trace"]
-    paths = {index: held for index, held in paths.items() if held.keys() >= set(STRATEGIES)}
+    paths = {index: by_strategy for index, by_strategy in paths.items() if by_strategy.keys() >= set(STRATEGIES)}
     if not paths:
-        wanted = ", ".join(STRATEGIES)
-        raise ValueError(f"{folder / 'results.json'} has no prompt with {wanted}: run {made_by} --retry-failed")
+        strategies = ", ".join(STRATEGIES)
+        raise ValueError(f"{folder / 'results.json'} has no prompt with {strategies}: run {made_by} --retry-failed")
     for path in (path for named in paths.values() for path in named.values()):
         if not path.is_file():
             raise MissingRun(f"{path} is missing: make it with {made_by}")
@@ -115,7 +116,7 @@ def draw(orders: CommitOrders) -> Figure:
     return picture
 
 
-def sheet(orders: CommitOrders) -> Sheet:
+def table(orders: CommitOrders) -> Table:
     """Return both readings of GOD for every prompt and strategy, and their means over the prompts."""
     rows = [
         {"prompt": str(index), "strategy": name, **_measures(trace, orders.written[index][name])}
@@ -132,7 +133,7 @@ def sheet(orders: CommitOrders) -> Sheet:
         f"Generation Order Deviation of each prompt ({len(orders.traces)} here) and on average, in both readings, and "
         "of the text alone, before its first end of text."
     )
-    return Sheet("fig1_commit_order", rows, shown, caption)
+    return Table("fig1_commit_order", rows, shown, caption)
 
 
 def _text(field: str, value: Any) -> str:
@@ -155,8 +156,8 @@ def exhibit(runs: Path) -> Exhibit:
     """Return Fig. 1 from the traces below `runs`."""
     orders = compute(runs)
     row = orders.traces[orders.drawn]
-    first, table = row["rws"], sheet(orders)
-    mean = {row["strategy"]: row for row in table.rows if row["prompt"] == "mean"}
+    first, deviations = row["rws"], table(orders)
+    mean = {row["strategy"]: row for row in deviations.rows if row["prompt"] == "mean"}
     random = footrule_mean(first.length, first.block)
     filler = {name: first.length - written for name, written in orders.written[orders.drawn].items()}
     of_filler = ", ".join(f"{LINES[name].label}: {count}" for name, count in filler.items())
@@ -185,7 +186,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Figure 1: commit order",
         (Picture("fig1_commit_order", draw(orders), caption, alt),),
-        (table,),
+        (deviations,),
         conclusions=conclusions,
         inputs=orders.files,
     )

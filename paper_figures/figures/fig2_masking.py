@@ -1,9 +1,9 @@
-"""Figure 2: the forward process masks an answer at random, the reverse process fills it by confidence.
+"""Figure 2: the forward process masks an answer at random; the reverse process fills it by confidence.
 
 Shows: a held-out answer with more and more tokens masked, as q(x_t | x_0) draws them; the model's own answer to the
 same prompt, unmasked step by step by confidence decoding; and the confidences of one of these steps.
-Inputs: RUNS/commit-order/results.json and the traces that it names, of `python -m paper_figures experiment commit-order
---out RUNS`; the model's held-out prompts and its tokenizer. Run time: about a second.
+Inputs: RUNS/commit-order/results.json and its traces, made by `python -m paper_figures experiment commit-order --out
+RUNS`; the model's held-out prompts and its tokenizer. Run time: a second.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import LINES, figure
 from paper_figures.exhibits.words import Words, words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
 from paper_figures.figures.parts.cells import FRESH, HEIGHT, MASKED, SHOWN, flow, height_of, paint, sheet_axes
 from paper_figures.figures.parts.rws_step import foremost
+from paper_figures.table import Table
 from rws_decode.trace.trace import Trace
 
-__all__ = ["CloseUp", "Masking", "State", "compute", "draw", "exhibit", "forward_masks", "sheet"]
+__all__ = ["CloseUp", "Masking", "State", "compute", "draw", "exhibit", "forward_masks", "table"]
 
 NEEDS: tuple[str, ...] = ("commit-order",)
 _SHOWN = 32  # tokens, the first of the answer: more do not fit on the page in words
@@ -102,8 +103,8 @@ def compute(runs: Path, seed: int = 0) -> Masking:
     model, trace = orders.settings["model"], orders.traces[orders.drawn]["default"]
     words = words_of(model)
     answer = _held_out(model, orders.drawn, words)
-    own = trace.tokens[: orders.written[orders.drawn]["default"]]
-    original = (own if answer is None else np.array(answer))[:_SHOWN]
+    generated = trace.tokens[: orders.written[orders.drawn]["default"]]
+    original = (generated if answer is None else np.array(answer))[:_SHOWN]
     times = tuple(trace.steps * quarter // 4 for quarter in range(5))
     masks = forward_masks(len(original), times, trace.steps, seed)
     before = np.vstack([masks[:1], masks[:-1]])
@@ -162,8 +163,8 @@ _MARGIN, _WIDTH = 1.12, 6.6  # inches: the column of labels, and all
 def draw(data: Masking) -> Figure:
     """Draw the states of both processes as running text, masks hatched, and one step's confidences below."""
     parts = ((data.original, data.forward), (data.written, data.reverse))
-    places = [flow(words, _WIDTH - _MARGIN - 0.1) for words, _ in parts]
-    each = [max(height_of(cells), 2.4 * HEIGHT) + 0.12 for cells in places]
+    layouts = [flow(words, _WIDTH - _MARGIN - 0.1) for words, _ in parts]
+    each = [max(height_of(cells), 2.4 * HEIGHT) + 0.12 for cells in layouts]
     bottom = 2.35
     total = sum(len(states) * height + 0.3 for (_, states), height in zip(parts, each, strict=True)) + bottom
     picture = figure(_WIDTH, total)
@@ -173,7 +174,7 @@ def draw(data: Masking) -> Figure:
         "Forward process: each token is masked with probability t / T",
         "Reverse process: starting from masks alone (t = T), the most confident tokens are filled in",
     )
-    for (words, states), cells, height, title in zip(parts, places, each, titles, strict=True):
+    for (words, states), cells, height, title in zip(parts, layouts, each, titles, strict=True):
         axes = sheet_axes(picture, 0.05, top, _WIDTH - 0.1, 0.3 + len(states) * height)
         axes.text(0, 0.12, title, fontsize=9.5, va="center")
         for row, state in enumerate(states):
@@ -199,32 +200,32 @@ _PROBABILITIES = (1e-6, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.99, 0.9999, 0.999999)
 
 def _confidences(picture: Figure, data: Masking, height: float) -> None:
     across, down = picture.get_size_inches()
-    place = (0.95 / across, 0.86 / down, (across - 1.05) / across, (height - 1.2) / down)
-    axes: Axes = picture.add_axes(place)
-    one, look = data.close_up, LINES["temperature"]
-    x = np.arange(len(one.position))
+    box = (0.95 / across, 0.86 / down, (across - 1.05) / across, (height - 1.2) / down)
+    axes: Axes = picture.add_axes(box)
+    close_up, look = data.close_up, LINES["temperature"]
+    x = np.arange(len(close_up.position))
     # Log-odds: as probabilities the confident ones would all look like 1.
     ticks = {float(np.log(p) - np.log1p(-p)): f"{p:.10g}" for p in _PROBABILITIES}
-    low, high = min(one.log_odds.min(), 0.0) - 0.8, max(one.log_odds.max(), 0.0) + 0.8
-    axes.vlines(x, low, one.log_odds, color="#b0b0b0", linewidth=1.0)
+    low, high = min(close_up.log_odds.min(), 0.0) - 0.8, max(close_up.log_odds.max(), 0.0) + 0.8
+    axes.vlines(x, low, close_up.log_odds, color="#b0b0b0", linewidth=1.0)
     for chosen, face in ((True, look.color), (False, "white")):
-        kept = one.chosen == chosen
+        kept = close_up.chosen == chosen
         style = {"markerfacecolor": face, "markeredgecolor": look.color if chosen else "#505050", "markersize": 7}
         marker = look.marker if chosen else "D"
-        axes.plot(x[kept], one.log_odds[kept], marker, clip_on=False, zorder=3, **style)
+        axes.plot(x[kept], close_up.log_odds[kept], marker, clip_on=False, zorder=3, **style)
     kept_ticks = [tick for tick in ticks if low <= tick <= high]
     axes.set_yticks(kept_ticks, [ticks[tick] for tick in kept_ticks])
-    axes.set_xticks(x, one.words, rotation=90, fontsize=8, parse_math=False)
+    axes.set_xticks(x, close_up.words, rotation=90, fontsize=8, parse_math=False)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="x", visible=False)
     axes.set_xlim(-0.7, max(len(x), 2) - 0.3)
     axes.set_ylim(low, high)
     axes.set_ylabel("confidence\n[probability]")
-    count = f"the {int(one.chosen.sum())} most confident of {one.masked} (filled)"
-    axes.set_title(f"One step, t = {one.t} to {one.t - 1}: {count} are unmasked", loc="left")
+    count = f"the {int(close_up.chosen.sum())} most confident of {close_up.masked} (filled)"
+    axes.set_title(f"One step, t = {close_up.t} to {close_up.t - 1}: {count} are unmasked", loc="left")
 
 
-def sheet(data: Masking) -> Sheet:
+def table(data: Masking) -> Table:
     """Return the masked share of every state drawn, and of the forward process what is expected."""
     rows = [
         {"process": name, "t": state.t, "masked": int(state.masked.sum()), "of": len(state.masked)}
@@ -234,7 +235,7 @@ def sheet(data: Masking) -> Sheet:
     ]
     shown = [{name: _text(value) for name, value in row.items()} for row in rows]
     caption = f"Masked tokens of those drawn at each time t of {data.steps}. Expected: t / {data.steps}, forward only."
-    return Sheet("fig2_masking", rows, shown, caption)
+    return Table("fig2_masking", rows, shown, caption)
 
 
 def _text(value: object) -> str | None:
@@ -246,10 +247,14 @@ def _text(value: object) -> str | None:
 def exhibit(runs: Path) -> Exhibit:
     """Return Fig. 2 from the default trace below `runs`."""
     data = compute(runs)
-    first, one = data.orders.traces[data.orders.drawn]["default"], data.close_up
+    first, close_up = data.orders.traces[data.orders.drawn]["default"], data.close_up
     source = "the held-out answer" if data.held_out else "the model's own answer, as it ships no held-out one,"
     shown = len(data.original), len(data.written)
-    few = f"; the {len(one.words)} foremost of {one.masked} are drawn" if one.masked > len(one.words) else ""
+    few = (
+        f"; the {len(close_up.words)} foremost of {close_up.masked} are drawn"
+        if close_up.masked > len(close_up.words)
+        else ""
+    )
     caption = (
         f"Forward: {source} to prompt {data.orders.drawn}, “{data.prompt}”, its first {shown[0]} tokens, masked as "
         f"q(x_t | x_0) has it: each with probability t / T, T = {data.steps}, by one random number per token (seed "
@@ -263,22 +268,22 @@ def exhibit(runs: Path) -> Exhibit:
         f"Rows of words in cells. Upper rows: {len(data.forward)} states of an answer whose masked share grows from "
         f"{100 * data.forward[0].share:.0f} to {100 * data.forward[-1].share:.0f} percent, at random places. Lower "
         f"rows: {len(data.reverse)} states of a decode whose masked share falls to "
-        f"{100 * data.reverse[-1].share:.0f} percent. Below, {len(one.words)} confidences, of which the "
-        f"{int(one.chosen.sum())} highest are chosen: {', '.join(np.array(one.words, dtype=object)[one.chosen])}."
+        f"{100 * data.reverse[-1].share:.0f} percent. Below, {len(close_up.words)} confidences, of which the "
+        f"{int(close_up.chosen.sum())} highest are chosen: {', '.join(np.array(close_up.words, dtype=object)[close_up.chosen])}."
     )
     pairs = [(state.t, state.share, state.t / data.steps) for state in data.forward[1:-1]]
     listed = "; ".join(f"{100 * share:.0f} % at t = {t} ({100 * mean:.0f} % expected)" for t, share, mean in pairs)
-    least, rest = one.log_odds[one.chosen].min(), one.log_odds[~one.chosen]
+    least, rest = close_up.log_odds[close_up.chosen].min(), close_up.log_odds[~close_up.chosen]
     against = f"the best passed over has {rest.max():.3f}" if rest.size else "none is passed over"
     conclusions = (
         f"Forward process, one draw over {shown[0]} tokens: masked {listed or 'nothing between 0 and T'}.",
-        f"Reverse process, step from t = {one.t}: the {int(one.chosen.sum())} positions committed have confidences of "
+        f"Reverse process, step from t = {close_up.t}: the {int(close_up.chosen.sum())} positions committed have confidences of "
         f"log-odds {least:.3f} or more; {against}.",
     )
     return Exhibit(
         "Figure 2: masking and unmasking",
         (Picture("fig2_masking", draw(data), caption, alt),),
-        (sheet(data),),
+        (table(data),),
         conclusions=conclusions,
         inputs=data.files,
     )

@@ -1,9 +1,9 @@
-"""Figure 3: one step of reward-weighted sampling, from the canvas to the positions committed, with real numbers.
+"""Figure 3: one step of reward-weighted sampling with real numbers, from the canvas to the positions committed.
 
 Shows: the canvas before a step, its greedy completion, the completion's reward, the factor that follows from it, and
 the log-odds of the masked positions before and after scaling, with the positions that either would commit.
-Inputs: RUNS/commit-order/results.json and the default and RWS traces that it names, of `python -m paper_figures experiment
-commit-order --out RUNS`; the model's tokenizer. Run time: about a second.
+Inputs: RUNS/commit-order/results.json and its default and RWS traces, made by `python -m paper_figures experiment
+commit-order --out RUNS`; the model's tokenizer. Run time: a second.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import GREY, LINES, figure
 from paper_figures.figures.parts.cells import GUESSED, MASKED, SHOWN, flow, height_of, paint, sheet_axes
 from paper_figures.figures.parts.rws_step import Step, compute
+from paper_figures.table import Table
 
-__all__ = ["compute", "draw", "exhibit", "sheet"]
+__all__ = ["compute", "draw", "exhibit", "table"]
 
 NEEDS: tuple[str, ...] = ("commit-order",)
 _WIDTH, _INDENT, _GAP, _PANEL = 6.6, 0.12, 0.26, 1.05  # inches
@@ -84,8 +85,8 @@ def _arrow(page: Axes, start: tuple[float, float], end: tuple[float, float]) -> 
 
 def _reward(page: Axes, data: Step, top: float, height: float) -> None:
     """Draw the way from the raw reward to the factor, left to right."""
-    known = data.mean is not None and data.std is not None
-    sums = f"({data.raw:.3f} - {data.mean:.3f}) / {data.std:.3f}".replace("- -", "+ ") if known else "r, normalised"
+    recorded = data.mean is not None and data.std is not None
+    sums = f"({data.raw:.3f} - {data.mean:.3f}) / {data.std:.3f}".replace("- -", "+ ") if recorded else "r, normalised"
     formula = f"{data.scale:g} $\\times$ $\\sqrt{{\\sigma({data.normalised:.3f}) + \\epsilon}}$"
     boxes = (
         (1.4, "2  Reward", f"{data.raw:.3f}", "raw score"),
@@ -93,13 +94,13 @@ def _reward(page: Axes, data: Step, top: float, height: float) -> None:
         (2.2, "factor", f"{data.factor:.3f}", formula),
     )
     left, gap = _INDENT, (_WIDTH - 2 * _INDENT - sum(box[0] for box in boxes)) / (len(boxes) - 1)
-    for place, (width, title, number, how) in enumerate(boxes):
+    for index, (width, title, number, how) in enumerate(boxes):
         _box(page, left, top, width, height)
         middle = left + width / 2
         page.text(middle, top + 0.14, title, fontsize=9, ha="center", va="center")
         page.text(middle, top + 0.37, number, fontsize=11, ha="center", va="center")
         page.text(middle, top + 0.63, how, fontsize=8.5, ha="center", va="center")
-        if place:
+        if index:
             _arrow(page, (left - gap, top + height / 2), (left, top + height / 2))
         left += width + gap
 
@@ -114,8 +115,8 @@ def _log_odds(picture: Figure, data: Step, top: float) -> None:
     )
     for row, (title, values, chosen, color) in enumerate(rows):
         upper = top + 0.5 + row * (_PANEL + 0.24)
-        place = (0.85 / across, 1 - (upper + _PANEL) / down, (across - 1.1) / across, _PANEL / down)
-        axes: Axes = picture.add_axes(place)
+        box = (0.85 / across, 1 - (upper + _PANEL) / down, (across - 1.1) / across, _PANEL / down)
+        axes: Axes = picture.add_axes(box)
         bars = axes.bar(x, values, color=np.where(chosen, color, "#e0e0e0"), edgecolor="#505050", linewidth=0.7)
         for bar, hit in zip(bars, chosen, strict=True):
             bar.set_hatch("///" if hit else "")
@@ -128,7 +129,7 @@ def _log_odds(picture: Figure, data: Step, top: float) -> None:
         axes.set_ylabel(data.unit, fontsize=8.5)
 
 
-def sheet(data: Step) -> Sheet:
+def table(data: Step) -> Table:
     """Return every masked position of the block with its token, what it is ranked by, its rank, and who commits it."""
     ranks = [np.argsort(np.argsort(-values, kind="stable")) + 1 for values in (data.before, data.after)]
     rows = [
@@ -150,7 +151,7 @@ def sheet(data: Step) -> Sheet:
         for row in rows
     ]
     caption = f"The masked positions of the block before step {data.step}, left to right; ties rank leftmost first."
-    return Sheet("fig3_method", rows, shown, caption)
+    return Table("fig3_method", rows, shown, caption)
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -193,7 +194,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Figure 3: one step of reward-weighted sampling",
         (Picture("fig3_method", draw(data), caption, alt),),
-        (sheet(data),),
+        (table(data),),
         conclusions=conclusions,
         inputs=data.files,
     )

@@ -1,10 +1,10 @@
-"""Figure 4: two decodes of one prompt, step by step: confidence decoding, and RWS with the reward and factor of a step.
+"""Figure 4: two decodes of one prompt, step by step: confidence decoding, and RWS with its rewards and factors.
 
-Shows: which positions of the text stand after how many steps, coloured by the step that committed them, with the words
-of each answer below and, of RWS, the normalised reward and the factor of each row's last step beside it; a table has
-every step with the tokens it committed.
-Inputs: RUNS/commit-order/results.json and the default and RWS traces that it names, of `python -m paper_figures experiment
-commit-order --out RUNS`; the model's tokenizer. Run time: about a second.
+Shows: which positions are filled after how many steps, coloured by the step that committed them, with the words of each
+answer below. RWS has the normalised reward and the factor of each row's last step beside it. The table has every step
+with the tokens that it committed.
+Inputs: RUNS/commit-order/results.json and its default and RWS traces, made by `python -m paper_figures experiment
+commit-order --out RUNS`; the model's tokenizer. Run time: a second.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import GREY, figure
 from paper_figures.exhibits.words import words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
 from paper_figures.figures.parts.cells import MASKED
+from paper_figures.table import Table
 from rws_decode.trace.trace import Trace
 
-__all__ = ["Decode", "Worked", "compute", "draw", "exhibit", "sheet", "shown_steps"]
+__all__ = ["Decode", "Worked", "compute", "draw", "exhibit", "shown_steps", "table"]
 
 NEEDS: tuple[str, ...] = ("commit-order",)
 _ROWS, _COLUMNS = 16, 48
@@ -86,8 +87,8 @@ def _broken(trace: Trace) -> tuple[str, ...] | None:
 
     if trace.prompt_text is None or trace.text is None:
         return None
-    found = judge(trace.prompt_text, trace.text)
-    return None if found.kind == "free" else tuple(sorted({violation.kind for violation in found.violations}))
+    judgement = judge(trace.prompt_text, trace.text)
+    return None if judgement.kind == "free" else tuple(sorted({violation.kind for violation in judgement.violations}))
 
 
 _LEFT, _RIGHT, _ROW, _WORDS = 0.5, 0.98, 0.158, 0.74  # inches
@@ -103,10 +104,10 @@ def draw(data: Worked) -> Figure:
     norm = Normalize(0, max(1, data.steps[-1] - 1))
     for row, name in enumerate(_NAMES):
         top = 0.26 + row * (panel + _WORDS + 0.36)
-        place = (_LEFT / 6.6, 1 - (top + panel) / height, (6.6 - _LEFT - _RIGHT) / 6.6, panel / height)
-        _panel(picture.add_axes(place), data, name, norm)
-    place = (_LEFT / 6.6, 0.42 / height, (6.6 - _LEFT - _RIGHT) / 6.6, 0.11 / height)
-    bar = picture.colorbar(ScalarMappable(norm, _colors()), cax=picture.add_axes(place), orientation="horizontal")
+        box = (_LEFT / 6.6, 1 - (top + panel) / height, (6.6 - _LEFT - _RIGHT) / 6.6, panel / height)
+        _panel(picture.add_axes(box), data, name, norm)
+    box = (_LEFT / 6.6, 0.42 / height, (6.6 - _LEFT - _RIGHT) / 6.6, 0.11 / height)
+    bar = picture.colorbar(ScalarMappable(norm, _colors()), cax=picture.add_axes(box), orientation="horizontal")
     bar.set_label("step that committed the token  [steps, from 0]", fontsize=8.5, labelpad=1)
     bar.ax.tick_params(labelsize=8, pad=1)
     bar.ax.grid(visible=False)
@@ -119,8 +120,8 @@ def _colors() -> ListedColormap:
 
 
 def _panel(axes: Axes, data: Worked, name: str, norm: Normalize) -> None:
-    one, colors = data.decodes[name], _colors()
-    commit = one.trace.commit_step[: data.columns]
+    decode, colors = data.decodes[name], _colors()
+    commit = decode.trace.commit_step[: data.columns]
     for row, done in enumerate(data.steps):
         since = data.steps[row - 1] if row else 0
         for column, step in enumerate(commit):
@@ -139,7 +140,7 @@ def _panel(axes: Axes, data: Worked, name: str, norm: Normalize) -> None:
                 )
             )
         if name == "rws":
-            reward, factor = one.trace.reward_normalised[done - 1], one.trace.factor[done - 1]
+            reward, factor = decode.trace.reward_normalised[done - 1], decode.trace.factor[done - 1]
             texts = ("-" if np.isnan(number) else f"{number:.2f}" for number in (reward, factor))
             for x, text in zip(_NUMBERS, texts, strict=True):
                 axes.annotate(
@@ -152,7 +153,7 @@ def _panel(axes: Axes, data: Worked, name: str, norm: Normalize) -> None:
                     ha="right",
                     va="center",
                 )
-    for edge in range(one.trace.block, data.columns, one.trace.block):
+    for edge in range(decode.trace.block, data.columns, decode.trace.block):
         axes.axvline(edge, color="black", linewidth=1.0, linestyle=(0, (2, 1)), zorder=4)
     axes.set_xlim(0, data.columns)
     axes.set_ylim(len(data.steps), 0)
@@ -160,7 +161,7 @@ def _panel(axes: Axes, data: Worked, name: str, norm: Normalize) -> None:
     axes.set_yticks([row + 0.5 for row in rows], [str(data.steps[row]) for row in rows], fontsize=8)
     axes.set_xticks(
         [column + 0.5 for column in range(data.columns)],
-        one.words[: data.columns],
+        decode.words[: data.columns],
         rotation=90,
         fontsize=8,
         parse_math=False,
@@ -170,9 +171,9 @@ def _panel(axes: Axes, data: Worked, name: str, norm: Normalize) -> None:
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.set_ylabel("steps done", fontsize=8.5)
-    title = f"{_NAMES[name]}:  GOD {one.trace.god_tokens:.2f} tokens, {one.trace.god_steps:.2f} steps"
-    if one.broken is not None:
-        title += f";  kinds of rules broken: {len(one.broken)}"
+    title = f"{_NAMES[name]}:  GOD {decode.trace.god_tokens:.2f} tokens, {decode.trace.god_steps:.2f} steps"
+    if decode.broken is not None:
+        title += f";  kinds of rules broken: {len(decode.broken)}"
     axes.set_title(title, loc="left", fontsize=9)
     if name == "rws":
         for x, text in zip(_NUMBERS, ("reward", "factor"), strict=True):
@@ -188,11 +189,11 @@ def _panel(axes: Axes, data: Worked, name: str, norm: Normalize) -> None:
             )
 
 
-def sheet(data: Worked) -> Sheet:
+def table(data: Worked) -> Table:
     """Return every step: the tokens that either commits, with their positions, and the reward and factor of RWS."""
     rws = data.decodes["rws"].trace
     rows = []
-    for step in range(max(one.trace.steps_run for one in data.decodes.values())):
+    for step in range(max(decode.trace.steps_run for decode in data.decodes.values())):
         asked = step < rws.steps_run
         row: dict[str, Any] = {"step": step}
         row |= {f"committed by {label}": _committed(data.decodes[name], step) for name, label in _LABELS.items()}
@@ -208,14 +209,16 @@ def sheet(data: Worked) -> Sheet:
         f"Every step of both decodes of prompt {data.orders.drawn}: the tokens committed, with positions from 0, and "
         "of RWS the reward of the completion before the step, and the factor."
     )
-    return Sheet("fig4_worked_decode", rows, shown, caption)
+    return Table("fig4_worked_decode", rows, shown, caption)
 
 
 _LABELS = {"default": "the default", "rws": "RWS"}
 
 
-def _committed(one: Decode, step: int) -> str:
-    return ", ".join(f"“{one.words[place]}” at {place}" for place in np.flatnonzero(one.trace.commit_step == step))
+def _committed(decode: Decode, step: int) -> str:
+    return ", ".join(
+        f"“{decode.words[position]}” at {position}" for position in np.flatnonzero(decode.trace.commit_step == step)
+    )
 
 
 def _plain(value: object) -> str | None:
@@ -252,7 +255,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"{steps} steps{first}; the answers differ at {differ} of {trace.length} positions."
     ]
     if default.broken is not None and rws.broken is not None:
-        kept = {name: _kept(one) for name, one in data.decodes.items()}
+        kept = {name: _kept(decode) for name, decode in data.decodes.items()}
         conclusions.append(
             f"By the language's own rules, the answer of the default {kept['default']}, that of RWS "
             f"{kept['rws']}. One prompt shows how the methods go, not which is better."
@@ -260,11 +263,11 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Figure 4: a worked decode",
         (Picture("fig4_worked_decode", draw(data), caption, alt),),
-        (sheet(data),),
+        (table(data),),
         conclusions=tuple(conclusions),
         inputs=data.files,
     )
 
 
-def _kept(one: Decode) -> str:
-    return f"breaks rules of {', '.join(one.broken)}" if one.broken else "breaks none"
+def _kept(decode: Decode) -> str:
+    return f"breaks rules of {', '.join(decode.broken)}" if decode.broken else "breaks none"

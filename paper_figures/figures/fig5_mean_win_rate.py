@@ -1,9 +1,9 @@
-"""Figure 5: mean win rate over the guides, RWS against the default, with the controls and the other judges beside it.
+"""Figure 5: mean win rate over the guides: RWS against the default, with controls and other judges.
 
-Shows: the two bars that the paper's text gives numbers for; then here, for RWS and each control, how many prompts it
-wins from the default and loses to it, by its own guide and by other reward models, with 95 % intervals.
-Inputs: RUNS/reward-bench/results.json of `python -m paper_figures experiment reward-bench --out RUNS`. Run time: about two
-seconds.
+Shows: the two bars that the paper's text gives numbers for. Then, measured here, for RWS and each control: how many
+prompts it wins from the default and loses to it, by its own guide and by other reward models, with 95 % intervals.
+Inputs: RUNS/reward-bench/results.json, made by `python -m paper_figures experiment reward-bench --out RUNS`.
+Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from matplotlib.figure import Figure
 
 from paper_figures.exhibits.beside import beside
 from paper_figures.exhibits.contrasts import ALPHA
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.judged import Difference, from_row, lookup, setting, span
 from paper_figures.exhibits.methods import RELATIONS, controls_of, in_words, method_name
 from paper_figures.exhibits.style import figure, panel_title
 from paper_figures.figures.parts.win_bars import draw_pair, pair_handles
+from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["MeanWinRates", "compute", "draw", "exhibit", "sheet"]
+__all__ = ["MeanWinRates", "compute", "draw", "exhibit", "table"]
 
 Row = Mapping[str, Any]
 
@@ -45,7 +46,7 @@ class MeanWinRates:
     @property
     def relations(self) -> list[str]:
         """Return which judges there are, "own" first: a run of one reward model has no others."""
-        return [one for one in RELATIONS if any(row["relation"] == one for row in self.rows)]
+        return [relation for relation in RELATIONS if any(row["relation"] == relation for row in self.rows)]
 
     def of(self, relation: str, line: tuple[str, float | None], measure: str) -> Row | None:
         """Return the row of one method and measure by one kind of judge; None where there is none, or no value."""
@@ -89,12 +90,12 @@ def draw(data: MeanWinRates) -> Figure:
     top.set_yticks([0], ["RWS"])
     top.set_ylim(0.5, -0.5)
     panel_title(top, f"Printed in the text: mean of {len(data.printed['rows'])} guides, by own guide, no interval")
-    panels = [picture.add_subplot(grid[1, place]) for place in range(len(data.relations))]
+    panels = [picture.add_subplot(grid[1, index]) for index in range(len(data.relations))]
     for axes, relation in zip(panels, data.relations, strict=True):
-        for place, line in enumerate(data.lines):
+        for index, line in enumerate(data.lines):
             won, lost = (data.of(relation, line, measure) for measure in ("win", "loss"))
             if won and lost:
-                draw_pair(axes, place, won, lost, "here", "RWS" if line[0] == "rws" else "its control")
+                draw_pair(axes, index, won, lost, "here", "RWS" if line[0] == "rws" else "its control")
         axes.set_ylim(count - 0.5, -0.5)
         names = [data.name(line) for line in data.lines]
         axes.set_yticks(range(count), names if axes is panels[0] else [""] * count)
@@ -108,7 +109,7 @@ def draw(data: MeanWinRates) -> Figure:
     return picture
 
 
-def sheet(data: MeanWinRates) -> Sheet:
+def table(data: MeanWinRates) -> Table:
     """Return the printed means beside ours, a row per method and kind of judge."""
     text = data.printed["text"]
     columns = {"wins, %": "win", "draws, %": "draw", "default wins, %": "loss", "net, points": "net"}
@@ -123,9 +124,9 @@ def sheet(data: MeanWinRates) -> Sheet:
                 row = data.of(relation, line, measure)
                 here[name][column] = None if row is None else row["mean"]
                 shown[name][column] = span(row, form="+.1f" if measure == "net" else ".1f")
-            found = _minus(data, relation, line)
-            here[name]["net of RWS minus this"] = None if found is None else found.value
-            shown[name]["net of RWS minus this"] = None if found is None else found.text() + (" *" * bool(found.sign))
+            minus = _minus(data, relation, line)
+            here[name]["net of RWS minus this"] = None if minus is None else minus.value
+            shown[name]["net of RWS minus this"] = None if minus is None else minus.text() + (" *" * bool(minus.sign))
     caption = (
         f"Left: the means in the text of {data.printed['where']}; Figure 5 shows them without intervals. "
         f"{setting(data.run)} Means over {data.guides} guides, prompt by prompt, with 95 % bootstrap intervals over "
@@ -162,7 +163,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Figure 5: mean win rate",
         (Picture("fig5_mean_win_rate", draw(data), caption, alt),),
-        (sheet(data),),
+        (table(data),),
         conclusions=_conclusions(data),
         inputs=data.run.inputs,
     )
@@ -172,10 +173,10 @@ _IS = {1: "above", -1: "below", 0: "not shown to differ from"}
 
 
 def _less_constant(data: MeanWinRates, relation: str, scale: float | None) -> str:
-    found = _minus(data, relation, ("constant", scale))
-    if found is None:
+    minus = _minus(data, relation, ("constant", scale))
+    if minus is None:
         return ""
-    return f"; minus that of {in_words('constant')}, {found.text()}: {_IS[found.sign]} zero"
+    return f"; minus that of {in_words('constant')}, {minus.text()}: {_IS[minus.sign]} zero"
 
 
 def _conclusions(data: MeanWinRates) -> tuple[str, ...]:
@@ -194,15 +195,15 @@ def _conclusions(data: MeanWinRates) -> tuple[str, ...]:
                     f"{_less_constant(data, relation, scale)}."
                 )
     for relation in data.relations:
-        held: dict[str, list[str]] = {"higher": [], "lower": [], "not shown to differ": []}
+        by_sign: dict[str, list[str]] = {"higher": [], "lower": [], "not shown to differ": []}
         for line in data.lines:
-            found = None if line[0] == "rws" else _minus(data, relation, line)
-            if found is not None:
+            minus = None if line[0] == "rws" else _minus(data, relation, line)
+            if minus is not None:
                 scale = "" if line[1] is None else f" at s_R = {line[1]:g}"
-                word = {1: "higher", -1: "lower", 0: "not shown to differ"}[found.sign]
-                held[word].append(f"{in_words(line[0])}{scale} ({found.text()})")
-        if any(held.values()):
-            parts = "; ".join(f"{word}: {', '.join(names)}" for word, names in held.items() if names)
+                word = {1: "higher", -1: "lower", 0: "not shown to differ"}[minus.sign]
+                by_sign[word].append(f"{in_words(line[0])}{scale} ({minus.text()})")
+        if any(by_sign.values()):
+            parts = "; ".join(f"{word}: {', '.join(names)}" for word, names in by_sign.items() if names)
             lines.append(
                 f"Mean net of RWS minus each control, points, by {RELATIONS[relation]} (p at most {ALPHA:g}, not "
                 f"corrected over them, and an interval without zero make a difference). {parts[0].upper()}{parts[1:]}."

@@ -1,9 +1,9 @@
-"""Figure 6: perplexity and Generation Order Deviation on keyword prompts, by guide, of the default, RWS and a constant.
+"""Figure 6: perplexity and Generation Order Deviation on keyword prompts, by guide: the default, RWS and a constant.
 
-Shows: the levels here with 95 % intervals, by guide; and beside them what the paper's text says (its figure prints no
-number), on axes where that can be compared: how far perplexity is below the default's, and GOD over the default's.
-Inputs: RUNS/keywords/results.json of `python -m paper_figures experiment keywords --out RUNS`. Run time: about two
-seconds.
+Shows: the levels measured here, by guide, with 95 % intervals. Beside them, what the paper's text says: how far
+perplexity is below the default's, and GOD over the default's. The paper's figure itself prints no number.
+Inputs: RUNS/keywords/results.json, made by `python -m paper_figures experiment keywords --out RUNS`.
+Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from paper_figures.exhibits.dots import Dots, draw_dots, height_of
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.guides import guide_line, minus_text, rws_minus, with_names
 from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.methods import method_name, methods_in
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
-from paper_figures.figures.parts.keyword_claims import BELOW, OVER, claim_line, claims_sheet
-from paper_figures.figures.parts.keyword_ranges import printed_range, ranges_sheet
+from paper_figures.figures.parts.keyword_claims import BELOW, OVER, claim_line, claims_table
+from paper_figures.figures.parts.keyword_ranges import printed_range, ranges_table
+from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["DRAWN", "KeywordTask", "compute", "draw", "exhibit", "sheets"]
+__all__ = ["DRAWN", "KeywordTask", "compute", "draw", "exhibit", "tables"]
 
 NEEDS: tuple[str, ...] = ("keywords",)
 DRAWN = ("default", "rws", "constant")
@@ -40,6 +41,8 @@ _MEASURES = {
     "keywords_included": "keywords included",
     "coherent": "share coherent",
 }
+
+
 @dataclass(frozen=True)
 class KeywordTask:
     """The run's means by guide, method and measure, and what Section 5.4 claims, each with its guide's `name`."""
@@ -58,8 +61,8 @@ class KeywordTask:
         return any(row["mean"] is not None for row in self.means if _is(row, method="rws", measure=measure))
 
 
-def _is(row: Mapping[str, Any], **wanted: Any) -> bool:
-    return all(row[name] == value for name, value in wanted.items())
+def _is(row: Mapping[str, Any], **values: Any) -> bool:
+    return all(row[name] == value for name, value in values.items())
 
 
 def compute(runs: Path) -> KeywordTask:
@@ -75,7 +78,7 @@ def draw(data: KeywordTask) -> Figure:
     height = height_of(data.names, len(DRAWN))
     picture = figure(6.6, 0.7 + height * len(measures))
     for row, measure in enumerate(measures):
-        left, right = (picture.add_subplot(len(measures), 2, 2 * row + place) for place in (1, 2))
+        left, right = (picture.add_subplot(len(measures), 2, 2 * row + column) for column in (1, 2))
         draw_dots(left, data.names, [_series(data.means, method, "mean", measure=measure) for method in DRAWN])
         title = "Perplexity (lower is better)" if measure != "god_steps" else "Generation Order Deviation"
         unit = "perplexity, mean over answers" if measure != "god_steps" else "GOD  [steps]"
@@ -107,19 +110,19 @@ def _draw_claim(axes: Axes, data: KeywordTask, claim: tuple[str, str, float]) ->
         axes.set_xlabel("ratio of means")
 
 
-def _series(rows: Sequence[Mapping[str, Any]], method: str, value: str, **wanted: str) -> Dots:
-    kept = [row for row in rows if _is(row, method=method, **wanted) and row["guide"] != "all"]
+def _series(rows: Sequence[Mapping[str, Any]], method: str, value: str, **values: str) -> Dots:
+    kept = [row for row in rows if _is(row, method=method, **values) and row["guide"] != "all"]
     marks = {row["name"]: (row[value], row["low"], row["high"]) for row in kept if row[value] is not None}
     return Dots(LINES[method], LINES[method].label, marks)
 
 
-def sheets(data: KeywordTask) -> tuple[Sheet, ...]:
+def tables(data: KeywordTask) -> tuple[Table, ...]:
     """Return the text's ranges beside ours, Section 5.4's claims by guide, and every method's means and differences."""
-    claims = claims_sheet("fig6_claims", data.claims, data.run.prompts["test"], _CONTROLS)
+    claims = claims_table("fig6_claims", data.claims, data.run.prompts["test"], _CONTROLS)
     return (_ranges(data), claims, *_methods(data))
 
 
-def _ranges(data: KeywordTask) -> Sheet:
+def _ranges(data: KeywordTask) -> Table:
     def means(method: str | None, measure: str) -> list[float]:
         rows = [row for row in data.means if row["measure"] == measure and row["mean"] is not None]
         return [row["mean"] for row in rows if method in (None, row["method"])]
@@ -136,10 +139,10 @@ def _ranges(data: KeywordTask) -> Sheet:
         "GOD of RWS at every step": means("rws", "god_steps"),
         OVER[1]: claimed(OVER[0]),
     }
-    return ranges_sheet("fig6_keyword_task", ours, f"the guides ({', '.join(data.names)})")
+    return ranges_table("fig6_keyword_task", ours, f"the guides ({', '.join(data.names)})")
 
 
-def _methods(data: KeywordTask) -> tuple[Sheet, Sheet]:
+def _methods(data: KeywordTask) -> tuple[Table, Table]:
     measures = {name: label for name, label in _MEASURES.items() if data.has(name)}
     kept = [row for row in data.means if row["measure"] in measures]
     means, differences = [], []
@@ -159,8 +162,8 @@ def _methods(data: KeywordTask) -> tuple[Sheet, Sheet]:
         "Holm's method."
     )
     return (
-        Sheet("fig6_methods", kept, means, f"Every method by guide, with 95 % intervals. {both}"),
-        Sheet("fig6_differences", [row for row in kept if row["method"] != "rws"], differences, caption),
+        Table("fig6_methods", kept, means, f"Every method by guide, with 95 % intervals. {both}"),
+        Table("fig6_differences", [row for row in kept if row["method"] != "rws"], differences, caption),
     )
 
 
@@ -209,7 +212,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Figure 6: perplexity and GOD on keyword prompts",
         pictures,
-        sheets(data),
+        tables(data),
         conclusions=conclusions(data),
         inputs=data.run.inputs,
     )

@@ -1,11 +1,11 @@
-"""Theorem 1's regimes: which printed case pairs of positions are in, how many crossings they have, and what is false.
+"""Theorem 1's cases: which printed case each pair of positions is in, its true crossings, and where the theorem is false.
 
 Shows: real pairs in the plane of the two gap statistics that the theorem compares, marked by their true number of
-crossings; the share of pairs in each printed case, random ones by dimension and real ones; and how often the theorem is
-false for a pair as printed, item by item, with (b) mended, and as corrected. Tables: shares with intervals, cases
-against crossings, and how many real crossings lie within the factors that decoding reaches.
-Inputs: RUNS/regimes/results.json of `python -m paper_figures experiment regimes --out RUNS`. Run time: about three
-seconds.
+crossings; the share of pairs in each printed case, for random pairs by dimension and for real ones; how often the
+theorem is false for a pair as printed, item by item, with (b) mended, and as corrected. Tables: shares with intervals,
+cases against crossings, and how many real crossings lie within the factors that decoding reaches.
+Inputs: RUNS/regimes/results.json, made by `python -m paper_figures experiment regimes --out RUNS`.
+Run time: three seconds.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from matplotlib.figure import Figure
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.inputs import read_named
 from paper_figures.exhibits.style import GREY, figure, panel_title
-from paper_figures.figures.parts.regime_tables import CASES, FORMS, Regimes, conclusions, sheets, source_name
+from paper_figures.figures.parts.regime_tables import CASES, FORMS, Regimes, conclusions, source_name, tables
 from paper_figures.plan import command
 
-__all__ = ["Regimes", "compute", "conclusions", "draw", "exhibit", "sheets"]
+__all__ = ["Regimes", "compute", "conclusions", "draw", "exhibit", "tables"]
 
 Row = Mapping[str, Any]
 
@@ -57,10 +57,10 @@ def compute(runs: Path) -> Regimes:
     (experiment,) = NEEDS
     parts = ("summary", "cases", "reach", "pairs", "distributions", "settings")
     path, made_by = runs / experiment / "results.json", command(experiment, runs)
-    held, _ = read_named(path, made_by, parts)
-    if not held["pairs"]:
+    results, _ = read_named(path, made_by, parts)
+    if not results["pairs"]:
         raise ValueError(f"{path} holds no real pairs: make it again with {made_by} --retry-failed")
-    return Regimes(*(held[part] for part in parts))
+    return Regimes(*(results[part] for part in parts))
 
 
 def draw(data: Regimes) -> Figure:
@@ -78,12 +78,12 @@ def _plane(axes: Axes, data: Regimes) -> None:
     x, y = (np.array([pair[name] for pair in pairs]) for name in ("sigma", "delta"))
     counts = np.array([min(pair["below"] + pair["above"], 3) for pair in pairs], dtype=int)
     for count, marker, color, label in _COUNTS:
-        own = counts == count
-        if own.any():
+        chosen = counts == count
+        if chosen.any():
             style = {"s": (12, 26, 26, 70)[count], "linewidths": 0.5}
             style["edgecolors"] = ("none", "white", "black", "white")[count]
-            shown = f"{label} ({own.sum()})"
-            axes.scatter(x[own], y[own], marker=marker, color=color, label=shown, zorder=2 + count, **style)
+            shown = f"{label} ({chosen.sum()})"
+            axes.scatter(x[chosen], y[chosen], marker=marker, color=color, label=shown, zorder=2 + count, **style)
     axes.axhline(0, color="black", linewidth=0.9)
     axes.axvline(0, color="black", linewidth=0.9)
     wide = 1.15 * max(np.abs(x).max(initial=0.0), 1e-3)
@@ -102,25 +102,25 @@ def _plane(axes: Axes, data: Regimes) -> None:
 
 def _places(data: Regimes) -> list[float]:
     """Return where the sources stand: side by side, the distributions apart."""
-    places, at, last = [], 0.0, None
+    positions, at, last = [], 0.0, None
     for source, _ in data.sources:
         at += 0.0 if last is None else 1.0 if source == last else 1.7
-        places.append(at)
+        positions.append(at)
         last = source
-    return places
+    return positions
 
 
 def _bars(axes: Axes, data: Regimes) -> None:
-    places, base = _places(data), np.zeros(len(data.sources))
+    positions, base = _places(data), np.zeros(len(data.sources))
     for case, (color, hatch) in _FILLS.items():
         shares = np.array([data.share(source, f"case {case}")["share"] or 0.0 for source in data.sources])
         style = {"color": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0.5}
-        axes.bar(places, 100 * shares, bottom=100 * base, width=0.85, label=_NAMES[case], **style)
+        axes.bar(positions, 100 * shares, bottom=100 * base, width=0.85, label=_NAMES[case], **style)
         base += shares
     axes.set_ylabel("pairs  [%]")
     axes.set_ylim(0, 100)
     panel_title(axes, "Premises of the printed theorem that are met")
-    _axis(axes, data, places)
+    _axis(axes, data, positions)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.3), ncols=4, columnspacing=1.2, handlelength=1.6)
 
 
@@ -128,36 +128,42 @@ _NAMES = {"a": "(a) alone", "b": "(b) alone", "both": "both", "neither": "neithe
 
 
 def _false(axes: Axes, data: Regimes) -> None:
-    places = np.array(_places(data))
+    positions = np.array(_places(data))
     for shift, (form, (color, marker)) in zip((-0.3, -0.1, 0.1, 0.3), _FORMS.items(), strict=True):
         rows = [data.share(source, f"{form} false") for source in data.sources]
-        known = [place for place, row in enumerate(rows) if row["share"] is not None]
-        middle, low, high = (np.array([100 * rows[n][name] for n in known]) for name in ("share", "low", "high"))
+        measured = [index for index, row in enumerate(rows) if row["share"] is not None]
+        middle, low, high = (np.array([100 * rows[n][name] for n in measured]) for name in ("share", "low", "high"))
         reach = np.maximum([middle - low, high - middle], 0.0)
         style = {"color": color, "marker": marker, "linestyle": "none", "elinewidth": 1.0, "capsize": 2}
-        axes.errorbar(places[known] + shift, middle, yerr=reach, label=FORMS[form], **style)
+        axes.errorbar(positions[measured] + shift, middle, yerr=reach, label=FORMS[form], **style)
     axes.set_ylabel("pairs  [%]")
     axes.set_ylim(-4, 104)
     panel_title(axes, "Pairs for which the theorem is false (95 % intervals)")
-    _axis(axes, data, list(places))
+    _axis(axes, data, list(positions))
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.3), ncols=4, columnspacing=1.0, handletextpad=0.2)
 
 
-def _axis(axes: Axes, data: Regimes, places: Sequence[float]) -> None:
+def _axis(axes: Axes, data: Regimes, positions: Sequence[float]) -> None:
     """Name the sources below the axis: dimensions as ticks, distributions below them."""
     labels = ["" if dimension is None else str(dimension) for _, dimension in data.sources]
     labels[0] = f"d = {labels[0]}" if labels[0] else ""
-    axes.set_xticks(list(places), labels)
-    axes.set_xlim(places[0] - 0.8, places[-1] + 0.8)
+    axes.set_xticks(list(positions), labels)
+    axes.set_xlim(positions[0] - 0.8, positions[-1] + 0.8)
     axes.grid(visible=False, axis="x")
     for name in dict.fromkeys(source for source, _ in data.sources):
-        own = [place for place, (source, _) in zip(places, data.sources, strict=True) if source == name]
+        centres = [position for position, (source, _) in zip(positions, data.sources, strict=True) if source == name]
         text = source_name(name)
         axes.text(
-            (own[0] + own[-1]) / 2, -0.16, text, transform=axes.get_xaxis_transform(), ha="center", va="top", fontsize=9
+            (centres[0] + centres[-1]) / 2,
+            -0.16,
+            text,
+            transform=axes.get_xaxis_transform(),
+            ha="center",
+            va="top",
+            fontsize=9,
         )
-        if own[0] > places[0]:
-            axes.axvline(own[0] - 0.85, color=GREY, linewidth=0.7)
+        if centres[0] > positions[0]:
+            axes.axvline(centres[0] - 0.85, color=GREY, linewidth=0.7)
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -191,7 +197,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Theorem 1: its cases, and the crossings that there are",
         (Picture("regimes", draw(data), caption, alt),),
-        sheets(data),
+        tables(data),
         conclusions=conclusions(data),
         inputs=(f"{NEEDS[0]}/results.json",),
     )

@@ -2,9 +2,9 @@
 
 Shows: GOD of temperature, of RWS and of a constant factor of equal mean, ranked by log-odds, which order positions as
 exact confidences do, and by softmax in float32 and in bfloat16; the share of GOD that is due to rounding; how many
-confidences are exactly 1 and how many steps commit another set than the exact one; and the GOD of temperature as the
-paper printed it.
-Inputs: RUNS/precision/results.json of `python -m paper_figures experiment precision --out RUNS`. Run time: about a second.
+confidences are exactly 1; how many steps commit another set than the exact ranking; and the printed GOD of temperature.
+Inputs: RUNS/precision/results.json, made by `python -m paper_figures experiment precision --out RUNS`.
+Run time: a second.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from matplotlib.ticker import NullFormatter
 
 from paper_figures.exhibits.beside import beside, named
 from paper_figures.exhibits.contrasts import excludes_zero
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.inputs import read_named
 from paper_figures.exhibits.style import GREY, PRINTED, figure, panel_title
 from paper_figures.figures.parts.rounding import RANKINGS, STRATEGIES, Rounding, conclusions
 from paper_figures.plan import command
+from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["compute", "draw", "exhibit", "scale_axis", "sheets"]
+__all__ = ["compute", "draw", "exhibit", "scale_axis", "tables"]
 
 Row = Mapping[str, Any]
 
@@ -39,11 +40,11 @@ def compute(runs: Path) -> Rounding:
     """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
     (experiment,) = NEEDS
     path, made_by = runs / experiment / "results.json", command(experiment, runs)
-    held, _ = read_named(path, made_by, ("summary", "settings"))
-    if not held["summary"]:
+    results, _ = read_named(path, made_by, ("summary", "settings"))
+    if not results["summary"]:
         raise ValueError(f"{path} has no rows: run {made_by} --retry-failed")
     files = (f"{experiment}/results.json", f"{experiment}/summary.csv")
-    return Rounding(held["summary"], held["settings"], files)
+    return Rounding(results["summary"], results["settings"], files)
 
 
 def draw(data: Rounding) -> Figure:
@@ -55,7 +56,7 @@ def draw(data: Rounding) -> Figure:
     columns: list[list[Axes]] = []
     for column, name in enumerate(names):
         beside_it = columns[0] if columns else [None] * 4
-        columns.append([picture.add_subplot(grid[row, column], sharey=one) for row, one in enumerate(beside_it)])
+        columns.append([picture.add_subplot(grid[row, column], sharey=upper) for row, upper in enumerate(beside_it)])
         _column(columns[-1], data, name)
         for row, axes in enumerate(columns[-1]):
             scale_axis(axes, scales)
@@ -97,7 +98,7 @@ def _column(panels: Sequence[Axes], data: Rounding, name: str) -> None:
         panels[0].plot(scale, [row["god_steps"] for row in curve], label=look.label, **style)
         if ranking != "exact":
             due = [data.due(row) for row in curve]
-            ends = (np.array([100 * one[key] for one in due]) for key in ("share_low", "share", "share_high"))
+            ends = (np.array([100 * effect[key] for effect in due]) for key in ("share_low", "share", "share_high"))
             low, middle, high = ends
             spread = np.maximum([middle - low, high - middle], 0.0)
             panels[1].errorbar(scale * _SHIFT[ranking], middle, yerr=spread, elinewidth=0.9, capsize=2, **style)
@@ -117,13 +118,13 @@ def scale_axis(axes: Axes, scales: Sequence[float]) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def sheets(data: Rounding) -> tuple[Sheet, ...]:
+def tables(data: Rounding) -> tuple[Table, ...]:
     """Return every row with what rounding adds, and the GOD of temperature beside the printed one."""
     rows, shown = [], []
     for strategy in data.strategies:
         for scale in data.scales:
             for ranking in RANKINGS:
-                for row in (one for one in data.of(strategy, ranking) if one["scale"] == scale):
+                for row in (curve_row for curve_row in data.of(strategy, ranking) if curve_row["scale"] == scale):
                     due = data.due(row)
                     rows.append(dict(row) | {"share_due": None if np.isnan(due["share"]) else due["share"]})
                     shown.append(_shown(row, due))
@@ -140,16 +141,16 @@ def sheets(data: Rounding) -> tuple[Sheet, ...]:
     for ranking, look in RANKINGS.items():
         for row in data.of("temperature", ranking):
             here.setdefault(f"{row['scale']:g}", {})[f"GOD in steps, {look.label}"] = row["god_steps"]
-    told = f"Temperature: {table['where']}, and here. {_apart(data)}"
-    return (Sheet("saturation", rows, shown, caption), beside("saturation_printed", "scale", printed, here, told))
+    beside_printed = f"Temperature: {table['where']}, and here. {_apart(data)}"
+    return (Table("saturation", rows, shown, caption), beside("saturation_printed", "scale", printed, here, beside_printed))
 
 
 def _shown(row: Row, due: Mapping[str, float]) -> dict[str, str | None]:
     if row["ranking"] == "exact":
-        told = share = None
+        effect = share = None
     else:
-        told = f"{due['difference']:+.2f} [{due['low']:+.2f}, {due['high']:+.2f}]" + " *" * excludes_zero(due)
-        told += "" if due["p_holm"] is None else f" p {due['p_holm']:.2g}"
+        effect = f"{due['difference']:+.2f} [{due['low']:+.2f}, {due['high']:+.2f}]" + " *" * excludes_zero(due)
+        effect += "" if due["p_holm"] is None else f" p {due['p_holm']:.2g}"
         share = None if np.isnan(due["share"]) else f"{100 * due['share']:+.0f} %"
     return {
         "strategy": STRATEGIES[row["strategy"]],
@@ -157,7 +158,7 @@ def _shown(row: Row, due: Mapping[str, float]) -> dict[str, str | None]:
         "ranking": row["ranking"],
         "GOD, steps": f"{row['god_steps']:.2f}",
         "GOD, tokens": f"{row['god_tokens']:.2f}",
-        "due to rounding, steps": told,
+        "due to rounding, steps": effect,
         "share due": share,
         "equal to 1": f"{100 * row['saturated']:.1f} %",
         "other set": f"{100 * row['inexact']:.1f} %",
@@ -191,7 +192,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "What rounding does to the generation order",
         (Picture("saturation", draw(data), caption, _alt(data)),),
-        sheets(data),
+        tables(data),
         conclusions=conclusions(data),
         inputs=data.inputs,
     )

@@ -1,10 +1,10 @@
-"""The complete scale path: every answer that any factor c, or any reward scale s_R, gives a prompt, and its scores.
+"""The complete scale path: every answer that any factor c, or any reward scale s_R, gives a prompt.
 
-Shows: both axes as strips of pieces, one fill per answer, hatched where the paper's grid has no point that gives it;
-the factors that RWS used; reward, perplexity and Generation Order Deviation along the axes; tables of the answers, of
-every piece, of the walks, and of the counts over all prompts of the run. The run's first prompt is drawn.
-Inputs: RUNS/scale-path/results.json of `python -m paper_figures experiment scale-path --out RUNS`. Run time: about three
-seconds.
+Shows: both axes as strips of pieces, one fill per answer, hatched where no point of the paper's grid gives the answer;
+the factors that RWS used; reward, perplexity and Generation Order Deviation along the axes. Tables: the answers, every
+piece, the decodes by RWS, and counts over all prompts of the run. The run's first prompt is drawn.
+Inputs: RUNS/scale-path/results.json, made by `python -m paper_figures experiment scale-path --out RUNS`.
+Run time: three seconds.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
 from paper_figures.figures.parts.path_profiles import AXES, WORDS, Profile, letters
 from paper_figures.figures.parts.path_profiles import read_profile as compute
-from paper_figures.figures.parts.path_tables import conclusions, sheets
+from paper_figures.figures.parts.path_tables import conclusions, tables
 
-__all__ = ["compute", "conclusions", "draw", "exhibit", "sheets"]
+__all__ = ["compute", "conclusions", "draw", "exhibit", "tables"]
 
 Row = Mapping[str, Any]
 
@@ -91,8 +91,8 @@ def _strip(axes: Axes, data: Profile, over: str) -> None:
             axes.plot(span, [0.58, 0.58], color="#D55E00", linewidth=2.5, solid_capstyle="butt")
     for piece in pieces[1:]:
         axes.plot([piece["lower"]] * 2, [0, 0.55], color="white", linewidth=0.5)
-    places = _label_places(pieces, data)
-    for number, at in places.items():
+    positions = _label_places(pieces, data)
+    for number, at in positions.items():
         text = letters(number) + ("✓" if outputs[number]["coherent"] else "")
         axes.text(at, 0.8, text, transform=axes.transAxes, ha="center", va="bottom", fontsize=8.5)
         _, lower, upper = max((run for run in _runs(pieces) if run[0] == number), key=lambda run: run[2] / run[1])
@@ -110,13 +110,13 @@ def _strip(axes: Axes, data: Profile, over: str) -> None:
 
 def _runs(pieces: Sequence[Row]) -> list[tuple[int, float, float]]:
     """Return the stretches of one answer: neighbouring pieces that differ in their commit steps alone are one."""
-    found: list[tuple[int, float, float]] = []
+    stretches: list[tuple[int, float, float]] = []
     for piece in pieces:
-        if found and found[-1][0] == piece["output"] and found[-1][2] == piece["lower"]:
-            found[-1] = (piece["output"], found[-1][1], piece["upper"])
+        if stretches and stretches[-1][0] == piece["output"] and stretches[-1][2] == piece["lower"]:
+            stretches[-1] = (piece["output"], stretches[-1][1], piece["upper"])
         else:
-            found.append((piece["output"], piece["lower"], piece["upper"]))
-    return found
+            stretches.append((piece["output"], piece["lower"], piece["upper"]))
+    return stretches
 
 
 def _place(scale: float, data: Profile) -> float:
@@ -131,23 +131,23 @@ def _label_places(pieces: Sequence[Row], data: Profile) -> dict[int, float]:
     for number, lower, upper in _runs(pieces):
         if number not in widest or upper / lower > widest[number][1] / widest[number][0]:
             widest[number] = lower, upper
-    wanted = sorted((_place(math.sqrt(lower * upper), data), number) for number, (lower, upper) in widest.items())
-    gap = min(0.085, 1.0 / max(1, len(wanted)))
-    places = [place for place, _ in wanted]
+    centres = sorted((_place(math.sqrt(lower * upper), data), number) for number, (lower, upper) in widest.items())
+    gap = min(0.085, 1.0 / max(1, len(centres)))
+    positions = [position for position, _ in centres]
     for _ in range(100):  # push neighbours apart, each by half of what they lack
-        for index in range(len(places) - 1):
-            lack = gap - (places[index + 1] - places[index])
+        for index in range(len(positions) - 1):
+            lack = gap - (positions[index + 1] - positions[index])
             if lack > 0:
-                places[index], places[index + 1] = places[index] - lack / 2, places[index + 1] + lack / 2
-    return {number: place for place, (_, number) in zip(places, wanted, strict=True)}
+                positions[index], positions[index + 1] = positions[index] - lack / 2, positions[index + 1] + lack / 2
+    return {number: position for position, (_, number) in zip(positions, centres, strict=True)}
 
 
 def _walks(axes: Axes, walks: Sequence[Row], over: str) -> None:
-    for place, walk in enumerate(walks):
+    for line, walk in enumerate(walks):
         points = walk["factors"] if over == "temperature" else [walk["reward_scale"]]
         style = {"marker": "|", "markersize": 9} if over == "temperature" else {"marker": "s", "markersize": 5}
-        axes.plot(points, [-place] * len(points), linestyle="none", color=LINES["rws"].color, clip_on=False, **style)
-    axes.set_yticks([-place for place in range(len(walks))], [f"$s_R$ = {walk['reward_scale']:g}" for walk in walks])
+        axes.plot(points, [-line] * len(points), linestyle="none", color=LINES["rws"].color, clip_on=False, **style)
+    axes.set_yticks([-line for line in range(len(walks))], [f"$s_R$ = {walk['reward_scale']:g}" for walk in walks])
     axes.set_ylim(0.6 - len(walks), 0.6)
     axes.grid(visible=False, axis="y")
 
@@ -186,7 +186,7 @@ def exhibit(runs: Path) -> Exhibit:
     settings = data.settings
     axes = {over: data.path(over) for over in AXES}
     counts = {over: (len(path["pieces"]), len({p["output"] for p in path["pieces"]})) for over, path in axes.items()}
-    told = "; ".join(
+    counted = "; ".join(
         f"{WORDS[over]}: {pieces} pieces, {answers} answers, {len(data.missed(over))} of them missed by the grid"
         for over, (pieces, answers) in counts.items()
     )
@@ -203,12 +203,12 @@ def exhibit(runs: Path) -> Exhibit:
     ends = f"{settings['scale_min']:g} to {settings['scale_max']:g}"
     alt = (
         f"Two strips cut into pieces along logarithmic axes from {ends}, with step lines of reward, perplexity and "
-        f"order deviation below. {told}."
+        f"order deviation below. {counted}."
     )
     return Exhibit(
         "The complete scale path of a prompt",
         (Picture("scale_path", draw(data), caption, alt),),
-        sheets(data),
+        tables(data),
         conclusions=conclusions(data),
         inputs=(f"{NEEDS[0]}/results.json",),
     )

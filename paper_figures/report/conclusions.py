@@ -27,31 +27,31 @@ def conclusions(records: Mapping[str, Record]) -> str:
     What holds and what the reward does is to be read at once, in two minutes; the rest is unfolded.
     """
     rest = {heading: [name for name in names if name not in (_LEDGER, *_APART)] for heading, names in CONTENTS.items()}
-    own = [name for heading, names in rest.items() if heading.endswith("of the paper") for name in names]
+    of_paper = [name for heading, names in rest.items() if heading.endswith("of the paper") for name in names]
     groups = {
         "What of the paper holds": [_LEDGER],
         "What the reward does, apart from sharpening and rounding": list(_APART),
-        "A line for every figure and table of the paper": own,
-        "Beyond the paper": [name for names in rest.values() for name in names if name not in own],
+        "A line for every figure and table of the paper": of_paper,
+        "Beyond the paper": [name for names in rest.values() for name in names if name not in of_paper],
     }
-    found = []
+    sections = []
     for heading, names in groups.items():
         if heading.startswith("A line") and (wrong := _wrong(records.get(_LEDGER))):
             title = f"<h3>The {len(wrong)} statements that are false, and what holds instead</h3>"
-            found.append(_FOLDED.format(title, items(wrong)))
+            sections.append(_FOLDED.format(title, items(wrong)))
         lines = [line for name in names if name in records for line in _lines(name, records[name])]
         if lines:
             counts = _counts(records[_LEDGER]) if _LEDGER in names else ""
             title, said = f"<h3>{escape(heading)}</h3>", f"{counts}{items(lines, raw=True)}"
             folded = names[0] not in (_LEDGER, *_APART)
-            found.append(_FOLDED.format(title, said) if folded else f"{title}\n{said}")
-    return "\n".join(found)
+            sections.append(_FOLDED.format(title, said) if folded else f"{title}\n{said}")
+    return "\n".join(sections)
 
 
 def _claims(ledger: Record) -> list[dict[str, str | None]]:
     """Return the rows of the ledger's claims that the paper makes."""
-    (sheet,) = ledger["sheets"]
-    rows = [dict(zip(sheet["columns"], row, strict=True)) for row in sheet["rows"]]
+    (table,) = ledger["tables"]
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
     return [row for row in rows if not is_ours(row["where"] or "")]
 
 
@@ -67,8 +67,8 @@ def _wrong(ledger: Record | None) -> list[str]:
 
 def _counts(ledger: Record) -> str:
     """Return how many claims of the paper have each verdict, most frequent first."""
-    found = Counter(str(row["verdict"]) for row in _claims(ledger))
-    badges = " ".join(verdict(name, f"{number} {name}") for name, number in found.most_common())
+    verdicts = Counter(str(row["verdict"]) for row in _claims(ledger))
+    badges = " ".join(verdict(name, f"{number} {name}") for name, number in verdicts.most_common())
     return f'<p class="counts">{badges}</p>\n'
 
 
@@ -96,8 +96,10 @@ def setting(records: Mapping[str, Record]) -> str:
     settings = [facts["settings"] for facts in runs.values() if facts["settings"]]
     if not settings:
         return ""
-    models = _named([one["model"] for one in settings if "model" in one])
-    rewards = _named([name for one in settings for name in [*one.get("rewards", []), *_single(one.get("reward"))]])
+    models = _named([options["model"] for options in settings if "model" in options])
+    rewards = _named(
+        [name for options in settings for name in [*options.get("rewards", []), *_single(options.get("reward"))]]
+    )
     counts = [facts["prompts"]["test"] for facts in runs.values() if facts["prompts"] and "test" in facts["prompts"]]
     prompts = f", {_span(counts)} prompts in each study" if counts else ""
     return f"Ours are of the model {models}, guided by the reward models {rewards}{prompts}.{_whose(settings)}"
@@ -107,7 +109,7 @@ def _whose(settings: list[Mapping[str, Any]]) -> str:
     """Return what the shipped models are, where nothing else was decoded: nothing is then said of larger ones."""
     from rws_decode.checkpoints.files import shipped
 
-    models = {one["model"] for one in settings if "model" in one}
+    models = {options["model"] for options in settings if "model" in options}
     if not models or not models <= set(shipped("ForMaskedLM")):
         return ""
     what = "is a small model" if len(models) == 1 else "are small models"

@@ -19,7 +19,7 @@ __all__ = ["read_records", "write_page"]
 
 # So many further conclusions are read at once; more are unfolded.
 _LINES = 4
-_PARTS = ("title", "pictures", "sheets", "passages", "conclusions", "inputs")
+_PARTS = ("title", "pictures", "tables", "passages", "conclusions", "inputs")
 
 
 def write_page(runs: Path, out: Path) -> list[Path]:
@@ -47,8 +47,8 @@ def read_records(out: Path) -> dict[str, dict[str, Any]]:
 
     Records of other names are left alone; one that cannot be read, lacks a part or a picture is of none.
     """
-    found = {name: _record(out / "figures" / f"{name}.json") for name in NAMES}
-    return {name: record for name, record in found.items() if record is not None}
+    records = {name: _record(out / "figures" / f"{name}.json") for name in NAMES}
+    return {name: record for name, record in records.items() if record is not None}
 
 
 def _record(path: Path) -> dict[str, Any] | None:
@@ -58,7 +58,7 @@ def _record(path: Path) -> dict[str, Any] | None:
         return None
     if not isinstance(record, dict) or any(part not in record for part in _PARTS):
         return None
-    return record if all((path.parent / f"{one['stem']}.png").is_file() for one in record["pictures"]) else None
+    return record if all((path.parent / f"{entry['stem']}.png").is_file() for entry in record["pictures"]) else None
 
 
 def _contents(headings: Mapping[str, list[str]], records: Mapping[str, Mapping[str, Any]]) -> str:
@@ -66,7 +66,9 @@ def _contents(headings: Mapping[str, list[str]], records: Mapping[str, Mapping[s
         heading: [link(f"#{name}", records[name]["title"]) for name in names] for heading, names in headings.items()
     }
     groups["This page"] = [link("#conclusions", "In plain words"), link("#provenance", "Where the numbers come from")]
-    shown = (f"<div><h3>{escape(title)}</h3>\n{items(ones, raw=True)}</div>" for title, ones in groups.items() if ones)
+    shown = (
+        f"<div><h3>{escape(title)}</h3>\n{items(links, raw=True)}</div>" for title, links in groups.items() if links
+    )
     absent = [name for name in NAMES if name not in records]
     note = f"<p>Not drawn: {', '.join(absent)}.</p>" if absent else ""
     return f'<div class="groups">\n{"".join(shown)}\n</div>\n{note}'
@@ -83,9 +85,9 @@ def _section(name: str, record: Mapping[str, Any], out: Path) -> str:
     parts = [
         f"<h3>{title} {up}</h3>",
         _said(record["conclusions"]),
-        *(picture(one, out) for one in record["pictures"]),
-        *(table(one) for one in record["sheets"]),
-        *(passage(one) for one in record["passages"]),
+        *(picture(entry, out) for entry in record["pictures"]),
+        *(table(entry) for entry in record["tables"]),
+        *(passage(entry) for entry in record["passages"]),
     ]
     body = "\n".join(filter(None, parts))
     return f'<section id="{name}" class="exhibit" aria-labelledby="{name}-title">\n{body}\n</section>'

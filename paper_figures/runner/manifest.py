@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from paper_figures.runner.sources import write_changed
-from rws_decode.common.files import parse_json
+from rws_decode.common.files import parse_json, write_changed
 
 __all__ = ["LastRun", "read_last_run", "write_last_run"]
 

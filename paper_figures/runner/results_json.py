@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.runner.sources import write_changed
+from rws_decode.common.files import write_changed
 
 if TYPE_CHECKING:
     from paper_figures.runner.stages import Outcome
     from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 from rws_decode.common.files import parse_json
 
@@ -21,10 +21,10 @@ __all__ = ["SCHEMA", "settings_of", "write_run_results"]
 
 SCHEMA = ("rws_decode.experiment.results", 3)
 
-# Where and how units run and what that may cost, not what is run: no number follows from these.
+# Where and how units run, not what is run: no number follows from these.
 _WHERE = frozenset(
     "out workers scheduler backend threads batch retry_failed json command experiment "
-    "base_url price_in price_out max_cost yes".split()
+    "base_url yes".split()
 )
 
 
@@ -46,6 +46,7 @@ def write_run_results(args: argparse.Namespace, prompts: Prompts, done: Outcome,
     as text.
     """
     from paper_figures.studies.design.single_stage import seconds_of, sources_of
+    from paper_figures.studies.summaries.printed import measured_tables
 
     folder = done.folder.parent
     chosen = folder / "selection.json"
@@ -62,8 +63,7 @@ def write_run_results(args: argparse.Namespace, prompts: Prompts, done: Outcome,
         "seconds": seconds_of(done.frame),
         "tables": {
             one.name: {"caption": one.caption, "rows": list(one.rows), "shown": list(one.shown)}
-            for one in found
-            if not one.name.startswith("printed: ")
+            for one in measured_tables(found)
         },
     }
     text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)

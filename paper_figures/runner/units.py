@@ -160,7 +160,7 @@ def origin_of(units: Iterable[Unit], work: object = None) -> Origin:
     from paper_figures.runner.sources import sources
     from paper_figures.statistics.metrics import SHIPPED as CAUSAL
     from rws_decode.checkpoints.files import shipped
-    from rws_decode.rewards.classifier import SHIPPED as REWARDS
+    from rws_decode.rewards.loading import SHIPPED as REWARDS
 
     known = {"predictor": {name: name for name in shipped("ForMaskedLM")}, "causal": CAUSAL}
     models: dict[Model, Any] = {}

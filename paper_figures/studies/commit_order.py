@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from paper_figures.runner.runner import Report
     from paper_figures.runner.units import Unit
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["METHODS", "add_arguments", "order_units", "run", "tables"]
 
@@ -111,7 +111,7 @@ def _rows(report: Report) -> list[dict[str, Any]]:
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the experiment's table from its rows; nothing in it is drawn by the seed."""
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
     columns = ["example", "method", "reward", "scale", "length", "steps", "block", "god_tokens", "god_steps", "text"]
     rows: list[dict[str, Any]] = []
@@ -120,4 +120,4 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         own = frame.iloc[sorted(range(len(frame)), key=lambda row: tuple(one.iloc[row] for one in places))]
         own = own.reindex(columns=columns)
         rows = records(own.astype(object).where(own.notna(), None))
-    return [Table("summary", _CAPTION, rows, rows)] if rows else []
+    return [Table("summary", rows, rows, _CAPTION)] if rows else []

@@ -21,7 +21,7 @@ from paper_figures.studies.design.options import Defaults, add_study_arguments
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["add_arguments", "run", "tables"]
 
@@ -50,8 +50,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the experiment's table from its rows: every method against rws at the same scale."""
     from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
-    from paper_figures.studies.summaries.means import Summary
-    from paper_figures.studies.summaries.report import summary_table
+    from paper_figures.studies.summaries.means import Summary, summary_table
 
     judged = judged_by_guide(answers_of(frame))
     if not len(judged):

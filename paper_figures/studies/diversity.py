@@ -21,7 +21,7 @@ from paper_figures.studies.design.options import Defaults, add_study_arguments
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["add_arguments", "run", "tables"]
 
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the tables of the experiment from its rows."""
     from paper_figures.studies.summaries.answers import answers_of
-    from paper_figures.studies.summaries.report import printed_tables
+    from paper_figures.studies.summaries.printed import printed_tables
 
     answers = answers_of(frame)
     if not len(answers) or not (answers["method"] == "rws").any():
@@ -53,9 +53,9 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
 
 def _distinct(answers: pandas.DataFrame) -> Table:
     from paper_figures.statistics.metrics import distinct_n
-    from paper_figures.studies.summaries.means import Printed, paper_names, printed_value
     from paper_figures.studies.summaries.paired_answers import lines_of
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.studies.summaries.printed import Printed, paper_names, printed_value
+    from paper_figures.table import Table
 
     names = paper_names()
     rows = []
@@ -78,14 +78,14 @@ def _distinct(answers: pandas.DataFrame) -> Table:
         "that another prompt got too. Sets of other sizes, or of longer answers, have other distinct-n: compare within "
         "a guide, and see `differences`."
     )
-    return Table("distinct", caption, rows, rows)
+    return Table("distinct", rows, rows, caption)
 
 
 def _differences(answers: pandas.DataFrame, seed: int) -> Table:
     from paper_figures.statistics.comparisons import holm_within
     from paper_figures.statistics.diversity import distinct_difference
     from paper_figures.studies.summaries.paired_answers import LINE, aligned, lines_of, rng_for
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
     lines = list(lines_of(answers))
     guided = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "rws"}
@@ -113,7 +113,7 @@ def _differences(answers: pandas.DataFrame, seed: int) -> Table:
         "prompts; p: of no difference, exchanging the two answers of random prompts, corrected over the reward models "
         "by Holm's method."
     )
-    return Table("differences", caption, found, _shown(found))
+    return Table("differences", found, _shown(found), caption)
 
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from paper_figures.runner.stages import Runner
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["add_arguments", "run", "tables"]
 
@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
-    from paper_figures.runner.sources import write_changed
     from paper_figures.studies.design.arms import run_study
+    from rws_decode.common.files import write_changed
 
     if args.show < 1:
         raise ValueError(f"--show is {args.show}: at least 1 dialogue is needed")
@@ -78,8 +78,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the experiment's table from its rows: how often a method answers as the default does."""
     from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
     from paper_figures.studies.summaries.dialogues import dialogues_of, mean_over_turns
-    from paper_figures.studies.summaries.means import Summary
-    from paper_figures.studies.summaries.report import summary_table
+    from paper_figures.studies.summaries.means import Summary, summary_table
 
     answers = answers_of(frame)
     judged = judged_by_guide(answers)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from paper_figures.runner.stages import Runner
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["add_arguments", "run", "tables"]
 
@@ -81,10 +81,11 @@ def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the tables of the experiment from its rows."""
     from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
-    from paper_figures.studies.summaries.means import Summary
+    from paper_figures.studies.summaries.means import Summary, summary_table
     from paper_figures.studies.summaries.paired_answers import LINE, PAIR
-    from paper_figures.studies.summaries.report import Table, printed_tables, summary_table
+    from paper_figures.studies.summaries.printed import printed_tables
     from paper_figures.studies.summaries.timing import HOW, measured, shown_times, timed_rows, untimed
+    from paper_figures.table import Table
 
     answers, timed = answers_of(untimed(frame)), measured(frame)
     if not len(answers) or not (answers["method"] == "rws").any():
@@ -106,7 +107,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     rows, how = timed_rows(timed, seed, LINE) if len(timed) else ([], "Nothing was timed.")
     found = [_trade_off(answers, timed, how, seed), quality]
     if rows:
-        found.append(Table("seconds", f"{HOW} {how}", rows, shown_times(rows)))
+        found.append(Table("seconds", rows, shown_times(rows), f"{HOW} {how}"))
     return [one for one in found if one is not None] + printed_tables("table12_frequency")
 
 
@@ -116,8 +117,8 @@ def _trade_off(answers: pandas.DataFrame, timed: pandas.DataFrame, how: str, see
 
     from paper_figures.statistics.totals import compare_totals, mean_of
     from paper_figures.studies.summaries.paired_answers import aligned, lines_of, over_guides, rng_for
-    from paper_figures.studies.summaries.report import Table
     from paper_figures.studies.summaries.timing import with_increase
+    from paper_figures.table import Table
 
     clock = {}
     if len(timed):
@@ -152,7 +153,7 @@ def _trade_off(answers: pandas.DataFrame, timed: pandas.DataFrame, how: str, see
         "increase over the default's, of wall and CPU time: as in `seconds`, on this machine and not on the paper's. "
         f"{how}"
     )
-    return Table("trade_off", caption, found, _shown(found))
+    return Table("trade_off", found, _shown(found), caption)
 
 
 def _printed(method: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from paper_figures.studies.design.options import Defaults, add_study_arguments
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["add_arguments", "run", "tables"]
 
@@ -76,7 +76,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
 def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
     from paper_figures.studies.summaries.means import Summary, markdown_rows, summarise
     from paper_figures.studies.summaries.paired_answers import LINE, PAIR
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
     measures = ("perplexity_per_text", "god_tokens", "god_steps", "keywords_included", "coherent", "cost")
     frame = answers.rename(columns={"perplexity": "perplexity_per_text"})
@@ -95,7 +95,7 @@ def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
         "prompts, its paired 95 % bootstrap interval, and p of the sign-flip permutation test, corrected over the "
         "reward models by Holm's method; for pooled perplexity, prompts are resampled and exchanged with their tokens."
     )
-    return Table("perplexity_and_god", caption, rows, markdown_rows(rows))
+    return Table("perplexity_and_god", rows, markdown_rows(rows), caption)
 
 
 def _pooled(answers: pandas.DataFrame, like: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
@@ -140,7 +140,7 @@ def _claims(answers: pandas.DataFrame, seed: int) -> Table | None:
     from paper_figures.statistics.comparisons import holm_within
     from paper_figures.statistics.totals import compare_totals, interval_of_totals, mean_of, pooled_perplexity_of
     from paper_figures.studies.summaries.paired_answers import LINE, aligned, lines_of, over_guides, rng_for
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
     known = [claim for claim in _CLAIMS if set(claim.columns) <= set(answers)]
     columns = list(dict.fromkeys(name for claim in known for name in claim.columns))
@@ -184,7 +184,7 @@ def _claims(answers: pandas.DataFrame, seed: int) -> Table | None:
         "random prompts, corrected over the reward models by Holm's method. The paper's numbers are of LLaDA-8B, "
         "prompts of its own and another causal model."
     )
-    return Table("claims", caption, rows, _shown(rows))
+    return Table("claims", rows, _shown(rows), caption)
 
 
 def _as_claimed(claim: _Claim, value: float, low: float, high: float) -> dict[str, float]:
@@ -219,7 +219,7 @@ def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _examples(answers: pandas.DataFrame) -> Table:
     from paper_figures.studies.summaries.paired_answers import LINE, lines_of
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
     chosen = answers[answers["method"].isin(("default", "rws"))]
     # By number, in whatever order the rows were stored: test-2 before test-10.
@@ -242,4 +242,4 @@ def _examples(answers: pandas.DataFrame) -> Table:
                 rows.append(told)
     rows.sort(key=lambda row: (first.index(row["example"]), row["method"] != "default"))
     caption = "The first prompts, their keywords, and how many the answers of default and rws include (after Table 3)."
-    return Table("examples", caption, rows, rows)
+    return Table("examples", rows, rows, caption)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from paper_figures.runner.stages import Runner
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["add_arguments", "run", "tables"]
 
@@ -72,8 +72,8 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0, folder: Path | None = None
     from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
     from paper_figures.studies.summaries.dialogues import mean_over_turns
     from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals
-    from paper_figures.studies.summaries.means import Summary
-    from paper_figures.studies.summaries.report import printed_tables, summary_table
+    from paper_figures.studies.summaries.means import Summary, summary_table
+    from paper_figures.studies.summaries.printed import printed_tables
 
     answers = answers_of(frame)
     judged = by_judge(answers) if len(answers) else answers

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from paper_figures.runner.stages import Runner
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["add_arguments", "run", "tables"]
 
@@ -67,8 +67,8 @@ def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the tables of the experiment from its rows."""
     from paper_figures.studies.summaries.paired_answers import LINE
-    from paper_figures.studies.summaries.report import Table
     from paper_figures.studies.summaries.timing import HOW, measured, shown_times, timed_rows
+    from paper_figures.table import Table
 
     timed = measured(frame)
     if not len(timed):
@@ -83,13 +83,13 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         "every step. best-of-n decodes N samples and scores them together. reward calls: texts scored; saved: not "
         f"needed, or scored before; same text: share of prompts with the text of the usual savings. {HOW} {how}"
     )
-    return [Table("overhead", caption, rows, shown), *_memory(timed), *_printed_tables()]
+    return [Table("overhead", rows, shown, caption), *_memory(timed), *_printed_tables()]
 
 
 def _memory(timed: pandas.DataFrame) -> list[Table]:
-    from paper_figures.studies.summaries.means import Printed, paper_names, printed_value
     from paper_figures.studies.summaries.paired_answers import lines_of
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.studies.summaries.printed import Printed, paper_names, printed_value
+    from paper_figures.table import Table
 
     asked = timed[(timed["method"] == "rws") & (timed["savings"] == "usual") & timed["reward_bytes"].notna()]
     printed = Printed("table11_overhead", "memory_mib", {"guide": "model"}, names=paper_names())
@@ -107,12 +107,12 @@ def _memory(timed: pandas.DataFrame) -> list[Table]:
         "(torch.cuda.max_memory_allocated) while it decoded the default with no guide loaded, and rws; added: their "
         "difference, what the paper prints; on a CPU not measured. MiB, on the first prompt."
     )
-    return [Table("memory", caption, rows, rows)] if rows else []
+    return [Table("memory", rows, rows, caption)] if rows else []
 
 
 def _printed(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the paper's seconds for a line of ours, and their increase over its default's, as ours is computed."""
-    from paper_figures.studies.summaries.means import Printed, paper_names, printed_value
+    from paper_figures.studies.summaries.printed import Printed, paper_names, printed_value
     from rws_theory.printed import printed_in
 
     where = Printed("table11_overhead", "seconds", {"guide": "model"}, {"method": "rws"}, paper_names())
@@ -125,7 +125,7 @@ def _printed(row: Mapping[str, Any]) -> dict[str, Any]:
 def _printed_tables() -> list[Table]:
     from dataclasses import replace
 
-    from paper_figures.studies.summaries.report import printed_tables
+    from paper_figures.studies.summaries.printed import printed_tables
 
     def told(row: Mapping[str, Any], base: float) -> dict[str, Any]:
         return {**row, "increase, %, computed": None if row["seconds"] == base else 100 * (row["seconds"] / base - 1)}

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompt
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["RANKINGS", "STRATEGIES", "add_arguments", "precision_units", "run", "tables"]
 
@@ -161,12 +161,12 @@ def _at(unit: Unit, strategy: str, scale: float, reward: str, run: Mapping[str, 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the experiment's table from its rows."""
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
     # A control's own strategy and scale differ from prompt to prompt: it stands under its method, at its reward scale.
     own = frame.assign(strategy=frame["method"], scale=frame["at"]) if len(frame) else frame
     summary = _summary(own, seed) if len(frame) else []
-    return [Table("summary", _CAPTION, summary, _shown(summary))] if summary else []
+    return [Table("summary", summary, _shown(summary), _CAPTION)] if summary else []
 
 
 def _summary(frame: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ from paper_figures.studies.design.prompts import SOURCES
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["add_arguments", "run", "tables"]
 
@@ -92,7 +92,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
 
     Of runs that share a folder, those of other models, shapes or ranges have a total of their own.
     """
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
     if not len(frame):
         return []
@@ -107,7 +107,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         summary += [at | row for row in [*own, {"prompt": "all"} | total]]
     numbers = [json.loads(text) for text in frame["strategy_json"]]
     ends = {"low": min(one["low"] for one in numbers), "high": max(one["high"] for one in numbers)}
-    return [Table("summary", _CAPTION.format(**ends), summary, _shown(summary))]
+    return [Table("summary", summary, _shown(summary), _CAPTION.format(**ends))]
 
 
 def _shown(summary: list[dict[str, Any]]) -> list[dict[str, Any]]:

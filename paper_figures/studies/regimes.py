@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompt
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["add_arguments", "regime_units", "run", "tables"]
 

@@ -26,7 +26,7 @@ from paper_figures.studies.design.options import Defaults, add_study_arguments
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["add_arguments", "run", "tables"]
 
@@ -51,8 +51,8 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the tables of the experiment from its rows."""
     from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
     from paper_figures.studies.summaries.attribution import attribution_tables
-    from paper_figures.studies.summaries.means import Printed, Summary, paper_names
-    from paper_figures.studies.summaries.report import printed_tables, summary_table
+    from paper_figures.studies.summaries.means import Summary, summary_table
+    from paper_figures.studies.summaries.printed import Printed, paper_names, printed_tables
 
     answers = answers_of(frame)
     judged = by_judge(answers) if len(answers) else answers
@@ -122,8 +122,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
 
 def _printed_fifths(guides: Iterable[str]) -> dict[tuple[str, int], float]:
     """Return the paper's Table 5 by our names of its reward models: (guide, fifth from 0) -> percent."""
-    from paper_figures.studies.summaries.means import paper_names
-    from paper_figures.studies.summaries.report import printed_tables
+    from paper_figures.studies.summaries.printed import paper_names, printed_tables
 
     names = paper_names()
     fifths = [row for table in printed_tables("table5_god_quintiles") for row in table.rows]

@@ -36,7 +36,7 @@ from paper_figures.studies.summaries.frames import records
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["add_arguments", "run", "summary_row", "tables"]
 
@@ -111,7 +111,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
 
     Of runs that share a folder, those of other models, shapes or ranges have totals of their own.
     """
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
     if not len(frame):
         return []
@@ -128,9 +128,9 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         outputs += [at | line for row in rows for line in _output_rows(row)]
         walks += [at | line for row in rows for line in _walk_rows(row)]
     return [
-        Table("summary", _CAPTION, summary, [_shown(row) for row in summary]),
-        Table("outputs", _OUTPUTS, outputs, [_shown(row) for row in outputs]),
-        Table("walks", _WALKS, walks, [_shown(row) for row in walks]),
+        Table("summary", summary, [_shown(row) for row in summary], _CAPTION),
+        Table("outputs", outputs, [_shown(row) for row in outputs], _OUTPUTS),
+        Table("walks", walks, [_shown(row) for row in walks], _WALKS),
     ]
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.arms import Study
     from paper_figures.studies.design.prompts import Prompt, Prompts
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["METHODS", "SCALES", "add_arguments", "run", "tables", "temperature_units"]
 
@@ -134,8 +134,8 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the tables of the experiment from its rows."""
     from paper_figures.studies.summaries import temperature as summaries
     from paper_figures.studies.summaries.answers import SETTINGS
-    from paper_figures.studies.summaries.report import Table
     from paper_figures.studies.summaries.temperature_answers import answers_table
+    from paper_figures.table import Table
 
     answers = answers_table(frame)
     if not len(answers):
@@ -149,8 +149,8 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         at = {name: rows[name].tolist()[0] for name in varied}
         summary += [at | line for line in summaries.summarise(rows, seed)]
         controls += [at | line for line in summaries.compare(rows, seed)]
-    found = [Table("summary", summaries.CAPTION, summary, summaries.summary_markdown_rows(summary))]
+    found = [Table("summary", summary, summaries.summary_markdown_rows(summary), summaries.CAPTION)]
     if controls:
         rows = summaries.controls_markdown_rows(controls)
-        found.append(Table("controls", summaries.CONTROLS_CAPTION, controls, rows))
+        found.append(Table("controls", controls, rows, summaries.CONTROLS_CAPTION))
     return found

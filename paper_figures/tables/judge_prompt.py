@@ -1,7 +1,7 @@
-"""The judge prompt of the paper's appendix as it is sent, beside our own, which shows the conversation.
+"""The judge's prompt of the paper's appendix as it is sent, beside ours, which shows the conversation.
 
-Shows: both prompts' messages, byte for byte, with the places of the texts in braces; a table of what stands in them.
-Inputs: none but `paper_figures.judging`. Run time: less than a second.
+Shows: the messages of both prompts, byte for byte, with braces where texts go; a table of what each prompt contains.
+Inputs: `paper_figures.judging`. Run time: less than a second.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
 
-from paper_figures.exhibits.exhibit import Exhibit, Passage, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Passage
 from paper_figures.judging import PROMPTS, judge_messages
 from paper_figures.studies.summaries.llm_verdicts import judge_pair
+from paper_figures.table import Table
 
-__all__ = ["Shown", "compute", "exhibit", "sheet"]
+__all__ = ["Shown", "compute", "exhibit", "table"]
 
 NEEDS: tuple[str, ...] = ()
 _WHERE = "Appendix J (LLM-as-a-judge Evaluation Details)"
@@ -47,22 +48,22 @@ def _shown(name: str) -> Shown:
     system, user = (message["content"] for message in judge_messages(name, *(f"{{{field}}}" for field in _FIELDS)))
     asked = [judge_messages(name, question, "one", "two") for question in ("why ?", "and how ?")]
     whole = judge_pair(name, ["why ?", "and how ?"], ["one", "two"], ["one", "two"])[1]
-    places = dict.fromkeys(field for _, field, _, _ in Formatter().parse(system + user) if field)
-    return Shown(name, system, user, tuple(places), asked[0] != asked[1], whole != "one\n\ntwo")
+    used_fields = dict.fromkeys(field for _, field, _, _ in Formatter().parse(system + user) if field)
+    return Shown(name, system, user, tuple(used_fields), asked[0] != asked[1], whole != "one\n\ntwo")
 
 
-def sheet(found: tuple[Shown, ...]) -> Sheet:
+def table(prompts: tuple[Shown, ...]) -> Table:
     """Return what stands in each prompt."""
     rows = [
         {
-            "prompt": _NAMES.get(one.name, one.name),
-            "option": f"--judge-prompt {one.name}",
-            "places for": ", ".join(one.fields),
-            "shows the user's turns": one.question_matters,
-            "tells turns apart": one.turns_marked,
-            "characters without the texts": len(one.system) + len(one.user) - sum(len(f) + 2 for f in one.fields),
+            "prompt": _NAMES.get(prompt.name, prompt.name),
+            "option": f"--judge-prompt {prompt.name}",
+            "places for": ", ".join(prompt.fields),
+            "shows the user's turns": prompt.question_matters,
+            "tells turns apart": prompt.turns_marked,
+            "characters without the texts": len(prompt.system) + len(prompt.user) - sum(len(f) + 2 for f in prompt.fields),
         }
-        for one in found
+        for prompt in prompts
     ]
     words = {True: "yes", False: "no"}
     shown = [{name: words[cell] if isinstance(cell, bool) else str(cell) for name, cell in row.items()} for row in rows]
@@ -70,39 +71,41 @@ def sheet(found: tuple[Shown, ...]) -> Sheet:
         "What stands in the judge's prompts, by checks of what the code sends: a conversation shows if two different "
         "ones make two different requests; turns are told apart if more than a blank line stands between their answers."
     )
-    return Sheet("judge_prompt", rows, shown, caption)
+    return Table("judge_prompt", rows, shown, caption)
 
 
 def exhibit(runs: Path) -> Exhibit:
     """Return the prompts as passages with their table; `runs` is not read."""
-    found = compute()
+    prompts = compute()
     passages = []
-    for one in found:
-        stem = "judge_prompt" if one.name == "paper" else f"judge_prompt_{one.name.replace('-', '_')}"
-        whose = f"{_WHERE}, word for word; where its lines break is our reading" if one.name == "paper" else "our own"
-        for role, text in (("system", one.system), ("user", one.user)):
+    for prompt in prompts:
+        stem = "judge_prompt" if prompt.name == "paper" else f"judge_prompt_{prompt.name.replace('-', '_')}"
+        whose = (
+            f"{_WHERE}, word for word; where its lines break is our reading" if prompt.name == "paper" else "our own"
+        )
+        for role, text in (("system", prompt.system), ("user", prompt.user)):
             caption = (
-                f"{_NAMES.get(one.name, one.name).capitalize()} ({whose}): the {role} message as it is sent. In braces "
+                f"{_NAMES.get(prompt.name, prompt.name).capitalize()} ({whose}): the {role} message as it is sent. In braces "
                 "stand the texts that are put there."
             )
             passages.append(Passage(f"{stem}_{role}", text, caption))
     return Exhibit(
         "The judge's prompt",
-        sheets=(sheet(found),),
+        tables=(table(prompts),),
         passages=tuple(passages),
-        conclusions=tuple(line for one in found for line in _lines(one)),
+        conclusions=tuple(line for prompt in prompts for line in _lines(prompt)),
     )
 
 
-def _lines(one: Shown) -> list[str]:
-    missing = [field for field in _FIELDS if field not in one.fields]
-    name = _NAMES.get(one.name, one.name).capitalize()
-    if "question" in missing or not one.question_matters:
-        turns = "" if one.turns_marked else " Where the second turn's answer begins it is not told, as sent here."
+def _lines(prompt: Shown) -> list[str]:
+    missing = [field for field in _FIELDS if field not in prompt.fields]
+    name = _NAMES.get(prompt.name, prompt.name).capitalize()
+    if "question" in missing or not prompt.question_matters:
+        turns = "" if prompt.turns_marked else " Where the second turn's answer begins it is not told, as sent here."
         return [
             f"{name} shows the judge both answers and not what was asked: it cannot see whether an answer is to the "
             "question, or keeps to the dialogue.",
-            f"{name} has places for {', '.join(one.fields)} alone.{turns} `--judge-prompt "
-            f"{next(other for other in PROMPTS if other != one.name)}` asks with the conversation.",
+            f"{name} has places for {', '.join(prompt.fields)} alone.{turns} `--judge-prompt "
+            f"{next(other for other in PROMPTS if other != prompt.name)}` asks with the conversation.",
         ]
-    return [f"{name} has places for {', '.join(one.fields)}: the judge sees the conversation and both answers."]
+    return [f"{name} has places for {', '.join(prompt.fields)}: the judge sees the conversation and both answers."]

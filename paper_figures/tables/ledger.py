@@ -1,7 +1,7 @@
-"""The ledger: every statement of the paper that can be checked, with the verdict of the check.
+"""The ledger: every statement of the paper that can be checked, with its verdict.
 
-Shows: where each statement stands, its verdict with evidence, counterexample and correction; and how many of each
-verdict there are by part of the paper.
+Shows: where each statement is, its verdict with evidence, counterexample and correction; and the number of each verdict
+by part of the paper.
 Inputs: RUNS/claims/results.json, which holds what `python -m rws_theory claims --json` prints. Run time: one second.
 """
 
@@ -15,13 +15,14 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from paper_figures.exhibits.claims_run import is_ours, up_to_date
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.inputs import read_results
 from paper_figures.exhibits.style import figure
 from paper_figures.plan import command
+from paper_figures.table import Table
 from rws_theory.claims import Verdict, example, method, reversal, reward, tables
 
-__all__ = ["OURS", "PARTS", "VERDICTS", "Ledger", "compute", "draw", "exhibit", "sheet"]
+__all__ = ["OURS", "PARTS", "VERDICTS", "Ledger", "compute", "draw", "exhibit", "table"]
 
 NEEDS: tuple[str, ...] = ("claims",)
 
@@ -53,15 +54,16 @@ class Ledger:
     current: bool
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Return part -> verdict -> number of claims, of verdicts that occur; other claims under "others", ours last.
-        """
+        """Return part -> verdict -> number of claims, of verdicts that occur; other claims under "others", ours last."""
         parts = [self._part(claim) for claim in self.claims]
-        found: dict[str, dict[str, int]] = {}
+        counts: dict[str, dict[str, int]] = {}
         for part in (*PARTS, "others", OURS):
-            verdicts = [claim["verdict"] for claim, own in zip(self.claims, parts, strict=True) if own == part]
+            verdicts = [
+                claim["verdict"] for claim, claim_part in zip(self.claims, parts, strict=True) if claim_part == part
+            ]
             if verdicts:
-                found[part] = {one: verdicts.count(one) for one in VERDICTS if one in verdicts}
-        return found
+                counts[part] = {verdict: verdicts.count(verdict) for verdict in VERDICTS if verdict in verdicts}
+        return counts
 
     def _part(self, claim: Mapping[str, str | None]) -> str:
         if is_ours(str(claim["where"])):
@@ -72,8 +74,8 @@ class Ledger:
 def compute(runs: Path) -> Ledger:
     """Read the checked claims below `runs`; MissingRun, naming the command, where they are absent."""
     path = runs / NEEDS[0] / "results.json"
-    held = read_results(path, command(NEEDS[0], runs), ("claims",))
-    return Ledger(held["claims"], up_to_date(path))
+    results = read_results(path, command(NEEDS[0], runs), ("claims",))
+    return Ledger(results["claims"], up_to_date(path))
 
 
 def draw(ledger: Ledger) -> Figure:
@@ -87,7 +89,7 @@ def draw(ledger: Ledger) -> Figure:
         if not any(numbers):
             continue
         before = VERDICTS[: VERDICTS.index(verdict)]
-        start = [sum(of.get(one, 0) for one in before) for of in counts.values()]
+        start = [sum(of.get(earlier, 0) for earlier in before) for of in counts.values()]
         look = {"color": color, "hatch": hatch, "edgecolor": "black", "linewidth": 0.8, "label": verdict}
         bars = axes.barh(list(counts), numbers, 0.66, start, **look)
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.9}
@@ -102,7 +104,7 @@ def draw(ledger: Ledger) -> Figure:
     return picture
 
 
-def sheet(ledger: Ledger) -> Sheet:
+def table(ledger: Ledger) -> Table:
     """Return a row per claim: what the record holds in the CSV, with evidence and counterexample together as text."""
     shown = [
         {
@@ -122,7 +124,7 @@ def sheet(ledger: Ledger) -> Sheet:
     )
     if not ledger.current:
         caption += " Checked by other code, or against other printed numbers, than this checkout has."
-    return Sheet("ledger", ledger.claims, shown, caption)
+    return Table("ledger", ledger.claims, shown, caption)
 
 
 def _refuted(counterexample: str | None) -> str | None:
@@ -147,7 +149,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "The ledger of claims",
         (Picture("ledger", draw(ledger), caption, alt),),
-        (sheet(ledger),),
+        (table(ledger),),
         conclusions=(
             f"Of {sum(total.values())} statements of the paper that can be checked: {_counted(total)}.",
             *(f"{part[0].upper()}{part[1:]}: {_counted(of)}." for part, of in counts.items()),

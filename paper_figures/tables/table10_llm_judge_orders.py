@@ -1,9 +1,9 @@
-"""Table 10: the LLM judge's win rates by the place of RWS's answer, what they allow to conclude, and ours.
+"""Table 10: the LLM judge's win rates by the place of RWS's answer, and what they allow to conclude.
 
-Shows: the printed shares taken as counts of 80 dialogues, with exact 95 % intervals and sign tests; beside them an
-LLM's verdicts of the run by order where it asked one, else what reward models prefer, who know of no order.
-Inputs: RUNS/mt-bench/results.json of `python -m paper_figures experiment mt-bench --out RUNS`. Run time: about two
-seconds.
+Shows: the printed shares taken as counts of 80 dialogues, with exact 95 % intervals and sign tests. Beside them, the
+verdicts of the run by order if it asked an LLM; reward models score one answer at a time and know no order.
+Inputs: RUNS/mt-bench/results.json, made by `python -m paper_figures experiment mt-bench --out RUNS`.
+Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from matplotlib.figure import Figure
 
 from paper_figures.exhibits.beside import beside
 from paper_figures.exhibits.dots import Dots, draw_dots, height_of
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.judged import guide_names, lookup, setting, span
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, Line, figure, joint_legend, panel_title
+from paper_figures.table import Table
 from paper_figures.tables.parts.dialogue_judges import Dialogues, Judge, judged_dialogues, verdict_of
-from paper_figures.tables.parts.printed_orders import PLACES, counted_shares, counts_sheet, printed_lines
+from paper_figures.tables.parts.printed_orders import PLACES, counted_shares, counts_table, printed_lines
 from rws_theory.printed import printed_in
 
-__all__ = ["Orders", "compute", "draw", "exhibit", "sheets"]
+__all__ = ["Orders", "compute", "draw", "exhibit", "tables"]
 
 Row = Mapping[str, Any]
 
@@ -53,12 +54,12 @@ class Orders:
     def of_order(self, judge: Judge, measure: str) -> dict[str, Row]:
         """Return reward model -> the row of RWS in the run's table of orders that has a mean, in percent."""
         rows = [row for row in self.data.run.rows.get("llm_orders", ()) if judge.about.items() <= row.items()]
-        found = {}
+        by_guide = {}
         for (guide, scale), name in guide_names(rows).items():
             row = lookup(rows, guide=guide, reward_scale=scale, method="rws", measure=measure)
             if row is not None and row["mean"] is not None:
-                found[name] = {end: 100.0 * row[end] for end in ("mean", "low", "high")} | {"n": row["n"]}
-        return found
+                by_guide[name] = {end: 100.0 * row[end] for end in ("mean", "low", "high")} | {"n": row["n"]}
+        return by_guide
 
 
 def compute(runs: Path) -> Orders:
@@ -85,8 +86,8 @@ def draw(orders: Orders) -> Figure:
         panel_title(panels[1], f"Here: {data.judges[0].name}")
         ours = {order: orders.of_order(data.judges[0], f"as_{order}") for order in PLACES}
         marks = {
-            order: {name: (row["mean"], row["low"], row["high"]) for name, row in held.items()}
-            for order, held in ours.items()
+            order: {name: (row["mean"], row["low"], row["high"]) for name, row in by_guide.items()}
+            for order, by_guide in ours.items()
         }
         draw_dots(
             panels[1], data.guides, [Dots(_OURS[order], f"{PLACES[order]}, here", marks[order]) for order in PLACES]
@@ -104,26 +105,26 @@ def draw(orders: Orders) -> Figure:
 def _marks(orders: Orders, order: str) -> dict[str, tuple[float, float | None, float | None]]:
     """Return model -> printed share and exact interval, in percent; no interval where no counts follow."""
     tested = {row["model"]: row for row in orders.tested if row["order"] == order}
-    found: dict[str, tuple[float, float | None, float | None]] = {}
+    marks: dict[str, tuple[float, float | None, float | None]] = {}
     for row in printed_in(_STEM)["rows"]:
         ends = tested.get(row["model"])
-        found[row["model"]] = (
+        marks[row["model"]] = (
             row[order],
             None if ends is None else 100 * ends["low"],
             None if ends is None else 100 * ends["high"],
         )
-    return found
+    return marks
 
 
-def sheets(orders: Orders) -> tuple[Sheet, ...]:
+def tables(orders: Orders) -> tuple[Table, ...]:
     """Return the printed table beside ours, and the printed one tested where counts follow from it."""
     made = [_beside(orders)]
     if orders.tested:
-        made.append(counts_sheet(orders.tested))
+        made.append(counts_table(orders.tested))
     return tuple(made)
 
 
-def _beside(orders: Orders) -> Sheet:
+def _beside(orders: Orders) -> Table:
     data, table = orders.data, printed_in(_STEM)
     printed = {
         row["model"]: {f"{label}, RWS win, %": row[order] for order, label in PLACES.items()} for row in table["rows"]
@@ -141,8 +142,8 @@ def _beside(orders: Orders) -> Sheet:
                 }
             }
         )
-        for column, held in columns.items():
-            for guide, row in held.items():
+        for column, by_guide in columns.items():
+            for guide, row in by_guide.items():
                 here[guide][column] = row["mean"]
                 text[guide][column] = span(row, form=".1f")
     unordered = "" if data.llm else " A reward model scores one answer at a time, so that no place can matter to it."
@@ -165,28 +166,28 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Table 10: the LLM judge, by the order of the answers",
         (Picture(_STEM, draw(orders), caption, _alt(orders)),),
-        sheets(orders),
+        tables(orders),
         conclusions=_conclusions(orders),
         inputs=data.run.inputs,
     )
 
 
 def _alt(orders: Orders) -> str:
-    told = [
+    parts = [
         f"{row['model']}, {PLACES[row['order']]}: {100 * row['share']:g}, from {100 * row['low']:.1f} to "
         f"{100 * row['high']:.1f}."
         for row in orders.tested
     ]
     if orders.data.llm:
         judge = orders.data.judges[0]
-        told += [
+        parts += [
             f"{name}, {PLACES[order]}, here by {judge.name}: {span(row, form='.1f')}."
             for order in PLACES
             for name, row in orders.of_order(judge, f"as_{order}").items()
         ]
     return (
         "Win rates of RWS in percent by reward model, in two marks each, RWS shown first and shown second, with "
-        f"intervals and a line at 50. {' '.join(told)}"
+        f"intervals and a line at 50. {' '.join(parts)}"
     )
 
 
@@ -203,10 +204,10 @@ def _conclusions(orders: Orders) -> tuple[str, ...]:
             ("answer_1", "share of verdicts for the answer shown first", 50.0),
             ("order_decides", "share of dialogues in which the preferred answers change with the order", 0.0),
         ):
-            held = orders.of_order(judge, measure)
-            if held:
-                found = "; ".join(f"{name} {span(row, form='.1f')}" for name, row in held.items())
-                away = [name for name, row in held.items() if row["low"] > even or row["high"] < even]
+            by_guide = orders.of_order(judge, measure)
+            if by_guide:
+                listed = "; ".join(f"{name} {span(row, form='.1f')}" for name, row in by_guide.items())
+                away = [name for name, row in by_guide.items() if row["low"] > even or row["high"] < even]
                 clear = "" if not even else f"; the interval leaves 50 outside for {', '.join(away) or 'none'}"
-                lines.append(f"{judge.name}, {what}, %: {found}{clear}.")
+                lines.append(f"{judge.name}, {what}, %: {listed}{clear}.")
     return tuple(lines)

@@ -1,9 +1,9 @@
-"""Table 11: what guidance costs in seconds and memory, by guide, as printed and here, beside controls that ask nothing.
+"""Table 11: what guidance costs in seconds and memory, by guide, as printed and here.
 
-Shows: seconds, their increase over the default's and memory as printed beside ours; the increase by guide with no work
-saved, with the usual savings and with all; and the same of controls that ask no reward, which is the machine's noise.
-Inputs: RUNS/overhead/results.json of `python -m paper_figures experiment overhead --out RUNS`. Run time: about two
-seconds.
+Shows: seconds, their increase over the default's and memory as printed beside ours; the increase by guide with no
+savings, with the usual ones and with all; and the same for controls that ask no reward, which is the machine's noise.
+Inputs: RUNS/overhead/results.json, made by `python -m paper_figures experiment overhead --out RUNS`.
+Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from matplotlib.figure import Figure
 from paper_figures.exhibits.beside import beside
 from paper_figures.exhibits.contrasts import excludes_zero
 from paper_figures.exhibits.dots import AS_PRINTED, Dots, Mark, draw_dots, height_of
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.guides import with_names
 from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.methods import method_name, methods_in
 from paper_figures.exhibits.style import GREY, LINES, Line, figure, joint_legend, panel_title
+from paper_figures.table import Table
 from paper_figures.tables.parts.times import ends_of, few_prompts, with_interval
 from rws_theory.printed import printed_in
 
-__all__ = ["SAVINGS", "Overhead", "compute", "draw", "exhibit", "printed_increases", "sheets"]
+__all__ = ["SAVINGS", "Overhead", "compute", "draw", "exhibit", "printed_increases", "tables"]
 
 NEEDS: tuple[str, ...] = ("overhead",)
 # How much work a decode may leave out (`rws_decode.step.savings`), in words.
@@ -104,12 +105,12 @@ def _marks(rows: Mapping[str, Mapping[str, Any]], field: str) -> dict[str, Mark]
     return {name: (row[field], *ends_of(row, field)) for name, row in kept.items()}
 
 
-def sheets(data: Overhead) -> tuple[Sheet, ...]:
+def tables(data: Overhead) -> tuple[Table, ...]:
     """Return Table 11 beside ours, and everything that was timed."""
     return (_printed(data), _all(data))
 
 
-def _printed(data: Overhead) -> Sheet:
+def _printed(data: Overhead) -> Table:
     table = printed_in("table11_overhead")
     increases = printed_increases()
     printed: dict[str, dict[str, Any]] = {method_name("default"): {"seconds": table["default_seconds"]}}
@@ -120,12 +121,12 @@ def _printed(data: Overhead) -> Sheet:
     shown: dict[str, dict[str, str | None]] = {}
     for name, row in data.of("rws").items():
         base = data.of("default").get(name)
-        held = data.memory.get(row["guide"], {})
+        memory = data.memory.get(row["guide"], {})
         line = f"RWS, {name}"
         here[line] = {"seconds": row["seconds"], "default's seconds": None if base is None else base["seconds"]}
         here[line] |= {"increase, %": row["increase"], "increase of CPU time, %": row["cpu_increase"]}
         here[line] |= {"reward calls": row["reward_calls"], "calls saved": row["reward_calls_saved"]}
-        here[line] |= {"guide's weights, MiB": held.get("reward_mib"), "memory added, MiB": held.get("added_mib")}
+        here[line] |= {"guide's weights, MiB": memory.get("reward_mib"), "memory added, MiB": memory.get("added_mib")}
         shown[line] = {"increase, %": with_interval(row, "increase")}
         shown[line] |= {"increase of CPU time, %": with_interval(row, "cpu_increase")}
     caption = (
@@ -147,11 +148,11 @@ def _count(data: Overhead) -> str:
     return f"{count} prompts, {times} runs each, an answer at a time, the methods in turn"
 
 
-def _all(data: Overhead) -> Sheet:
+def _all(data: Overhead) -> Table:
     shown = []
     for name in data.names:
-        own = [row for row in data.rows if row["name"] == name]
-        for method in methods_in(own):
+        rows = [row for row in data.rows if row["name"] == name]
+        for method in methods_in(rows):
             for savings, words in SAVINGS.items():
                 row = data.of(method, savings).get(name)
                 if row is not None:
@@ -169,7 +170,7 @@ def _all(data: Overhead) -> Sheet:
         "interval over prompts; p of no difference, by exchanging the two on random prompts, corrected over the reward "
         "models; same text: share of prompts with the text of the usual savings. Best of N decodes N answers."
     )
-    return Sheet("table11_all", data.rows, shown, caption)
+    return Table("table11_all", data.rows, shown, caption)
 
 
 def conclusions(data: Overhead) -> tuple[str, ...]:
@@ -181,9 +182,9 @@ def conclusions(data: Overhead) -> tuple[str, ...]:
     for savings in ("usual", "nothing", "everything"):
         rows = {name: row for name, row in data.of("rws", savings).items() if row[field] is not None}
         if rows:
-            told = "; ".join(f"{name} {with_interval(row, field)}" for name, row in rows.items())
+            parts = "; ".join(f"{name} {with_interval(row, field)}" for name, row in rows.items())
             apart = [name for name, row in rows.items() if _apart(row, field)]
-            start = f"{what} of RWS over the default's, {SAVINGS[savings]}, in percent: {told}."
+            start = f"{what} of RWS over the default's, {SAVINGS[savings]}, in percent: {parts}."
             said = f" The paper's seconds amount to {low:+.1f} to {high:+.1f}." if savings == "usual" else ""
             lines.append(f"{start} Intervals that exclude 0: {', '.join(apart) or 'none'}.{said}")
     lines += few_prompts(max((row["prompts"] for row in data.rows), default=0))
@@ -218,7 +219,7 @@ def exhibit(runs: Path) -> Exhibit:
         "intervals. The constant of equal mean asks no reward: what it is slower by is the machine's noise. CPU time, "
         "where it can be had, is less disturbed by other work on the machine."
     )
-    told = [
+    parts = [
         f"{name}, {look.label}: {with_interval(row, 'increase')} percent of wall clock."
         for savings, look in _LOOKS.items()
         for name, row in data.of("rws", savings).items()
@@ -226,13 +227,13 @@ def exhibit(runs: Path) -> Exhibit:
     ]
     increases = printed_increases().values()
     alt = (
-        f"Dots of the increase in time by guide. {' '.join(told)} From the printed seconds, hollow: between "
+        f"Dots of the increase in time by guide. {' '.join(parts)} From the printed seconds, hollow: between "
         f"{min(increases):.1f} and {max(increases):.1f} percent."
     )
     return Exhibit(
         "Table 11: what guidance costs",
         (Picture("table11_overhead", draw(data), caption, alt),) if data.rows else (),
-        sheets(data),
+        tables(data),
         conclusions=conclusions(data),
         inputs=data.run.inputs,
     )

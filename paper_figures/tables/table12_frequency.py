@@ -1,9 +1,9 @@
 """Table 12: the reward asked at every step, every second, every fourth: order and time against the default's.
 
 Shows: GOD and seconds as printed beside ours; both as ratios and increases over the default's, which can be compared,
-against how often the reward is asked, with the constant factor, which asks none; and what asking less costs in quality.
-Inputs: RUNS/frequency/results.json of `python -m paper_figures experiment frequency --out RUNS`. Run time: about two
-seconds.
+by how often the reward is asked, with the constant factor, which asks none; and what asking less costs in quality.
+Inputs: RUNS/frequency/results.json, made by `python -m paper_figures experiment frequency --out RUNS`.
+Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from matplotlib.figure import Figure
 
 from paper_figures.exhibits.beside import beside
 from paper_figures.exhibits.contrasts import excludes_zero
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.guides import with_names
 from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.methods import method_name
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
-from paper_figures.tables.parts.asking_less import every_of, every_words, quality_lines, quality_sheet
+from paper_figures.table import Table
+from paper_figures.tables.parts.asking_less import every_of, every_words, quality_lines, quality_table
 from paper_figures.tables.parts.times import ends_of, few_prompts, with_interval
 from rws_theory.printed import printed_in
 
-__all__ = ["Frequency", "compute", "draw", "exhibit", "sheets"]
+__all__ = ["Frequency", "compute", "draw", "exhibit", "tables"]
 
 NEEDS: tuple[str, ...] = ("frequency",)
+
+
 @dataclass(frozen=True)
 class Frequency:
     """The run's means over the guides by method, of one reward scale per guide, and `quality` by guide and method."""
@@ -42,8 +45,8 @@ class Frequency:
     @property
     def asked(self) -> dict[int, Mapping[str, Any]]:
         """Return steps from one call of the reward model to the next -> its row, by rising number."""
-        found = {every_of(method): row for method, row in self.rows.items()}
-        return {every: found[every] for every in sorted(every for every in found if every)}
+        by_every = {every_of(method): row for method, row in self.rows.items()}
+        return {every: by_every[every] for every in sorted(every for every in by_every if every)}
 
 
 def compute(runs: Path) -> Frequency:
@@ -59,46 +62,46 @@ def compute(runs: Path) -> Frequency:
 def draw(data: Frequency) -> Figure:
     """Draw GOD over the default's and the increase in time against how often the reward is asked."""
     table = printed_in("table12_frequency")
-    held = sorted({*data.asked, *(row["every"] for row in table["rows"])})
+    distances = sorted({*data.asked, *(row["every"] for row in table["rows"])})
     picture = figure(6.6, 3.5)
     left, right = picture.subplots(1, 2)
     base = table["default"]["god"]
     printed = {row["every"]: (row["god"] / base, row["increase"]) for row in table["rows"]}
-    for axes, place in ((left, 0), (right, 1)):
+    for axes, index in ((left, 0), (right, 1)):
         look = {"color": PRINTED, "marker": "s", "markerfacecolor": "white", "linestyle": (0, (1, 1.5)), "zorder": 3}
-        values = [printed[every][place] for every in printed]
-        axes.plot([held.index(every) for every in printed], values, label="RWS, as printed", **look)
-    _points(left, data, held, "god_steps_ratio", "")
-    _points(right, data, held, "increase", "", -0.08)
-    _points(right, data, held, "cpu_increase", "o", 0.08, ", CPU time")
+        values = [printed[every][index] for every in printed]
+        axes.plot([distances.index(every) for every in printed], values, label="RWS, as printed", **look)
+    _points(left, data, distances, "god_steps_ratio", "")
+    _points(right, data, distances, "increase", "", -0.08)
+    _points(right, data, distances, "cpu_increase", "o", 0.08, ", CPU time")
     left.axhline(1, color=GREY, linewidth=1.0)
     right.axhline(0, color=GREY, linewidth=1.0)
     panel_title(left, "GOD over the default's")
     left.set_ylabel("ratio of mean GOD")
     panel_title(right, "Time over the default's")
     right.set_ylabel("increase  [%]")
-    words = ["every\nstep" if every == 1 else f"every {every}\nsteps" for every in held]
+    words = ["every\nstep" if every == 1 else f"every {every}\nsteps" for every in distances]
     for axes in (left, right):
-        axes.set_xticks(range(len(held) + 1), [*words, "never:\nconstant"])
-        axes.set_xlim(-0.5, len(held) + 0.5)
+        axes.set_xticks(range(len(distances) + 1), [*words, "never:\nconstant"])
+        axes.set_xlim(-0.5, len(distances) + 0.5)
         axes.set_xlabel("when the reward is asked")
     joint_legend(picture, 3)
     return picture
 
 
 def _points(
-    axes: Axes, data: Frequency, held: Sequence[int], field: str, marker: str, shift: float = 0.0, words: str = ""
+    axes: Axes, data: Frequency, distances: Sequence[int], field: str, marker: str, shift: float = 0.0, words: str = ""
 ) -> None:
     """Draw RWS by how often it asks, and the constant factor, with intervals; what was not measured is left out."""
-    asked = {held.index(every): row for every, row in data.asked.items()}
-    never = {len(held): data.rows["constant"]} if "constant" in data.rows else {}
+    asked = {distances.index(every): row for every, row in data.asked.items()}
+    never = {len(distances): data.rows["constant"]} if "constant" in data.rows else {}
     for method, rows in (("rws", asked), ("constant", never)):
-        known = {place: row for place, row in rows.items() if row[field] is not None}
-        if known:
-            middle = np.array([row[field] for row in known.values()])
-            low, high = np.array([ends_of(row, field) for row in known.values()]).T
+        measured = {x: row for x, row in rows.items() if row[field] is not None}
+        if measured:
+            middle = np.array([row[field] for row in measured.values()])
+            low, high = np.array([ends_of(row, field) for row in measured.values()]).T
             axes.errorbar(
-                np.array(list(known)) + shift,
+                np.array(list(measured)) + shift,
                 middle,
                 yerr=np.maximum([middle - low, high - middle], 0.0),
                 color=LINES[method].color,
@@ -110,12 +113,12 @@ def _points(
             )
 
 
-def sheets(data: Frequency) -> tuple[Sheet, ...]:
+def tables(data: Frequency) -> tuple[Table, ...]:
     """Return Table 12 beside ours, and what asking less changes by guide."""
-    return (_printed(data), quality_sheet("table12_quality", data.quality))
+    return (_printed(data), quality_table("table12_quality", data.quality))
 
 
-def _printed(data: Frequency) -> Sheet:
+def _printed(data: Frequency) -> Table:
     table = printed_in("table12_frequency")
     base = table["default"]
     printed: dict[str, dict[str, Any]] = {method_name("default"): {"GOD": base["god"]}}
@@ -158,19 +161,19 @@ def conclusions(data: Frequency) -> tuple[str, ...]:
     printed = {row["every"]: row for row in table["rows"]}
     lines = []
     for field, nothing, what in (("god_steps_ratio", 1.0, "GOD over the default's"), ("increase", 0.0, "Time")):
-        told, apart = [], []
+        parts, apart = [], []
         for every, row in data.asked.items():
             if row[field] is not None:
                 said = printed.get(every, {})
                 as_printed = said.get("god", 0.0) / table["default"]["god"] if nothing else said.get("increase")
                 beside_it = f" (paper {as_printed:.3g})" if said else ""
-                told.append(f"{every_words(every)} {with_interval(row, field)}{beside_it}")
+                parts.append(f"{every_words(every)} {with_interval(row, field)}{beside_it}")
                 low, high = (end - nothing for end in ends_of(row, field))
                 apart += [every_words(every)] if excludes_zero({"low": low, "high": high}) else []
-        if told:
+        if parts:
             unit = "" if nothing else " in percent over the default's"
-            found = ", ".join(apart) or "none"
-            lines.append(f"{what}{unit}: {'; '.join(told)}. Intervals that exclude {nothing:g}: {found}.")
+            excluded = ", ".join(apart) or "none"
+            lines.append(f"{what}{unit}: {'; '.join(parts)}. Intervals that exclude {nothing:g}: {excluded}.")
     lines += few_prompts(data.run.settings["timing_prompts"]) if lines else []
     constant = data.rows.get("constant", {})
     if constant.get("increase") is not None:
@@ -196,19 +199,19 @@ def exhibit(runs: Path) -> Exhibit:
         "constant of equal mean asks no reward: its time shows the machine's noise, its GOD what a factor alone "
         "does. Seconds of other hardware cannot be compared, ratios roughly."
     )
-    told = [
+    parts = [
         f"{every_words(every)}: GOD ratio {with_interval(row, 'god_steps_ratio')}, "
         f"time {with_interval(row, 'increase')} percent."
         for every, row in data.asked.items()
     ]
     alt = (
         "Two panels against how often the reward is asked. The printed ratios of GOD and increases of time, hollow, "
-        f"fall as it is asked less. Here: {' '.join(told)}"
+        f"fall as it is asked less. Here: {' '.join(parts)}"
     )
     return Exhibit(
         "Table 12: the reward asked less often",
         (Picture("table12_frequency", draw(data), caption, alt),) if data.rows else (),
-        sheets(data),
+        tables(data),
         conclusions=conclusions(data),
         inputs=data.run.inputs,
     )

@@ -1,9 +1,9 @@
-"""Table 1: win rates of RWS against the default and GOD, with what the printed table leaves out.
+"""Table 1: win rates of RWS against the default and GOD, and what the printed table leaves out.
 
-Shows: the printed table beside the same here, with intervals and p; then each method, RWS and its controls, in the
-judgement of its own guide and of all other reward models; and a picture of the net win rates.
-Inputs: RUNS/reward-bench/results.json of `python -m paper_figures experiment reward-bench --out RUNS`. Run time: about two
-seconds.
+Shows: the printed table beside the same measured here, with intervals and p; then RWS and its controls, judged by their
+own guide and by all other reward models; and a picture of the net win rates.
+Inputs: RUNS/reward-bench/results.json, made by `python -m paper_figures experiment reward-bench --out RUNS`.
+Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from paper_figures.exhibits.inputs import read_run
 from paper_figures.exhibits.judged import Difference, from_row, guide_names, setting, tally
 from paper_figures.exhibits.methods import controls_of, in_words
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
-from paper_figures.tables.parts.win_rate_tables import JUDGES, WinRates, win_rate_sheets
+from paper_figures.tables.parts.win_rate_tables import JUDGES, WinRates, win_rate_tables
 from rws_theory.printed import printed_in
 
 __all__ = ["DRAWN", "compute", "draw", "exhibit"]
@@ -63,9 +63,9 @@ def draw(data: WinRates) -> Figure:
         _judged(axes, data, measure)
         panel_title(axes, f"Here: {title}")
     guides = [*data.guides.values()]
-    for place, axes in enumerate(panels):
-        rows = guides if place else names
-        axes.set_yticks(range(len(rows)), rows if place < 2 else [""] * len(rows))
+    for index, axes in enumerate(panels):
+        rows = guides if index else names
+        axes.set_yticks(range(len(rows)), rows if index < 2 else [""] * len(rows))
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.axvline(0, color=GREY, linewidth=1.0)
         axes.grid(visible=False, axis="y")
@@ -80,13 +80,13 @@ def draw(data: WinRates) -> Figure:
 
 def _judged(axes: Axes, data: WinRates, measure: str) -> None:
     methods = [method for method in DRAWN if any(data.of(key, method, measure) for key in data.guides)]
-    for place, method in enumerate(methods):
-        look, shift = LINES[method], 0.24 * (place - (len(methods) - 1) / 2)
-        found = [(at + shift, row) for at, key in enumerate(data.guides) if (row := data.of(key, method, measure))]
+    for index, method in enumerate(methods):
+        look, shift = LINES[method], 0.24 * (index - (len(methods) - 1) / 2)
+        points = [(at + shift, row) for at, key in enumerate(data.guides) if (row := data.of(key, method, measure))]
         axes.errorbar(
-            [row["mean"] for _, row in found],
-            [at for at, _ in found],
-            xerr=[[abs(row["mean"] - row[end]) for _, row in found] for end in ("low", "high")],
+            [row["mean"] for _, row in points],
+            [at for at, _ in points],
+            xerr=[[abs(row["mean"] - row[end]) for _, row in points] for end in ("low", "high")],
             linestyle="none",
             marker=look.marker,
             color=look.color,
@@ -112,13 +112,13 @@ def exhibit(runs: Path) -> Exhibit:
     alt = (
         f"Three panels of net win rates, a row per guide: as printed, from {min(printed):+.1f} to {max(printed):+.1f} "
         f"points; here by the own guide, and by other reward models, with intervals, for {'; '.join(drawn)}. "
-        + " ".join(f"{one.name}: RWS {one.value:+.0f} points by its own guide." for one in nets if one)
-        + " ".join(["", *(f"{one.name}: {one.value:+.0f} by the others." for one in others if one)])
+        + " ".join(f"{net.name}: RWS {net.value:+.0f} points by its own guide." for net in nets if net)
+        + " ".join(["", *(f"{net.name}: {net.value:+.0f} by the others." for net in others if net)])
     )
     return Exhibit(
         "Table 1: win rates and GOD",
         (Picture("table1_win_rate", draw(data), caption, alt),),
-        win_rate_sheets(data),
+        win_rate_tables(data),
         conclusions=_conclusions(data, nets, others),
         inputs=data.run.inputs,
     )
@@ -131,16 +131,16 @@ def _conclusions(
     first = f"Net win rate of RWS against the default, by its own guide: {tally(nets, 'guides', words, brief=True)}"
     constant = [from_row(name, data.of(key, "constant", "net")) for key, name in data.guides.items()]
     if any(constant):
-        found = tally(constant, "guides", words, brief=True)
-        first += f"; minus that of {in_words('constant')}: {found}"
+        summary = tally(constant, "guides", words, brief=True)
+        first += f"; minus that of {in_words('constant')}: {summary}"
     lines = [f"{first}."]
-    told = f"interval without zero, and corrected p at most {ALPHA:g}"
-    lines.append(f"That net win rate, points ({told}): {tally(nets, 'guides', words)}")
+    rule = f"interval without zero, and corrected p at most {ALPHA:g}"
+    lines.append(f"That net win rate, points ({rule}): {tally(nets, 'guides', words)}")
     if any(others):
         lines.append(f"The same answers, by other reward models: {tally(others, 'guides', words)}")
     for control in controls_of(data.rows):
-        found = [from_row(name, data.of(key, control, "net")) for key, name in data.guides.items()]
-        lines.append(f"RWS minus {in_words(control)}, net by its own guide: {tally(found, 'guides')}")
+        differences = [from_row(name, data.of(key, control, "net")) for key, name in data.guides.items()]
+        lines.append(f"RWS minus {in_words(control)}, net by its own guide: {tally(differences, 'guides')}")
     gods = [from_row(name, data.of(key, "default", "god_tokens")) for key, name in data.guides.items()]
     lines.append(f"GOD of RWS minus that of the default, in tokens: {tally(gods, 'guides')}")
     return tuple(lines)

@@ -1,9 +1,9 @@
-"""Table 2: two-turn dialogues, RWS against the default, as the paper's LLM judged and as judges here do.
+"""Table 2: two-turn dialogues, RWS against the default, judged by the paper's LLM and by our judges.
 
-Shows: the printed win rates beside ours, by an LLM where the run asked one, else by the guide itself and by all other
-reward models; RWS beside its controls on the same dialogues; the turns apart.
-Inputs: RUNS/mt-bench/results.json of `python -m paper_figures experiment mt-bench --out RUNS`. Run time: about two
-seconds.
+Shows: the printed win rates beside ours, by an LLM if the run asked one, else by the guide itself and by all other
+reward models; RWS beside its controls on the same dialogues; each turn on its own.
+Inputs: RUNS/mt-bench/results.json, made by `python -m paper_figures experiment mt-bench --out RUNS`.
+Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from matplotlib.figure import Figure
 
 from paper_figures.exhibits.beside import beside
 from paper_figures.exhibits.dots import AS_PRINTED, Dots, draw_dots, height_of
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.judged import Difference, guide_names, lookup, setting, span, tally
 from paper_figures.exhibits.methods import in_words, method_name
 from paper_figures.exhibits.style import GREY, LINES, Line, figure, joint_legend, panel_title
 from paper_figures.figures.appendix_d import agrees
+from paper_figures.table import Table
 from paper_figures.tables.parts.dialogue_judges import Dialogues, Judge, judged_dialogues, preferred, verdict_of
 from rws_theory.printed import printed_in
 
-__all__ = ["DRAWN", "compute", "draw", "exhibit", "sheets"]
+__all__ = ["DRAWN", "compute", "draw", "exhibit", "tables"]
 
 Row = Mapping[str, Any]
 
@@ -74,12 +75,12 @@ def draw(data: Dialogues) -> Figure:
     return picture
 
 
-def sheets(data: Dialogues) -> tuple[Sheet, ...]:
+def tables(data: Dialogues) -> tuple[Table, ...]:
     """Return the printed table beside ours, RWS beside its controls, and the turns apart where there are any."""
     return (_beside(data), _controls(data), _turns(data))
 
 
-def _beside(data: Dialogues) -> Sheet:
+def _beside(data: Dialogues) -> Table:
     table = printed_in(_STEM)
     printed = {row["model"]: {"RWS win, %": row["win"], "default win, %": row["default_win"]} for row in table["rows"]}
     here: dict[str, dict[str, Any]] = {guide: {} for guide in data.guides}
@@ -96,8 +97,8 @@ def _beside(data: Dialogues) -> Sheet:
         for (guide, scale), label in guide_names(rows).items():
             for measure in ("win", "draw", "loss"):
                 row = lookup(rows, guide=guide, reward_scale=scale, method="rws", measure=measure)
-                known = None if row is None or row["mean"] is None else 100.0 * row["mean"]
-                here[label][f"RWS, {measure} by own guide, %"] = known
+                percent = None if row is None or row["mean"] is None else 100.0 * row["mean"]
+                here[label][f"RWS, {measure} by own guide, %"] = percent
     caption = (
         f"Left: {table['where']}: {table['task']}. {setting(data.run)} {verdict_of(data)} Brackets: 95 % intervals "
         "over dialogues; nothing printed allows any for the left."
@@ -105,7 +106,7 @@ def _beside(data: Dialogues) -> Sheet:
     return beside(_STEM, "reward model", printed, here, caption, text)
 
 
-def _controls(data: Dialogues) -> Sheet:
+def _controls(data: Dialogues) -> Table:
     rows, shown = [], []
     for guide in data.guides:
         for method in data.methods:
@@ -129,29 +130,29 @@ def _controls(data: Dialogues) -> Sheet:
         "permutation test, corrected over the reward models by Holm's method. Where all dialogues differ by the same, "
         "a bootstrap has no width, and none is given."
     )
-    return Sheet("table2_controls", rows, shown, caption)
+    return Table("table2_controls", rows, shown, caption)
 
 
-def _turns(data: Dialogues) -> Sheet:
-    held = [row for row in data.run.rows.get("win_rates_by_turn", ()) if row["method"] == "rws"]
-    names = guide_names(held)
+def _turns(data: Dialogues) -> Table:
+    by_turn = [row for row in data.run.rows.get("win_rates_by_turn", ()) if row["method"] == "rws"]
+    names = guide_names(by_turn)
     rows, shown = [], []
-    for guide, scale, turn in dict.fromkeys((row["guide"], row["reward_scale"], row["turn"]) for row in held):
+    for guide, scale, turn in dict.fromkeys((row["guide"], row["reward_scale"], row["turn"]) for row in by_turn):
         line: dict[str, Any] = {"reward model": names[guide, scale], "turn": int(turn)}
         text: dict[str, str | None] = {"reward model": names[guide, scale], "turn": str(int(turn))}
         for measure, name in (("net", "own guide"), ("others_net", "other reward models")):
-            found = preferred(lookup(held, guide=guide, reward_scale=scale, turn=turn, measure=measure))
+            share = preferred(lookup(by_turn, guide=guide, reward_scale=scale, turn=turn, measure=measure))
             column = f"RWS preferred, by {name}, %"
-            line |= {column: (found or {}).get("mean")}
-            line |= {f"{column}, {end}": (found or {}).get(end) for end in ("low", "high")}
-            text[column] = span(found, form=".1f")
+            line |= {column: (share or {}).get("mean")}
+            line |= {f"{column}, {end}": (share or {}).get(end) for end in ("low", "high")}
+            text[column] = span(share, form=".1f")
         rows.append(line)
         shown.append(text)
     caption = (
         "RWS against the default turn by turn, by reward models, draws counted half, with 95 % intervals. The second "
         "turn is answered after the method's own first answer."
     )
-    return Sheet("table2_turns", rows, shown, caption)
+    return Table("table2_turns", rows, shown, caption)
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -165,7 +166,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Table 2: two-turn dialogues judged",
         (Picture(_STEM, draw(data), caption, _alt(data)),),
-        sheets(data),
+        tables(data),
         conclusions=_conclusions(data),
         inputs=data.run.inputs,
     )
@@ -173,7 +174,7 @@ def exhibit(runs: Path) -> Exhibit:
 
 def _alt(data: Dialogues) -> str:
     printed = [row["win"] for row in printed_in(_STEM)["rows"]]
-    told = [
+    parts = [
         f"{guide}, {method_name(method)}, by {judge.name}: {span(row, form='.1f')}."
         for judge in data.judges
         for method in DRAWN
@@ -182,7 +183,7 @@ def _alt(data: Dialogues) -> str:
     ]
     return (
         f"Two panels of the share of dialogues preferred to the default, in percent. Printed, for {len(printed)} "
-        f"reward models: {min(printed):g} to {max(printed):g}. Here, with 95 % intervals: {' '.join(told)}"
+        f"reward models: {min(printed):g} to {max(printed):g}. Here, with 95 % intervals: {' '.join(parts)}"
     )
 
 
@@ -202,14 +203,14 @@ def _conclusions(data: Dialogues) -> tuple[str, ...]:
         if (versus := _against_default(data, judge)) is not None:
             lines.append(f"RWS against the default on two-turn dialogues, {judge.called}: {versus}")
         controls = {name: less for name in data.methods[1:] if name != "default" and (less := judge.minus(name))}
-        same = [method for method, less in controls.items() if all(one.none for one in less)]
+        same = [method for method, less in controls.items() if all(difference.none for difference in less)]
         if same:
             others = "; ".join(map(in_words, same))
             lines.append(f"Exactly as RWS in every prompt, {judge.called}, for every reward model: {others}.")
         for method, less in controls.items():
             if method not in same:
-                told = tally(less, "reward models")
-                lines.append(f"RWS minus {in_words(method)}, share preferred in points, {judge.called}: {told}")
+                summary = tally(less, "reward models")
+                lines.append(f"RWS minus {in_words(method)}, share preferred in points, {judge.called}: {summary}")
     return tuple(lines)
 
 
@@ -220,9 +221,9 @@ def _against_default(data: Dialogues, judge: Judge) -> str | None:
         return f"in points of the share preferred above one half, {tally(less, 'reward models')}" if less else None
     rows = [row for row in data.run.rows.get("llm_sign_tests", ()) if judge.about.items() <= row.items()]
     names = guide_names(rows)
-    found = []
+    differences = []
     for row in (row for row in rows if row["method"] == "rws"):
         value, low, high = (100 * row[end] - 50 for end in ("score", "low", "high"))
-        found.append(Difference(names[row["guide"], row["reward_scale"]], value, low, high, row["p_holm"]))
-    told = f"in points of (W + D/2)/N above one half, p of the sign test, {tally(found, 'reward models')}"
-    return told if found else None
+        differences.append(Difference(names[row["guide"], row["reward_scale"]], value, low, high, row["p_holm"]))
+    summary = f"in points of (W + D/2)/N above one half, p of the sign test, {tally(differences, 'reward models')}"
+    return summary if differences else None

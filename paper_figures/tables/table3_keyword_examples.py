@@ -1,8 +1,9 @@
-"""Table 3: examples of keyword prompts, and which of their keywords the answers of the default and of RWS contain.
+"""Table 3: keyword prompts, and which of their keywords the answers of the default and of RWS contain.
 
-Shows: the prompts that the paper prints beside the first test prompts here, with the keywords that each answer contains
-and those that it lacks; and the answers themselves.
-Inputs: RUNS/keywords/results.json of `python -m paper_figures experiment keywords --out RUNS`. Run time: below a second.
+Shows: the paper's prompts beside the first test prompts here, with the keywords that each answer contains and those
+that it lacks; and the answers themselves.
+Inputs: RUNS/keywords/results.json, made by `python -m paper_figures experiment keywords --out RUNS`.
+Run time: less than a second.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from typing import Any
 
 from paper_figures.data.inclusion import included_keywords
 from paper_figures.exhibits.beside import beside
-from paper_figures.exhibits.exhibit import Exhibit, Passage, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Passage
 from paper_figures.exhibits.guides import with_names
 from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.methods import method_name
+from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["Answer", "Example", "KeywordExamples", "compute", "exhibit", "passages", "sheet"]
+__all__ = ["Answer", "Example", "KeywordExamples", "compute", "exhibit", "passages", "table"]
 
 NEEDS: tuple[str, ...] = ("keywords",)
 
@@ -67,7 +69,7 @@ def compute(runs: Path) -> KeywordExamples:
     }
     names = dict.fromkeys(row["example"] for row in run.rows.get("examples", ()))
     rows = {name: [row for row in (*free, *guided) if row["example"] == name] for name in names}
-    return KeywordExamples(tuple(_example(name, held) for name, held in rows.items()), included, run)
+    return KeywordExamples(tuple(_example(name, of_example) for name, of_example in rows.items()), included, run)
 
 
 def _example(name: str, rows: Sequence[Mapping[str, Any]]) -> Example:
@@ -80,17 +82,17 @@ def _by(row: Mapping[str, Any]) -> str:
     return method_name("default") if row["method"] == "default" else f"RWS, {row['name']}"
 
 
-def sheet(data: KeywordExamples) -> Sheet:
+def table(data: KeywordExamples) -> Table:
     """Return the printed examples and ours, with the keywords that each answer contains."""
     table = printed_in("table3_keyword_examples")
     printed = {
-        str(place): {"prompt": row["prompt"], "anchor keywords": ", ".join(row["keywords"])}
-        for place, row in enumerate(table["rows"], 1)
+        str(number): {"prompt": row["prompt"], "anchor keywords": ", ".join(row["keywords"])}
+        for number, row in enumerate(table["rows"], 1)
     }
     here = {
-        str(place): {"prompt": one.prompt, "keywords": ", ".join(one.keywords)}
-        | {f"contained by {answer.by}": _told(one, answer) for answer in one.answers}
-        for place, one in enumerate(data.examples, 1)
+        str(number): {"prompt": example.prompt, "keywords": ", ".join(example.keywords)}
+        | {f"contained by {answer.by}": _told(example, answer) for answer in example.answers}
+        for number, example in enumerate(data.examples, 1)
     }
     caption = (
         f"{table['where']}: {table['task']}. Right: the first {len(data.examples)} test prompts here "
@@ -101,43 +103,45 @@ def sheet(data: KeywordExamples) -> Sheet:
 
 
 def _told(example: Example, answer: Answer) -> str:
-    lacking = [word for word, held in zip(example.keywords, answer.contains, strict=True) if not held]
+    lacking = [word for word, contained in zip(example.keywords, answer.contains, strict=True) if not contained]
     return f"{sum(answer.contains)} of {len(answer.contains)}" + (f", lacks {', '.join(lacking)}" if lacking else "")
 
 
 def passages(data: KeywordExamples) -> tuple[Passage, ...]:
     """Return the answers to each prompt, to be read; the same text by several is given once."""
-    found = []
-    for place, one in enumerate(data.examples, 1):
+    made = []
+    for number, example in enumerate(data.examples, 1):
         texts: dict[str, list[Answer]] = {}
-        for answer in one.answers:
+        for answer in example.answers:
             texts.setdefault(answer.text, []).append(answer)
-        parts = [f"Prompt: {one.prompt}", f"Keywords: {', '.join(one.keywords)}"]
-        parts += [f"{'; '.join(a.by for a in same)} ({_told(one, same[0])}):\n{text}" for text, same in texts.items()]
-        caption = f"Example {place} ({one.name}): the answers of the default and of RWS, equal ones together."
-        found.append(Passage(f"table3_example_{place}", "\n\n".join(parts), caption))
-    return tuple(found)
+        parts = [f"Prompt: {example.prompt}", f"Keywords: {', '.join(example.keywords)}"]
+        parts += [
+            f"{'; '.join(a.by for a in same)} ({_told(example, same[0])}):\n{text}" for text, same in texts.items()
+        ]
+        caption = f"Example {number} ({example.name}): the answers of the default and of RWS, equal ones together."
+        made.append(Passage(f"table3_example_{number}", "\n\n".join(parts), caption))
+    return tuple(made)
 
 
 def _conclusions(data: KeywordExamples) -> tuple[str, ...]:
     counts: dict[str, list[Example]] = {}
-    for one in data.examples:
-        for answer in one.answers:
+    for example in data.examples:
+        for answer in example.answers:
             whole = counts.setdefault(answer.by, [])
             if all(answer.contains):
-                whole.append(one)
+                whole.append(example)
     lines = []
     if counts:
-        told = "; ".join(f"{by} {len(whole)} of {len(data.examples)}" for by, whole in counts.items())
-        same = sum(len({answer.text for answer in one.answers}) == 1 for one in data.examples)
+        listed = "; ".join(f"{by} {len(whole)} of {len(data.examples)}" for by, whole in counts.items())
+        same = sum(len({answer.text for answer in example.answers}) == 1 for example in data.examples)
         lines.append(
-            f"Answers of the examples shown that contain every keyword: {told}. In {same} of {len(data.examples)} "
+            f"Answers of the examples shown that contain every keyword: {listed}. In {same} of {len(data.examples)} "
             "examples all answers are the same text."
         )
     if data.included:
-        asked = max((len(one.keywords) for one in data.examples), default=0)
-        told = "; ".join(f"{by} {mean:.2f}" for by, mean in data.included.items())
-        line = f"Keywords included, mean over all {data.run.prompts['test']} prompts: {told}"
+        asked = max((len(example.keywords) for example in data.examples), default=0)
+        listed = "; ".join(f"{by} {mean:.2f}" for by, mean in data.included.items())
+        line = f"Keywords included, mean over all {data.run.prompts['test']} prompts: {listed}"
         if asked and all(mean == asked for mean in data.included.values()):
             line += f". That is all {asked} in every answer, so inclusion cannot tell these methods apart here"
         lines.append(f"{line}.")
@@ -149,7 +153,7 @@ def exhibit(runs: Path) -> Exhibit:
     data = compute(runs)
     return Exhibit(
         "Table 3: keyword prompts and what answers contain",
-        sheets=(sheet(data),),
+        tables=(table(data),),
         passages=passages(data),
         conclusions=_conclusions(data),
         inputs=data.run.inputs,

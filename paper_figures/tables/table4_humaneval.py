@@ -2,8 +2,8 @@
 
 Shows: pass@1 of the default and of RWS as printed, and here with intervals; RWS minus the default and minus every
 control on the same problems. The mini models write no programs: their puzzles have one right answer each.
-Inputs: RUNS/humaneval/results.json of `python -m paper_figures experiment humaneval --out RUNS`. Run time: about two
-seconds.
+Inputs: RUNS/humaneval/results.json, made by `python -m paper_figures experiment humaneval --out RUNS`.
+Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from matplotlib.figure import Figure
 
 from paper_figures.exhibits.beside import beside
 from paper_figures.exhibits.dots import AS_PRINTED, Dots, draw_dots, height_of
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.guides import guide_line, minus_text, rws_minus, with_names
 from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.methods import method_name, methods_in
 from paper_figures.exhibits.style import LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.statistics.metrics import share_interval
+from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["DRAWN", "HumanEval", "compute", "draw", "exhibit", "sheets"]
+__all__ = ["DRAWN", "HumanEval", "compute", "draw", "exhibit", "tables"]
 
 NEEDS: tuple[str, ...] = ("humaneval",)
 DRAWN = ("default", "rws", "constant")
@@ -51,8 +52,8 @@ class HumanEval:
     def task(self) -> str:
         """Return what was answered, in words."""
         source: str = self.run.settings["data"].partition(":")[0]
-        known = {"humaneval": "HumanEval programs, run", "puzzles": "puzzles with one right answer, no programs"}
-        return known.get(source, source)
+        sources = {"humaneval": "HumanEval programs, run", "puzzles": "puzzles with one right answer, no programs"}
+        return sources.get(source, source)
 
     def passed(self, method: str) -> dict[str, tuple[float, float | None, float | None]]:
         """Return guide's name -> pass@1 in percent and the ends of its interval."""
@@ -85,12 +86,12 @@ def draw(data: HumanEval) -> Figure:
     return picture
 
 
-def sheets(data: HumanEval) -> tuple[Sheet, ...]:
+def tables(data: HumanEval) -> tuple[Table, ...]:
     """Return Table 4 beside ours, and RWS minus every other method."""
     return (_printed(data), _differences(data))
 
 
-def _printed(data: HumanEval) -> Sheet:
+def _printed(data: HumanEval) -> Table:
     table = printed_in("table4_humaneval")
     printed = {method_name("default"): {_MEASURES[_PASS]: table["default"]}}
     printed |= {f"RWS, {row['model']}": {_MEASURES[_PASS]: row["pass_at_1"]} for row in table["rows"]}
@@ -107,9 +108,9 @@ def _printed(data: HumanEval) -> Sheet:
         if not free:
             here[name]["s_R"] = row["reward_scale"]
             for control, rows in minus.items():
-                one, column = rows.get(row["name"]), f"RWS minus {method_name(control)}"
-                here[name][column] = None if one is None else one["difference"]
-                shown[name][column] = minus_text(one)
+                difference, column = rows.get(row["name"]), f"RWS minus {method_name(control)}"
+                here[name][column] = None if difference is None else difference["difference"]
+                shown[name][column] = minus_text(difference)
     caption = (
         f"Left: {table['where']}, {table['task']}. Right, here: {data.task}; model {data.run.settings['model']}, "
         f"{data.run.prompts['test']} problems. Brackets: Wilson's 95 % interval of a share; of differences, in percent "
@@ -119,9 +120,9 @@ def _printed(data: HumanEval) -> Sheet:
     return beside("table4_humaneval", "method", printed, here, caption, shown)
 
 
-def _differences(data: HumanEval) -> Sheet:
-    held = {row["measure"] for row in data.rows}
-    measures = {name: label for name, label in _MEASURES.items() if name in held}
+def _differences(data: HumanEval) -> Table:
+    measured = {row["measure"] for row in data.rows}
+    measures = {name: label for name, label in _MEASURES.items() if name in measured}
     shown = []
     for name in data.names:
         for method in methods_in(data.rows):
@@ -135,7 +136,7 @@ def _differences(data: HumanEval) -> Sheet:
         "RWS minus every other method on the same problems, as in the table above; cost: forwards and reward calls. "
         "The CSV has the means of every method, and differences to RWS."
     )
-    return Sheet("table4_differences", data.rows, shown, caption)
+    return Table("table4_differences", data.rows, shown, caption)
 
 
 def conclusions(data: HumanEval) -> tuple[str, ...]:
@@ -174,7 +175,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"({'chosen on validation problems' if data.run.selection else 'given'}); Wilson's 95 % intervals. The "
         "constant is the factor of equal mean. Two axes: levels of other problems and another model cannot be compared."
     )
-    told = [
+    parts = [
         f"{LINES[method].label}, {name}: {mean:.1f} [{low:.1f}, {high:.1f}]."
         for method in DRAWN
         for name, (mean, low, high) in data.passed(method).items()
@@ -182,12 +183,12 @@ def exhibit(runs: Path) -> Exhibit:
     alt = (
         f"Two panels of dots. Left, as printed, hollow: RWS between {min(r['pass_at_1'] for r in table['rows'])} and "
         f"{max(r['pass_at_1'] for r in table['rows'])} percent, a dotted line for the default at {table['default']}. "
-        f"Right, here, percent passed with intervals: {' '.join(told)}"
+        f"Right, here, percent passed with intervals: {' '.join(parts)}"
     )
     return Exhibit(
         "Table 4: problems passed",
         (Picture("table4_humaneval", draw(data), caption, alt),) if data.rows else (),
-        sheets(data),
+        tables(data),
         conclusions=conclusions(data),
         inputs=data.run.inputs,
     )

@@ -1,9 +1,9 @@
-"""Table 5: win rate of RWS by fifth of GOD, with tests for trend, and what the reward adds where GOD is equal.
+"""Table 5: win rate of RWS by fifth of GOD, with tests for trend, and what the reward adds at equal GOD.
 
-Shows: the printed shares on an axis of their own; here, the prompts that RWS wins and those that the default wins, by
-fifth, with 95 % intervals; tables of the trend over prompts and of RWS minus each control at equal GOD.
-Inputs: RUNS/reward-bench/results.json of `python -m paper_figures experiment reward-bench --out RUNS`. Run time: about two
-seconds.
+Shows: the printed shares on an axis of their own. Here, by fifth: the prompts that RWS wins and those that the default
+wins, with 95 % intervals. Tables: the trend over prompts, and RWS minus each control at equal GOD.
+Inputs: RUNS/reward-bench/results.json, made by `python -m paper_figures experiment reward-bench --out RUNS`.
+Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from paper_figures.exhibits.inputs import read_run
 from paper_figures.exhibits.judged import guide_looks, guide_names, setting, tally
 from paper_figures.exhibits.methods import in_words, methods_in
 from paper_figures.exhibits.style import PRINTED, figure, joint_legend, panel_title
-from paper_figures.tables.parts.god_tables import NO_EFFECT, Fifths, at_equal_god, fifths_sheets, share
+from paper_figures.tables.parts.god_tables import NO_EFFECT, Fifths, at_equal_god, fifths_tables, share
 from rws_theory.printed import printed_in
 
 __all__ = ["compute", "draw", "exhibit"]
@@ -35,9 +35,7 @@ _SCORED = ("constant", "default")  # in the table all are
 def compute(runs: Path) -> Fifths:
     """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
     run = read_run(runs, NEEDS[0])
-    fifths, trends, equal = (
-        run.rows.get(name, ()) for name in ("god_quintiles", "god_trends", "reward_at_equal_god")
-    )
+    fifths, trends, equal = (run.rows.get(name, ()) for name in ("god_quintiles", "god_trends", "reward_at_equal_god"))
     if not fifths:
         raise ValueError(f"{runs / NEEDS[0]} has no table god_quintiles: no answer of RWS was judged")
     return Fifths(run, fifths, trends, equal, guide_names(fifths), printed_in("table5_god_quintiles"))
@@ -47,10 +45,10 @@ def draw(data: Fifths) -> Figure:
     """Draw the printed lines, hollow and grey, and ours: prompts that RWS wins, and prompts that the default wins."""
     picture = figure(6.6, 4.4)
     left, *panels = picture.subplots(1, 3, sharey=True)
-    place = range(1, len(data.printed["rows"]) + 1)
+    fifths = range(1, len(data.printed["rows"]) + 1)
     for name, look in guide_looks(data.models).items():
         left.plot(
-            place,
+            fifths,
             [row[name] for row in data.printed["rows"]],
             color=PRINTED,
             linestyle=look.dash,
@@ -67,8 +65,8 @@ def draw(data: Fifths) -> Figure:
     left.set_ylim(-3, 103)
     left.set_ylabel("share of prompts  [percent]")
     for axes in (left, *panels):
-        axes.set_xticks(place)
-        axes.set_xlim(0.5, len(place) + 0.5)
+        axes.set_xticks(fifths)
+        axes.set_xlim(0.5, len(fifths) + 0.5)
     picture.supxlabel("fifth of the prompts by GOD of the RWS answer  [1: lowest GOD, 5: highest]", fontsize=9)
     joint_legend(picture, 3, "outside upper center")
     return picture
@@ -78,12 +76,12 @@ def _ours(axes: Axes, data: Fifths, outcome: str) -> None:
     names = list(data.guides.values())
     for index, (name, look) in enumerate(guide_looks(names).items()):
         rows = data.of(name)
-        found = [share(row, outcome) for row in rows]
+        shares = [share(row, outcome) for row in rows]
         shift = (index - (len(names) - 1) / 2) * min(0.16, 0.75 / len(names))
         axes.errorbar(
             [row["fifth"] + shift for row in rows],
-            [mean for mean, _, _ in found],
-            yerr=[[abs(one[0] - one[end]) for one in found] for end in (1, 2)],
+            [mean for mean, _, _ in shares],
+            yerr=[[abs(interval[0] - interval[end]) for interval in shares] for end in (1, 2)],
             color=look.color,
             linestyle=look.dash,
             linewidth=1.0,
@@ -112,7 +110,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Table 5: win rate by fifth of GOD",
         (Picture("table5_god_quintiles", draw(data), caption, alt),),
-        fifths_sheets(data),
+        fifths_tables(data),
         conclusions=_conclusions(data),
         inputs=data.run.inputs,
     )
@@ -141,8 +139,8 @@ def _conclusions(data: Fifths) -> tuple[str, ...]:
     for outcome, what, named in (("net", "net in points", controls), ("score", "the guide's normalised score", scored)):
         for control in named:
             rows = [row for row in data.equal if (row["outcome"], row["control"]) == (outcome, control)]
-            found = tally([at_equal_god(data, row) for row in rows], "guides")
-            lines.append(f"At equal GOD, RWS minus {in_words(control)}, {what}: {found}")
+            summary = tally([at_equal_god(data, row) for row in rows], "guides")
+            lines.append(f"At equal GOD, RWS minus {in_words(control)}, {what}: {summary}")
     return tuple(lines)
 
 

@@ -1,9 +1,10 @@
-"""Table 6: distinct-1 and distinct-2 by guide, as printed and here, and what is left of a difference at equal length.
+"""Table 6: distinct-1 and distinct-2 by guide, as printed and here, and what of a difference is left at equal length.
 
-Shows: the printed levels beside ours, with the lengths that distinct-n falls with; RWS minus the default and minus
-every control, of whole answers and with each pair cut to the shorter one's length, with jackknife intervals.
-Inputs: RUNS/diversity/results.json of `python -m paper_figures experiment diversity --out RUNS`. Run time: about two
-seconds.
+Shows: the printed levels beside ours, with answer lengths, as longer answers have a lower distinct-n; RWS minus the
+default and minus every control, of whole answers and with each pair cut to the shorter one's length, with jackknife
+intervals.
+Inputs: RUNS/diversity/results.json, made by `python -m paper_figures experiment diversity --out RUNS`.
+Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from matplotlib.figure import Figure
 
 from paper_figures.exhibits.beside import beside
 from paper_figures.exhibits.dots import AS_PRINTED, Dots, draw_dots, height_of
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.guides import guide_line, minus_text, with_names
 from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.methods import method_name, methods_in
 from paper_figures.exhibits.style import GREY, LINES, figure, joint_legend, panel_title
+from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["Diversity", "compute", "draw", "exhibit", "sheets"]
+__all__ = ["Diversity", "compute", "draw", "exhibit", "tables"]
 
 NEEDS: tuple[str, ...] = ("diversity",)
 _ORDERS = (1, 2)
@@ -48,8 +50,8 @@ class Diversity:
 
     def of(self, against: str, n: int, length: str) -> list[Mapping[str, Any]]:
         """Return RWS minus another method in distinct-n, a row per guide; length: whole or equal."""
-        wanted = (against, n, length)
-        return [row for row in self.differences if (row["against"], row["n"], row["length"]) == wanted]
+        key = (against, n, length)
+        return [row for row in self.differences if (row["against"], row["n"], row["length"]) == key]
 
 
 def compute(runs: Path) -> Diversity:
@@ -97,12 +99,12 @@ def _series(data: Diversity, n: int, against: str, length: str) -> Dots:
     return Dots(look, f"RWS minus {who}, {_LENGTHS[length]}", marks)
 
 
-def sheets(data: Diversity) -> tuple[Sheet, ...]:
+def tables(data: Diversity) -> tuple[Table, ...]:
     """Return Table 6 beside ours, and RWS minus every other method, whole and at equal length."""
     return (_printed(data), _differences(data))
 
 
-def _printed(data: Diversity) -> Sheet:
+def _printed(data: Diversity) -> Table:
     table = printed_in("table6_diversity")
     lines = {method_name("default"): table["default"]} | {f"RWS, {row['model']}": row for row in table["rows"]}
     printed = {name: {f"distinct-{n}": row[f"distinct_{n}"] for n in _ORDERS} for name, row in lines.items()}
@@ -117,9 +119,16 @@ def _printed(data: Diversity) -> Sheet:
                 here[name]["s_R"] = row["reward_scale"]
                 for n in _ORDERS:
                     column = f"distinct-{n} minus default, equal length"
-                    one = next((one for one in data.of("default", n, "equal") if one["name"] == row["name"]), None)
-                    here[name][column] = None if one is None else one["difference"]
-                    shown.setdefault(name, {})[column] = minus_text(one)
+                    difference = next(
+                        (
+                            difference
+                            for difference in data.of("default", n, "equal")
+                            if difference["name"] == row["name"]
+                        ),
+                        None,
+                    )
+                    here[name][column] = None if difference is None else difference["difference"]
+                    shown.setdefault(name, {})[column] = minus_text(difference)
     caption = (
         f"Distinct-n: different n-grams over all answers / all their words. Left: {table['where']}. Right, here: model "
         f"{data.run.settings['model']}, {data.run.prompts['test']} prompts of {data.run.prompts['source']}. Sets of "
@@ -130,7 +139,7 @@ def _printed(data: Diversity) -> Sheet:
     return beside("table6_diversity", "method", printed, here, caption, shown)
 
 
-def _differences(data: Diversity) -> Sheet:
+def _differences(data: Diversity) -> Table:
     shown = []
     for name in data.names:
         for method in methods_in(data.differences, "against"):
@@ -145,7 +154,7 @@ def _differences(data: Diversity) -> Sheet:
         "shorter one's length: difference, its 95 % jackknife interval over prompts, * where that excludes zero, and p "
         "of the exchange test, corrected over the reward models by Holm's method."
     )
-    return Sheet("table6_differences", data.differences, shown, caption)
+    return Table("table6_differences", data.differences, shown, caption)
 
 
 def conclusions(data: Diversity) -> tuple[str, ...]:
@@ -157,8 +166,8 @@ def conclusions(data: Diversity) -> tuple[str, ...]:
     ]
     lines += [guide_line(data.of("default", n, "whole"), "default", f"distinct-{n} of whole answers") for n in _ORDERS]
     words = {name: _words(data, name) for name in data.names}
-    told = "; ".join(f"{name} {rws:.1f} and {base:.1f}" for name, (rws, base) in words.items() if rws and base)
-    lines += [f"Words per answer of RWS and of the default: {told}."] if told else []
+    lengths = "; ".join(f"{name} {rws:.1f} and {base:.1f}" for name, (rws, base) in words.items() if rws and base)
+    lines += [f"Words per answer of RWS and of the default: {lengths}."] if lengths else []
     table = printed_in("table6_diversity")
     higher = sum(value > 0 for n in _ORDERS for value in printed_differences(n).values())
     lines.append(
@@ -169,8 +178,8 @@ def conclusions(data: Diversity) -> tuple[str, ...]:
 
 
 def _words(data: Diversity, name: str) -> tuple[float | None, float | None]:
-    held = {row["method"]: row["words"] for row in data.distinct if row["name"] == name}
-    return held.get("rws"), held.get("default")
+    by_method = {row["method"]: row["words"] for row in data.distinct if row["name"] == name}
+    return by_method.get("rws"), by_method.get("default")
 
 
 def exhibit(runs: Path) -> Exhibit:
@@ -186,7 +195,7 @@ def exhibit(runs: Path) -> Exhibit:
         "interval can be had. Distinct-n falls as answers grow longer: at equal length each pair of answers is cut to "
         "the shorter one's. Sizes of sets differ, so signs can be compared and sizes of differences cannot."
     )
-    told = [
+    parts = [
         f"{name}, distinct-{n} minus the {'default' if against == 'default' else 'constant'}, {_LENGTHS[length]}: "
         f"{value:+.3f} [{low:+.3f}, {high:+.3f}]."
         for n in _ORDERS
@@ -194,14 +203,14 @@ def exhibit(runs: Path) -> Exhibit:
         for name, (value, low, high) in _series(data, n, against, length).marks.items()
     ]
     alt = (
-        f"Two panels of dots around zero, distinct-1 and distinct-2. {' '.join(told)} The printed differences, hollow, "
+        f"Two panels of dots around zero, distinct-1 and distinct-2. {' '.join(parts)} The printed differences, hollow, "
         f"lie between {min(v for n in _ORDERS for v in printed_differences(n).values()):+.3f} and "
         f"{max(v for n in _ORDERS for v in printed_differences(n).values()):+.3f}."
     )
     return Exhibit(
         "Table 6: diversity",
         (Picture("table6_diversity", draw(data), caption, alt),),
-        sheets(data),
+        tables(data),
         conclusions=conclusions(data),
         inputs=data.run.inputs,
     )

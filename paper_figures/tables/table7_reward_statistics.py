@@ -1,9 +1,9 @@
-"""Table 7: the means and deviations that normalise rewards, and what normalised rewards do to the factor in real runs.
+"""Table 7: the means and deviations that normalise rewards, and the factors that normalised rewards give in real runs.
 
-Shows: the printed statistics beside those that the registry uses, checked, and those of the shipped reward models with
-the data they were measured on; the factor as a function of the normalised reward, over the rewards that runs reach.
-Inputs: RUNS/reward-bench, results.json and its units, of `python -m paper_figures experiment reward-bench --out RUNS`. Run
-time: about two seconds.
+Shows: the printed statistics beside those of the registry, checked, and those of the shipped reward models with the
+data they were measured on; the factor as a function of the normalised reward, over the rewards that runs reach.
+Inputs: RUNS/reward-bench, results.json and its units, made by `python -m paper_figures experiment reward-bench --out
+RUNS`. Run time: two seconds.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from paper_figures.exhibits.beside import beside
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.judged import guide_names, setting
 from paper_figures.exhibits.style import GREY, figure, panel_title
+from paper_figures.table import Table
 from rws_decode.rewards.registry import PUBLISHED, STATISTICS
 from rws_theory.gain import reward_factor
 from rws_theory.printed import printed_in
 
-__all__ = ["Reached", "Statistics", "compute", "draw", "exhibit", "sheets"]
+__all__ = ["Reached", "Statistics", "compute", "draw", "exhibit", "tables"]
 
 NEEDS: tuple[str, ...] = ("reward-bench",)
 _STEM = "table7_reward_statistics"
@@ -52,7 +53,9 @@ class Reached:
     @property
     def ratios(self) -> NDArray[np.float64]:
         """Return each answer's greatest factor over its least."""
-        return np.array([reward_factor(one.max(), 1.0) / reward_factor(one.min(), 1.0) for one in self.answers])
+        return np.array(
+            [reward_factor(rewards.max(), 1.0) / reward_factor(rewards.min(), 1.0) for rewards in self.answers]
+        )
 
 
 @dataclass(frozen=True)
@@ -87,18 +90,20 @@ def compute(runs: Path) -> Statistics:
 
 def _shipped() -> dict[str, dict[str, Any]]:
     from rws_decode.checkpoints.files import models_directory
-    from rws_decode.rewards.classifier import SHIPPED
+    from rws_decode.rewards.loading import SHIPPED
 
-    found: dict[str, dict[str, Any]] = {}
+    statistics: dict[str, dict[str, Any]] = {}
     for name, folder in SHIPPED.items():
-        place = models_directory() / folder
-        held = json.loads((place / "reward.json").read_text(encoding="utf-8"))
-        card = (place / "README.md").read_text(encoding="utf-8").splitlines()
-        told = next((line.partition(": ")[2] for line in card if line.startswith("- The reference set: ")), None)
-        measured = None if told is None else told.partition(". ")[0].rstrip(".")
-        found[name] = {"mean": held["mean"], "std": held["std"], "measured on": measured}
-    held = json.loads((models_directory() / "exact.json").read_text(encoding="utf-8"))
-    return found | {"exact": {**held, "measured on": "the reference set of the reward recipe"}}
+        directory = models_directory() / folder
+        saved = json.loads((directory / "reward.json").read_text(encoding="utf-8"))
+        card = (directory / "README.md").read_text(encoding="utf-8").splitlines()
+        reference_set = next(
+            (line.partition(": ")[2] for line in card if line.startswith("- The reference set: ")), None
+        )
+        measured = None if reference_set is None else reference_set.partition(". ")[0].rstrip(".")
+        statistics[name] = {"mean": saved["mean"], "std": saved["std"], "measured on": measured}
+    saved = json.loads((models_directory() / "exact.json").read_text(encoding="utf-8"))
+    return statistics | {"exact": {**saved, "measured on": "the reference set of the reward recipe"}}
 
 
 def _reached(run: Results, runs: Path) -> tuple[Reached, ...]:
@@ -114,16 +119,16 @@ def _reached(run: Results, runs: Path) -> tuple[Reached, ...]:
     sorted_rows = frame.loc[kept].replace({"guide": dict(run.names)}).sort_values(["example", "turn"])
     rows: list[Any] = sorted_rows.to_dict("records")  # columns are texts, which pandas does not promise
     names = guide_names(rows)
-    order = {guide: place for place, guide in enumerate(run.settings["rewards"])}
-    found = []
+    order = {guide: position for position, guide in enumerate(run.settings["rewards"])}
+    reached = []
     for guide, scale in sorted(names, key=lambda key: (order.get(key[0], len(order)), key[1])):
         # Steps at which the reward was not asked have none.
-        held = (row for row in rows if (row["guide"], row["reward_scale"]) == (guide, scale))
-        arrays = [np.array(row["rewards"], dtype=float) for row in held]
-        answers = tuple(finite for one in arrays if (finite := one[np.isfinite(one)]).size)
+        of_guide = (row for row in rows if (row["guide"], row["reward_scale"]) == (guide, scale))
+        arrays = [np.array(row["rewards"], dtype=float) for row in of_guide]
+        answers = tuple(finite for rewards in arrays if (finite := rewards[np.isfinite(rewards)]).size)
         if answers and scale is not None:
-            found.append(Reached(names[guide, scale], scale, answers))
-    return tuple(found)
+            reached.append(Reached(names[guide, scale], scale, answers))
+    return tuple(reached)
 
 
 def draw(data: Statistics) -> Figure:
@@ -131,7 +136,7 @@ def draw(data: Statistics) -> Figure:
     reached = data.reached
     picture = figure(6.6, 3.6 + 0.75 * len(reached))
     top, bottom = picture.subplots(2, 1, sharex=True, height_ratios=(2.6, max(1.0, 0.75 * len(reached))))
-    ends = [value for one in reached for value in (one.quantiles[0], one.quantiles[-1])]
+    ends = [value for guide in reached for value in (guide.quantiles[0], guide.quantiles[-1])]
     low, high = min([-4.0, *ends]) - 0.3, max([4.0, *ends]) + 0.3
     grid = np.linspace(low, high, 401)
     top.plot(grid, reward_factor(grid, 1.0), color="black")
@@ -141,13 +146,13 @@ def draw(data: Statistics) -> Figure:
     for axes in (top, bottom):
         axes.axvspan(-2, 2, color="#ececec", zorder=0, linewidth=0)
         axes.axvline(0, color=GREY, linewidth=0.8)
-    told = "shaded: mean ± 2 deviations\nof the reference data"
-    top.text(0.99, 0.04, told, transform=top.transAxes, fontsize=8.5, ha="right", va="bottom")
-    for place, one in enumerate(reached):
-        colour = _COLOURS[place % len(_COLOURS)]
-        answers = sorted(one.answers, key=lambda rewards: float(np.median(rewards)))
+    label = "shaded: mean ± 2 deviations\nof the reference data"
+    top.text(0.99, 0.04, label, transform=top.transAxes, fontsize=8.5, ha="right", va="bottom")
+    for row, guide in enumerate(reached):
+        colour = _COLOURS[row % len(_COLOURS)]
+        answers = sorted(guide.answers, key=lambda rewards: float(np.median(rewards)))
         for index, rewards in enumerate(answers):
-            across = place + 0.8 * ((index + 0.5) / len(answers) - 0.5)
+            across = row + 0.8 * ((index + 0.5) / len(answers) - 0.5)
             thick = max(0.4, min(1.6, 30 / len(answers)))
             bottom.plot([rewards.min(), rewards.max()], [across, across], color=colour, linewidth=thick)
             bottom.plot(
@@ -158,7 +163,7 @@ def draw(data: Statistics) -> Figure:
                 markerfacecolor="white",
                 markersize=2 * thick + 0.6,
             )
-    bottom.set_yticks(range(len(reached)), [f"{one.name}\n$s_R$ = {one.scale:g}" for one in reached])
+    bottom.set_yticks(range(len(reached)), [f"{guide.name}\n$s_R$ = {guide.scale:g}" for guide in reached])
     bottom.set_ylim(len(reached) - 0.5, -0.5)
     bottom.grid(axis="y", visible=False)
     bottom.set_xlim(low, high)
@@ -167,12 +172,12 @@ def draw(data: Statistics) -> Figure:
     return picture
 
 
-def sheets(data: Statistics) -> tuple[Sheet, ...]:
+def tables(data: Statistics) -> tuple[Table, ...]:
     """Return the printed statistics beside those in use, and what rewards real runs reach."""
     here: dict[str, dict[str, Any]] = {}
     for name, row in data.registry.items():
-        known = row["printed as"] if row["printed as"] not in here else f"{row['printed as']} ({name})"
-        here[known] = {"mean": row["mean"], "std": row["std"], "measured on": f"the paper's {STATISTICS}"}
+        label = row["printed as"] if row["printed as"] not in here else f"{row['printed as']} ({name})"
+        here[label] = {"mean": row["mean"], "std": row["std"], "measured on": f"the paper's {STATISTICS}"}
     caption = (
         f"Left: {printed_in(_STEM)['where']}: {printed_in(_STEM)['task']}. Right: what normalises rewards here. For "
         "the paper's models the printed numbers are used, as their weights are not at hand; `python -m rws_decode "
@@ -181,26 +186,26 @@ def sheets(data: Statistics) -> tuple[Sheet, ...]:
     )
     made = [beside(_STEM, "reward model", data.printed, here | dict(data.shipped), caption)]
     if data.reached:
-        made.append(_reach_sheet(data))
+        made.append(_reach_table(data))
     return tuple(made)
 
 
-def _reach_sheet(data: Statistics) -> Sheet:
+def _reach_table(data: Statistics) -> Table:
     labels = ("least", "5 %", "median", "95 %", "greatest")
     rows, shown = [], []
-    for one in data.reached:
-        line: dict[str, Any] = {"guide": one.name, "s_R": one.scale, "answers": len(one.answers)}
-        line |= {f"reward, {label}": value for label, value in zip(labels, one.quantiles, strict=True)}
-        line |= {f"factor, {label}": float(reward_factor(one.quantiles[at], one.scale)) for at, label in _ENDS}
-        line["greatest over least factor of one answer, median"] = float(np.median(one.ratios))
-        line["the same, greatest"] = float(one.ratios.max())
+    for guide in data.reached:
+        line: dict[str, Any] = {"guide": guide.name, "s_R": guide.scale, "answers": len(guide.answers)}
+        line |= {f"reward, {label}": value for label, value in zip(labels, guide.quantiles, strict=True)}
+        line |= {f"factor, {label}": float(reward_factor(guide.quantiles[at], guide.scale)) for at, label in _ENDS}
+        line["greatest over least factor of one answer, median"] = float(np.median(guide.ratios))
+        line["the same, greatest"] = float(guide.ratios.max())
         rows.append(line)
         shown.append({name: value if isinstance(value, str) else f"{value:.3g}" for name, value in line.items()})
     caption = (
         f"Normalised rewards of the candidates that RWS scored, over all steps of all test answers. "
         f"{setting(data.run)} Quantiles over steps, of which those of one answer are alike."
     )
-    return Sheet("table7_reached", rows, shown, caption)
+    return Table("table7_reached", rows, shown, caption)
 
 
 _ENDS = ((1, "5 %"), (3, "95 %"))
@@ -218,20 +223,20 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Table 7: what normalises the rewards",
         pictures,
-        sheets(data),
+        tables(data),
         conclusions=_conclusions(data),
         inputs=data.run.inputs,
     )
 
 
 def _alt(data: Statistics) -> str:
-    told = [
-        f"{one.name}: from {one.quantiles[0]:.2f} to {one.quantiles[-1]:.2f}, median {one.quantiles[2]:.2f}."
-        for one in data.reached
+    parts = [
+        f"{guide.name}: from {guide.quantiles[0]:.2f} to {guide.quantiles[-1]:.2f}, median {guide.quantiles[2]:.2f}."
+        for guide in data.reached
     ]
     return (
         "A rising S-shaped curve of the factor over the normalised reward, from 0 to 1 times the reward scale, and "
-        f"below it lines from the least to the greatest normalised reward of each answer. {' '.join(told)}"
+        f"below it lines from the least to the greatest normalised reward of each answer. {' '.join(parts)}"
     )
 
 
@@ -243,11 +248,11 @@ def _conclusions(data: Statistics) -> tuple[str, ...]:
         + (f"; not for {', '.join(data.unlike)}." if data.unlike else "."),
     ]
     lines += [
-        f"Rewards that RWS met, guide {one.name}: 90 % of steps between {one.quantiles[1]:.2f} and "
-        f"{one.quantiles[3]:.2f} deviations from the reference mean, where the factor is "
-        f"{reward_factor(one.quantiles[1], 1.0):.2f} to {reward_factor(one.quantiles[3], 1.0):.2f} times s_R; within "
-        f"one answer the greatest factor is {np.median(one.ratios):.2f} times the least in the median of "
-        f"{len(one.answers)} answers, and {one.ratios.max():.2f} times at most."
-        for one in data.reached
+        f"Rewards that RWS met, guide {guide.name}: 90 % of steps between {guide.quantiles[1]:.2f} and "
+        f"{guide.quantiles[3]:.2f} deviations from the reference mean, where the factor is "
+        f"{reward_factor(guide.quantiles[1], 1.0):.2f} to {reward_factor(guide.quantiles[3], 1.0):.2f} times s_R; within "
+        f"one answer the greatest factor is {np.median(guide.ratios):.2f} times the least in the median of "
+        f"{len(guide.answers)} answers, and {guide.ratios.max():.2f} times at most."
+        for guide in data.reached
     ]
     return tuple(lines)

@@ -2,9 +2,9 @@
 
 Shows: the paper's Table 8 beside the same grid of scales decoded here; RWS beside a constant factor of equal mean and
 beside its own rewards in shuffled order; its differences to these and to further controls; and the ranges that the
-paper's text gives for temperature scaling. Of several guides, the first is shown.
-Inputs: RUNS/temperature/results.json of `python -m paper_figures experiment temperature --out RUNS`. Run time: about three
-seconds.
+paper's text gives for temperature scaling. The first of several guides is shown.
+Inputs: RUNS/temperature/results.json, made by `python -m paper_figures experiment temperature --out RUNS`.
+Run time: three seconds.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from paper_figures.exhibits.contrasts import contrast_lines, differences_sheet, range_line
-from paper_figures.exhibits.exhibit import Exhibit, Picture, Sheet
+from paper_figures.exhibits.contrasts import contrast_lines, differences_table, range_line
+from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.inputs import read_run
 from paper_figures.exhibits.methods import method_name
 from paper_figures.exhibits.style import LINES, PRINTED, figure, panel_title
-from paper_figures.figures.parts.keyword_ranges import ranges_sheet
+from paper_figures.figures.parts.keyword_ranges import ranges_table
+from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["DRAWN", "Temperatures", "compute", "draw", "draw_printed", "exhibit", "sheets"]
+__all__ = ["DRAWN", "Temperatures", "compute", "draw", "draw_printed", "exhibit", "tables"]
 
 Row = Mapping[str, Any]
 
@@ -99,9 +100,9 @@ def draw(data: Temperatures) -> Figure:
     picture = figure(6.6, 0.7 + 2.5 * len(contents))
     panels = picture.subplots(len(contents), 1, sharex=True, squeeze=False)[:, 0]
     for axes, (field, title, unit) in zip(panels, contents, strict=True):
-        for place, method in enumerate(DRAWN):
+        for index, method in enumerate(DRAWN):
             if rows := data.of(method):
-                _curve(axes, rows, field, method, 1.1 ** (place - 1.5))
+                _curve(axes, rows, field, method, 1.1 ** (index - 1.5))
         for row in data.of("default"):
             look = LINES["default"]
             axes.axhline(row[field], color=look.color, linewidth=1.0, linestyle=look.dash, label=look.label)
@@ -165,13 +166,13 @@ def _curve(axes: Axes, rows: Sequence[Row], field: str, method: str, shift: floa
     )
 
 
-def sheets(data: Temperatures) -> tuple[Sheet, ...]:
+def tables(data: Temperatures) -> tuple[Table, ...]:
     """Return the paper's Table 8 beside ours, RWS beside its controls, the differences, and Appendix F's ranges."""
-    differences = differences_sheet("table8_differences", data.controls, _COMPARED)
+    differences = differences_table("table8_differences", data.controls, _COMPARED)
     return (_printed(data), _methods(data), differences, _ranges(data))
 
 
-def _ranges(data: Temperatures) -> Sheet:
+def _ranges(data: Temperatures) -> Table:
     """Return what Appendix F says of temperature and of the worst RWS, beside the same over the grid here."""
 
     def of(method: str, field: str) -> list[float]:
@@ -182,27 +183,27 @@ def _ranges(data: Temperatures) -> Sheet:
         "GOD of temperature scaling": of("temperature", "god_steps"),
         "worst perplexity of RWS": sorted(of("rws", "perplexity"))[-1:],
     }
-    return ranges_sheet("table8_ranges", ours, "all scales of the grid, where the paper has a tuned one for RWS")
+    return ranges_table("table8_ranges", ours, "all scales of the grid, where the paper has a tuned one for RWS")
 
 
-def _printed(data: Temperatures) -> Sheet:
+def _printed(data: Temperatures) -> Table:
     table = printed_in("table8_temperature")
     printed = {row["scale"]: row for row in table["rows"]}
     ours = {row["scale"]: row for row in data.of("temperature")}
     rounded = {row["scale"]: row for row in data.of("temperature-bf16")}
     rows, shown = [], []
     for scale in sorted(printed.keys() | ours.keys()):
-        there, here = printed.get(scale, {}), ours.get(scale, {})
+        printed_row, our_row = printed.get(scale, {}), ours.get(scale, {})
         bf16 = rounded.get(scale, {}).get("god_steps")
         row: dict[str, Any] = {
             "scale": scale,
-            "paper: perplexity": there.get("perplexity"),
-            "paper: GOD": there.get("god"),
+            "paper: perplexity": printed_row.get("perplexity"),
+            "paper: GOD": printed_row.get("god"),
         }
         text = {name: f"{scale:g}" if name == "scale" else _number(value) for name, value in row.items()}
         for field in _TABLE8:
-            row |= {f"here: {_FIELDS[field]}": here.get(field)} | _ends(here, field)
-            text[f"here: {_FIELDS[field]}"] = _text(here, field)
+            row |= {f"here: {_FIELDS[field]}": our_row.get(field)} | _ends(our_row, field)
+            text[f"here: {_FIELDS[field]}"] = _text(our_row, field)
         rows.append(row | {"here: GOD, steps, softmax in bf16": bf16})
         shown.append(text | {"here: GOD, steps, softmax in bf16": _number(bf16)})
     caption = (
@@ -213,7 +214,7 @@ def _printed(data: Temperatures) -> Sheet:
         "True perplexity: that of the language itself, of the n coherent answers. "
         "The last column ranks by softmax in bfloat16, where confidences round to 1."
     )
-    return Sheet("table8_temperature", rows, shown, caption)
+    return Table("table8_temperature", rows, shown, caption)
 
 
 def _ends(row: Row, field: str) -> dict[str, Any]:
@@ -223,8 +224,8 @@ def _ends(row: Row, field: str) -> dict[str, Any]:
     return {f"here: {name}, {end}": row.get(f"{field}_{end}") for end in extra if field != "keywords_included"}
 
 
-def _methods(data: Temperatures) -> Sheet:
-    order = {method: place for place, method in enumerate(("default", *DRAWN))}
+def _methods(data: Temperatures) -> Table:
+    order = {method: index for index, method in enumerate(("default", *DRAWN))}
     kept = [row for row in data.summary if row["method"] in order]
     rows = sorted(kept, key=lambda row: (row["scale"], order[row["method"]]))
     shown = [
@@ -236,7 +237,7 @@ def _methods(data: Temperatures) -> Sheet:
         "RWS beside its controls at every reward scale: the constant factor of each answer's mean RWS factor, and the "
         "RWS factors of the same rewards in shuffled order. The judge is a reward model that did not guide."
     )
-    return Sheet("table8_methods", rows, shown, caption)
+    return Table("table8_methods", rows, shown, caption)
 
 
 def _number(value: float | None) -> str | None:
@@ -284,11 +285,11 @@ def exhibit(runs: Path) -> Exhibit:
         f"({printed[-1]['perplexity']:.2f}) and its smallest at scale {printed[0]['scale']:g} "
         f"({printed[0]['perplexity']:.2f}).",
     )
-    place = printed_in("table8_temperature")["where"]
+    where = printed_in("table8_temperature")["where"]
     drawn = Picture(
         "table8_printed",
         draw_printed(),
-        f"{place}: temperature alone, as printed, without intervals. Another model, language and length than ours: the "
+        f"{where}: temperature alone, as printed, without intervals. Another model, language and length than ours: the "
         "shapes can be compared, the levels cannot.",
         f"Two panels of printed points against the scale. Perplexity is largest at {printed[-1]['scale']:g} and "
         f"smallest at {printed[0]['scale']:g}; GOD is largest at "
@@ -297,7 +298,7 @@ def exhibit(runs: Path) -> Exhibit:
     return Exhibit(
         "Table 8: temperature against reward",
         (Picture("table8_temperature", draw(data), caption, alt), drawn),
-        sheets(data),
+        tables(data),
         conclusions=conclusions,
         inputs=data.inputs,
     )

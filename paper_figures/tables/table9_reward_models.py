@@ -1,8 +1,8 @@
-"""Table 9: the paper's reward models beside what the registry knows of them, and the reward models that ship here.
+"""Table 9: the paper's reward models beside what our registry knows of them, and the shipped reward models.
 
-Shows: name, size and base as printed, beside hub id, revision, class, network, text layout and licence; for the shipped
-ones the parameters counted from the header of their weights.
-Inputs: none but `rws_decode.rewards.registry` and the shipped models. Run time: about two seconds, of imports.
+Shows: name, size and base as printed, beside hub id, revision, class, network, text layout and licence. For the shipped
+models, the parameters are counted from the header of their weights.
+Inputs: `rws_decode.rewards.registry` and the shipped models. Run time: two seconds, mostly imports.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from paper_figures.exhibits.beside import beside
-from paper_figures.exhibits.exhibit import Exhibit, Sheet
+from paper_figures.exhibits.exhibit import Exhibit
+from paper_figures.table import Table
 from rws_decode.rewards.registry import PUBLISHED, Layout
 from rws_theory.printed import printed_in
 
-__all__ = ["NETWORKS", "RewardModels", "compute", "exhibit", "sheet"]
+__all__ = ["NETWORKS", "RewardModels", "compute", "exhibit", "table"]
 
 NEEDS: tuple[str, ...] = ()
 _STEM = "table9_reward_models"
 
-# On which of transformers' networks `rws_decode.rewards.heads` loads a layout.
+# On which of transformers' networks `rws_decode.rewards.layouts` loads a layout.
 NETWORKS: dict[Layout, str] = {"plain": "Llama", "internlm2": "Llama", "eurus": "Mistral", "quantile": "Llama"}
 # What a printed base is built of: InternLM's reward model is Llama's network under other names.
 _BASES = {"LLaMA": "Llama", "InternLM": "Llama"}
@@ -77,22 +78,22 @@ def compute() -> RewardModels:
 def _shipped() -> dict[str, dict[str, Any]]:
     from rws_decode.checkpoints.files import locate
     from rws_decode.checkpoints.weights import read_headers
-    from rws_decode.rewards.classifier import SHIPPED
+    from rws_decode.rewards.loading import SHIPPED
 
-    found: dict[str, dict[str, Any]] = {}
+    rows: dict[str, dict[str, Any]] = {}
     for name in SHIPPED:
         checkpoint = locate("reward", name, SHIPPED)
         config = checkpoint.read_json("config.json")
-        found[name] = {
+        rows[name] = {
             "class": config["architectures"][0],
             "text layout": checkpoint.read_json("reward.json").get("template", "pair"),
             "licence": "apache-2.0",
-            "parameters": sum(math.prod(one.shape) for one in read_headers("reward", checkpoint).values()),
+            "parameters": sum(math.prod(header.shape) for header in read_headers("reward", checkpoint).values()),
         }
-    return found | {"exact": {"class": "ExactReward: the story language's own rules", "parameters": 0}}
+    return rows | {"exact": {"class": "ExactReward: the story language's own rules", "parameters": 0}}
 
 
-def sheet(models: RewardModels) -> Sheet:
+def table(models: RewardModels) -> Table:
     """Return the printed table beside the registry and the shipped reward models."""
     columns = {"name": "model", "size": "size", "base": "base"}
     printed = {name: {label: row[field] for field, label in columns.items()} for name, row in models.printed.items()}
@@ -131,4 +132,4 @@ def exhibit(runs: Path) -> Exhibit:
     if models.unknown:
         names = ", ".join(models.unknown)
         lines.append(f"The paper names no revisions, and the registry knows none of {names}.")
-    return Exhibit("Table 9: the reward models", sheets=(sheet(models),), conclusions=tuple(lines))
+    return Exhibit("Table 9: the reward models", tables=(table(models),), conclusions=tuple(lines))

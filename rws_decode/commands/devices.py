@@ -5,90 +5,98 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 
-from rws_decode.canvas.schedule import block_plan
-from rws_decode.commands._options import add_answer
+from rws_decode.commands.options import SHAPE
+from rws_decode.devices import USUAL, Apart, Work, apart, recordings, setting_named
+from rws_decode.settings import Shape
+from rws_theory.commands.options import add_options, group, json_option, option, read_options
 
-if TYPE_CHECKING:
-    from rws_decode.devices import Apart
+__all__ = ["DevicesOptions", "add_arguments", "run"]
 
-__all__ = ["add_arguments", "run"]
+_SETTINGS = (
+    "name=value,... with the names device, dtype, threads, batch, attention (math) and cpu (default or avx2: only the "
+    "instructions of an older one); each is compared with the first "
+    f"(default: {' '.join(name or 'threads=1' for name in USUAL)})"
+)
+
+
+@dataclass(frozen=True)
+class DevicesOptions:
+    """The settings that are compared, and what is decoded in each."""
+
+    settings: tuple[str, ...] = option((), _SETTINGS, metavar="SETTING", positional=True)
+    model: str = option("mini", "mask predictor: shipped name, directory or hub id", metavar="NAME")
+    reward: str = option("mini", "reward model; none: only the default strategy", metavar="NAME")
+    reward_scale: float = option(8.0, "reward scale s_R", metavar="S")
+    prompts: int = option(16, "the first N examples of the model", least=1)
+    shape: Shape = group(Shape, "the answer", help=SHAPE)
+    json: bool = json_option()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `devices` to a parser."""
-    from rws_decode.devices import USUAL
-
-    parser.add_argument(
-        "settings",
-        nargs="*",
-        metavar="SETTING",
-        help="name=value,..., of device, dtype, threads, batch, attention (math) and cpu (default, avx2: instructions "
-        "of an older one); each is compared with the first; "
-        f"without any: {' '.join(name or 'threads=1' for name in USUAL)}",
-    )
-    parser.add_argument("--model", default="mini", help="mask predictor: shipped name, directory or hub id (mini)")
-    parser.add_argument("--reward", default="mini", metavar="NAME", help="reward model (mini); none: the default alone")
-    parser.add_argument("--reward-scale", type=float, default=8.0, metavar="S", help="reward scale s_R (8)")
-    parser.add_argument("--prompts", type=int, default=16, metavar="N", help="the model's first N examples (16)")
-    add_answer(parser)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
+    add_options(parser, DevicesOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Decode in every setting and print how far each is from the first; ValueError for input that cannot be used."""
-    from rws_decode.devices import USUAL, Work, apart, recordings, setting_named
-
-    names = args.settings or list(USUAL)
+    options = read_options(DevicesOptions, args)
+    names = options.settings or USUAL
     settings = [setting_named(name) for name in names]
     if len(settings) < 2:
-        raise ValueError(f"SETTING is {names[0]} alone: one more to compare it with is needed")
-    if args.prompts < 1:
-        raise ValueError(f"--prompts is {args.prompts}: at least 1 is needed")
-    block_plan(args.length, args.steps, args.block)
-
-    from rws_decode.predictors import load_predictor
-
-    examples = load_predictor(args.model, progress=False).examples
-    if len(examples) < args.prompts:
-        raise ValueError(f"--prompts is {args.prompts}: {args.model} ships {len(examples)} examples")
-    reward = None if args.reward == "none" else args.reward
-    prompts = [example["prompt"] for example in examples[: args.prompts]]
-    work = Work(args.model, prompts, reward, args.reward_scale, args.length, args.steps, args.block)
-    found: list[Apart] = []
-    made = recordings(work, settings)
-    first = next(made)
-    for name, other in zip(names[1:], made, strict=True):
-        found += apart(name, first, other)
+        raise ValueError(f"SETTING is {names[0]} alone: name another one to compare it with")
+    work = _work(options)
+    results: list[Apart] = []
+    recorded = recordings(work, settings)
+    first = next(recorded)
+    for name, other in zip(names[1:], recorded, strict=True):
+        results += apart(name, first, other)
         print(f"{name}: done", file=sys.stderr, flush=True)
-    if args.json:
-        print(json.dumps({"first": asdict(settings[0]), "rows": [asdict(one) for one in found]}, allow_nan=False))
+    if options.json:
+        rows = [asdict(result) for result in results]
+        print(json.dumps({"first": asdict(settings[0]), "rows": rows}, allow_nan=False))
     else:
-        print(_table(found, names[0]))
+        print(_table(results, names[0]))
     return 0
 
 
-def _table(found: list[Apart], first: str) -> str:
-    from paper_figures.studies.summaries.files import to_markdown
+def _work(options: DevicesOptions) -> Work:
+    from rws_decode.predictors import load_predictor
 
+    examples = load_predictor(options.model, progress=False).examples
+    if len(examples) < options.prompts:
+        raise ValueError(f"--prompts is {options.prompts}: {options.model} ships {len(examples)} examples")
+    prompts = [example["prompt"] for example in examples[: options.prompts]]
+    reward = None if options.reward == "none" else options.reward
+    shape = options.shape
+    return Work(options.model, prompts, reward, options.reward_scale, shape.length, shape.steps, shape.block)
+
+
+def _table(results: Sequence[Apart], first: str) -> str:
     rows = [
         {
-            "setting": one.setting,
-            "strategy": one.strategy,
-            "same bits": f"{one.identical} of {one.answers}",
-            "same tokens": f"{one.equal} of {one.answers}",
-            "part at a near-tie": one.explained,
-            "without one": one.unexplained,
-            "from step": one.first_step,
-            "logits, largest difference": f"{one.logits:.2g}",
-            "rewards": None if one.reward is None else f"{one.reward:.2g}",
+            "setting": result.setting,
+            "strategy": result.strategy,
+            "same bits": f"{result.identical} of {result.answers}",
+            "same tokens": f"{result.equal} of {result.answers}",
+            "part at a near-tie": str(result.explained),
+            "without one": str(result.unexplained),
+            "from step": "" if result.first_step is None else str(result.first_step),
+            "logits, largest difference": f"{result.logits:.2g}",
+            "rewards": "" if result.reward is None else f"{result.reward:.2g}",
         }
-        for one in found
+        for result in results
     ]
-    near = {one.strategy: f"{one.near_steps:.2%} ({one.strategy})" for one in found}
+    near = {result.strategy: f"{result.near_steps:.2%} ({result.strategy})" for result in results}
     return (
-        f"{to_markdown(rows)}\nCompared with {first or 'the usual setting'}. "
+        f"{_aligned(rows)}\n\nCompared with {first or 'the usual setting'}. "
         f"Steps with a tie or near-tie there: {', '.join(near.values())}."
     )
+
+
+def _aligned(rows: Sequence[Mapping[str, str]]) -> str:
+    lines = [list(rows[0]), *(list(row.values()) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)

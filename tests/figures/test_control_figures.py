@@ -193,7 +193,7 @@ def test_saturation_with_few_prompts_one_strategy_and_no_deviation_says_so(tmp_p
 
 
 def test_saturation_sets_the_printed_numbers_beside_ours(runs: Path) -> None:
-    measured, side = saturation.sheets(saturation.compute(runs))
+    measured, side = saturation.tables(saturation.compute(runs))
     rows = {float(row["scale"]): row for row in side.rows}
     for printed in printed_in("table8_temperature")["rows"]:
         row = rows[printed["scale"]]

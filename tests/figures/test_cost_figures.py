@@ -98,7 +98,7 @@ def test_results_without_an_interval_of_calls_are_drawn(tmp_path: Path) -> None:
 
 def test_table_11_sets_seconds_and_memory_beside_the_printed_ones(tmp_path: Path) -> None:
     made = table11_overhead.exhibit(_overhead(tmp_path))
-    rows = {row["method"]: row for row in made.sheets[0].rows}
+    rows = {row["method"]: row for row in made.tables[0].rows}
     table = printed_in("table11_overhead")
     assert rows["confidence (default)"]["paper: seconds"] == table["default_seconds"]
     for row in table["rows"]:
@@ -107,7 +107,7 @@ def test_table_11_sets_seconds_and_memory_beside_the_printed_ones(tmp_path: Path
         increase = 100 * (row["seconds"] / table["default_seconds"] - 1)
         assert line["paper: increase, %, computed"] == pytest.approx(increase, abs=0.006)
     assert rows["RWS, GRM"]["here: increase, %"] == 30.0 and rows["RWS, GRM"]["here: guide's weights, MiB"] == 8.0
-    assert made.sheets[0].shown[-1]["here: increase, %"] == "+30.0 [+25.0, +35.0]"
+    assert made.tables[0].shown[-1]["here: increase, %"] == "+30.0 [+25.0, +35.0]"
     assert_whole(made)
 
 
@@ -150,7 +150,7 @@ def _frequency(runs: Path, ratio: float = 2.0, width: float = 0.25) -> Path:
 
 def test_table_12_holds_the_printed_and_the_measured_numbers(tmp_path: Path) -> None:
     made = table12_frequency.exhibit(_frequency(tmp_path))
-    rows = {row["method"]: row for row in made.sheets[0].rows}
+    rows = {row["method"]: row for row in made.tables[0].rows}
     table = printed_in("table12_frequency")
     for row in table["rows"]:
         line = rows["RWS, every step" if row["every"] == 1 else f"RWS, every {row['every']} steps"]

@@ -13,13 +13,14 @@ from device_files import as_on_gpu, measured_here
 from handmade_runs import Row, assert_whole, read_csv
 
 from paper_figures.bench.device_run import SCHEMA as WRITTEN
-from paper_figures.exhibits.exhibit import Exhibit, Sheet, save
+from paper_figures.exhibits.exhibit import Exhibit, save
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import device_cost
 from paper_figures.figures.device.device_lines import on_gpu
 from paper_figures.figures.device.measured_tables import called
 from paper_figures.figures.device.step_arithmetic import A100, BYTES, least, weights_mib
 from paper_figures.measured import COMMAND, FOLDER, SCHEMA, read_measured, read_measurement
+from paper_figures.table import Table
 from rws_decode.common.files import write_json
 from rws_theory.printed import printed_in
 
@@ -41,8 +42,8 @@ def _written(folder: Path, **files: Row) -> Path:
     return folder
 
 
-def _sheet(made: Exhibit, stem: str) -> Sheet:
-    (found,) = [sheet for sheet in made.sheets if sheet.stem == f"device_cost_{stem}"]
+def _table(made: Exhibit, stem: str) -> Table:
+    (found,) = [table for table in made.tables if table.name == f"device_cost_{stem}"]
     return found
 
 
@@ -57,7 +58,7 @@ def test_what_is_committed_is_read_and_drawn(tmp_path: Path) -> None:
 def test_without_a_file_it_says_what_is_not_measured_and_what_measures_it(tmp_path: Path) -> None:
     made = device_cost.exhibit(tmp_path / "runs", tmp_path / "none")
     assert_whole(made)
-    assert [sheet.stem for sheet in made.sheets] == [f"device_cost_{name}" for name in ("printed", "steps", "prompts")]
+    assert [table.name for table in made.tables] == [f"device_cost_{name}" for name in ("printed", "steps", "prompts")]
     assert made.conclusions[0].endswith("no decode of that scale is measured on a GPU.")
     assert made.conclusions[-1].startswith("Not measured, for want of a GPU") and COMMAND in made.conclusions[-1]
     assert made.inputs == ()
@@ -108,7 +109,7 @@ def test_printed_seconds_are_parted_without_loss(tmp_path: Path) -> None:
 
 def test_the_same_extra_seconds_over_a_default_at_its_least(tmp_path: Path) -> None:
     data = device_cost.compute(tmp_path, tmp_path)
-    rows = {row["method"]: row for row in device_cost.sheets(data)[0].rows}
+    rows = {row["method"]: row for row in device_cost.tables(data)[0].rows}
     base, floor = printed_in("table11_overhead")["default_seconds"], data.assumed.default_seconds
     assert rows["default"]["arithmetic: over the least"] == pytest.approx(base / floor)
     for row in printed_in("table11_overhead")["rows"]:
@@ -125,24 +126,24 @@ def test_every_number_of_a_file_is_in_the_tables(tiny: Row, tmp_path: Path) -> N
     assert_whole(made)
     assert made.inputs == ("bench/mine.json",)
     held, name = as_on_gpu(tiny), "Some GPU, llada-8b"
-    (line,) = _sheet(made, "devices").rows
+    (line,) = _table(made, "devices").rows
     assert (line["measured on"], line["date"]) == (name, held["provenance"]["date"])
     assert (line["command"], line["file"]) == ("python -m made-up", "bench/mine.json")
     assert line["commit"] == "abc123 (whether changed is not known)" and line["self-check"] == "1 of 1 passed"
-    rows = _sheet(made, "overhead").rows
+    rows = _table(made, "overhead").rows
     assert (rows[0]["RWS"], rows[0]["paper: memory, MiB"]) == ("RWS, Skywork", 14_812)
     assert [row["here: increase, %"] for row in rows[6:]] == [row["increase"] for row in held["overhead"]]
     assert {row["here: memory, MiB"] for row in rows[6:]} == {14_812.0}
-    rows = _sheet(made, "frequency").rows
+    rows = _table(made, "frequency").rows
     assert [row["asked"] for row in rows] == ["never (default)", "every step", "every 2 steps"]
     assert [row["paper: increase, %"] for row in rows] == [None, 29.4, 17.1]
     assert [row["here: over every step's"] for row in rows] == [row["over_every_step"] for row in held["frequency"]]
     assert [row["here: increase, %"] for row in rows][1:] == [row["increase"] for row in held["frequency"]][1:]
-    assert [row["value"] for row in _sheet(made, "ratios").rows] == [row["value"] for row in held["ratios"]]
-    ways = _sheet(made, "ways").rows
+    assert [row["value"] for row in _table(made, "ratios").rows] == [row["value"] for row in held["ratios"]]
+    ways = _table(made, "ways").rows
     assert [row["ms per step"] for row in ways] == [row["ms_per_step"] for row in held["ways"]]
     assert {row["GiB above the weights"] for row in ways} == {1.0}
-    kernels = _sheet(made, "kernels").rows
+    kernels = _table(made, "kernels").rows
     assert [row["share of copy bandwidth"] for row in kernels] == [row["share"] for row in held["kernels"]["ways"]]
     with styled():
         save("device_cost", made, tmp_path / "out")
@@ -188,8 +189,8 @@ def test_a_small_shape_or_a_cpu_is_shown_but_says_nothing_of_the_papers_setting(
     assert_whole(made)
     assert "Not of llada-8b in the paper's setting on a GPU, and no word on it: cpu, tiny." in made.conclusions
     assert COMMAND in made.conclusions[-1] and "Guidance costs" not in made.conclusions[0]
-    assert {row["aimed at"] for row in _sheet(made, "ratios").rows} == {None}
-    assert [row["value"] for row in _sheet(made, "ratios").rows] == [row["value"] for row in tiny["ratios"]]
+    assert {row["aimed at"] for row in _table(made, "ratios").rows} == {None}
+    assert [row["value"] for row in _table(made, "ratios").rows] == [row["value"] for row in tiny["ratios"]]
 
 
 def test_another_setting_or_a_failed_check_is_no_headline(tiny: Row, tmp_path: Path) -> None:
@@ -202,7 +203,7 @@ def test_another_setting_or_a_failed_check_is_no_headline(tiny: Row, tmp_path: P
         assert (COMMAND in lines[-1]) == (name == "shorter")
     made = device_cost.exhibit(tmp_path, tmp_path / "failed")
     told = "Some GPU, llada-8b: its self-check failed, its numbers show nothing: the other."
-    assert told in made.conclusions and _sheet(made, "devices").rows[0]["self-check"] == "1 of 2 passed"
+    assert told in made.conclusions and _table(made, "devices").rows[0]["self-check"] == "1 of 2 passed"
 
 
 def test_kernels_alone_leave_the_decodes_unmeasured(tiny: Row, tmp_path: Path) -> None:
@@ -225,8 +226,8 @@ def test_a_run_that_was_cut_short_is_shown_as_far_as_it_goes(tiny: Row, tmp_path
     made = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=held | {"complete": False}))
     assert_whole(made)
     assert any(line.endswith("not complete.") for line in made.conclusions)
-    assert made.conclusions[0].startswith("A reward of 8B") and _sheet(made, "kernels").rows
-    (line,) = _sheet(made, "devices").rows
+    assert made.conclusions[0].startswith("A reward of 8B") and _table(made, "kernels").rows
+    (line,) = _table(made, "devices").rows
     assert line["run"].startswith("not complete")
 
 
@@ -237,11 +238,11 @@ def test_ways_that_failed_are_shown_with_the_reason(tiny: Row, tmp_path: Path) -
     row["status"] = "failed: out of memory"
     made = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=held))
     assert_whole(made)
-    assert _sheet(made, "ways").shown[2] | {"status": ""} == {
-        **dict.fromkeys(_sheet(made, "ways").shown[2], None),
+    assert _table(made, "ways").shown[2] | {"status": ""} == {
+        **dict.fromkeys(_table(made, "ways").shown[2], None),
         **{"measured on": "cpu, tiny", "batch": "1", "way": "naive rws", "status": ""},
     }
-    assert _sheet(made, "ways").shown[2]["status"] == "failed: out of memory"
+    assert _table(made, "ways").shown[2]["status"] == "failed: out of memory"
 
 
 def _without(part: str, key: str) -> Callable[[Row], Any]:

@@ -12,10 +12,11 @@ from handmade_runs import read_csv, summary_row, write_run
 
 from paper_figures import plan
 from paper_figures.__main__ import main
-from paper_figures.exhibits.exhibit import Exhibit, Sheet
+from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.figures import fig1_commit_order
 from paper_figures.report.provenance import run_facts
 from paper_figures.report.report import read_records
+from paper_figures.table import Table
 from paper_figures.tables import table2_llm_judge, table4_humaneval, table7_reward_statistics
 from rws_decode.common.files import write_json
 
@@ -93,7 +94,7 @@ def test_results_without_their_units_are_shown_as_far_as_they_go(figure_runs: Pa
     whole, alone = (table7_reward_statistics.compute(runs) for runs in (figure_runs, tmp_path))
     assert whole.reached and not alone.reached
     made = table7_reward_statistics.exhibit(tmp_path)
-    assert not made.pictures and made.sheets and made.conclusions
+    assert not made.pictures and made.tables and made.conclusions
 
 
 def test_a_prompt_without_all_three_orders_is_left_out(figure_runs: Path, tmp_path: Path) -> None:
@@ -110,8 +111,8 @@ def test_a_prompt_without_all_three_orders_is_left_out(figure_runs: Path, tmp_pa
 
 def test_tables_without_rows_are_left_out() -> None:
     some = [{"a": "1"}]
-    made = Exhibit("A title", sheets=(Sheet("none", [], [], "None."), Sheet("some", some, some, "Some.")))
-    assert [sheet.stem for sheet in made.sheets] == ["some"]
+    made = Exhibit("A title", tables=(Table("none", [], [], "None."), Table("some", some, some, "Some.")))
+    assert [table.name for table in made.tables] == ["some"]
 
 
 @pytest.mark.parametrize("damage", ["picture", "record", "part"])

@@ -71,7 +71,7 @@ def whole(made: Exhibit, out: Path | None) -> None:
 
     out: None to leave the files out, which take most of the time.
     """
-    assert made.pictures and made.sheets and made.conclusions
+    assert made.pictures and made.tables and made.conclusions
     for picture in made.pictures:
         assert len(picture.alt) > 40 and len(picture.caption) > 40
         canvas = FigureCanvasAgg(picture.figure)
@@ -80,8 +80,8 @@ def whole(made: Exhibit, out: Path | None) -> None:
         assert (drawn[:2] >= -0.01).all() and (drawn[2:] <= picture.figure.get_size_inches() + 0.01).all(), drawn
         sizes = {text.get_fontsize() for text in picture.figure.findobj(Text) if text.get_text().strip()}
         assert min(sizes) >= 8
-    for sheet in made.sheets:
-        assert sheet.rows and len({tuple(row) for row in sheet.shown}) == 1
+    for table in made.tables:
+        assert table.rows and len({tuple(row) for row in table.shown}) == 1
     # Afterwards, as files have another resolution, and places are those of it.
     assert out is None or all(path.stat().st_size > 0 for path in save("name", made, out))
 
@@ -240,7 +240,7 @@ def test_the_worked_decode_fills_the_cells_that_the_trace_filled(runs: Path) -> 
 
 def test_the_worked_table_has_every_committed_token(runs: Path) -> None:
     data = fig4_worked_decode.compute(runs)
-    rows = fig4_worked_decode.sheet(data).rows
+    rows = fig4_worked_decode.table(data).rows
     assert [row["step"] for row in rows] == list(range(STEPS))
     rws = data.decodes["rws"].trace
     for row in rows:

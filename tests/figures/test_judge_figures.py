@@ -115,8 +115,8 @@ def llm_tables(both: float = 0.7, constant: float = 0.7, judges: tuple[str, ...]
 
 def cells(made: Exhibit, stem: str) -> dict[str, Row]:
     """Return the rows of a table by their first column."""
-    (sheet,) = [one for one in made.sheets if one.stem == stem]
-    return {str(next(iter(one.values()))): dict(one) for one in sheet.rows}
+    (table,) = [one for one in made.tables if one.name == stem]
+    return {str(next(iter(one.values()))): dict(one) for one in table.rows}
 
 
 def marks(axes: Any) -> dict[str, list[tuple[float, float, float]]]:
@@ -144,11 +144,11 @@ def test_table_2_has_printed_and_measured_numbers_in_the_papers_own_row(tmp_path
         assert rows[name]["here: constant preferred, by own guide, %"] == pytest.approx(55.0)
         assert rows[name]["here: RWS preferred, by other reward models, %"] == pytest.approx(50.0)
     assert rows["GRM"]["here: RWS, draw by own guide, %"] == pytest.approx(30.0)
-    controls = next(one for one in made.sheets if one.stem == "table2_controls")
+    controls = next(one for one in made.tables if one.name == "table2_controls")
     constant = next(one for one in controls.rows if (one["method"], one["judge"]) == ("constant", "own guide"))
     assert constant["RWS minus it, points"] == pytest.approx(10.0) and constant["p, corrected"] == 0.02
     assert constant["RWS minus it, points, low"] == pytest.approx(5.0)
-    turns = next(one for one in made.sheets if one.stem == "table2_turns")
+    turns = next(one for one in made.tables if one.name == "table2_turns")
     assert [one["RWS preferred, by own guide, %"] for one in turns.rows[:2]] == pytest.approx([65.0, 57.5])
 
 
@@ -228,15 +228,15 @@ def test_table_10_draws_exact_intervals_of_the_printed_shares(tmp_path: Path) ->
 
 def test_table_10_tests_what_was_printed_with_the_code_of_the_experiment(tmp_path: Path) -> None:
     made = table10_llm_judge_orders.exhibit(write_run(tmp_path, "mt-bench", win_rates()))
-    (sheet,) = [one for one in made.sheets if one.stem == "table10_tested"]
-    (table,) = printed_intervals()
+    (shown,) = [table for table in made.tables if table.name == "table10_tested"]
+    (tested,) = printed_intervals()
     kept = ("won", "of", "share", "p")
-    assert [[one[name] for name in kept] for one in sheet.rows] == [[one[name] for name in kept] for one in table.rows]
-    assert [one["p, corrected"] for one in sheet.rows] == [one["p_holm"] for one in table.rows]
-    alone, corrected = (sum(one[name] <= 0.05 for one in sheet.rows) for name in ("p", "p, corrected"))
+    assert [[row[name] for name in kept] for row in shown.rows] == [[row[name] for name in kept] for row in tested.rows]
+    assert [row["p, corrected"] for row in shown.rows] == [row["p_holm"] for row in tested.rows]
+    alone, corrected = (sum(row[name] <= 0.05 for row in shown.rows) for name in ("p", "p, corrected"))
     headline, detail = made.conclusions[:2]
     assert f"for {alone} of 12" in detail and f"for {corrected} of 12" in detail
-    above = sum(one["share"] > 0.5 for one in sheet.rows)
+    above = sum(row["share"] > 0.5 for row in shown.rows)
     assert headline.startswith(f"{above} of 12 printed shares are above 50 %.")
     assert headline.endswith(f"for {corrected or 'none'}.")
     assert "no order" in made.conclusions[-1]
@@ -363,7 +363,7 @@ def test_what_dialogues_show_is_counted(tmp_path: Path) -> None:
     printed = {(one["turn"], one["method"]): one for one in printed_in("dialogues")["rows"]}
     assert rows["turn 1"]["paper: RWS, words"] == printed[1, "rws"]["words"]
     assert rows["turn 1"]["here: RWS, words"] == 5 and rows["turn 1"]["here: RWS, repeating the word before"] == 2
-    identical = next(one for one in made.sheets if one.stem == "dialogues_identical")
+    identical = next(one for one in made.tables if one.name == "dialogues_identical")
     assert [one["same in all turns, %"] for one in identical.rows] == [25.0, 25.0]
     told = "\n".join(made.conclusions)
     assert "2 of 5 for RWS" in told and "of 9 test dialogues: GRM 25 [15, 35] %" in told
@@ -467,9 +467,9 @@ def test_every_exhibit_of_real_runs_is_whole(module: Any, figure_runs: Path, tmp
             assert width <= 6.6
             for text in picture.figure.findobj(Text):
                 assert not (text.get_visible() and text.get_text().strip()) or text.get_fontsize() >= 8, text
-    assert made.sheets and made.conclusions and all(one.endswith(".") for one in made.conclusions)
-    for sheet in made.sheets:
-        assert len({tuple(one) for one in sheet.shown}) == 1 and len(sheet.caption) > 40
+    assert made.tables and made.conclusions and all(one.endswith(".") for one in made.conclusions)
+    for table in made.tables:
+        assert len({tuple(one) for one in table.shown}) == 1 and len(table.caption) > 40
     assert all((figure_runs / name).is_file() for name in made.inputs)
 
 
@@ -491,4 +491,4 @@ def test_missing_values_are_left_out(tmp_path: Path) -> None:
     made = table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", tables))
     assert not any("other reward models" in column for column in cells(made, "table2_llm_judge")["GRM"])
     assert not any("other reward models" in line for line in made.conclusions)
-    assert table10_llm_judge_orders.exhibit(tmp_path).sheets
+    assert table10_llm_judge_orders.exhibit(tmp_path).tables

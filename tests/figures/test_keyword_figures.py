@@ -68,7 +68,7 @@ def _example(name: str, method: str, guide: str | None, answer: str) -> Row:
 
 def test_table_3_names_the_keywords_that_an_answer_lacks(tmp_path: Path) -> None:
     made = table3_keyword_examples.exhibit(_keywords(tmp_path))
-    first, second = made.sheets[0].shown
+    first, second = made.tables[0].shown
     printed = printed_in("table3_keyword_examples")["rows"]
     assert [row["paper: prompt"] for row in (first, second)] == [row["prompt"] for row in printed]
     assert first["paper: anchor keywords"] == ", ".join(printed[0]["keywords"])
@@ -113,11 +113,11 @@ def test_figure_6_says_what_its_intervals_say(tmp_path: Path) -> None:
 
 def test_figure_6_sets_its_ranges_beside_the_printed_ones(tmp_path: Path) -> None:
     made = fig6_keyword_task.exhibit(_keywords(tmp_path))
-    rows = {row["quantity"]: row for row in made.sheets[0].rows}
+    rows = {row["quantity"]: row for row in made.tables[0].rows}
     below = rows["perplexity of RWS below that of the default"]
     assert [below[name] for name in ("paper: low", "paper: high", "here: low", "here: high")] == [12, 16, 1.0, 20.0]
     assert rows["worst perplexity of RWS"]["paper: low"] == 10.84
-    (line,) = [r for r in made.sheets[1].shown if (r["quantity"], r["method"]) == (BELOW, "RWS")]
+    (line,) = [r for r in made.tables[1].shown if (r["quantity"], r["method"]) == (BELOW, "RWS")]
     assert (line["paper: printed"], line["here: GRM"]) == ("12 to 16", "1 [-3, 13] p 1")
 
 
@@ -140,7 +140,7 @@ def _passes(runs: Path, low: float = 2.0, **settings: Any) -> Path:
 
 def test_table_4_puts_the_papers_reward_models_in_the_papers_rows(tmp_path: Path) -> None:
     made = table4_humaneval.exhibit(_passes(tmp_path, data="humaneval"))
-    rows = {row["method"]: row for row in made.sheets[0].rows}
+    rows = {row["method"]: row for row in made.tables[0].rows}
     printed = {f"RWS, {row['model']}": row["pass_at_1"] for row in printed_in("table4_humaneval")["rows"]}
     assert {name: row["paper: pass@1, %"] for name, row in rows.items() if name in printed} == printed
     assert rows["RWS, GRM"]["here: pass@1, %"] == 50.0 and rows["RWS, QRM"]["here: pass@1, %"] is None
@@ -160,9 +160,9 @@ def test_table_4_calls_puzzles_puzzles_and_needs_no_programs_run(tmp_path: Path)
     made = table4_humaneval.exhibit(_passes(tmp_path, low=-1.0, data="puzzles"))
     assert made.conclusions[0].startswith("Puzzles with one right answer, no programs: RWS minus the default")
     assert "no difference is shown" in made.conclusions[0]
-    assert "puzzles" in made.sheets[0].caption and "puzzles" in made.pictures[0].figure.axes[1].get_title(loc="left")
+    assert "puzzles" in made.tables[0].caption and "puzzles" in made.pictures[0].figure.axes[1].get_title(loc="left")
     bare = table4_humaneval.exhibit(write_run(tmp_path / "bare", "humaneval", {}, data="humaneval"))
-    assert not bare.pictures and "--allow-code-execution" in bare.conclusions[0] and bare.sheets[0].rows
+    assert not bare.pictures and "--allow-code-execution" in bare.conclusions[0] and bare.tables[0].rows
 
 
 def _diversity(runs: Path, equal: float = 0.0) -> Path:
@@ -202,7 +202,7 @@ def test_table_6_draws_printed_differences_hollow_and_without_intervals(tmp_path
         ours = [one for one in axes.containers if one.get_label() == "RWS minus default, whole answers"]
         assert [one.lines[0].get_xdata()[0] for one in ours] == [0.25, 0.25]
         assert ours[0].lines[2][0].get_segments()[0][:, 0].tolist() == [0.125, 0.375]
-    rows = {row["method"]: row for row in table6_diversity.sheets(data)[0].rows}
+    rows = {row["method"]: row for row in table6_diversity.tables(data)[0].rows}
     assert (rows["RWS, GRM"]["paper: distinct-1"], rows["RWS, GRM"]["here: distinct-1"]) == (0.196, 0.5)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import one_round_runs
 import pytest
+from grouped import grouped
 from one_round_runs import assert_refused, options_of, save_models
 from tiny_models import classifier, save_reward
 
@@ -25,7 +26,8 @@ from rws_decode.common.files import write_json
 from rws_decode.decode import Decoding, decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
-from rws_decode.strategies.factors import RWS, Strategy, Temperature
+from rws_decode.strategies.factors import RWS, Temperature
+from rws_decode.strategies.protocol import Strategy
 
 PROMPTS = ["the cat sat on a mat .", "a dog ran", "sort : two one"]
 SHAPE = {"length": 8, "steps": 4, "block": 8}
@@ -60,7 +62,7 @@ def test_paths_and_walks_are_what_decoding_gives(finished: Path, models: Path) -
     predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
 
     def decoded(prompt: str, rule: Strategy) -> Decoding:
-        return decode(predictor, [prompt], rule, reward=reward if rule.needs_reward else None, **SHAPE)
+        return decode(predictor, [prompt], rule, reward=reward if rule.needs_reward else None, **grouped(**SHAPE))
 
     results = results_of(finished)
     assert results["grid"] == list(GRID)
@@ -212,7 +214,7 @@ def test_what_the_file_holds_is_drawn_and_listed(tmp_path: Path) -> None:
     assert hatched == [1, 0]
     letters = [[text.get_text() for text in axes.texts] for axes in panels[0]]
     assert [sorted(one) for one in letters] == [["A", "B"], ["A", "C"]]
-    answers, counts, walks, pieces = made.sheets
+    answers, counts, walks, pieces = made.tables
     assert [row["grid of c"] for row in answers.rows] == ["gives it", "misses it", None]
     assert [row["perplexity"] for row in answers.rows] == [2.0, 1.5, 4.0]
     assert len(pieces.rows) == 5 and counts.rows == made_up()["summary"]
@@ -254,7 +256,7 @@ def test_a_real_run_makes_a_whole_exhibit(figure_runs: Path) -> None:
     assert all(text.get_fontsize() >= 8 for text in picture.figure.findobj(lambda one: hasattr(one, "get_fontsize")))
     results = json.loads((figure_runs / "scale-path/results.json").read_text())
     outputs = results["profiles"][0]["outputs"]
-    assert [row["text"] for row in made.sheets[0].rows] == [output["text"] for output in outputs]
+    assert [row["text"] for row in made.tables[0].rows] == [output["text"] for output in outputs]
     assert all(output["coherent"] is not None for output in outputs)
     with open(figure_runs / "scale-path/outputs.csv", newline="") as stream:
         assert [float(row["judge"]) for row in csv.DictReader(stream)] == [output["judge"] for output in outputs]

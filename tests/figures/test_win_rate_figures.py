@@ -24,8 +24,8 @@ from paper_figures.figures import cross_judging, fig5_mean_win_rate
 from paper_figures.statistics.metrics import share_interval
 from paper_figures.studies.reward_bench import tables
 from paper_figures.tables import table1_win_rate, table5_god_quintiles
-from paper_figures.tables.parts.god_tables import fifths_sheets
-from paper_figures.tables.parts.win_rate_tables import win_rate_sheets
+from paper_figures.tables.parts.god_tables import fifths_tables
+from paper_figures.tables.parts.win_rate_tables import win_rate_tables
 from rws_decode.common.files import write_json
 from rws_theory.printed import printed_in
 
@@ -153,9 +153,9 @@ def test_the_setting_says_what_is_not_the_papers(runs: Path, changed: Callable[[
 
 
 def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any], runs: Path) -> None:
-    sheet, methods = win_rate_sheets(table1_win_rate.compute(runs))
-    rows = {row["reward model"]: row for row in sheet.rows}
-    texts = {row["reward model"]: row for row in sheet.shown}
+    table, methods = win_rate_tables(table1_win_rate.compute(runs))
+    rows = {row["reward model"]: row for row in table.rows}
+    texts = {row["reward model"]: row for row in table.shown}
     win, draw, loss, half = (
         f"paper: {name}"
         for name in ("RWS wins, W/(W+L+T), %", "draws, %", "default wins, %", "(W + T/2)/N, %, from these")
@@ -243,8 +243,8 @@ def test_figure_5_draws_the_means_and_the_printed_ones(results: dict[str, Any], 
         ]
         assert [bar.get_width() for bar in axes.patches] == wanted
         assert sum(isinstance(container, ErrorbarContainer) for container in axes.containers) == len(wanted)
-    sheet = fig5_mean_win_rate.sheet(data)
-    rows = {row["method and judge"]: row for row in sheet.rows}
+    table = fig5_mean_win_rate.table(data)
+    rows = {row["method and judge"]: row for row in table.rows}
     assert rows["RWS, by own guide"]["paper: wins, %"] == text["win_mean"]
     assert all(row["paper: wins, %"] is None for name, row in rows.items() if name != "RWS, by own guide")
     constant = _row(results, "mean_win_rates", relation="other", method="constant", measure="net")
@@ -272,13 +272,13 @@ def test_figure_5_of_several_scales_has_a_bar_for_each(changed: Callable[[Change
 
     made = fig5_mean_win_rate.exhibit(changed(twice))
     assert "Mean over 2 guides at s_R = 8, by own guide" in " ".join(made.conclusions)
-    assert len(made.sheets[0].rows) == 2 * 2 * 3 + 1  # and the printed line
+    assert len(made.tables[0].rows) == 2 * 2 * 3 + 1  # and the printed line
 
 
 def test_table_5_has_the_printed_and_the_measured_shares(results: dict[str, Any], runs: Path) -> None:
     data = table5_god_quintiles.compute(runs)
-    sheet = fifths_sheets(data)[0]
-    for place, (line, row) in enumerate(zip(sheet.rows, printed_in("table5_god_quintiles")["rows"], strict=True), 1):
+    table = fifths_tables(data)[0]
+    for place, (line, row) in enumerate(zip(table.rows, printed_in("table5_god_quintiles")["rows"], strict=True), 1):
         assert {name: line[f"paper: {name}"] for name in data.models} == {name: row[name] for name in data.models}
         held = _row(results, "god_quintiles", guide="mini", fifth=place)
         assert line["here: mini"] == (100 * held["win"] if held["n"] else None)
@@ -327,13 +327,13 @@ def test_the_matrices_hold_every_guide_by_every_judge(results: dict[str, Any], r
         constant = _row(results, "cross_judging", method="constant", **match)
         assert data.cells["rws-constant"][key, judge].value == pytest.approx(-100 * constant["difference"])
         assert data.cells["constant"][key, judge].p is None
-    assert len(data.of("rws", own=True)) == 2 and len(data.of("rws", own=False)) == 4
+    assert len(data.of("rws", by_guide=True)) == 2 and len(data.of("rws", own=False)) == 4
     panels = [axes for axes in cross_judging.draw(data).axes if axes.images]
     for axes, (panel, cells) in zip(panels, data.cells.items(), strict=True):
         texts = [text.get_text() for text in axes.texts]
         assert texts == [cross_judging.cell_text(panel, cell) for cell in cells.values()]
         assert [(patch.get_x(), patch.get_y()) for patch in axes.patches] == [(-0.48, -0.46), (0.52, 0.54)]
-    assert cross_judging.sheet(data).rows[0]["own"] is True
+    assert cross_judging.table(data).rows[0]["own"] is True
 
 
 def test_self_judging_is_seen_as_such(runs: Path) -> None:
@@ -380,14 +380,14 @@ def test_each_is_whole_from_a_real_run(module: ModuleType, figure_runs: Path, tm
         made: Exhibit = module.exhibit(figure_runs)
         save(name, made, tmp_path)
     assert name in NAMES and module.NEEDS == ("reward-bench",)
-    assert made.pictures and made.sheets and made.conclusions
+    assert made.pictures and made.tables and made.conclusions
     for picture in made.pictures:
         picture.figure.draw_without_rendering()
         texts = [text for text in picture.figure.findobj(lambda one: hasattr(one, "get_fontsize")) if text.get_text()]
         assert texts and min(text.get_fontsize() for text in texts) >= 8
         assert len(picture.alt) > 40 and "nan" not in picture.alt.split()
         assert picture.figure.get_figwidth() <= 6.6
-    for sheet in made.sheets:
-        assert sheet.rows and len({tuple(row) for row in sheet.shown}) == 1
-        assert {type(cell) for row in sheet.shown for cell in row.values()} <= {str, type(None)}
+    for table in made.tables:
+        assert table.rows and len({tuple(row) for row in table.shown}) == 1
+        assert {type(cell) for row in table.shown for cell in row.values()} <= {str, type(None)}
     assert all(line.endswith((".", ")")) and "nan" not in line.split() for line in made.conclusions)

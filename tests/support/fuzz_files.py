@@ -2,7 +2,8 @@
 
     python tests/support/fuzz_files.py [--seconds 3600] [--seed N] [NAME ...]
 
-runs every target in turn until the time is over, printing the seed of each round; `--seed` repeats one from there. A
+runs every tfrom rws_decode.settings import Shape
+arget in turn until the time is over, printing the seed of each round; `--seed` repeats one from there. A
 reader may return, or raise a ValueError of one line that names the file or its folder. Anything else, more than
 `SECONDS` of computing for one file, or more than `BYTES` of memory beyond what the process had, is a finding: it is
 printed with its seed, and its folder kept.
@@ -258,7 +259,7 @@ def _make_trace(folder: Path) -> None:
 
     folder.mkdir()
     reward = CallableReward(lambda prompt, answer: float(len(answer)))
-    (trace,) = decode(bert_predictor(), ["the cat sat"], RWS(2.0), reward=reward, length=8, steps=4, block=4)
+    (trace,) = decode(bert_predictor(), ["the cat sat"], RWS(2.0), Shape(length=8, steps=4, block=4), reward=reward)
     trace.save(folder / "trace.parquet")
 
 
@@ -358,13 +359,13 @@ def _make_measured(folder: Path) -> None:
 def _read_measured(folder: Path) -> None:
     from matplotlib import pyplot
 
-    from paper_figures.exhibits.exhibit import to_csv, to_latex, to_markdown
     from paper_figures.figures import device_cost
+    from paper_figures.table import to_csv, to_latex, to_markdown
 
     try:
         made = device_cost.exhibit(folder / "none", folder)
-        for sheet in made.sheets:
-            to_csv(sheet.rows), to_markdown(sheet.shown), to_latex(sheet)
+        for table in made.tables:
+            to_csv(table.rows), to_markdown(table.shown), to_latex(table)
         for picture in made.pictures:
             picture.figure.draw_without_rendering()
     finally:

@@ -17,7 +17,9 @@ from rws_decode.common.files import write_json
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import RewardModel
-from rws_decode.strategies.factors import RWS, Confidence, Strategy
+from rws_decode.settings import Shape
+from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode.strategies.protocol import Strategy
 
 Row = dict[str, Any]
 MASK, END = 0, 1
@@ -58,7 +60,7 @@ def write_commit_order(
     model, folder, rows = runs.parent / "tiny", runs / "commit-order", []
     write_json(model / "config.json", {"eos_token_id": END})
     for (index, prompt), (name, (strategy, parts)) in product(prompts.items(), ways.items()):
-        (trace,) = decode(predictor, [prompt], strategy, length=length, steps=steps, block=parts, reward=guide)
+        (trace,) = decode(predictor, [prompt], strategy, Shape(length=length, steps=steps, block=parts), reward=guide)
         path = trace.save(folder / f"{name}-{index}.parquet")
         rows.append({"method": name, "example": index, "trace": path.name})
     write_json(folder / "results.json", {"settings": {"model": str(model)}, "rows": rows})
@@ -92,10 +94,10 @@ def assert_whole(made: Exhibit) -> None:
         box, size = picture.figure.get_tightbbox(), picture.figure.get_size_inches()
         assert box.x0 >= -0.02 and box.y0 >= -0.02 and box.x1 <= size[0] + 0.02 and box.y1 <= size[1] + 0.02
         assert size[0] <= 6.6
-    for sheet in made.sheets:
-        assert sheet.rows and sheet.shown and sheet.caption
-        assert len({tuple(row) for row in sheet.shown}) == 1
-        assert not any(str(value) == "nan" for row in sheet.shown for value in row.values())
+    for table in made.tables:
+        assert table.rows and table.shown and table.caption
+        assert len({tuple(row) for row in table.shown}) == 1
+        assert not any(str(value) == "nan" for row in table.shown for value in row.values())
 
 
 def assert_made_whole(module: Any, runs: Path, out: Path) -> None:
@@ -103,7 +105,7 @@ def assert_made_whole(module: Any, runs: Path, out: Path) -> None:
     made, name = module.exhibit(runs), module.__name__.rpartition(".")[2]
     assert_whole(made)
     save(name, made, out)
-    for sheet in made.sheets:
-        assert len(read_csv(out / "tables" / f"{sheet.stem}.csv")) == len(sheet.rows)
+    for table in made.tables:
+        assert len(read_csv(out / "tables" / f"{table.name}.csv")) == len(table.rows)
     with pytest.raises(MissingRun, match=f"experiment {module.NEEDS[0]} --out"):
         module.exhibit(out / "none")

@@ -6,10 +6,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from paper_figures.exhibits.exhibit import Exhibit, Passage, Picture, Sheet, save
+from paper_figures.exhibits.exhibit import Exhibit, Passage, Picture, save
 from paper_figures.exhibits.style import figure, styled
 from paper_figures.report.provenance import run_facts
 from paper_figures.report.report import write_page
+from paper_figures.table import Table
 from rws_decode.common.files import write_json
 
 __all__ = ["SETTINGS", "VERDICTS", "Page", "claims_exhibit", "results", "small_page"]
@@ -68,7 +69,7 @@ def claims_exhibit() -> Exhibit:
     told = {"the paper's statement": "One is two.", "what was found": "words " * 30, "instead": "One is one."}
     rows = [{"claim": f"C{n}", "where": "Section 1", "verdict": name} | told for n, name in enumerate(VERDICTS)]
     rows.append({"claim": "C9", "where": "Ours, on Table 1", "verdict": "false"} | told)
-    return Exhibit("The ledger", sheets=(Sheet("ledger", rows, rows, "All claims."),), conclusions=("One of five.",))
+    return Exhibit("The ledger", tables=(Table("ledger", rows, rows, "All claims."),), conclusions=("One of five.",))
 
 
 def exhibits() -> dict[str, Exhibit]:
@@ -82,7 +83,7 @@ def exhibits() -> dict[str, Exhibit]:
     lines = ("Table 8: the headline, <i> & more.", *(f"Further line {n}." for n in range(9)))
     table = Exhibit(
         "Table 8: a table",
-        sheets=(Sheet("wide", wide, wide, "A wide table."), Sheet("texts", texts, texts, "Words.")),
+        tables=(Table("wide", wide, wide, "A wide table."), Table("texts", texts, texts, "Words.")),
         passages=(Passage("poem", "first <line>\n\n" + "long " * 200, "A passage."),),
         conclusions=lines,
         inputs=inputs,

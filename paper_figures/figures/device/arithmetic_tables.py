@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from paper_figures.exhibits.exhibit import Sheet
 from paper_figures.figures.device.measured_tables import printed_overheads
 from paper_figures.figures.device.step_arithmetic import A100, ASSUMED_PROMPT, Least
+from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["arithmetic_sheets", "assumed", "of_8b"]
+__all__ = ["arithmetic_tables", "assumed", "of_8b"]
 
 
-def arithmetic_sheets(by_prompt: Mapping[int, Least]) -> tuple[Sheet, ...]:
+def arithmetic_tables(by_prompt: Mapping[int, Least]) -> tuple[Table, ...]:
     """Return the printed seconds beside the least ones, the parts of a step, and the same by tokens of prompt."""
-    found = by_prompt[ASSUMED_PROMPT]
-    return (_printed(found), _steps(found), _prompts(by_prompt))
+    least = by_prompt[ASSUMED_PROMPT]
+    return (_printed(least), _steps(least), _prompts(by_prompt))
 
 
 def of_8b() -> list[str]:
@@ -28,21 +28,23 @@ def of_8b() -> list[str]:
     return [row["model"] for row in printed_in("table9_reward_models")["rows"] if row["size"] == "8B"]
 
 
-def _printed(found: Least) -> Sheet:
+def _printed(least: Least) -> Table:
     table = printed_in("table11_overhead")
-    base, overheads, known = table["default_seconds"], printed_overheads(), of_8b()
-    default = {"least seconds": found.default_seconds, "over the least": base / found.default_seconds}
+    base, overheads, models_8b = table["default_seconds"], printed_overheads(), of_8b()
+    default = {"least seconds": least.default_seconds, "over the least": base / least.default_seconds}
     lines = [_line("default", {"seconds": base}, default)]
     for row in table["rows"]:
         extra, (increase, mib) = row["seconds"] - base, overheads[row["model"]]
-        seconds, over = (found.reward_seconds, extra / found.reward_seconds) if row["model"] in known else (None, None)
+        seconds, over = (
+            (least.reward_seconds, extra / least.reward_seconds) if row["model"] in models_8b else (None, None)
+        )
         lines.append(
             _line(
                 f"RWS, {row['model']}",
                 {"seconds": row["seconds"], "extra seconds": extra, "increase, %, computed": increase}
                 | {"memory, MiB": mib},
                 {"least seconds": seconds, "over the least": over}
-                | {"increase with the default at its least, %": 100 * extra / found.default_seconds},
+                | {"increase with the default at its least, %": 100 * extra / least.default_seconds},
             )
         )
     caption = (
@@ -52,7 +54,7 @@ def _printed(found: Least) -> Sheet:
         f"{assumed()} The reward's shape is known here for those of 8B alone."
     )
     shown = [{key: _text(key, value) for key, value in line.items()} for line in lines]
-    return Sheet("device_cost_printed", lines, shown, caption)
+    return Table("device_cost_printed", lines, shown, caption)
 
 
 def _text(column: str, value: Any) -> str | None:
@@ -74,14 +76,14 @@ def _line(method: str, paper: Mapping[str, Any], arithmetic: Mapping[str, Any]) 
     return row | {f"arithmetic: {name}": arithmetic.get(name) for name in computed}
 
 
-def _steps(found: Least) -> Sheet:
+def _steps(least: Least) -> Table:
     rows: list[dict[str, Any]] = []
-    own = {part["part"]: part for part in found.default}
+    default = {part["part"]: part for part in least.default}
     numbers = {"Gflop": "gigaflop", "MB": "megabytes", "ms": "ms", "bound by": "bound"}
-    for part in found.rws:
+    for part in least.rws:
         row: dict[str, Any] = {"part": part["part"]}
-        for name, one in (("default", own.get(part["part"])), ("RWS", part)):
-            row |= {f"{name}: {label}": None if one is None else one[key] for label, key in numbers.items()}
+        for name, part_of in (("default", default.get(part["part"])), ("RWS", part)):
+            row |= {f"{name}: {label}": None if part_of is None else part_of[key] for label, key in numbers.items()}
         rows.append(row)
     total: dict[str, Any] = {"part": "all"}
     for column in list(rows[0])[1:]:
@@ -93,20 +95,20 @@ def _steps(found: Least) -> Sheet:
     )
     rows.append(total)
     shown = [{key: _text(key, value) for key, value in row.items()} for row in rows]
-    return Sheet("device_cost_steps", rows, shown, caption)
+    return Table("device_cost_steps", rows, shown, caption)
 
 
-def _prompts(by_prompt: Mapping[int, Least]) -> Sheet:
+def _prompts(by_prompt: Mapping[int, Least]) -> Table:
     printed = printed_in("table11_overhead")["default_seconds"]
     rows = [
         {
             "tokens of prompt": prompt,
-            "default, least seconds": found.default_seconds,
-            "printed over the least": printed / found.default_seconds,
-            "RWS, more operations, %": found.more_operations,
+            "default, least seconds": least.default_seconds,
+            "printed over the least": printed / least.default_seconds,
+            "RWS, more operations, %": least.more_operations,
         }
-        | {f"least increase, every {every}, %": found.increase(every) for every in found.rws_seconds}
-        for prompt, found in by_prompt.items()
+        | {f"least increase, every {every}, %": least.increase(every) for every in least.rws_seconds}
+        for prompt, least in by_prompt.items()
     ]
     texts = [{key: _text(key, value) for key, value in row.items()} for row in rows]
     shown = [text | {"tokens of prompt": str(row["tokens of prompt"])} for text, row in zip(texts, rows, strict=True)]
@@ -114,7 +116,7 @@ def _prompts(by_prompt: Mapping[int, Least]) -> Sheet:
         "The same by the length of the prompt, which the paper does not say. Least increase: of RWS that asks at every "
         "k-th step, where it and the default take their least time."
     )
-    return Sheet("device_cost_prompts", rows, shown, caption)
+    return Table("device_cost_prompts", rows, shown, caption)
 
 
 def assumed() -> str:

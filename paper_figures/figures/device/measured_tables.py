@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from paper_figures.exhibits.beside import beside, number_text
-from paper_figures.exhibits.exhibit import Sheet
 from paper_figures.measured import Measurement
+from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["OVERHEADS", "called", "measured_sheets", "printed_overheads"]
+__all__ = ["OVERHEADS", "called", "measured_tables", "printed_overheads"]
 
 Rows = list[dict[str, Any]]
 _MIB, _GIB = 2**20, 2**30
@@ -20,10 +20,15 @@ OVERHEADS = {"ours": "ours", "every step": "ours, asked at every step", "naive":
 
 def called(measured: Sequence[Measurement]) -> dict[str, Measurement]:
     """Return what each measurement is called -> it: its device and shape, and its file where that is not enough."""
-    short = [", ".join(filter(None, (one.made["device"], one.settings.get("shape")))) for one in measured]
+    short = [
+        ", ".join(filter(None, (measurement.made["device"], measurement.settings.get("shape"))))
+        for measurement in measured
+    ]
     return {
-        name if short.count(name) == 1 else f"{name} ({one.name.rpartition('/')[2].removesuffix('.json')})": one
-        for name, one in zip(short, measured, strict=True)
+        name
+        if short.count(name) == 1
+        else f"{name} ({measurement.name.rpartition('/')[2].removesuffix('.json')})": measurement
+        for name, measurement in zip(short, measured, strict=True)
     }
 
 
@@ -39,7 +44,7 @@ def printed_overheads() -> dict[str, tuple[float, int]]:
     return {row["model"]: (100 * (row["seconds"] / base - 1), row["memory_mib"]) for row in table["rows"]}
 
 
-def measured_sheets(measured: Sequence[Measurement]) -> tuple[Sheet, ...]:
+def measured_tables(measured: Sequence[Measurement]) -> tuple[Table, ...]:
     """Return all tables; those of which no file has a row are empty."""
     named = called(measured)
     if not named:
@@ -52,11 +57,11 @@ def measured_sheets(measured: Sequence[Measurement]) -> tuple[Sheet, ...]:
     )
 
 
-def _made_with(named: Mapping[str, Measurement]) -> Sheet:
+def _made_with(named: Mapping[str, Measurement]) -> Table:
     rows: Rows = []
     shown: Rows = []
-    for name, one in named.items():
-        made, settings, checks = one.made, one.settings, len(one.held["checks"])
+    for name, measurement in named.items():
+        made, settings, checks = measurement.made, measurement.settings, len(measurement.held["checks"])
         changed = {True: " (changed)", False: "", None: " (whether changed is not known)"}[made["changed"]]
         words = [f"{key} {made[key]}" for key in ("driver", "cuda", "torch", "triton") if made[key]]
         lengths = ("prompt", "length", "steps", "block")
@@ -69,26 +74,26 @@ def _made_with(named: Mapping[str, Measurement]) -> Sheet:
                 "precision": settings.get("dtype"),
                 "answer": answer or None,
                 "libraries": ", ".join(words),
-                "self-check": f"{checks - len(one.failed)} of {checks} passed",
-                "run": "complete" if one.complete else "not complete: what it has is shown",
+                "self-check": f"{checks - len(measurement.failed)} of {checks} passed",
+                "run": "complete" if measurement.complete else "not complete: what it has is shown",
                 "command": made["command"],
-                "file": one.name,
+                "file": measurement.name,
             }
         )
         commit = f"{made['commit'][:12]}{changed}" if made["commit"] else rows[-1]["commit"]
         shown.append(rows[-1] | {"commit": commit, "date": made["date"].partition("T")[0]})
     caption = "What each measurement was made with. Its file holds all seconds, checks, notes and versions."
-    return Sheet("device_cost_devices", rows, shown, caption)
+    return Table("device_cost_devices", rows, shown, caption)
 
 
-def _overhead(named: Mapping[str, Measurement]) -> Sheet:
+def _overhead(named: Mapping[str, Measurement]) -> Table:
     printed = {
         f"RWS, {model}": {"increase, %, computed": round(increase, 2), "memory, MiB": mib}
         for model, (increase, mib) in printed_overheads().items()
     }
     here = {}
-    for name, one in named.items():
-        for row in one.rows("overhead"):
+    for name, measurement in named.items():
+        for row in measurement.rows("overhead"):
             added = None if row["added_bytes"] is None else row["added_bytes"] / _MIB
             line = f"{name}, batch {row['batch']}, {OVERHEADS.get(row['of'], row['of'])}"
             here[line] = {"increase, %": row["increase"], "memory, MiB": added}
@@ -109,7 +114,7 @@ def _overhead(named: Mapping[str, Measurement]) -> Sheet:
     return beside("device_cost_overhead", "RWS", printed, here, caption, shown) if here else _none("overhead")
 
 
-def _frequency(named: Mapping[str, Measurement]) -> Sheet:
+def _frequency(named: Mapping[str, Measurement]) -> Table:
     table = printed_in("table12_frequency")
     seconds = {row["every"]: row["seconds"] for row in table["rows"]}
     printed: dict[int | None, tuple[float | None, float | None]] = {}
@@ -117,17 +122,17 @@ def _frequency(named: Mapping[str, Measurement]) -> Sheet:
     printed |= {row["every"]: (row["seconds"] / seconds[1], row["increase"]) for row in table["rows"]}
     rows: Rows = []
     shown: Rows = []
-    for name, one in named.items():
-        for row in one.rows("frequency"):
+    for name, measurement in named.items():
+        for row in measurement.rows("frequency"):
             every = row["every"]
             asked = "never (default)" if every is None else "every step" if every == 1 else f"every {every} steps"
             ratio, increase = printed.get(every, (None, None))
-            known = every is not None and row["increase"] is not None
+            comparable = every is not None and row["increase"] is not None
             # The default's increase over itself says nothing.
-            own = row["increase"] if known else None
+            ours = row["increase"] if comparable else None
             words = {"measured on": name, "asked": asked}
             numbers = {"paper: over every step's": ratio, "paper: increase, %": increase}
-            numbers |= {"here: over every step's": row["over_every_step"], "here: increase, %": own}
+            numbers |= {"here: over every step's": row["over_every_step"], "here: increase, %": ours}
             numbers |= {"here: reward calls": row["reward_calls"]}
             rows.append(words | numbers)
             texts = {key: None if value is None else f"{value:.3f}" for key, value in numbers.items() if "over" in key}
@@ -138,11 +143,11 @@ def _frequency(named: Mapping[str, Measurement]) -> Sheet:
         f"default. Printed: {table['where']}, {table['task']}; the first of these from its seconds. The compact "
         "decoder, which asks at each of these steps whatever the text: no call is left out."
     )
-    return Sheet("device_cost_frequency", rows, shown, caption)
+    return Table("device_cost_frequency", rows, shown, caption)
 
 
-def _none(table: str) -> Sheet:
-    return Sheet(f"device_cost_{table}", (), (), "")
+def _none(table: str) -> Table:
+    return Table(f"device_cost_{table}", (), (), "")
 
 
 def _yes(value: Any) -> str | None:
@@ -153,13 +158,13 @@ def _percent(value: Any) -> str | None:
     return None if value is None else f"{value:.1%}"
 
 
-def _agreed(found: Any) -> str | None:
-    if found is None:
+def _agreed(agreement: Any) -> str | None:
+    if agreement is None:
         return None
-    told = f"{found['equal']} of {found['answers']}"
-    if found["equal"] == found["answers"]:
-        return told
-    return f"{told}; {found['explained']} part at a near-tie, {found['unexplained']} without one"
+    text = f"{agreement['equal']} of {agreement['answers']}"
+    if agreement["equal"] == agreement["answers"]:
+        return text
+    return f"{text}; {agreement['explained']} part at a near-tie, {agreement['unexplained']} without one"
 
 
 def _gib(value: Any) -> str | None:
@@ -230,21 +235,21 @@ _CAPTIONS = {
 }
 
 
-def _table(stem: str, table: str, named: Mapping[str, Measurement], caption: str) -> Sheet:
+def _table(stem: str, table: str, named: Mapping[str, Measurement], caption: str) -> Table:
     """Return a table of the files as they have it, the device's name before each row."""
     rows: Rows = []
     shown: Rows = []
-    for name, one in named.items():
-        for row in one.rows(table):
+    for name, measurement in named.items():
+        for row in measurement.rows(table):
             if table == "ways" and row["group"] != "ways":
                 continue  # the times behind `savings`
-            if not one.of_goals:
+            if not measurement.of_goals:
                 row = {**row, "goal": None, "met": None}
-            told = {label: form(row[field]) for field, (label, form) in _COLUMNS[table].items()}
+            texts = {label: form(row[field]) for field, (label, form) in _COLUMNS[table].items()}
             plain = {label: row[field] for field, (label, _) in _COLUMNS[table].items()}
             if table == "ways":
-                plain["answers that have"] = told["answers that have"]
+                plain["answers that have"] = texts["answers that have"]
                 plain["GiB above the weights"] = None if row["memory_bytes"] is None else row["memory_bytes"] / _GIB
             rows.append({"measured on": name} | plain)
-            shown.append({"measured on": name} | told)
-    return Sheet(stem, rows, shown, caption)
+            shown.append({"measured on": name} | texts)
+    return Table(stem, rows, shown, caption)

@@ -12,10 +12,11 @@ from matplotlib.ticker import MaxNLocator
 
 from paper_figures.exhibits.beside import named
 from paper_figures.exhibits.contrasts import clear, difference_text, excludes_zero
-from paper_figures.exhibits.exhibit import Picture, Sheet
+from paper_figures.exhibits.exhibit import Picture
 from paper_figures.exhibits.inputs import Results
 from paper_figures.exhibits.methods import RELATIONS, method_name
 from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
+from paper_figures.table import Table
 
 __all__ = [
     "Net",
@@ -24,7 +25,7 @@ __all__ = [
     "minus_line",
     "nets_of",
     "nets_picture",
-    "nets_sheet",
+    "nets_table",
 ]
 
 Row = Mapping[str, Any]
@@ -49,8 +50,7 @@ class Net:
 
 
 def nets_of(run: Results, order: Sequence[str]) -> tuple[Net, ...]:
-    """Return the net win rates of a study's mean win rates: RWS, the methods of `order`, further ones; own guide first.
-    """
+    """Return the net win rates of a study's mean win rates: RWS, the methods of `order`, further ones; own guide first."""
     nets = []
     rows = [row for row in run.rows.get("mean_win_rates", ()) if row["measure"] == "net" and row["mean"] is not None]
     for row in rows:
@@ -62,13 +62,13 @@ def nets_of(run: Results, order: Sequence[str]) -> tuple[Net, ...]:
         against = row
         if row["method"] == "rws":
             keys = ("relation", "reward_scale")
-            same = [one for one in rows if all(one.get(key) == row.get(key) for key in keys)]
-            against = next((one for one in same if one["method"] == "default"), row)
+            same = [other for other in rows if all(other.get(key) == row.get(key) for key in keys)]
+            against = next((other for other in same if other["method"] == "default"), row)
         ends = (row["mean"], row["low"], row["high"])
         nets.append(Net(name, row["method"], row["relation"], *ends, _minus(against)))
-    methods = list(dict.fromkeys(["rws", *order, *(one.method for one in nets)]))
+    methods = list(dict.fromkeys(["rws", *order, *(net.method for net in nets)]))
     judges = list(RELATIONS)
-    return tuple(sorted(nets, key=lambda one: (methods.index(one.method), one.name, judges.index(one.relation))))
+    return tuple(sorted(nets, key=lambda net: (methods.index(net.method), net.name, judges.index(net.relation))))
 
 
 def _minus(row: Row) -> Row | None:
@@ -82,20 +82,20 @@ def _minus(row: Row) -> Row | None:
 
 def draw_nets(nets: Sequence[Net]) -> Figure:
     """Draw the net win rate of every method against the default, and beside it RWS minus the method."""
-    names = list(dict.fromkeys(one.name for one in nets))
-    relations = [name for name in RELATIONS if any(one.relation == name for one in nets)]
+    names = list(dict.fromkeys(net.name for net in nets))
+    relations = [name for name in RELATIONS if any(net.relation == name for net in nets)]
     picture = figure(6.6, 1.5 + 0.42 * len(names))
     left, right = picture.subplots(1, 2, sharey=True)
-    for one in nets:
-        at = names.index(one.name) + (0.14 if one.relation == "other" else -0.14) * (len(relations) > 1)
-        look = _LOOKS[one.relation]
-        spread = [[max(one.mean - one.low, 0.0)], [max(one.high - one.mean, 0.0)]]
+    for net in nets:
+        at = names.index(net.name) + (0.14 if net.relation == "other" else -0.14) * (len(relations) > 1)
+        look = _LOOKS[net.relation]
+        spread = [[max(net.mean - net.low, 0.0)], [max(net.high - net.mean, 0.0)]]
         style = {"color": look.color, "marker": look.marker, "linestyle": "none", "elinewidth": 1.0, "capsize": 2}
-        left.errorbar(one.mean, at, xerr=spread, **style)
-        if one.minus is not None and one.method != "rws":
-            middle = one.minus["difference"]
-            ends = [[max(middle - one.minus["low"], 0.0)], [max(one.minus["high"] - middle, 0.0)]]
-            style["markerfacecolor"] = look.color if clear(one.minus) else "white"
+        left.errorbar(net.mean, at, xerr=spread, **style)
+        if net.minus is not None and net.method != "rws":
+            middle = net.minus["difference"]
+            ends = [[max(middle - net.minus["low"], 0.0)], [max(net.minus["high"] - middle, 0.0)]]
+            style["markerfacecolor"] = look.color if clear(net.minus) else "white"
             right.errorbar(middle, at, xerr=ends, **style)
     for axes, title in ((left, "Method against the default"), (right, "RWS minus the method")):
         axes.axvline(0, color=GREY, linewidth=1.0)
@@ -131,25 +131,25 @@ def nets_picture(run: Results, nets: Sequence[Net]) -> Picture:
         "the interval excludes zero and p of the sign-flip permutation test, not corrected over methods, is at most "
         "0.05. Bars are 95 % bootstrap intervals over prompts. Above zero is better."
     )
-    parts = (f"{one.name}, by {RELATIONS[one.relation]}: {one.mean:+.0f}" for one in nets)
+    parts = (f"{net.name}, by {RELATIONS[net.relation]}: {net.mean:+.0f}" for net in nets)
     alt = f"Net win rates against the default in percent, as dots with bars. {'; '.join(parts)}."
     return Picture("controls_net", draw_nets(nets), caption, alt)
 
 
-def nets_sheet(nets: Sequence[Net]) -> Sheet:
+def nets_table(nets: Sequence[Net]) -> Table:
     """Return the net win rates and RWS minus each method, of RWS itself minus the default, as a table."""
     rows, shown = [], []
-    for one in nets:
-        start = {"method": one.name, "judged by": RELATIONS[one.relation]}
-        minus = one.minus or dict.fromkeys(("difference", "low", "high", "p_holm"))
-        row: dict[str, Any] = start | {"net": one.mean, "low": one.low, "high": one.high}
+    for net in nets:
+        start = {"method": net.name, "judged by": RELATIONS[net.relation]}
+        minus = net.minus or dict.fromkeys(("difference", "low", "high", "p_holm"))
+        row: dict[str, Any] = start | {"net": net.mean, "low": net.low, "high": net.high}
         rows.append(row | {f"RWS minus it, {name}": value for name, value in minus.items()})
-        net = {"difference": one.mean, "low": one.low, "high": one.high}
-        text = {"net, %": difference_text(net) + " *" * excludes_zero(net), "RWS minus it": None, "p": None}
-        if one.minus is not None:
-            if one.method != "rws":
-                text["RWS minus it"] = difference_text(one.minus) + " *" * excludes_zero(one.minus)
-            text["p"] = None if one.minus["p_holm"] is None else f"{one.minus['p_holm']:.2g}"
+        interval = {"difference": net.mean, "low": net.low, "high": net.high}
+        text = {"net, %": difference_text(interval) + " *" * excludes_zero(interval), "RWS minus it": None, "p": None}
+        if net.minus is not None:
+            if net.method != "rws":
+                text["RWS minus it"] = difference_text(net.minus) + " *" * excludes_zero(net.minus)
+            text["p"] = None if net.minus["p_holm"] is None else f"{net.minus['p_holm']:.2g}"
         shown.append(start | text)
     caption = (
         "Net win rate against the default: prompts won minus lost, in percent, mean over the guides, with 95 % "
@@ -157,29 +157,29 @@ def nets_sheet(nets: Sequence[Net]) -> Sheet:
         "sign-flip permutation test of that difference, in the rows of RWS of its net win rate, not corrected over the "
         "methods."
     )
-    return Sheet("controls_net", rows, shown, caption)
+    return Table("controls_net", rows, shown, caption)
 
 
 def against_default(nets: Sequence[Net]) -> list[str]:
     """Return the net win rate of RWS in words, by each kind of judge."""
     lines = []
-    for one in (one for one in nets if one.method == "rws"):
-        net = {"difference": one.mean, "low": one.low, "high": one.high}
-        p = None if one.minus is None else one.minus["p_holm"]
-        told = "" if p is None else f", p {p:.2g}"
+    for net in (net for net in nets if net.method == "rws"):
+        interval = {"difference": net.mean, "low": net.low, "high": net.high}
+        p = None if net.minus is None else net.minus["p_holm"]
+        p_text = "" if p is None else f", p {p:.2g}"
         lines.append(
-            f"{one.name} against the default, by {RELATIONS[one.relation]}: net win rate {difference_text(net)} %; the "
-            f"interval {'excludes' if excludes_zero(net) else 'does not exclude'} zero{told}."
+            f"{net.name} against the default, by {RELATIONS[net.relation]}: net win rate "
+            f"{difference_text(interval)} %; the interval {'excludes' if excludes_zero(interval) else 'does not exclude'} zero{p_text}."
         )
     return lines
 
 
 def minus_line(nets: Sequence[Net], method: str) -> str:
     """Return RWS minus a method in net win rate as a sentence with a space before it, "" where it was not run."""
-    told = []
-    for one in nets:
-        if one.method == method and one.minus is not None:
-            same = not any(one.minus[name] for name in ("difference", "low", "high"))
-            text = "0 in every prompt" if same else difference_text(one.minus)
-            told.append(f"by {RELATIONS[one.relation]} {text}{', shown' if clear(one.minus) else ''}")
-    return f" Net win rate, RWS minus it, in points: {'; '.join(told)}." if told else ""
+    parts = []
+    for net in nets:
+        if net.method == method and net.minus is not None:
+            same = not any(net.minus[name] for name in ("difference", "low", "high"))
+            text = "0 in every prompt" if same else difference_text(net.minus)
+            parts.append(f"by {RELATIONS[net.relation]} {text}{', shown' if clear(net.minus) else ''}")
+    return f" Net win rate, RWS minus it, in points: {'; '.join(parts)}." if parts else ""

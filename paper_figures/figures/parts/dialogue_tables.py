@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from paper_figures.exhibits.beside import beside
-from paper_figures.exhibits.exhibit import Sheet
 from paper_figures.exhibits.inputs import Results
 from paper_figures.exhibits.judged import guide_names, lookup, setting, span
 from paper_figures.exhibits.methods import method_name
 from paper_figures.figures.parts.side_by_side import counted, who
+from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["Examples", "counted_answers", "sheets"]
+__all__ = ["Examples", "counted_answers", "tables"]
 
 Row = Mapping[str, Any]
 
@@ -34,18 +34,18 @@ class Examples:
 
     def answers(self, turn: Row) -> list[Row]:
         """Return a turn's answers that are drawn: the default's, then RWS's and the constant's of one guide."""
-        rows = [one for one in turn["answers"] if one["guide"] in (None, self.guide) and one.get("tokens")]
+        rows = [answer for answer in turn["answers"] if answer["guide"] in (None, self.guide) and answer.get("tokens")]
         order = ("default", "rws", "constant")
-        found = [next((one for one in rows if one["method"] == method), None) for method in order]
-        return [one for one in found if one is not None]
+        chosen = [next((answer for answer in rows if answer["method"] == method), None) for method in order]
+        return [answer for answer in chosen if answer is not None]
 
 
-def sheets(data: Examples) -> tuple[Sheet, ...]:
+def tables(data: Examples) -> tuple[Table, ...]:
     """Return how often nothing differs, the answers shown, and the words of the paper's dialogue beside ours."""
     return (_identical(data), _answers(data), _counts(data))
 
 
-def _identical(data: Examples) -> Sheet:
+def _identical(data: Examples) -> Table:
     table = [row for row in data.run.rows.get("identical", ()) if row["method"] != "default"]
     table.sort(key=lambda row: row["method"] != "rws")
     names = guide_names(table)
@@ -57,9 +57,9 @@ def _identical(data: Examples) -> Sheet:
         "coherent": "coherent, %",
     }
     rows, shown = [], []
-    places = {key: place for place, key in enumerate(names)}
+    order = {key: position for position, key in enumerate(names)}
     keys = dict.fromkeys((row["guide"], row["reward_scale"], row["method"]) for row in table)
-    for key in sorted(keys, key=lambda key: places[key[:2]]):
+    for key in sorted(keys, key=lambda key: order[key[:2]]):
         where = dict(zip(("guide", "reward_scale", "method"), key, strict=True))
         line: dict[str, Any] = {"guide": names[key[:2]], "s_R": key[1], "method": key[2]}
         text: dict[str, str | None] = {"guide": names[key[:2]], "s_R": f"{key[1]:g}", "method": method_name(key[2])}
@@ -76,27 +76,27 @@ def _identical(data: Examples) -> Sheet:
         f"How often a method's answers have exactly the default's words, of all {data.shown['test']} test dialogues, "
         f"not of those shown, and what reward models make of the rest. {setting(data.run)} Brackets: 95 % intervals."
     )
-    return Sheet("dialogues_identical", rows, shown, caption)
+    return Table("dialogues_identical", rows, shown, caption)
 
 
 _ENDS = ("low", "high")
 
 
-def _answers(data: Examples) -> Sheet:
+def _answers(data: Examples) -> Table:
     rows, shown = [], []
     for dialogue in data.shown["dialogues"]:
         for number, turn in enumerate(dialogue["turns"], start=1):
-            for one in turn["answers"]:
-                line = {"dialogue": dialogue["name"], "turn": number, "answer of": who(one)}
+            for answer in turn["answers"]:
+                line = {"dialogue": dialogue["name"], "turn": number, "answer of": who(answer)}
                 measured = {
-                    "same as the default": one["same"],
-                    "coherent": one["coherent"],
-                    "GOD, steps": one["god_steps"],
+                    "same as the default": answer["same"],
+                    "coherent": answer["coherent"],
+                    "GOD, steps": answer["god_steps"],
                 }
-                scores = {f"score, {judge}": score for judge, score in one["scores"].items()}
-                rows.append(line | {"text": one["text"]} | measured | scores)
-                same = one["same"] and one["method"] != "default"
-                text = "as the default" if same else _start(one["text"])
+                scores = {f"score, {judge}": score for judge, score in answer["scores"].items()}
+                rows.append(line | {"text": answer["text"]} | measured | scores)
+                same = answer["same"] and answer["method"] != "default"
+                text = "as the default" if same else _start(answer["text"])
                 shown.append(
                     {name: str(value) for name, value in line.items()}
                     | {"text": text}
@@ -106,7 +106,7 @@ def _answers(data: Examples) -> Sheet:
         f"The dialogues shown: {data.shown['text']}. Scores are raw. Long answers are shortened here; the CSV and the "
         "texts have them whole."
     )
-    return Sheet("dialogues_answers", rows, shown, caption)
+    return Table("dialogues_answers", rows, shown, caption)
 
 
 def _start(text: str, most: int = 70) -> str:
@@ -120,7 +120,7 @@ def _shown(value: Any) -> str | None:
     return None if value is None else f"{value:.4g}"
 
 
-def _counts(data: Examples) -> Sheet:
+def _counts(data: Examples) -> Table:
     table = printed_in("dialogues")
     printed: dict[str, dict[str, Any]] = {}
     for row in table["rows"]:
@@ -128,8 +128,8 @@ def _counts(data: Examples) -> Sheet:
         cell = {f"{name}, words": row["words"], f"{name}, repeating the word before": row["doubled"]}
         printed.setdefault(f"turn {row['turn']}", {}).update(cell)
     here: dict[str, dict[str, Any]] = {}
-    for number, found in counted_answers(data).items():
-        for name, (words, doubled) in found.items():
+    for number, by_method in counted_answers(data).items():
+        for name, (words, doubled) in by_method.items():
             cell = {f"{name}, words": words, f"{name}, repeating the word before": doubled}
             here.setdefault(f"turn {number}", {}).update(cell)
     caption = (
@@ -141,12 +141,12 @@ def _counts(data: Examples) -> Sheet:
 
 def counted_answers(data: Examples) -> dict[int, dict[str, tuple[int, int]]]:
     """Return turn -> method -> words, and words that repeat the one before, of all dialogues shown."""
-    found: dict[int, dict[str, tuple[int, int]]] = {}
+    counts: dict[int, dict[str, tuple[int, int]]] = {}
     for dialogue in data.shown["dialogues"]:
         for number, turn in enumerate(dialogue["turns"], start=1):
-            for one in turn["answers"]:
-                if one["method"] == "default" or (one["method"], one["guide"]) == ("rws", data.guide):
-                    name, held = "RWS" if one["method"] == "rws" else "default", found.setdefault(number, {})
-                    words, doubled = counted(one["text"])
-                    held[name] = (held.get(name, (0, 0))[0] + words, held.get(name, (0, 0))[1] + doubled)
-    return found
+            for answer in turn["answers"]:
+                if answer["method"] == "default" or (answer["method"], answer["guide"]) == ("rws", data.guide):
+                    name, totals = "RWS" if answer["method"] == "rws" else "default", counts.setdefault(number, {})
+                    words, doubled = counted(answer["text"])
+                    totals[name] = (totals.get(name, (0, 0))[0] + words, totals.get(name, (0, 0))[1] + doubled)
+    return counts

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_figures.exhibits.exhibit import Sheet
 from paper_figures.exhibits.methods import method_name
 from paper_figures.figures.parts.keyword_ranges import printed_range
+from paper_figures.table import Table
 
-__all__ = ["BELOW", "OVER", "claim_line", "claims_sheet"]
+__all__ = ["BELOW", "OVER", "claim_line", "claims_table"]
 
 Row = Mapping[str, Any]
 # A claim of the text: the quantity here, the quantity as printed, the value at which there is no difference.
@@ -17,7 +17,7 @@ BELOW = ("perplexity per text, % below default", "perplexity of RWS below that o
 OVER = ("GOD in steps over default's", "GOD of RWS over that of the default, at least", 1.0)
 
 
-def claims_sheet(stem: str, claims: Sequence[Row], prompts: int, controls: Sequence[str]) -> Sheet:
+def claims_table(stem: str, claims: Sequence[Row], prompts: int, controls: Sequence[str]) -> Table:
     """Return a line per quantity for RWS, as printed and by guide here, and one for each of the controls.
 
     claims: the rows of the keyword experiment's `claims`, with their guides' names; prompts: behind each.
@@ -37,14 +37,14 @@ def claims_sheet(stem: str, claims: Sequence[Row], prompts: int, controls: Seque
         "0 is above the default. Brackets: 95 % bootstrap intervals over prompts; p of no difference to the default, "
         "corrected over the reward models by Holm's method. The CSV has every method."
     )
-    return Sheet(stem, claims, shown, caption)
+    return Table(stem, claims, shown, caption)
 
 
 def _claimed(row: Mapping[str, Any] | None) -> str | None:
     if row is None or row["value"] is None:
         return None
-    told = "" if row["p_holm"] is None else f" p {row['p_holm']:.2g}"
-    return f"{row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]{told}"
+    p_text = "" if row["p_holm"] is None else f" p {row['p_holm']:.2g}"
+    return f"{row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]{p_text}"
 
 
 def claim_line(claims: Sequence[Row], what: str, quantity: str, printed: str, nothing: float) -> str | None:
@@ -59,12 +59,12 @@ def claim_line(claims: Sequence[Row], what: str, quantity: str, printed: str, no
     low, high = printed_range(printed)
     said, top = (f"{low:g} to {high:g}", high) if low != high else (f"more than {low:g}", float("inf"))
     shown = [row for row in rows if row["guide"] == "all"] or rows
-    told = "; ".join(f"{row['name']} {row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]" for row in shown)
+    ours = "; ".join(f"{row['name']} {row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]" for row in shown)
     wide = [row for row in rows if row["guide"] != "all" and row["low"] < row["high"]]
     apart = [row["name"] for row in wide if not row["low"] <= nothing <= row["high"]]
     outside = [row["name"] for row in wide if row["high"] < low or row["low"] > top]
     return (
-        f"{what}: the paper says {said}; here {told}. The intervals exclude {nothing:g} for "
+        f"{what}: the paper says {said}; here {ours}. The intervals exclude {nothing:g} for "
         f"{', '.join(apart) or 'no guide'}, the printed {'range' if low != high else 'bound'} for "
         f"{', '.join(outside) or 'no guide'}."
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_figures.exhibits.exhibit import Sheet
+from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["printed_range", "ranges_sheet"]
+__all__ = ["printed_range", "ranges_table"]
 
 
 def printed_range(quantity: str) -> tuple[float, float]:
@@ -22,7 +22,7 @@ def printed_range(quantity: str) -> tuple[float, float]:
     return entry[low], entry[high]
 
 
-def ranges_sheet(stem: str, ours: Mapping[str, Sequence[float]], over: str) -> Sheet:
+def ranges_table(stem: str, ours: Mapping[str, Sequence[float]], over: str) -> Table:
     """Return each printed range or number with the range of ours; quantities without a number are left out.
 
     ours: quantity, as `printed_in("keyword_task")` names it, -> our values; over: what these are of, in words.
@@ -42,12 +42,12 @@ def ranges_sheet(stem: str, ours: Mapping[str, Sequence[float]], over: str) -> S
         f"the same quantities here, over {over}. GOD here is in steps. Another model, language and length: percentages "
         "and ratios can be compared, levels cannot."
     )
-    return Sheet(stem, rows, shown, caption)
+    return Table(stem, rows, shown, caption)
 
 
 def _printed() -> dict[str, dict[str, Any]]:
-    held = printed_in("keyword_task")
-    return {entry["quantity"]: entry for entry in (*held["ranges"], *held["values"])}
+    task = printed_in("keyword_task")
+    return {entry["quantity"]: entry for entry in (*task["ranges"], *task["values"])}
 
 
 def _text(low: float, high: float, form: str) -> str:

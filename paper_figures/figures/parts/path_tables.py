@@ -6,21 +6,21 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_figures.exhibits.exhibit import Sheet
 from paper_figures.figures.parts.path_profiles import AXES, WORDS, Profile, letters
+from paper_figures.table import Table
 
-__all__ = ["conclusions", "sheets"]
+__all__ = ["conclusions", "tables"]
 
 Row = Mapping[str, Any]
 _NAMES = {"temperature_width": "width in c", "reward_width": "width in s_R", "reward": "guide"}
 
 
-def sheets(data: Profile) -> tuple[Sheet, ...]:
+def tables(data: Profile) -> tuple[Table, ...]:
     """Return the drawn prompt's answers and pieces, what RWS did, and the counts over all prompts."""
     return (_answers(data), _counts(data), _walked(data), _pieces(data))
 
 
-def _answers(data: Profile) -> Sheet:
+def _answers(data: Profile) -> Table:
     names = ("temperature_width", "reward_width", "coherent", "violations", "reward", "judge", "perplexity", "text")
     missed = {over: data.missed(over) for over in AXES}
     rows: list[dict[str, Any]] = []
@@ -36,10 +36,10 @@ def _answers(data: Profile) -> Sheet:
         "give it, 0 where none in the range does; a grid misses it where none of its points does. Coherent: no rule of "
         "the story language is broken. Guide and judge: normalised scores."
     )
-    return Sheet("scale_path", rows, shown, caption)
+    return Table("scale_path", rows, shown, caption)
 
 
-def _counts(data: Profile) -> Sheet:
+def _counts(data: Profile) -> Table:
     rows = [dict(row) for row in data.summary]
     shown = [{name.replace("_", " "): _text(value) for name, value in row.items()} for row in rows]
     caption = (
@@ -47,10 +47,10 @@ def _counts(data: Profile) -> Sheet:
         "point of it gives, and the ln of upper / lower of the scales that do. Best judge: the greatest score of the "
         "judge on the whole axis and on the grid, in the last rows the mean over prompts."
     )
-    return Sheet("scale_path_counts", rows, shown, caption)
+    return Table("scale_path_counts", rows, shown, caption)
 
 
-def _walked(data: Profile) -> Sheet:
+def _walked(data: Profile) -> Table:
     rows = [
         {
             "prompt": prompt["index"],
@@ -70,7 +70,7 @@ def _walked(data: Profile) -> Sheet:
         "RWS decoded at given reward scales: the range of its factors over the steps, its answer (letters are of each "
         "prompt's own), and whether some constant factor in the range gives that answer too."
     )
-    return Sheet(
+    return Table(
         "scale_path_walks", rows, [{name: _text(value) for name, value in row.items()} for row in rows], caption
     )
 
@@ -80,11 +80,11 @@ def _given(prompt: Row, walk: Row) -> bool | None:
     if walk["output"] is None:
         whole = all(path["certified"] for path in prompt["paths"])
         return False if whole else None
-    found = prompt["outputs"][walk["output"]]["by_temperature"]
-    return None if found is None else bool(found)
+    given = prompt["outputs"][walk["output"]]["by_temperature"]
+    return None if given is None else bool(given)
 
 
-def _pieces(data: Profile) -> Sheet:
+def _pieces(data: Profile) -> Table:
     rows = []
     for over in AXES:
         for piece in data.path(over)["pieces"]:
@@ -98,7 +98,7 @@ def _pieces(data: Profile) -> Sheet:
         "Every piece of both axes of the drawn prompt: between its ends, enclosed to a relative 1e-12 where certified, "
         "decoding gives this answer in this order. The CSV has the step at which each position is committed."
     )
-    return Sheet("scale_path_pieces", rows, shown, caption)
+    return Table("scale_path_pieces", rows, shown, caption)
 
 
 def _joined(steps: Sequence[int]) -> str:
@@ -171,9 +171,11 @@ def _prompts(count: int) -> str:
 
 def _shared_line(data: Profile) -> str:
     outputs = [output for prompt in data.prompts for output in prompt["outputs"]]
-    both = sum(1 for one in outputs if one["by_temperature"] and one["by_reward_scale"])
-    alone = {name: sum(1 for one in outputs if one[name] is False) for name in ("by_temperature", "by_reward_scale")}
-    unknown = sum(1 for one in outputs if None in (one["by_temperature"], one["by_reward_scale"]))
+    both = sum(1 for output in outputs if output["by_temperature"] and output["by_reward_scale"])
+    alone = {
+        name: sum(1 for output in outputs if output[name] is False) for name in ("by_temperature", "by_reward_scale")
+    }
+    unknown = sum(1 for output in outputs if None in (output["by_temperature"], output["by_reward_scale"]))
     return (
         f"Of {len(outputs)} answers in all, {both} are given by a constant factor and by a reward scale, "
         f"{alone['by_reward_scale']} by a constant factor alone, {alone['by_temperature']} by a reward scale alone"
@@ -182,19 +184,19 @@ def _shared_line(data: Profile) -> str:
 
 
 def _walk_line(data: Profile, scale: float) -> str:
-    own = [(prompt, walk) for prompt in data.prompts for walk in prompt["walks"] if walk["reward_scale"] == scale]
-    factors = [factor for _, walk in own for factor in walk["factors"]]
-    told = [_given(prompt, walk) for prompt, walk in own]
-    unknown = f"; of {told.count(None)} it is not known" if None in told else ""
+    walks = [(prompt, walk) for prompt in data.prompts for walk in prompt["walks"] if walk["reward_scale"] == scale]
+    factors = [factor for _, walk in walks for factor in walk["factors"]]
+    given = [_given(prompt, walk) for prompt, walk in walks]
+    unknown = f"; of {given.count(None)} it is not known" if None in given else ""
     return (
-        f"RWS at s_R = {scale:g} used factors from {min(factors):.3g} to {max(factors):.3g}; {told.count(True)} of its "
-        f"{len(own)} answers are ones that some constant factor of the range gives as well{unknown}."
+        f"RWS at s_R = {scale:g} used factors from {min(factors):.3g} to {max(factors):.3g}; {given.count(True)} of its "
+        f"{len(walks)} answers are ones that some constant factor of the range gives as well{unknown}."
     )
 
 
 def _check_line(data: Profile) -> str:
-    told = [walk["on_path"] for prompt in data.prompts for walk in prompt["walks"] if walk["on_path"] is not None]
+    as_path = [walk["on_path"] for prompt in data.prompts for walk in prompt["walks"] if walk["on_path"] is not None]
     return (
-        f"Decoded anew, RWS gave the tokens and commit steps that the path over s_R says in {sum(told)} of {len(told)} "
+        f"Decoded anew, RWS gave the tokens and commit steps that the path over s_R says in {sum(as_path)} of {len(as_path)} "
         "runs that the range covers."
     )

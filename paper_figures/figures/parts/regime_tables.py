@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paper_figures.exhibits.exhibit import Sheet
+from paper_figures.table import Table
 
-__all__ = ["CASES", "FORMS", "Regimes", "conclusions", "sheets", "source_name"]
+__all__ = ["CASES", "FORMS", "Regimes", "conclusions", "source_name", "tables"]
 
 Row = Mapping[str, Any]
 
@@ -60,12 +60,12 @@ def source_name(source: str) -> str:
     return _SOURCES.get(source, source)
 
 
-def sheets(data: Regimes) -> tuple[Sheet, ...]:
+def tables(data: Regimes) -> tuple[Table, ...]:
     """Return the shares of every source, its cases against the true crossings, and the reach of real crossings."""
     return (_shares(data), _cases(data), _reach(data))
 
 
-def _shares(data: Regimes) -> Sheet:
+def _shares(data: Regimes) -> Table:
     names = {
         **{f"case {case}": f"printed case {case}" for case in CASES},
         **{f"crossings {count}": f"crossings {count}" for count in ("0", "1", "2+")},
@@ -85,10 +85,10 @@ def _shares(data: Regimes) -> Sheet:
         "'exactly one of the following holds', which allows no crossings on both sides of 1. The CSV has every measure "
         "with its count."
     )
-    return Sheet("regimes", data.summary, list(lines.values()), caption)
+    return Table("regimes", data.summary, list(lines.values()), caption)
 
 
-def _cases(data: Regimes) -> Sheet:
+def _cases(data: Regimes) -> Table:
     columns = ("none", "below 1", "above 1", "both sides", "several on a side")
     columns += tuple(f"{form} false" for form in FORMS)
     shown = [
@@ -101,10 +101,10 @@ def _cases(data: Regimes) -> Sheet:
         "What the printed theorem asserts of each case, and where the crossings of its pairs really lie: nowhere, "
         "below scale 1 alone, above it alone, on both sides; and in how many pairs a side has several."
     )
-    return Sheet("regimes_cases", data.cases, shown, caption)
+    return Table("regimes_cases", data.cases, shown, caption)
 
 
-def _reach(data: Regimes) -> Sheet:
+def _reach(data: Regimes) -> Table:
     shown = [
         {"what": row["measure"], "count": str(row["count"]), "of": str(row["of"]), "share, %": _share(row)}
         for row in data.reach
@@ -114,7 +114,7 @@ def _reach(data: Regimes) -> Sheet:
         "pairs have another order at the factor that RWS used at their step than at scale 1. 95 % intervals, prompts "
         "resampled."
     )
-    return Sheet("regimes_reach", data.reach, shown, caption)
+    return Table("regimes_reach", data.reach, shown, caption)
 
 
 def _share(row: Row) -> str | None:
@@ -141,8 +141,8 @@ def conclusions(data: Regimes) -> tuple[str, ...]:
 
 
 def _sum(rows: Sequence[Row], measure: str) -> tuple[int, int]:
-    own = [row for row in rows if row["measure"] == measure]
-    return sum(row["count"] for row in own), sum(row["pairs"] for row in own)
+    kept = [row for row in rows if row["measure"] == measure]
+    return sum(row["count"] for row in kept), sum(row["pairs"] for row in kept)
 
 
 def _headline(rows: Sequence[Row], words: str) -> str:
@@ -165,8 +165,8 @@ def _false_line(rows: Sequence[Row], words: str) -> str:
         text = f" ({_share(interval[0])} %)" if len(interval) == 1 and interval[0]["share"] is not None else ""
         said.append(f"{label} for {count or 'none'}{text}")
     undecided, pairs = _sum(rows, "undecided")
-    left = f"; {undecided} have a number of crossings that is not proved" if undecided else ""
-    return f"Of {pairs} {words} Theorem 1 is false {', '.join(said)}{left}."
+    rest = f"; {undecided} have a number of crossings that is not proved" if undecided else ""
+    return f"Of {pairs} {words} Theorem 1 is false {', '.join(said)}{rest}."
 
 
 def _count_line(rows: Sequence[Row], words: str) -> str:
@@ -206,8 +206,12 @@ def _quadrant_line(data: Regimes) -> str | None:
 def _reach_line(data: Regimes) -> str | None:
     if not data.reach or data.reach[0]["share"] is None:
         return None
-    return "Real pairs: " + "; ".join(
-        f"{row['count']} of {row['of']} {row['measure']} ({_share(row)} %)"
-        for row in data.reach
-        if row["share"] is not None
-    ) + "."
+    return (
+        "Real pairs: "
+        + "; ".join(
+            f"{row['count']} of {row['of']} {row['measure']} ({_share(row)} %)"
+            for row in data.reach
+            if row["share"] is not None
+        )
+        + "."
+    )

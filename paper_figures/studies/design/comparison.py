@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.arms import Study
     from paper_figures.studies.design.prompts import Prompts
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["prompts_from", "run_tables", "scales_from", "study_from"]
 
@@ -48,9 +48,9 @@ def scales_from(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Run
 
     The record is OUT/EXPERIMENT/selection.json, with a row per guide and scale in selection.csv.
     """
-    from paper_figures.runner.sources import write_changed
     from paper_figures.studies.design.scale_selection import GRID, select_scales
-    from paper_figures.studies.summaries.files import to_csv
+    from paper_figures.table import to_csv
+    from rws_decode.common.files import write_changed
 
     folder = Path(args.out) / base.experiment
     if args.reward_scale:
@@ -123,7 +123,8 @@ def run_tables(
     from paper_figures.runner.results_json import write_run_results
     from paper_figures.runner.stages import runner_on
     from paper_figures.studies.design.arms import run_study
-    from paper_figures.studies.summaries.report import write_tables
+    from paper_figures.studies.summaries.printed import measured_tables
+    from paper_figures.table import tables_text, write_tables
 
     check_arguments(args)
     prompts, base = prompts_from(args), base_unit(args, experiment)
@@ -141,7 +142,8 @@ def run_tables(
     write_last_run(done.folder, args.seed, (unit for report in run.reports.values() for unit in report.asked))
     found = tables(done.frame, seed=args.seed)
     nothing = "no table: the results that one needs are not there\n"
-    message = write_tables(Path(args.out) / experiment, found) if found else nothing
+    message = tables_text(found) if found else nothing
+    write_tables(Path(args.out) / experiment, measured_tables(found))
     write_run_results(args, prompts, done, found)
     if done.counts["failed"]:
         failed = f"{done.counts['failed']} of {done.counts['asked']} units failed"

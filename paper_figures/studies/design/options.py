@@ -184,7 +184,7 @@ def settings_from(args: argparse.Namespace) -> dict[str, Any]:
     ValueError for numbers and dtypes that no unit could use.
     """
     from rws_decode.checkpoints.files import dtype_named
-    from rws_decode.step.classifier_free import check_cfg
+    from rws_decode.settings import check_cfg
 
     for name in ("dtype", "reward_dtype"):
         if getattr(args, name) is not None:

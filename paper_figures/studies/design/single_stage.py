@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from paper_figures.runner.runner import Report, Work
     from paper_figures.runner.units import Origin, Unit
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = [
     "add_arguments",
@@ -82,12 +82,14 @@ def run_round(args: argparse.Namespace, units: Sequence[Unit], work: Work) -> tu
 
 def write_and_tell(reports: Sequence[Report], found: Sequence[Table]) -> dict[str, Any]:
     """Write the tables of an experiment's rounds and return what `--json` prints of them."""
-    from paper_figures.studies.summaries.report import write_tables
+    from paper_figures.studies.summaries.printed import measured_tables
+    from paper_figures.table import tables_text, write_tables
 
     folder = reports[-1].folder
     names = ("asked", "found", "computed", "failed")
     counts = {name: sum(len(getattr(report, name)) for report in reports) for name in names}
-    message = write_tables(folder.parent, found) if found else "no unit has a result\n"
+    message = tables_text(found) if found else "no unit has a result\n"
+    write_tables(folder.parent, measured_tables(found))
     failed = f"{counts['failed']} of {counts['asked']} units failed: --retry-failed runs them again\n"
     return {
         "experiment": folder.parent.name,
@@ -123,8 +125,8 @@ def write_results(
     args: argparse.Namespace, unit: Unit, origin: Origin, body: Mapping[str, Any], **settings: Any
 ) -> None:
     """Write OUT/EXPERIMENT/results.json, unless it holds the same: settings, what numbers follow from, and the body."""
-    from paper_figures.runner.sources import write_changed
     from paper_figures.studies.design.options import settings_from
+    from rws_decode.common.files import write_changed
 
     shape = {name: getattr(unit, name) for name in ("length", "steps", "block", "device")}
     known = {"model": args.model} | settings | shape | settings_from(args)

@@ -15,7 +15,7 @@ import numpy as np
 from paper_figures.statistics.comparisons import holm_within
 from paper_figures.statistics.partial_effect import caliper_effect, partial_effect
 from paper_figures.statistics.quintiles import quintile_rates, trend_test
-from paper_figures.studies.summaries.report import Table
+from paper_figures.table import Table
 
 if TYPE_CHECKING:
     import pandas
@@ -59,30 +59,30 @@ def attribution_tables(judged: pandas.DataFrame, printed: Mapping[tuple[str, int
     found = [
         Table(
             "god_quintiles",
+            fifths,
+            [_read(row, "win") for row in fifths],
             "Shares of prompts on which RWS wins over the default in its guide's judgement, by fifth of GOD in tokens "
             "(Table 5). Equal GOD is in one fifth; in brackets Wilson's 95 % interval. printed_percent: the paper's, "
             "in percent.",
-            fifths,
-            [_read(row, "win") for row in fifths],
         ),
         Table(
             "god_trends",
+            trends,
+            [_read(row, "slope") for row in trends],
             "Does the win rate rise with GOD over prompts: Kendall's tau-b of GOD and outcome with its permutation p, "
             "corrected over guides by Holm's method; slope, share of wins per fifth, with its 95 % bootstrap interval; "
             "monotone, whether it rises in every fifth, and how often it would by chance. An association over prompts "
             "is no effect of order: prompts differ.",
-            trends,
-            [_read(row, "slope") for row in trends],
         ),
         Table(
             "reward_at_equal_god",
+            equal,
+            [_read(row, "difference", "god_difference", "alpha", "beta") for row in equal],
             "RWS minus a control on the same prompts. Difference: of the mean outcome (net: won minus lost against the "
             "default; score: the guide's, normalised); GOD difference, in tokens; alpha: the outcome's difference at "
             "equal GOD, by least squares on the difference in GOD, beta: per token of GOD; 95 % bootstrap intervals; "
             "p of alpha by flipping pairs, corrected over guides by Holm's method. Near: the mean difference over the "
             f"pairs whose GOD differs by at most {_CALIPER:g}.",
-            equal,
-            [_read(row, "difference", "god_difference", "alpha", "beta") for row in equal],
         ),
     ]
     return [table for table in found if table.rows]

@@ -12,8 +12,8 @@ from paper_figures.studies.summaries.llm_verdicts import ORDERS, read_verdicts
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.judging import Comparison
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.judging import PairVerdict
+    from paper_figures.table import Table
 
 __all__ = ["llm_tables", "printed_intervals", "verdict_rows"]
 
@@ -53,14 +53,14 @@ def verdict_rows(answers: pandas.DataFrame, path: Path) -> pandas.DataFrame:
     return pd.DataFrame(found)
 
 
-def _comparison(choices: Mapping[str, str]) -> Comparison:
-    from paper_figures.judging import Comparison, Verdict
+def _comparison(choices: Mapping[str, str]) -> PairVerdict:
+    from paper_figures.judging import PairVerdict, Verdict
 
     orders: list[Any] = [choices[order] for order in ORDERS]
-    return Comparison(*(Verdict(choice, "", "", 0, None, None, 0.0, True) for choice in orders))
+    return PairVerdict(*(Verdict(choice, "", "", 0, None, None, 0.0, True) for choice in orders))
 
 
-def _numbers(compared: Comparison) -> dict[str, float]:
+def _numbers(compared: PairVerdict) -> dict[str, float]:
     if compared.outcome == "invalid":
         return {"invalid": 1.0}
     first, second = _POINTS[compared.forward_outcome], _POINTS[compared.backward_outcome]
@@ -75,8 +75,9 @@ def _numbers(compared: Comparison) -> dict[str, float]:
 
 def llm_tables(answers: pandas.DataFrame, path: Path, *, seed: int = 0) -> list[Table]:
     """Return the tables of the verdicts in a file on these answers: none where there are none."""
-    from paper_figures.studies.summaries.means import Printed, Summary, paper_names
-    from paper_figures.studies.summaries.report import Table, summary_table
+    from paper_figures.studies.summaries.means import Summary, summary_table
+    from paper_figures.studies.summaries.printed import Printed, paper_names
+    from paper_figures.table import Table
 
     rows = verdict_rows(answers, path)
     if not len(rows):
@@ -128,7 +129,7 @@ def llm_tables(answers: pandas.DataFrame, path: Path, *, seed: int = 0) -> list[
             "orders, (W + D/2)/N with its bootstrap interval over prompts, W/(W + L), and the exact two-sided sign "
             "test of W against L, corrected over the reward models by Holm's method."
         )
-        made.append(Table("llm_sign_tests", told, signs, signs))
+        made.append(Table("llm_sign_tests", signs, signs, told))
     return [one for one in made if one is not None]
 
 
@@ -174,7 +175,8 @@ def printed_intervals() -> list[Table]:
     from scipy import stats
 
     from paper_figures.statistics.metrics import share_interval
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.studies.summaries.printed import PREFIX
+    from paper_figures.table import Table
     from rws_theory.printed import printed_in
 
     rows: list[dict[str, Any]] = []
@@ -195,4 +197,4 @@ def printed_intervals() -> list[Table]:
         "intervals (Wilson) and the exact two-sided sign test against 0.5, corrected over the six models by Holm's "
         "method within an order. All six are against the same 80 default answers, by one judge that saw no question."
     )
-    return [Table("printed: table10_llm_judge_orders, tested", told, rows, rows)]
+    return [Table(f"{PREFIX}table10_llm_judge_orders, tested", rows, rows, told)]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.judging import Comparison, CostEstimate, LLMJudge, Pair
+    from paper_figures.judging import LLMJudge, Pair, PairVerdict
 
 from paper_figures.studies.summaries.frames import records
 from rws_decode.common.files import parse_json
@@ -34,7 +34,7 @@ ORDERS = ("first", "second")
 _KEY = ("judge", "endpoint", "settings", "judge_prompt", "guide", "reward_scale", "method", "example", "answers")
 _COLUMNS = (*_KEY, "order", "choice", "raw", "model", "attempts", "tokens_in", "tokens_out")
 # What of a judge may be given by --llm-options.
-_OPTIONS = ("temperature", "max_tokens", "timeout", "max_retries", "requests_per_minute", "concurrency", "seed")
+_OPTIONS = ("temperature", "max_tokens", "timeout", "max_retries", "concurrency", "seed")
 _OPTIONS += ("repeats", "extra", "trust_env")
 
 
@@ -65,9 +65,6 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ask-identical", action="store_true", help="ask about answers that are the same, too (they are draws)"
     )
-    parser.add_argument("--price-in", type=float, metavar="P", help="of a million prompt tokens")
-    parser.add_argument("--price-out", type=float, metavar="P", help="of a million reply tokens")
-    parser.add_argument("--max-cost", type=float, metavar="C", help="ask nothing if the estimate is above it")
     parser.add_argument("--yes", action="store_true", help="ask the judge without being asked first")
 
 
@@ -75,13 +72,12 @@ def judge_from(args: argparse.Namespace) -> LLMJudge | None:
     """Return the judge that the options name, None for none.
 
     ValueError, before anything is decoded, for what would stop the judging later: options that contradict each other,
-    no key, no client, and nobody to confirm the cost.
+    no key, no client, and nobody to confirm the number of requests.
     """
     if args.llm_judge is None:
-        given = [name for name in ("base_url", "price_in", "price_out", "max_cost") if getattr(args, name) is not None]
-        if given or args.yes:
-            name = (given or ["yes"])[0].replace("_", "-")
-            raise ValueError(f"--{name} is given without --llm-judge: name the model that is to judge")
+        if args.base_url is not None or args.yes:
+            option = "--yes" if args.base_url is None else "--base-url"
+            raise ValueError(f"{option} is given without --llm-judge: name the model that is to judge")
         return None
     from importlib.util import find_spec
 
@@ -91,12 +87,8 @@ def judge_from(args: argparse.Namespace) -> LLMJudge | None:
     missing = [name for name in args.llm_methods if name not in (*args.methods, "rws")]
     if missing:
         raise ValueError(f"--llm-methods is {args.llm_methods}: {', '.join(missing)} is not among --methods")
-    if (args.price_in is None) != (args.price_out is None):
-        raise ValueError("--price-in and --price-out belong together: of a million tokens, prompt and reply")
-    if args.max_cost is not None and args.price_in is None:
-        raise ValueError(f"--max-cost is {args.max_cost}: --price-in and --price-out are needed too")
-    if not (args.yes or args.max_cost is not None or sys.stdin.isatty()):
-        raise ValueError("--yes or --max-cost is missing: there is no terminal to ask at before the judge is asked")
+    if not (args.yes or sys.stdin.isatty()):
+        raise ValueError("--yes is missing: there is no terminal to ask at before the judge is asked")
     judge = LLMJudge(args.llm_judge, args.base_url, prompt=args.judge_prompt, **_options(args.llm_options))
     if find_spec("openai") is None:
         raise ValueError(f"--llm-judge: {not_installed('openai')}")
@@ -131,11 +123,11 @@ def judge_pair(prompt: str, asked: Sequence[str], ours: Sequence[str], default: 
 def ask_judge(args: argparse.Namespace, judge: LLMJudge, frame: pandas.DataFrame, folder: Path) -> bool:
     """Have the dialogues in an experiment's rows judged, write VERDICTS below `folder`, and return whether it was done.
 
-    The cost is estimated on standard error first; False where the user then says no. What is stored is not asked.
-    ValueError for a cost above --max-cost, and ConnectionError where the endpoint does not answer, both in one line:
-    the decoded answers and the replies so far are kept.
+    The number of requests is printed on standard error first; False where the user then says no. What is stored is not
+    asked. ConnectionError, in one line, where the endpoint does not answer: the decoded answers and the replies so far
+    are kept.
     """
-    from paper_figures.judging import compare, estimate_cost
+    from paper_figures.judging import compare, count_requests
     from paper_figures.studies.summaries.answers import answers_of
     from paper_figures.studies.summaries.dialogues import dialogues_of
 
@@ -146,29 +138,25 @@ def ask_judge(args: argparse.Namespace, judge: LLMJudge, frame: pandas.DataFrame
     rows = records(dialogues[dialogues["method"].isin(args.llm_methods)])
     pairs = [judge_pair(judge.prompt, row["asked"], row["replied"], row["default_replied"]) for row in rows]
     cache, identical = folder / REPLIES, args.ask_identical
-    prices = {"price_in": args.price_in, "price_out": args.price_out}
-    estimate = estimate_cost(judge, pairs, cache, ask_identical=identical, **prices)
-    print(f"{judge.label}: {estimate}", file=sys.stderr)
-    if not _agreed(args, estimate):
+    count = count_requests(judge, pairs, cache, ask_identical=identical)
+    print(f"{judge.label}: {count.told(judge)}", file=sys.stderr)
+    if not _agreed(args, count.requests):
         return False
     _write(folder / VERDICTS, judge, rows, compare(judge, pairs, cache, ask_identical=identical))
     return True
 
 
-def _agreed(args: argparse.Namespace, estimate: CostEstimate) -> bool:
-    if args.max_cost is not None and (estimate.cost is None or not estimate.cost <= args.max_cost):
-        told = "unknown, as replies have no limit" if estimate.cost is None else f"{estimate.cost:.4g}"
-        raise ValueError(f"--max-cost is {args.max_cost}: the estimate is {told}; nothing was asked")
-    if not estimate.requests or args.yes or not sys.stdin.isatty():
+def _agreed(args: argparse.Namespace, requests: int) -> bool:
+    if not requests or args.yes or not sys.stdin.isatty():
         return True
-    print(f"make {estimate.requests} requests? [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"make {requests} requests? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _write(path: Path, judge: LLMJudge, rows: Sequence[Mapping[str, Any]], found: Sequence[Comparison]) -> None:
+def _write(path: Path, judge: LLMJudge, rows: Sequence[Mapping[str, Any]], verdicts: Sequence[PairVerdict]) -> None:
     """Write the verdicts, among those of other judges and other answers that the file holds."""
-    from paper_figures.runner.sources import write_changed
-    from paper_figures.studies.summaries.files import to_csv
+    from paper_figures.table import to_csv
+    from rws_decode.common.files import write_changed
 
     sent = {name: getattr(judge, name) for name in ("temperature", "max_tokens", "seed", "repeats")}
     about = {
@@ -178,9 +166,9 @@ def _write(path: Path, judge: LLMJudge, rows: Sequence[Mapping[str, Any]], found
         "judge_prompt": judge.prompt,
     }
     held = {_key(row): row for row in read_verdicts(path)}
-    for row, comparison in zip(rows, found, strict=True):
+    for row, pair in zip(rows, verdicts, strict=True):
         line = about | {name: str(row[name]) for name in _KEY if name not in about}
-        for order, verdict in zip(ORDERS, (comparison.forward, comparison.backward), strict=True):
+        for order, verdict in zip(ORDERS, (pair.forward, pair.backward), strict=True):
             said = {name: getattr(verdict, name) for name in _COLUMNS if hasattr(verdict, name)}
             whole = line | {"order": order} | said
             held[_key(whole)] = {name: "" if whole[name] is None else str(whole[name]) for name in _COLUMNS}

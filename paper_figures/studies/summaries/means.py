@@ -1,6 +1,6 @@
 """What a table of means shows: measures, what they are grouped by, a baseline, and what the paper printed.
 
-An experiment's module has a function `tables(frame, seed=...) -> list[report.Table]`, by which it and the command
+An experiment's module has a function `tables(frame, seed=...) -> list[Table]`, by which it and the command
 `python -m paper_figures summarize` print the same tables.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,20 +16,19 @@ from numpy.typing import NDArray
 
 from paper_figures.statistics.comparisons import holm_within, paired_test
 from paper_figures.statistics.metrics import Interval, bootstrap_interval, paired_bootstrap_interval, share_interval
-from rws_theory.printed import printed_in
+from paper_figures.studies.summaries.printed import Printed, printed_value
+from paper_figures.table import Table
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = [
-    "Printed",
     "Summary",
     "markdown_rows",
-    "paper_names",
     "plain",
-    "printed_value",
     "summarise",
     "summary_for",
+    "summary_table",
 ]
 
 # Settings by which a table is split where its results differ in them.
@@ -40,21 +39,6 @@ _SETTINGS = (
 
 # Won minus lost: no share, even where nothing was lost, and Wilson's interval would leave zero out after a single win.
 _SIGNED = frozenset({"net", "others_net"})
-
-
-@dataclass(frozen=True)
-class Printed:
-    """Where the paper printed a measure: file of `rws_theory/printed`, and how its rows answer to ours.
-
-    value: the printed column; match: our column -> the printed one that must equal it; only: our columns and the values
-    for which the paper printed anything; names: our value -> the printed one, where they differ (reward models).
-    """
-
-    table: str
-    value: str
-    match: Mapping[str, str] = field(default_factory=dict)
-    only: Mapping[str, Any] = field(default_factory=dict)
-    names: Mapping[Any, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,6 +62,15 @@ def summary_for(frame: pandas.DataFrame) -> Summary:
     """Return a summary of every numeric column of the rows, for an experiment that has no tables of its own."""
     start = list(frame.columns).index("strategy_json") + 1
     return Summary(tuple(name for name in frame.columns[start:] if frame[name].dtype.kind in "bif"))
+
+
+def summary_table(name: str, caption: str, frame: pandas.DataFrame, summary: Summary, seed: int = 0) -> Table | None:
+    """Return the table of a summary, measures that the frame lacks left out; None where it has no row."""
+    if not len(frame):
+        return None
+    present = tuple(measure for measure in summary.measures if measure in frame)
+    rows = summarise(frame, replace(summary, measures=present), seed=seed)
+    return Table(name, rows, markdown_rows(rows), caption) if rows else None
 
 
 def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> list[dict[str, Any]]:
@@ -156,34 +149,6 @@ def plain(value: Any) -> Any:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return None
     return value.item() if isinstance(value, np.generic) else value
-
-
-def printed_value(printed: Printed | None, line: Mapping[str, Any]) -> Any:
-    """Return what the paper printed for a line of ours, None where it did not, or its numbers are not installed.
-
-    >>> table = Printed("table8_temperature", "god", {"scale": "scale"}, {"strategy": "temperature"})
-    >>> printed_value(table, {"strategy": "temperature", "scale": 2.0}), printed_value(table, {"strategy": "rws"})
-    (1.56, None)
-    """
-    if printed is None or any(line.get(name) != value for name, value in printed.only.items()):
-        return None
-    for row in printed_in(printed.table)["rows"]:
-        if all(
-            row.get(theirs) == printed.names.get(line.get(own), line.get(own)) for own, theirs in printed.match.items()
-        ):
-            return row.get(printed.value)
-    return None
-
-
-def paper_names() -> dict[str, str]:
-    """Return our names of the paper's reward models -> the names in its tables, for `Printed.names`.
-
-    >>> paper_names()["skywork-v0.2"], paper_names()["openbmb/Eurus-RM-7b"]
-    ('Skywork', 'Eurus')
-    """
-    from rws_decode.rewards.registry import PUBLISHED
-
-    return {name: entry.paper for entry in PUBLISHED.values() for name in (entry.name, entry.hub_id)}
 
 
 def markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -39,7 +39,7 @@ from rws_theory.gain import factor_range
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
 __all__ = ["CASES", "FORMS", "MEASURES", "case_of", "clustered_share", "drawn_of", "exact_share", "regime_tables"]
 
@@ -98,7 +98,7 @@ _CAPTIONS = {
 
 def regime_tables(frame: pandas.DataFrame, seed: int) -> list[Table]:
     """Return the tables summary, cases and reach from the rows of the units; seed: of the bootstrap."""
-    from paper_figures.studies.summaries.report import Table
+    from paper_figures.table import Table
 
     sources = _sources(frame)
     summary, cases, reach = [], [], []
@@ -110,7 +110,7 @@ def regime_tables(frame: pandas.DataFrame, seed: int) -> list[Table]:
         if at["source"] == "real":
             reach += [at | row for row in _reach(prompts, at["reward_scale"], [seed, name])]
     found = {"summary": (summary, _wide(summary)), "cases": (cases, cases), "reach": (reach, _texts(reach))}
-    return [Table(name, _CAPTIONS[name], *parts) for name, parts in found.items()]
+    return [Table(name, *parts, _CAPTIONS[name]) for name, parts in found.items()]
 
 
 def _sources(frame: pandas.DataFrame) -> dict[str, tuple[dict[str, Any], list[tuple[list[float], list[Pair]]]]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design.arms import METHODS
-from paper_figures.studies.summaries.files import to_markdown
+from paper_figures.table import to_markdown
 
 if TYPE_CHECKING:
     import pandas

@@ -36,7 +36,7 @@ from paper_figures.statistics.metrics import (
     pooled_perplexity,
     share_interval,
 )
-from paper_figures.studies.summaries.means import Printed, printed_value
+from paper_figures.studies.summaries.printed import Printed, printed_value
 
 if TYPE_CHECKING:
     import pandas

@@ -33,6 +33,7 @@ from rws_decode.mini.stories.answers import judge
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 from rws_decode.rewards.base import score_checked
 from rws_decode.scales.path import scale_path
+from rws_decode.settings import Options, Shape
 from rws_decode.trace.trace import Trace
 
 __all__ = ["work"]
@@ -130,14 +131,11 @@ def _path(unit: Unit) -> Rows:
         prompt_of(unit),
         numbers["low"],
         numbers["high"],
+        Shape(length=unit.length, steps=unit.steps, block=unit.block),
         over="reward-scale",
         reward=reward_for(unit, unit.reward or ""),
-        length=unit.length,
-        steps=unit.steps,
-        block=unit.block,
         budget=numbers.get("budget"),
-        cfg=unit.settings.get("cfg") or 0.0,
-        end_of_text=unit.settings.get("end_of_text") or "none",
+        options=Options(cfg=unit.settings.get("cfg") or 0.0, end_of_text=unit.settings.get("end_of_text") or "none"),
     )
     whole = {"certified": path.certified, "forwards": path.forwards, "reward_calls": path.reward_calls}
     pieces = [{"lower": one.lower, "upper": one.upper, "text": one.text or ""} for one in path.pieces]

@@ -12,6 +12,7 @@ from paper_figures.runner.units import Unit
 from paper_figures.studies.work.decoding import predictor_for, prompt_of, reward_for
 from rws_decode.scales.path import Over, ScalePath, scale_path
 from rws_decode.scales.reach import Reach, compare_reach
+from rws_decode.settings import Options, Shape
 
 __all__ = ["path_of", "work"]
 
@@ -40,14 +41,11 @@ def path_of(unit: Unit, over: Over) -> ScalePath:
         prompt_of(unit),
         numbers["low"],
         numbers["high"],
+        Shape(length=unit.length, steps=unit.steps, block=unit.block),
         over=over,
         reward=reward_for(unit, unit.reward or "") if over == "reward-scale" else None,
-        length=unit.length,
-        steps=unit.steps,
-        block=unit.block,
         budget=numbers.get("budget"),
-        cfg=unit.settings.get("cfg") or 0.0,
-        end_of_text=unit.settings.get("end_of_text") or "none",
+        options=Options(cfg=unit.settings.get("cfg") or 0.0, end_of_text=unit.settings.get("end_of_text") or "none"),
     )
 
 

@@ -145,7 +145,7 @@ def _timed(unit: Unit, way: Mapping[str, Any]) -> _Run:
     """Decode a way once, each of its answers alone, and let the guide pick where there are several."""
     from paper_figures.studies.work.decoding import decode_units, prompt_of, reward_for
     from rws_decode.rewards.base import score_checked
-    from rws_decode.step.savings import Savings
+    from rws_decode.settings import Savings
 
     savings = {"usual": Savings, "everything": Savings.everything, "nothing": Savings.nothing}[way["savings"]]()
     asked = [replace(unit, **run) for run in way["runs"]]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_figures.exhibits.exhibit import Sheet
 from paper_figures.exhibits.guides import minus_text
 from paper_figures.exhibits.methods import method_name
+from paper_figures.table import Table
 
-__all__ = ["every_of", "every_words", "quality_lines", "quality_sheet"]
+__all__ = ["every_of", "every_words", "quality_lines", "quality_table"]
 
 Rows = Sequence[Mapping[str, Any]]
 _QUALITY = {
@@ -41,7 +41,7 @@ def every_words(every: int) -> str:
     return "RWS, every step" if every == 1 else f"RWS, every {every} steps"
 
 
-def quality_sheet(stem: str, rows: Rows) -> Sheet:
+def quality_table(stem: str, rows: Rows) -> Table:
     """Return a line per guide and method, that method minus RWS at every step in each measure that the rows have.
 
     rows: those of the frequency experiment's `quality`, with their guides' names.
@@ -62,7 +62,7 @@ def quality_sheet(stem: str, rows: Rows) -> Sheet:
     )
     columns = ("guide", "method, minus RWS", *measures.values())
     shown = [{column: line.get(column) for column in columns} for line in lines.values()]
-    return Sheet(stem, rows, shown, caption)
+    return Table(stem, rows, shown, caption)
 
 
 def _difference(row: Mapping[str, Any]) -> str | None:
@@ -82,5 +82,5 @@ def quality_lines(rows: Rows) -> list[str]:
     ]
     if not tested:
         return []
-    told = f"Differences in quality of asking less, of {len(tested)} tested, with a corrected p of at most 0.05"
-    return [f"{told}: {'; '.join(apart) or 'none'}."]
+    start = f"Differences in quality of asking less, of {len(tested)} tested, with a corrected p of at most 0.05"
+    return [f"{start}: {'; '.join(apart) or 'none'}."]

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from paper_figures.exhibits.beside import beside, number_text
-from paper_figures.exhibits.exhibit import Sheet
 from paper_figures.exhibits.inputs import Results
 from paper_figures.exhibits.judged import Difference, setting
 from paper_figures.exhibits.methods import method_name, methods_in
 from paper_figures.statistics.metrics import share_interval
+from paper_figures.table import Table
 
-__all__ = ["NO_EFFECT", "Fifths", "at_equal_god", "fifths_sheets", "share"]
+__all__ = ["NO_EFFECT", "Fifths", "at_equal_god", "fifths_tables", "share"]
 
 Row = Mapping[str, Any]
 
@@ -59,20 +59,20 @@ def share(row: Row, outcome: str) -> tuple[float, float, float]:
     return 100 * mean, 100 * low, 100 * high
 
 
-def fifths_sheets(data: Fifths) -> tuple[Sheet, ...]:
+def fifths_tables(data: Fifths) -> tuple[Table, ...]:
     """Return the printed table beside ours, every fifth, the trends, and RWS minus each control at equal GOD."""
     return (_printed(data), _fifths(data), _trends(data), _equal(data))
 
 
-def _printed(data: Fifths) -> Sheet:
+def _printed(data: Fifths) -> Table:
     labels = [row["quintile"] for row in data.printed["rows"]]
     printed = {row["quintile"]: {name: row[name] for name in data.models} for row in data.printed["rows"]}
     here: dict[str, dict[str, Any]] = {label: {} for label in labels}
     shown: dict[str, dict[str, str | None]] = {label: {} for label in labels}
     for name in data.guides.values():
-        held = {row["fifth"]: row for row in data.of(name)}
-        for place, label in enumerate(labels, 1):
-            row = held.get(place)
+        by_fifth = {row["fifth"]: row for row in data.of(name)}
+        for number, label in enumerate(labels, 1):
+            row = by_fifth.get(number)
             here[label][name] = None if row is None else 100 * row["win"]
             shown[label][name] = None if row is None else _percent(share(row, "win"))
     caption = (
@@ -87,7 +87,7 @@ def _percent(share: tuple[float, float, float]) -> str:
     return "{:.0f} [{:.0f}, {:.0f}]".format(*share)
 
 
-def _fifths(data: Fifths) -> Sheet:
+def _fifths(data: Fifths) -> Table:
     rows, shown = [], []
     for name in data.guides.values():
         for row in data.of(name):
@@ -96,19 +96,19 @@ def _fifths(data: Fifths) -> Sheet:
             numbers = dict(line)
             text: dict[str, str | None] = {key: number_text(value) for key, value in line.items()}
             for column, outcome in (("RWS wins, %", "win"), ("draws, %", "draw"), ("default wins, %", "loss")):
-                found = share(row, outcome)
-                numbers |= dict(zip((column, f"{column}, low", f"{column}, high"), found, strict=True))
-                text[column] = _percent(found)
+                interval = share(row, outcome)
+                numbers |= dict(zip((column, f"{column}, low", f"{column}, high"), interval, strict=True))
+                text[column] = _percent(interval)
             rows.append(numbers)
             shown.append(text)
     caption = (
         "Every fifth in full. The printed table has wins alone; where draws get fewer, wins and losses can both rise. "
         "Wilson's 95 % intervals."
     )
-    return Sheet("table5_outcomes", rows, shown, caption)
+    return Table("table5_outcomes", rows, shown, caption)
 
 
-def _trends(data: Fifths) -> Sheet:
+def _trends(data: Fifths) -> Table:
     shown: list[dict[str, str | None]] = []
     for row in data.trends:
         slope = None if row["slope"] is None else [100 * row[end] for end in ("slope", "slope_low", "slope_high")]
@@ -129,10 +129,10 @@ def _trends(data: Fifths) -> Sheet:
         "the guides by Holm's method; slope of the win share over the fifths with its 95 % bootstrap interval; whether "
         "wins rise in every fifth, and how often they would if they lay on the prompts at random."
     )
-    return Sheet("table5_trends", data.trends, shown, caption)
+    return Table("table5_trends", data.trends, shown, caption)
 
 
-def _equal(data: Fifths) -> Sheet:
+def _equal(data: Fifths) -> Table:
     outcomes = {"net": "net, points", "score": "guide's score, normalised"}
     order = methods_in(data.equal, "control")
     rows = sorted(data.equal, key=lambda row: (row["outcome"], order.index(row["control"])))
@@ -162,15 +162,15 @@ def _equal(data: Fifths) -> Sheet:
         "the interval leaves zero outside and p is at most 0.05. Pairing takes out what belongs to the prompt; GOD is "
         "itself an outcome of decoding, so no number here is an effect of order alone."
     )
-    return Sheet("table5_equal_god", rows, shown, caption)
+    return Table("table5_equal_god", rows, shown, caption)
 
 
 def _ends(row: Row, name: str, unit: float = 1.0) -> str | None:
     if row[name] is None:
         return None
     # What resampling leaves of zero is of the size of rounding.
-    found = [round(unit * row[key], 9) + 0.0 for key in (name, f"{name}_low", f"{name}_high")]
-    return "0" if not any(found) else "{:+.3g} [{:+.3g}, {:+.3g}]".format(*found)
+    values = [round(unit * row[key], 9) + 0.0 for key in (name, f"{name}_low", f"{name}_high")]
+    return "0" if not any(values) else "{:+.3g} [{:+.3g}, {:+.3g}]".format(*values)
 
 
 def at_equal_god(data: Fifths, row: Row) -> Difference | None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paper_figures.exhibits.contrasts import ALPHA
-from paper_figures.exhibits.exhibit import Sheet
+from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["PLACES", "counted_shares", "counts_sheet", "printed_lines"]
+__all__ = ["PLACES", "counted_shares", "counts_table", "printed_lines"]
 
 Row = Mapping[str, Any]
 
@@ -37,10 +37,10 @@ def counted_shares() -> list[dict[str, Any]]:
     return rows
 
 
-def counts_sheet(found: Sequence[Row]) -> Sheet:
+def counts_table(tested: Sequence[Row]) -> Table:
     """Return the tested shares as a table."""
     rows, shown = [], []
-    for row in found:
+    for row in tested:
         line = {"reward model": row["model"], "place": PLACES[row["order"]], "won": row["won"], "of": row["of"]}
         numbers = {"share": row["share"], "low": row["low"], "high": row["high"], "p": row["p"]}
         rows.append(line | numbers | {"p, corrected": row["p_holm"]})
@@ -50,7 +50,7 @@ def counts_sheet(found: Sequence[Row]) -> Sheet:
             | {"share, %": f"{100 * row['share']:g}", "exact 95 % interval": ends}
             | {"sign test p": f"{row['p']:.2g}", "p, corrected": f"{row['p_holm']:.2g}"}
         )
-    of = found[0]["of"]
+    of = tested[0]["of"]
     caption = (
         f"What {printed_in(_PRINTED)['where']} allows to conclude from what it prints: every share is a whole number "
         f"of {of}ths, and is taken for a number of {of} dialogues. Exact intervals (Clopper and Pearson), exact "
@@ -58,26 +58,26 @@ def counts_sheet(found: Sequence[Row]) -> Sheet:
         "models are set against the same default answers, so that the tests are not independent. Nothing printed is altered; "
         "these numbers are computed from it."
     )
-    return Sheet("table10_tested", rows, shown, caption)
+    return Table("table10_tested", rows, shown, caption)
 
 
-def printed_lines(found: Sequence[Row]) -> list[str]:
+def printed_lines(tested: Sequence[Row]) -> list[str]:
     """Return in words for how many shares intervals and tests say that they are not one half, and what place does."""
-    if not found:
+    if not tested:
         return ["The printed shares are no numbers of MT-Bench's dialogues: of how many they are is not known."]
-    count, of = len(found), found[0]["of"]
+    count, of = len(tested), tested[0]["of"]
 
     def some(rows: list[Row]) -> str:
         named = ", ".join(f"{row['model']} {row['order']}" for row in rows)
         return f"{len(rows)} of {count}" + (f" ({named})" if rows and len(rows) < count else "")
 
-    outside = [row for row in found if row["low"] > 0.5 or row["high"] < 0.5]
-    alone = [row for row in found if row["p"] <= ALPHA]
-    corrected = [row for row in found if row["p_holm"] <= ALPHA]
+    outside = [row for row in tested if row["low"] > 0.5 or row["high"] < 0.5]
+    alone = [row for row in tested if row["p"] <= ALPHA]
+    corrected = [row for row in tested if row["p_holm"] <= ALPHA]
     printed = printed_in(_PRINTED)["rows"]
     equal = [row["model"] for row in printed if row["first"] == row["second"]]
     first = [(row["first"] + 100 - row["second"]) / 2 for row in printed]
-    above = sum(row["share"] > 0.5 for row in found)
+    above = sum(row["share"] > 0.5 for row in tested)
     return [
         f"{above} of {count} printed shares are above 50 %. Taken for counts of {of} dialogues, 95 % intervals leave "
         f"50 % outside for {len(outside)}, and sign tests corrected over the models have p of at most {ALPHA:g} for "

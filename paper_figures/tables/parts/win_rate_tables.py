@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from paper_figures.exhibits.beside import beside, number_text
-from paper_figures.exhibits.exhibit import Sheet
 from paper_figures.exhibits.inputs import Results
 from paper_figures.exhibits.judged import Difference, from_row, lookup, setting, span
 from paper_figures.exhibits.methods import method_name, methods_in
+from paper_figures.table import Table
 
-__all__ = ["JUDGES", "WinRates", "win_rate_sheets"]
+__all__ = ["JUDGES", "WinRates", "win_rate_tables"]
 
 Row = Mapping[str, Any]
 
@@ -46,15 +46,15 @@ class WinRates:
         return Difference(self.guides[key], row["mean"], row["low"], row["high"], p)
 
 
-def win_rate_sheets(data: WinRates) -> tuple[Sheet, Sheet]:
+def win_rate_tables(data: WinRates) -> tuple[Table, Table]:
     """Return the printed table beside ours, and every method by own and other judges."""
     return _printed(data), _methods(data)
 
 
-def _printed(data: WinRates) -> Sheet:
-    table = data.printed
-    printed: dict[str, dict[str, Any]] = {_DEFAULT: {"GOD": table["default_god"]}}
-    for row in table["rows"]:
+def _printed(data: WinRates) -> Table:
+    paper = data.printed
+    printed: dict[str, dict[str, Any]] = {_DEFAULT: {"GOD": paper["default_god"]}}
+    for row in paper["rows"]:
         printed[row["model"]] = {
             "GOD": row["god"],
             _WIN: row["win"],
@@ -72,7 +72,7 @@ def _printed(data: WinRates) -> Sheet:
             here[_DEFAULT][column] = None if row is None else row["mean"]
             shown[_DEFAULT][column] = span(row, form=".2f")
     caption = (
-        f"Left: {table['where']}: {table['task']}, without intervals. {setting(data.run)} Here too the guide judges. A "
+        f"Left: {paper['where']}: {paper['task']}, without intervals. {setting(data.run)} Here too the guide judges. A "
         "draw is an equal score, as equal texts have. In brackets 95 % intervals: Wilson's for shares, else the "
         "bootstrap over prompts. Net: won minus lost; p: sign-flip permutation test of net, corrected over the guides "
         "by Holm's method. The paper does not say in which unit it counts GOD. Whether text and table of the paper "
@@ -81,9 +81,9 @@ def _printed(data: WinRates) -> Sheet:
     # The default's line first fills the columns of GOD: those of our table are to stand in its own order.
     order = next(iter(here[name] for name in data.guides.values()))
     here = {name: {column: line.get(column) for column in order} for name, line in here.items()}
-    sheet = beside("table1_win_rate", "reward model", printed, here, caption, shown)
-    ends = [column for column in sheet.rows[0] if column.endswith((", low", ", high"))]
-    return replace(sheet, shown=[{k: v for k, v in row.items() if k not in ends} for row in sheet.shown])
+    table = beside("table1_win_rate", "reward model", printed, here, caption, shown)
+    ends = [column for column in table.rows[0] if column.endswith((", low", ", high"))]
+    return replace(table, shown=[{k: v for k, v in row.items() if k not in ends} for row in table.shown])
 
 
 def _ours(data: WinRates, key: tuple[str, float | None]) -> tuple[dict[str, Any], dict[str, str | None]]:
@@ -106,9 +106,9 @@ def _ours(data: WinRates, key: tuple[str, float | None]) -> tuple[dict[str, Any]
     half = None if net is None else {end: (100 + net[end]) / 2 for end in ("mean", "low", "high")}
     line |= _numbers(_HALF, half) | _numbers("net, points", net)
     text |= {_HALF: span(half), "net, points": span(net, form="+.0f")}
-    found = data.net(key)
-    line["p of net"] = None if found is None else found.p
-    text["p of net"] = None if found is None or found.p is None else f"{found.p:.2g}"
+    difference = data.net(key)
+    line["p of net"] = None if difference is None else difference.p
+    text["p of net"] = None if difference is None or difference.p is None else f"{difference.p:.2g}"
     return line, text
 
 
@@ -117,7 +117,7 @@ def _numbers(column: str, row: Row | None) -> dict[str, Any]:
     return {name: None if row is None else row[end] for end, name in names.items()}
 
 
-def _methods(data: WinRates) -> Sheet:
+def _methods(data: WinRates) -> Table:
     methods = methods_in(data.rows)
     shares = {"won, %": "win", "drawn, %": "draw", "lost, %": "loss"}
     rows, shown = [], []
@@ -131,14 +131,18 @@ def _methods(data: WinRates) -> Sheet:
                 text[f"own guide: {column}"] = None if row is None else f"{row['mean']:.0f}"
             for measure, judge in JUDGES.items():
                 row = data.of(key, method, measure)
-                found = None if method == "rws" else from_row(name, row)
+                difference = None if method == "rws" else from_row(name, row)
                 line |= _numbers(f"{judge}: net, points", row)
                 text[f"{judge}: net, points"] = span(row, form="+.0f")
                 column = f"{judge}: RWS minus this"
-                ends = (None,) * 4 if found is None else (found.value, found.low, found.high, found.p)
+                ends = (
+                    (None,) * 4
+                    if difference is None
+                    else (difference.value, difference.low, difference.high, difference.p)
+                )
                 names = (column, f"{column}, low", f"{column}, high", f"{column}, p")
                 line |= dict(zip(names, ends, strict=True))
-                text[column] = None if found is None else found.text() + (" *" if found.sign else "")
+                text[column] = None if difference is None else difference.text() + (" *" if difference.sign else "")
             for column, measure, form in (("GOD, tokens", "god_tokens", ".2f"), ("cost", "cost", ".0f")):
                 row = data.of(key, method, measure)
                 line[column] = None if row is None else row["mean"]
@@ -152,4 +156,4 @@ def _methods(data: WinRates) -> Sheet:
         "The constant factor is that of each answer's mean RWS factor; shuffled, random and sign-turned rewards go "
         "through the same rule as the true ones. Cost: forwards plus reward calls."
     )
-    return Sheet("table1_methods", rows, shown, caption)
+    return Table("table1_methods", rows, shown, caption)

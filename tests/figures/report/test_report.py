@@ -143,7 +143,7 @@ def test_every_exhibit_is_shown_with_its_files(figure_page: Path) -> None:
         for record in records.values()
         for folder, part, suffixes in (
             ("figures", "pictures", ("png", "pdf")),
-            ("tables", "sheets", ("csv", "md", "tex")),
+            ("tables", "tables", ("csv", "md", "tex")),
             ("texts", "passages", ("txt",)),
         )
         for one in record[part]

@@ -224,14 +224,14 @@ def test_worker_with_other_code_refuses(tmp_path: Path) -> None:
 
 
 def test_rows_without_results_and_traces_beside_rows(tmp_path: Path) -> None:
-    class Sheet:
+    class Table:
         def save(self, path: Path) -> Path:
             path.parent.mkdir(exist_ok=True)
             path.write_text("trace")
             return path
 
     def traced(unit: Unit) -> Measured:
-        return Measured([{"value": 1}] if unit.seed else [], [Sheet()] if unit.seed else [])
+        return Measured([{"value": 1}] if unit.seed else [], [Table()] if unit.seed else [])
 
     report = run_units(unit_work.units(4), Each(traced), tmp_path, origin=ORIGIN, progress=False)
     frame = report.read()

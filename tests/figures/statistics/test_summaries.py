@@ -22,7 +22,8 @@ from paper_figures.runner.units import Unit
 from paper_figures.statistics.comparisons import holm, paired_test
 from paper_figures.statistics.metrics import paired_bootstrap_interval
 from paper_figures.studies import EXPERIMENTS, Experiment
-from paper_figures.studies.summaries.means import Printed, Summary, markdown_rows, printed_value, summarise
+from paper_figures.studies.summaries.means import Summary, markdown_rows, summarise
+from paper_figures.studies.summaries.printed import Printed, printed_value
 from rws_decode.__main__ import main
 
 NUMBERS = st.integers(-8, 8).map(float)

@@ -10,12 +10,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from grouped import grouped
 from study_runs import EXAMPLES, SHAPE, frame_of, run_again, save_models
 
 from paper_figures.statistics.metrics import AnswerScore, answer_scores, load_causal
 from paper_figures.studies.design.arms import METHODS
 from paper_figures.studies.keywords import tables
-from paper_figures.studies.summaries.report import Table
+from paper_figures.table import Table
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
@@ -54,7 +55,9 @@ def plain(options: list[str], frame: pd.DataFrame) -> dict[str, list[tuple[Any, 
     for method, rule in (("default", Confidence()), ("rws", RWS(8.0))):
         for one in EXAMPLES[:3]:
             prompt = one["prompt"]
-            (trace,) = decode(predictor, [prompt], rule, reward=guide if rule.needs_reward else None, **SHAPE)
+            (trace,) = decode(
+                predictor, [prompt], rule, reward=guide if rule.needs_reward else None, **grouped(**SHAPE)
+            )
             found.setdefault(method, []).append((trace, *answer_scores(causal, [prompt], [trace.text or ""])))
     return found
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import one_round_runs
 import pytest
+from grouped import grouped
 from one_round_runs import PROMPTS, assert_refused, options_of, save_models
 from scipy.stats import beta
 
@@ -125,7 +126,7 @@ def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Pa
 def test_logits_of_a_step_choose_what_the_decode_chose(models: Path) -> None:
     predictor, reward = load_predictor(str(models / "tiny")), load_reward(str(models / "reward"))
     shape = SHAPE | {"block": 4}
-    (trace,) = decode(predictor, PROMPTS[:1], RWS(8.0), reward=reward, **shape)
+    (trace,) = decode(predictor, PROMPTS[:1], RWS(8.0), reward=reward, **grouped(**shape))
     unit = Unit(
         experiment="x", prompt=PROMPTS[0], strategy={"name": "rws"}, predictor=str(models / "tiny"), length=8, steps=4
     )
@@ -176,7 +177,7 @@ def test_reach_counts_crossings_and_orders_that_turn(finished: Path, models: Pat
     assert any_reward["count"] == sum(8 * 1e-5**0.5 <= root <= 8 * (1 + 1e-5) ** 0.5 for root in roots)
     within = orders = 0
     for index, prompt in enumerate(PROMPTS):
-        (trace,) = decode(predictor, [prompt], RWS(8.0), reward=reward, **SHAPE)
+        (trace,) = decode(predictor, [prompt], RWS(8.0), reward=reward, **grouped(**SHAPE))
         unit = Unit(experiment="x", prompt=prompt, strategy={"name": "rws"}, predictor=str(models / "tiny"))
         steps = {step.step: step for step in step_logits(unit, trace)}
         for pair in (pair for pair in results["pairs"] if pair["prompt"] == str(index)):
@@ -252,7 +253,7 @@ def test_what_the_file_holds_is_drawn_and_listed(finished: Path, tmp_path: Path)
         assert line.get_ydata().tolist() == pytest.approx([100 * row["share"] for row in rows])
         whiskers = np.array([segment[:, 1] for segment in ends.get_segments()])
         assert whiskers == pytest.approx(np.array([[100 * row["low"], 100 * row["high"]] for row in rows]))
-    assert [list(sheet.rows) for sheet in made.sheets] == [results[name] for name in ("summary", "cases", "reach")]
+    assert [list(table.rows) for table in made.tables] == [results[name] for name in ("summary", "cases", "reach")]
 
 
 def test_conclusions_follow_from_the_counts(finished: Path, tmp_path: Path) -> None:
@@ -293,4 +294,4 @@ def test_a_real_run_makes_a_whole_exhibit(figure_runs: Path) -> None:
     assert all(text.get_fontsize() >= 8 for text in picture.figure.findobj(lambda one: hasattr(one, "get_fontsize")))
     with open(figure_runs / "regimes/cases.csv", newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if row["source"] == "real"]
-    assert sum(int(row["pairs"]) for row in rows) == sum(int(row["pairs"]) for row in made.sheets[1].rows[-4:]) > 0
+    assert sum(int(row["pairs"]) for row in rows) == sum(int(row["pairs"]) for row in made.tables[1].rows[-4:]) > 0

@@ -12,7 +12,7 @@ import pytest
 from paper_figures.statistics.comparisons import holm, paired_test
 from paper_figures.statistics.partial_effect import partial_effect
 from paper_figures.studies.reward_bench import tables
-from paper_figures.studies.summaries.report import Table
+from paper_figures.table import Table
 
 GUIDES = {"skywork-v0.2": 8.0, "grm": 2.0, "own": 4.0}
 METHODS = ("default", "rws", "constant")

@@ -1,0 +1,85 @@
+"""What the paper printed, beside our numbers: one number of a line of ours, or a whole table as it was printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from paper_figures.table import Table
+from rws_theory.printed import printed_in
+
+__all__ = ["PREFIX", "Printed", "measured_tables", "paper_names", "printed_tables", "printed_value"]
+
+PREFIX = "printed: "  # begins the name of a table that is as the paper printed it
+
+
+@dataclass(frozen=True)
+class Printed:
+    """Where the paper printed a measure: file of `rws_theory/printed`, and how its rows answer to ours.
+
+    value: the printed column; match: our column -> the printed one that must equal it; only: our columns and the values
+    for which the paper printed anything; names: our value -> the printed one, where they differ (reward models).
+    """
+
+    table: str
+    value: str
+    match: Mapping[str, str] = field(default_factory=dict)
+    only: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[Any, Any] = field(default_factory=dict)
+
+
+def printed_value(printed: Printed | None, line: Mapping[str, Any]) -> Any:
+    """Return what the paper printed for a line of ours, None where it did not, or its numbers are not installed.
+
+    >>> table = Printed("table8_temperature", "god", {"scale": "scale"}, {"strategy": "temperature"})
+    >>> printed_value(table, {"strategy": "temperature", "scale": 2.0}), printed_value(table, {"strategy": "rws"})
+    (1.56, None)
+    """
+    if printed is None or any(line.get(name) != value for name, value in printed.only.items()):
+        return None
+    for row in printed_in(printed.table)["rows"]:
+        if all(
+            row.get(theirs) == printed.names.get(line.get(own), line.get(own)) for own, theirs in printed.match.items()
+        ):
+            return row.get(printed.value)
+    return None
+
+
+def paper_names() -> dict[str, str]:
+    """Return our names of the paper's reward models -> the names in its tables, for `Printed.names`.
+
+    >>> paper_names()["skywork-v0.2"], paper_names()["openbmb/Eurus-RM-7b"]
+    ('Skywork', 'Eurus')
+    """
+    from rws_decode.rewards.registry import PUBLISHED
+
+    return {name: entry.paper for entry in PUBLISHED.values() for name in (entry.name, entry.hub_id)}
+
+
+def printed_tables(*files: str) -> list[Table]:
+    """Return tables as the paper printed them, by their names in `rws_theory.printed`.
+
+    Never mixed with ours: `Summary.printed` sets a printed number beside one of ours where both are of one reward
+    model; these are for reading where ours are of others.
+
+    >>> [len(one.rows) for one in printed_tables("table8_temperature")]
+    [8]
+    """
+    found = []
+    for file in files:
+        held = printed_in(file)
+        base = held.get("default", {"god": held.get("default_god"), "seconds": held.get("default_seconds")})
+        base = {"pass_at_1": base} if isinstance(base, float) else base
+        known = {name: value for name, value in base.items() if value is not None}
+        name = next(iter(held["rows"][0]))
+        rows = [{name: "Default"} | known] if known else []
+        columns = list(dict.fromkeys(column for row in [*held["rows"], *rows] for column in row))
+        rows = [{column: row.get(column) for column in columns} for row in [*rows, *held["rows"]]]
+        found.append(Table(f"{PREFIX}{file}", rows, rows, f"As printed: {held['where']}, {held.get('task', '')}."))
+    return found
+
+
+def measured_tables(tables: Sequence[Table]) -> list[Table]:
+    """Return the tables of our own results; those that the paper printed are for reading and are not written."""
+    return [table for table in tables if not table.name.startswith(PREFIX)]
