@@ -24,7 +24,7 @@ def claims_sources() -> dict[str, str]:
     from paper_figures.runner.digests import digest
 
     folder = files("rws_theory.printed")
-    data = {one.name: one for one in folder.iterdir() if one.name.endswith(".json")}
+    data = {path.name: path for path in folder.iterdir() if path.name.endswith(".json")}
     printed = {name: hashlib.sha256(data[name].read_bytes()).hexdigest() for name in sorted(data)}
     return {"work": _WORK, "code": code_digest(_WORK), "printed": digest(printed)}
 
@@ -43,10 +43,10 @@ def up_to_date(path: Path) -> bool:
     from rws_decode.common.files import parse_json
 
     try:
-        held = parse_json(path.read_text(encoding="utf-8"))
+        results = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return isinstance(held, dict) and held.get("sources") == claims_sources()
+    return isinstance(results, dict) and results.get("sources") == claims_sources()
 
 
 def make_claims(runs: Path, backend: Backend) -> Path:
@@ -70,5 +70,5 @@ def _checked(claim: str) -> tuple[float, dict[str, Any]]:
     from rws_theory.claims import claims
 
     start = time.perf_counter()
-    (found,) = claims([claim])
-    return time.perf_counter() - start, found.as_dict()
+    (claim_row,) = claims([claim])
+    return time.perf_counter() - start, claim_row.as_dict()

@@ -32,25 +32,25 @@ def draw_dots(axes: Axes, names: Sequence[str], series: Sequence[Dots], labelled
 
     A printed number has a hollow marker and no interval, a measured one a filled marker and its interval.
     """
-    for place, name in enumerate(names):
-        present = [one for one in series if name in one.marks]
-        for index, one in enumerate(present):
-            value, low, high = one.marks[name]
+    for row, name in enumerate(names):
+        present = [dots for dots in series if name in dots.marks]
+        for index, dots in enumerate(present):
+            value, low, high = dots.marks[name]
             spread = None if low is None or high is None else [[max(value - low, 0.0)], [max(high - value, 0.0)]]
             axes.errorbar(
                 value,
-                place + 0.7 * ((index + 0.5) / len(present) - 0.5),
+                row + 0.7 * ((index + 0.5) / len(present) - 0.5),
                 xerr=spread,
-                color=one.look.color,
-                marker=one.look.marker,
-                markerfacecolor="white" if one.hollow else one.look.color,
+                color=dots.look.color,
+                marker=dots.look.marker,
+                markerfacecolor="white" if dots.hollow else dots.look.color,
                 linestyle="none",
                 elinewidth=1.1,
                 capsize=2.5,
-                label=one.label,
+                label=dots.label,
             )
-        if place % 2:
-            axes.axhspan(place - 0.5, place + 0.5, color="#f2f2f2", zorder=0, linewidth=0)
+        if row % 2:
+            axes.axhspan(row - 0.5, row + 0.5, color="#f2f2f2", zorder=0, linewidth=0)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_yticks(range(len(names)), names if labelled else [""] * len(names))
     axes.tick_params(axis="y", length=0)

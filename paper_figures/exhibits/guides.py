@@ -31,8 +31,8 @@ def with_names(rows: Iterable[Row], order: Sequence[str]) -> list[dict[str, Any]
         row["name"] = "mean of all guides" if row["guide"] == "all" else named(row["guide"])
         if len(scales[row["guide"]]) > 1:
             row["name"] += f", s_R = {row['reward_scale']:g}"
-    places = {guide: place for place, guide in enumerate(order)}
-    return sorted(rows, key=lambda row: (places.get(row["guide"], len(places)), row["reward_scale"] or 0.0))
+    order_of = {guide: position for position, guide in enumerate(order)}
+    return sorted(rows, key=lambda row: (order_of.get(row["guide"], len(order_of)), row["reward_scale"] or 0.0))
 
 
 def rws_minus(rows: Iterable[Row], control: str, measure: str) -> list[dict[str, Any]]:
@@ -42,12 +42,12 @@ def rws_minus(rows: Iterable[Row], control: str, measure: str) -> list[dict[str,
     >>> [(one["low"], one["high"]) for one in rws_minus([row], "default", "god")]
     [(-0.4, -0.1)]
     """
-    found = []
+    differences = []
     for row in rows:
         if (row["method"], row["measure"]) == (control, measure) and row["difference"] is not None:
             ends = {"difference": -row["difference"], "low": -row["difference_high"], "high": -row["difference_low"]}
-            found.append({**row} | {name: value + 0.0 for name, value in ends.items()})  # no minus zero
-    return found
+            differences.append({**row} | {name: value + 0.0 for name, value in ends.items()})  # no minus zero
+    return differences
 
 
 def guide_line(rows: Sequence[Row], control: str, what: str) -> str | None:
@@ -57,8 +57,8 @@ def guide_line(rows: Sequence[Row], control: str, what: str) -> str | None:
     """
     if not rows:
         return None
-    found = finding(rows, lambda row: row["name"], "reward models", "with ")
-    return f"RWS minus {in_words(control)}, {what}: {found}"
+    summary = finding(rows, lambda row: row["name"], "reward models", "with ")
+    return f"RWS minus {in_words(control)}, {what}: {summary}"
 
 
 def minus_text(row: Row | None) -> str | None:
@@ -69,5 +69,5 @@ def minus_text(row: Row | None) -> str | None:
     """
     if row is None:
         return None
-    told = "" if row["p_holm"] is None else f" p {row['p_holm']:.2g}"
-    return f"{difference_text(row)}{told}" + (" *" if excludes_zero(row) else "")
+    p_text = "" if row["p_holm"] is None else f" p {row['p_holm']:.2g}"
+    return f"{difference_text(row)}{p_text}" + (" *" if excludes_zero(row) else "")

@@ -44,21 +44,21 @@ def read_run(runs: Path, experiment: str) -> Results:
     ValueError as `read_results` has it.
     """
     path, made_by = runs / experiment / "results.json", command(experiment, runs)
-    held, names = read_named(path, made_by, ("settings", "prompts", "selection", "units", "tables"))
+    results, names = read_named(path, made_by, ("settings", "prompts", "selection", "units", "tables"))
     try:
-        rows = {name: [{**row} for row in one["rows"]] for name, one in held["tables"].items()}
+        rows = {name: [{**row} for row in table["rows"]] for name, table in results["tables"].items()}
     except (AttributeError, KeyError, TypeError):
         raise ValueError(f"{path} has a table without rows: make it again with {made_by}") from None
     files = (f"{experiment}/results.json", *(f"{experiment}/{name}.csv" for name in rows))
-    settings, prompts, selection, units = (held[name] for name in ("settings", "prompts", "selection", "units"))
+    settings, prompts, selection, units = (results[name] for name in ("settings", "prompts", "selection", "units"))
     return Results(experiment, settings, prompts, selection, rows, files, units, names)
 
 
 def read_named(path: Path, command: str, parts: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
     """Return what `read_results` does, with short names for the paths among its settings; and those names."""
-    held = read_results(path, command, parts)
-    names = short_names(held.get("settings"))
-    return renamed(held, names), names
+    results = read_results(path, command, parts)
+    names = short_names(results.get("settings"))
+    return renamed(results, names), names
 
 
 def read_results(path: Path, command: str, parts: Sequence[str]) -> dict[str, Any]:
@@ -74,9 +74,9 @@ def read_results(path: Path, command: str, parts: Sequence[str]) -> dict[str, An
         raise ValueError(f"{path} is not JSON: {error}") from error
     if not isinstance(results, dict):
         raise ValueError(f"{path} is not a JSON object: make it again with {command}")
-    found = (results.get("schema"), results.get("version"))
-    if found != (None, None) and found not in _schemas(path.parent.name):
-        schema, version = found
+    schema_found = (results.get("schema"), results.get("version"))
+    if schema_found != (None, None) and schema_found not in _schemas(path.parent.name):
+        schema, version = schema_found
         raise ValueError(f"{path} is {schema} of version {version}, not read here: make it again with {command}")
     if absent := [part for part in parts if part not in results]:
         raise ValueError(f"{path} has no {absent[0]}: make it again with {command}")
@@ -106,9 +106,9 @@ def renamed(value: Any, names: Mapping[str, str]) -> Any:
     if not names:
         return value
     if isinstance(value, Mapping):
-        return {renamed(name, names): renamed(one, names) for name, one in value.items()}
+        return {renamed(name, names): renamed(item, names) for name, item in value.items()}
     if isinstance(value, list):
-        return [renamed(one, names) for one in value]
+        return [renamed(item, names) for item in value]
     if isinstance(value, str):
         for path in sorted(names, key=len, reverse=True):  # a folder may lie in another
             value = value.replace(path, names[path])
@@ -127,18 +127,18 @@ def short_names(settings: Any) -> dict[str, str]:
     """
     paths = sorted({path for value in _strings(settings) if (path := _path_in(value))})
     ends = {path: ["/".join(Path(path).parts[-count:]) for count in range(1, len(Path(path).parts))] for path in paths}
-    shared = Counter(end for own in ends.values() for end in own)
-    return {path: next((end for end in own if shared[end] == 1), path) for path, own in ends.items()}
+    shared = Counter(end for candidates in ends.values() for end in candidates)
+    return {path: next((end for end in candidates if shared[end] == 1), path) for path, candidates in ends.items()}
 
 
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
-        for one in value.values() if isinstance(value, Mapping) else value:
-            yield from _strings(one)
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(item)
 
 
 def _path_in(value: str) -> str | None:
     """Return the absolute path that an option is, or has behind a colon as sources of prompts have it."""
-    return next((one for one in (value, value.partition(":")[2]) if len(one) > 1 and Path(one).is_absolute()), None)
+    return next((part for part in (value, value.partition(":")[2]) if len(part) > 1 and Path(part).is_absolute()), None)

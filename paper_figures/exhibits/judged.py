@@ -95,32 +95,32 @@ def tally(
     >>> tally(found[1:], "guides", brief=True)
     'shown neither higher nor lower for any of 1 guides'
     """
-    known = [one for one in differences if one is not None]
-    if not known:
+    compared = [difference for difference in differences if difference is not None]
+    if not compared:
         return f"nothing to compare for any of the {of}" + ("" if brief else ".")
-    if brief and not any(one.sign for one in known):
+    if brief and not any(difference.sign for difference in compared):
         above, below = words
         if (end := f" {below.split()[-1]}") in above:
             above = above.removesuffix(end)
-        return f"shown neither {above} nor {below} for any of {len(known)} {of}"
+        return f"shown neither {above} nor {below} for any of {len(compared)} {of}"
     parts = []
-    for word, sign, total in zip(words, (1, -1), (f" of {len(known)} {of}", ""), strict=True):
-        found = [one for one in known if one.sign == sign]
-        if len(found) > _LISTED:
-            ends = (min(found, key=lambda one: one.value), max(found, key=lambda one: one.value))
-            shown = "from " + " to ".join(f"{one.name}: {one.text()}" for one in ends)
+    for word, sign, total in zip(words, (1, -1), (f" of {len(compared)} {of}", ""), strict=True):
+        of_sign = [difference for difference in compared if difference.sign == sign]
+        if len(of_sign) > _LISTED:
+            ends = (min(of_sign, key=lambda difference: difference.value), max(of_sign, key=lambda difference: difference.value))
+            shown = "from " + " to ".join(f"{difference.name}: {difference.text()}" for difference in ends)
         else:
-            shown = "; ".join(f"{one.name}: {one.text()}" for one in found)
-        parts.append(f"{word} for {len(found) or 'none'}{total}" + (f" ({shown})" if found and not brief else ""))
+            shown = "; ".join(f"{difference.name}: {difference.text()}" for difference in of_sign)
+        parts.append(f"{word} for {len(of_sign) or 'none'}{total}" + (f" ({shown})" if of_sign and not brief else ""))
     if brief:
         return ", ".join(parts)
-    unclear = [one for one in known if not one.sign and not one.none]
+    unclear = [difference for difference in compared if not difference.sign and not difference.none]
     rest = []
     if unclear:
-        most = max(unclear, key=lambda one: abs(one.value))
+        most = max(unclear, key=lambda difference: abs(difference.value))
         rest.append(f"no difference shown for {len(unclear)} (the largest, {most.name}: {most.text()})")
-    if len(unclear) < sum(not one.sign for one in known):
-        rest.append(f"0 in every prompt for {sum(one.none for one in known)}")
+    if len(unclear) < sum(not difference.sign for difference in compared):
+        rest.append(f"0 in every prompt for {sum(difference.none for difference in compared)}")
     return "; ".join([", ".join(parts), *rest]) + "."
 
 
@@ -135,17 +135,17 @@ def guide_looks(names: Sequence[str]) -> dict[str, Line]:
     others = [name for name in dict.fromkeys(names) if name not in paper]
     looks = {}
     for group, markers in ((paper, "os^DvP"), (others, "X*<>ph")):
-        for place, name in enumerate(group):
-            looks[name] = Line(_HUES[place % len(_HUES)], markers[place % 6], _DASHES[place % len(_DASHES)], name)
+        for index, name in enumerate(group):
+            looks[name] = Line(_HUES[index % len(_HUES)], markers[index % 6], _DASHES[index % len(_DASHES)], name)
     return {name: looks[name] for name in names}
 
 
 def lookup(rows: Sequence[Row], **match: Any) -> Row | None:
     """Return the row that has all of these values, None where there is none; ValueError where there are several."""
-    found = [row for row in rows if all(row.get(name) == value for name, value in match.items())]
-    if len(found) > 1:
-        raise ValueError(f"results hold {len(found)} rows of {match}: one is needed")
-    return found[0] if found else None
+    matching = [row for row in rows if all(row.get(name) == value for name, value in match.items())]
+    if len(matching) > 1:
+        raise ValueError(f"results hold {len(matching)} rows of {match}: one is needed")
+    return matching[0] if matching else None
 
 
 def guide_names(rows: Sequence[Row]) -> dict[tuple[str, float | None], str]:
@@ -156,9 +156,9 @@ def guide_names(rows: Sequence[Row]) -> dict[tuple[str, float | None], str]:
     >>> guide_names([{"guide": "mini", "reward_scale": 2.0}, {"guide": "grm", "reward_scale": 4.0}])
     {('grm', 4.0): 'GRM', ('mini', 2.0): 'mini'}
     """
-    places = {row["model"]: place for place, row in enumerate(printed_in("table1_win_rate")["rows"])}
+    order = {row["model"]: position for position, row in enumerate(printed_in("table1_win_rate")["rows"])}
     keys: list[tuple[str, float | None]] = [*dict.fromkeys((row["guide"], row.get("reward_scale")) for row in rows)]
-    keys.sort(key=lambda key: places.get(named(key[0]), len(places)))
+    keys.sort(key=lambda key: order.get(named(key[0]), len(order)))
     several = len({guide for guide, _ in keys}) < len(keys)
     return {(guide, scale): f"{named(guide)}, s_R = {scale:g}" if several else named(guide) for guide, scale in keys}
 
@@ -190,7 +190,7 @@ def setting(run: Results) -> str:
         scales = ", ".join(f"{named(guide)} {scale:g}" for guide, scale in run.selection.items())
         parts.append(f"s_R chosen on {prompts['validation']} validation prompts ({scales})")
     elif given.get("reward_scale"):
-        parts.append(f"s_R given ({', '.join(f'{one:g}' for one in given['reward_scale'])})")
+        parts.append(f"s_R given ({', '.join(f'{scale:g}' for scale in given['reward_scale'])})")
     paper = {row["model"] for row in printed_in("table1_win_rate")["rows"]}
     others = {
         "model": "llada" not in model.lower(),

@@ -42,8 +42,8 @@ def in_words(method: str) -> str:
 
 def methods_in(rows: Iterable[Mapping[str, Any]], column: str = "method") -> list[str]:
     """Return the methods that rows have, in the order of tables, those without a name behind."""
-    held = dict.fromkeys(row[column] for row in rows)
-    return [name for name in _NAMES if name in held] + [name for name in held if name not in _NAMES]
+    present = dict.fromkeys(row[column] for row in rows)
+    return [name for name in _NAMES if name in present] + [name for name in present if name not in _NAMES]
 
 
 def controls_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:

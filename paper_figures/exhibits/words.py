@@ -76,7 +76,7 @@ def _file(model: str, name: str) -> Path | None:
 
     model, revision = split_revision(model)
     try:
-        checkpoint = locate("model", model, {known: known for known in shipped("ForMaskedLM")})
+        checkpoint = locate("model", model, {name: name for name in shipped("ForMaskedLM")})
     except ValueError:  # a directory of another machine: the traces alone are here
         return None
     if checkpoint.directory is not None:
@@ -84,5 +84,5 @@ def _file(model: str, name: str) -> Path | None:
         return path if path.is_file() else None
     from huggingface_hub import try_to_load_from_cache
 
-    found = try_to_load_from_cache(model, name, revision=revision)
-    return Path(found) if isinstance(found, str) else None
+    cached = try_to_load_from_cache(model, name, revision=revision)
+    return Path(cached) if isinstance(cached, str) else None

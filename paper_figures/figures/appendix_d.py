@@ -125,7 +125,7 @@ def table(example: Example) -> Table:
 
 
 def agrees(printed: float, computed: float) -> bool:
-    """Say whether `computed` rounds to `printed` at the decimals that `printed` shows, a tie either way.
+    """Return whether `computed` rounds to `printed` at the decimals that `printed` shows; a tie may round either way.
 
     >>> agrees(0.486, 0.48641), agrees(1.73, 4.8121)
     (True, False)

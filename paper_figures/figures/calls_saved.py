@@ -153,10 +153,10 @@ def table(data: CallsSaved) -> Table:
         ends = {"left out": f"{count.left_out:.0%}", "same text": f"{count.same_text:.0%}", "prompts": str(count.prompts)}
         shown.append(words | text | ends)
     caption = (
-        "Mean reward calls per answer. Brackets: 95 % bootstrap interval over prompts. Left out with the usual "
-        "savings: texts scored before; with all: these and steps proved to commit the same for every reward within the "
-        "model's bounds, together, as the run does not record which. Same text: share of prompts with the text of the "
-        "usual savings."
+        "Mean reward calls per answer, with 95 % bootstrap intervals over prompts in brackets. The usual savings leave "
+        "out texts scored before. All savings also leave out steps proved to commit the same for every reward within "
+        "the model's bounds; the run does not record which of the two it was. Same text: share of prompts with the "
+        "text of the usual savings."
     )
     return Table("calls_saved", rows, shown, caption)
 
@@ -186,11 +186,11 @@ def exhibit(runs: Path) -> Exhibit:
     prompts = max((count.prompts for count in data.counts), default=0)
     caption = (
         f"Mean reward calls per answer of RWS, {prompts} prompts of {data.run.prompts['source']}, model "
-        f"{settings['model']}, {settings['length']} tokens, {settings['steps']} steps. No savings: asked at every "
-        "step. Usual: a text scored before for the same prompt is not scored again. All: nor is the reward asked where "
-        "every value within its bounds is proved to commit the same positions, or after the text has ended. Bars in "
-        "black: 95 % bootstrap interval of the calls made, over prompts. A causal guide's cache saves tokens within a "
-        "call, not calls. Fewer calls are less time only where a call costs more than the proof: see Table 11."
+        f"{settings['model']}, {settings['length']} tokens, {settings['steps']} steps. No savings: the reward is asked "
+        "at every step. Usual savings: no text is scored twice for a prompt. All savings: the reward is also not asked "
+        "if every value within its bounds is proved to commit the same positions, or after the end of the text. Black "
+        "bars: 95 % bootstrap interval of the calls made, over prompts. A causal guide's cache saves tokens within a "
+        "call, not calls. Fewer calls save time only if a call costs more than the proof: see Table 11."
     )
     listed = [
         f"{count.name}, {SAVINGS[count.savings]}: {count.asked:.3g} of {count.naive:.3g} asked."

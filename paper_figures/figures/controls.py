@@ -166,14 +166,14 @@ def _caption(data: Controls) -> str:
     others = len(run.settings["rewards"]) - 1
     return (
         f"RWS minus each control on the same {run.prompts['test']} prompts ({run.prompts['source']}): model "
-        f"{run.settings['model']}, guide {named(data.guide)}"
-        f"{f', the first of {others + 1}' if others else ''}, {run.settings['length']} tokens in "
-        f"{run.settings['steps']} steps. Scales are evenly spaced. Bars are paired 95 % bootstrap intervals. The "
-        "controls have the reward scale of RWS, and: the constant each answer's mean factor, shuffled the same rewards "
-        "at other steps, sign turned a factor that falls as the reward rises, random rewards of no meaning. Filled: a "
-        "difference is shown, as the interval excludes zero and p of the sign-flip permutation test, corrected for all "
-        "scales and guides by Holm's method, is at most 0.05. None shown is not none: the bars say how large a "
-        "difference can be. The paper has no such controls."
+        f"{run.settings['model']}, guide {named(data.guide)}{f', the first of {others + 1}' if others else ''}, "
+        f"{run.settings['length']} tokens in {run.settings['steps']} steps. Scales are evenly spaced. Bars are paired "
+        "95 % bootstrap intervals. The controls have the reward scale of RWS. The constant has each answer's mean "
+        "factor; shuffled has the same rewards at other steps; sign turned has a factor that falls as the reward "
+        "rises; random has rewards without meaning. Filled: a difference is shown. We call it shown only if the "
+        "interval excludes zero and p of the sign-flip permutation test is at most 0.05, corrected over all scales and "
+        "guides by Holm's method. If none is shown, a real difference may still exist; the bars show how large it "
+        "could be. The paper has no such controls."
     )
 
 

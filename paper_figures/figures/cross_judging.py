@@ -169,9 +169,9 @@ def table(data: CrossJudging) -> Table:
 def _reading(data: CrossJudging) -> str:
     return (
         f"{setting(data.run)} Net win rate in percentage points of prompts, in brackets its 95 % bootstrap interval "
-        f"over prompts; *: the interval leaves zero outside and p of the sign-flip permutation test, corrected over "
-        f"all {len(data.guides) * len(data.judges)} cells by Holm's method, is at most {ALPHA:g}. The run tests every "
-        "method against RWS, so the constant against the default has intervals and no p."
+        "over prompts; *: the interval excludes zero and p of the sign-flip permutation test, corrected over all "
+        f"{len(data.guides) * len(data.judges)} cells by Holm's method, is at most {ALPHA:g}. The run tests every "
+        "method against RWS. The constant against the default therefore has intervals and no p."
     )
 
 
@@ -179,8 +179,8 @@ def exhibit(runs: Path) -> Exhibit:
     """Return the matrices from the experiment's results below `runs`."""
     data = compute(runs)
     caption = (
-        "Every guide by every judge, which the paper does not show: its Table 1 is the outlined diagonal, where the "
-        f"guide judges itself. {_reading(data)}"
+        "Every guide judged by every reward model. The paper does not show this: its Table 1 is the outlined diagonal, "
+        f"where the guide judges itself. {_reading(data)}"
     )
     alt = "Matrices of guides by judges, one above the other. " + " ".join(
         f"{PANELS[panel]}: {'; '.join(f'{cell.name} {cell.value:+.0f}' for cell in cells.values())}."

@@ -57,8 +57,8 @@ def exhibit(runs: Path) -> Exhibit:
         Passage(
             f"dialogues_{number}",
             dialogue_text(dialogue),
-            f"Dialogue {number} of the {len(shown)} shown, chosen by the rule: {data.shown['text']}. Left the default, "
-            "right what others answered; every method goes on with its own answers.",
+            f"Dialogue {number} of the {len(shown)} shown, chosen by the rule: {data.shown['text']}. Left: the "
+            "default. Right: what other methods answered. Every method continues with its own answers.",
         )
         for number, dialogue in enumerate(shown, start=1)
     ]
@@ -79,8 +79,8 @@ def _caption(data: Examples) -> str:
     more = "; what is beyond nine lines is left out" if left_out(data) else ""
     return (
         f"Dialogue {data.drawn['name']}, {differ}; shown are {data.shown['text']}. RWS and the constant of equal mean, "
-        f"guide {data.guide}. Each cell is a token, up to the end of the text{more}; dark cells were committed "
-        f"late. {setting(data.run)}"
+        f"guide {data.guide}. Each cell is a token, up to the end of the text{more}. Dark cells were committed late. "
+        f"{setting(data.run)}"
     )
 
 
@@ -169,7 +169,7 @@ def _doubled(data: Examples) -> str:
         if all(name in counts for counts in ours.values())
     ]
     return (
-        f"In the paper's one dialogue ({printed['where']}), words that repeat the word before: {', '.join(in_paper)}; in "
-        f"those shown here: {', '.join(here) or 'none to count'}. One dialogue says nothing of others, and how it was "
-        "chosen is not said."
+        f"In the paper's one dialogue ({printed['where']}), words that repeat the word before: {', '.join(in_paper)}; "
+        f"in those shown here: {', '.join(here) or 'none to count'}. One dialogue says nothing about others, and the "
+        "paper does not say how it was chosen."
     )

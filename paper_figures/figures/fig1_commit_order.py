@@ -131,7 +131,7 @@ def table(orders: CommitOrders) -> Table:
     shown = [{field: _text(field, value) for field, value in row.items()} for row in named]
     caption = (
         f"Generation Order Deviation of each prompt ({len(orders.traces)} here) and on average, in both readings, and "
-        "of the text alone, before its first end of text."
+        "of the text alone, before its first end-of-text token."
     )
     return Table("fig1_commit_order", rows, shown, caption)
 
@@ -164,8 +164,8 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         f"Commit order of one answer ({first.length} tokens, {first.steps} steps, blocks of {first.block}, model "
         f"{first.predictor}, reward {first.reward_model}, s_R = {first.strategy['reward_scale']:g}) to held-out prompt "
-        f"{orders.drawn}, “{first.prompt_text}” Each mark is a token, the grey line strict left-to-right order; "
-        "dashed lines separate blocks. Open grey marks are end-of-text filler, the positions from the first end of "
+        f"{orders.drawn}, “{first.prompt_text}” Each mark is a token. The grey line is strict left-to-right order; "
+        "dashed lines separate blocks. Open grey marks are end-of-text filler: the positions from the first end of "
         f"text on ({of_filler}). A random order within blocks would have a mean GOD of {random:.2f} tokens. Left to "
         "right commits each step's tokens as one block."
     )

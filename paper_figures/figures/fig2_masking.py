@@ -256,13 +256,13 @@ def exhibit(runs: Path) -> Exhibit:
         else ""
     )
     caption = (
-        f"Forward: {source} to prompt {data.orders.drawn}, “{data.prompt}”, its first {shown[0]} tokens, masked as "
-        f"q(x_t | x_0) has it: each with probability t / T, T = {data.steps}, by one random number per token (seed "
-        f"{data.seed}), so that masks are nested. Reverse: model {first.predictor} answers the same prompt by "
-        f"confidence ({first.length} tokens, {first.steps} steps, blocks of {first.block}); the first {shown[1]} are "
-        "drawn. Hatched: masked. Blue: filled since the state above. The two texts differ: the lower one is the "
-        "model's. Bottom: the best token of the masked positions of the block at one of these steps, and its "
-        f"confidence, on a scale of log-odds{few}. “(end)” is the end-of-text token."
+        f"Forward: {source} to prompt {data.orders.drawn}, “{data.prompt}”, its first {shown[0]} tokens, masked as in "
+        f"q(x_t | x_0): each with probability t / T, T = {data.steps}. One random number per token (seed {data.seed}) "
+        f"makes the masks nested. Reverse: model {first.predictor} answers the same prompt by confidence "
+        f"({first.length} tokens, {first.steps} steps, blocks of {first.block}); the first {shown[1]} are drawn. "
+        "Hatched: masked. Blue: filled since the state above. The two texts differ: the model wrote the lower one. "
+        "Bottom: the best token of each masked position of the block at one of these steps, and its confidence, on a "
+        f"scale of log-odds{few}. “(end)” is the end-of-text token."
     )
     alt = (
         f"Rows of words in cells. Upper rows: {len(data.forward)} states of an answer whose masked share grows from "

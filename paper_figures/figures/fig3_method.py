@@ -168,8 +168,8 @@ def exhibit(runs: Path) -> Exhibit:
         f"s_R = {data.scale:g}, held-out prompt {data.orders.drawn}, “{trace.prompt_text}”, step {data.step} of "
         f"{trace.steps} (from 0), {rule}. Bars: {data.unit.partition(' ')[0]} of the best token of "
         f"{f'{len(data.position)} of the {data.open}' if data.open > len(data.position) else 'each of the'} masked "
-        "positions of the block. The factor rescales all of them; what counts is whose are the largest. Positions are "
-        "counted from 0."
+        "positions of the block. The factor rescales all of them; the positions with the largest are committed. "
+        "Positions are counted from 0."
     )
     alt = (
         f"Boxes joined by arrows. A canvas with {int(data.masked.sum())} of {len(data.masked)} tokens masked; its "
@@ -187,7 +187,7 @@ def exhibit(runs: Path) -> Exhibit:
     what = "the same completion" if data.same else "different completions, which rounding alone can make,"
     conclusions = (
         f"Step {data.step} of prompt {data.orders.drawn}: a reward of {data.raw:.3f} makes a factor of "
-        f"{data.factor:.3f}; {where}. In a step the factor can change where a token is committed, not which.",
+        f"{data.factor:.3f}; {where}. Within a step the factor can change where a token is committed, not which token.",
         f"{changed} of {len(data.position)} positions have another rank than at factor 1. Both runs have {what} at "
         "this step.",
     )

@@ -235,11 +235,11 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         f"Two decodes of held-out prompt {data.orders.drawn}, “{trace.prompt_text}” Model {trace.predictor}, "
         f"{trace.length} tokens, {trace.steps} steps, blocks of {trace.block} (dashed), reward {trace.reward_model}, "
-        f"s_R = {trace.strategy['reward_scale']:g}. A row is the answer after {every} more step"
-        f"{'s' if every > 1 else ''}: hatched cells are masked, coloured ones stand, those outlined came since the row "
-        f"above. Reward (normalised) and factor are those of the row's last step. The first {data.columns} positions "
-        f"are drawn{rest}. GOD is of all. The prompt is the "
-        "run's first, not chosen for its outcome."
+        f"s_R = {trace.strategy['reward_scale']:g}. A row is the answer after {every} more "
+        f"step{'s' if every > 1 else ''}: hatched cells are masked, coloured ones are committed, and those with an "
+        "outline were committed since the row above. Reward (normalised) and factor are those of the row's last step. "
+        f"The first {data.columns} positions are drawn{rest}. GOD is of all positions. The prompt is the run's first; "
+        "it was not chosen for its outcome."
     )
     steps = min(default.trace.steps_run, trace.steps_run)
     parted = np.flatnonzero((default.trace.chosen[:steps] != trace.chosen[:steps]).any(axis=1))
@@ -257,8 +257,8 @@ def exhibit(runs: Path) -> Exhibit:
     if default.broken is not None and rws.broken is not None:
         kept = {name: _kept(decode) for name, decode in data.decodes.items()}
         conclusions.append(
-            f"By the language's own rules, the answer of the default {kept['default']}, that of RWS "
-            f"{kept['rws']}. One prompt shows how the methods go, not which is better."
+            f"By the language's own rules, the answer of the default {kept['default']}, that of RWS {kept['rws']}. One "
+            "prompt shows how the methods work, not which is better."
         )
     return Exhibit(
         "Figure 4: a worked decode",

@@ -131,8 +131,7 @@ def table(data: MeanWinRates) -> Table:
         f"Left: the means in the text of {data.printed['where']}; Figure 5 shows them without intervals. "
         f"{setting(data.run)} Means over {data.guides} guides, prompt by prompt, with 95 % bootstrap intervals over "
         "prompts. Last column: on the same prompts, with p of the sign-flip permutation test, not corrected over "
-        "methods; for RWS itself its net over the default; * where the interval leaves zero outside and p is at most "
-        "0.05."
+        "methods. For RWS itself it is its net over the default. *: the interval excludes zero and p is at most 0.05."
     )
     return beside("fig5_mean_win_rate", "method and judge", printed, here, caption, shown)
 
@@ -152,7 +151,7 @@ def exhibit(runs: Path) -> Exhibit:
         f"Top: the means that the text of {data.printed['where']} gives for Figure 5. Below, on axes of their own, "
         f"what was measured. {setting(data.run)} Per method, upper bar: prompts it wins from the default; lower bar: "
         f"prompts the default wins; mean over {data.guides} guides, 95 % bootstrap intervals over prompts. A control "
-        "that does as well as RWS does so without its reward."
+        "that does as well as RWS needs no reward for it."
     )
     alt = f"Bars. Printed: RWS wins {text['win_mean']} percent, the default {text['default_mean']}. " + " ".join(
         f"Here, by {RELATIONS[relation]}, {data.name(line)}: {won['mean']:.0f} percent won, {lost['mean']:.0f} lost."

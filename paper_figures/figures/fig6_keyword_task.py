@@ -157,9 +157,9 @@ def _methods(data: KeywordTask) -> tuple[Table, Table]:
                 differences.append(line | {label: minus_text(minus[measure]) for measure, label in measures.items()})
     both = "Both means of perplexity and both readings of GOD: the paper does not say which are its own."
     caption = (
-        "RWS minus every other method on the same prompts: mean difference, its paired 95 % bootstrap interval, * "
-        "where that excludes zero, and p of the sign-flip permutation test, corrected over the reward models by "
-        "Holm's method."
+        "RWS minus every other method on the same prompts: mean difference, its paired 95 % bootstrap interval, * if "
+        "that excludes zero, and p of the sign-flip permutation test, corrected over the reward models by Holm's "
+        "method."
     )
     return (
         Table("fig6_methods", kept, means, f"Every method by guide, with 95 % intervals. {both}"),
@@ -196,10 +196,10 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         f"Keyword prompts: {data.run.prompts['test']} of {data.run.prompts['source']}, model {settings['model']}, "
         f"{settings['length']} tokens, {settings['steps']} steps; s_R {chosen}: {scales}. Left: means with 95 % "
-        "intervals. Right: the same answers prompt by prompt against the default's; hatched is what the paper's text "
+        "intervals. Right: the same answers against the default's, prompt by prompt. Hatched: what the paper's text "
         f"says of RWS ({printed_in('keyword_task')['where']}); its Figure 6 prints no number. The constant is the "
-        "factor of equal mean, so that what it reaches too is not the reward's doing. Model, language and causal model "
-        "are not the paper's: the right side can be compared with it, the left cannot."
+        "factor of equal mean: what it reaches too does not come from the reward. Model, language and causal model are "
+        "not the paper's: the right side can be compared with the paper, the left side cannot."
     )
     alt = "Dots with intervals by guide for the default, RWS and a constant of equal mean. " + " ".join(
         f"{row['name']}, {LINES[method].label}: {_MEASURES[row['measure']]} {_level(row)}."

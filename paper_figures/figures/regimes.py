@@ -179,12 +179,12 @@ def exhibit(runs: Path) -> Exhibit:
         f"{settings['prompts']} prompts of {settings['data']}, {settings['length']} tokens in {settings['steps']} "
         f"steps, RWS guided by {settings['reward']} at s_R = {settings['reward_scale']:g}; up to "
         f"{settings['pairs_per_step']} pairs of masked positions of the block at every step, drawn by the seed, with "
-        "the logits of the whole vocabulary. Comparisons of gaps are exact and crossings certified. Intervals: exact "
-        "binomial for random pairs; for real ones prompts are resampled, as pairs of one step are not independent; "
-        "where all prompts agree, the exact interval of so many prompts. The corrected theorem is proved for every "
-        "pair: its interval is what this sample alone would show. Item by item: (a), (b) and (c) as printed, each for "
-        "itself, without the theorem's 'exactly one of the following holds', with which the quadrants count. Other "
-        "models have other logits."
+        "the logits of the whole vocabulary. Comparisons of gaps are exact and crossings are certified. Intervals: "
+        "exact binomial for random pairs. For real pairs, prompts are resampled, because pairs of one step are not "
+        "independent; if all prompts agree, the interval is the exact one of so many prompts. The corrected theorem is "
+        "proved for every pair: its interval is what this sample alone would show. Item by item: (a), (b) and (c) as "
+        "printed, each on its own, without the theorem's 'exactly one of the following holds'; the quadrants count "
+        "with it. Other models have other logits."
     )
     alt = (
         "Top, a scatter of real pairs in four quadrants by the signs of two gap differences, marked by their number of "

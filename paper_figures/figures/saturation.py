@@ -180,14 +180,13 @@ def exhibit(runs: Path) -> Exhibit:
     guided = f" Reward model: {named(guide)}; the constant is each answer's mean factor of RWS." if guide else ""
     random = " The grey line is the mean of a random order within blocks." if data.random is not None else ""
     caption = (
-        "Top: mean GOD at each scale, ranked exactly and by softmax as public decoders rank. Ties go to the leftmost "
-        "position here, so that a saturated order tends to left to right; under another rule it need not."
-        f"{random} "
-        "Below: what rounding adds to GOD or takes away, on the same prompts, over the mean exact GOD, with 95 % "
+        "Top: mean GOD at each scale, ranked exactly and by softmax as public decoders rank. Here ties go to the "
+        f"leftmost position, so a saturated order tends to left to right. Another tie rule need not do so.{random} "
+        "Below: what rounding adds to GOD or takes from it, on the same prompts, over the mean exact GOD, with 95 % "
         "bootstrap intervals of the difference; the share of candidate confidences that are exactly 1 in that "
-        "precision (of the exact ranking, in float64, which it does not rank by); the share of "
-        f"steps that commit another set than the exact one. {_apart(data)}{guided} GOD is of the whole canvas: "
-        "end-of-text filler, of which answers of different lengths have different amounts, is part of its level."
+        "precision (for the exact ranking, in float64, which it does not rank by); the share of steps that commit "
+        f"another set than the exact one. {_apart(data)}{guided} GOD is of the whole canvas and so includes "
+        "end-of-text filler, of which short answers have more."
     )
     return Exhibit(
         "What rounding does to the generation order",

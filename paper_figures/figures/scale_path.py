@@ -193,12 +193,12 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         f"Every answer of model {settings['model']} to prompt {data.drawn['index']} of {settings['data']} (the first, "
         f"by rule), {settings['length']} tokens in {settings['steps']} steps, blocks of {settings['block']}, guide "
-        f"{settings['reward']}. Left: any constant factor c; right: any reward scale. White lines part pieces, which "
-        "differ in answer or in commit order; each letter and fill is one answer, the same on both sides (✓: "
-        "coherent). Hatched answers are given by no point of the printed grid (triangles). Ticks below: the factors "
-        "that RWS used, step by step; a square is its reward scale, on the axis of reward scales. Below: the answer's "
-        "rewards, its perplexity under the causal model, and the order deviation of its commits. Nothing is sampled: "
-        "the lines are exact for these logits and have no error bars; other prompts differ (table)."
+        f"{settings['reward']}. Left: any constant factor c; right: any reward scale. White lines separate pieces, "
+        "which differ in answer or in commit order. Each letter and fill is one answer, the same on both sides (✓: "
+        "coherent). No point of the printed grid (triangles) gives the hatched answers. Ticks below: the factors that "
+        "RWS used, step by step; a square is its reward scale. Below: the answer's rewards, its perplexity under the "
+        "causal model, and the order deviation of its commits. Nothing is sampled: the lines are exact for these "
+        "logits and need no error bars. Other prompts differ (table)."
     )
     ends = f"{settings['scale_min']:g} to {settings['scale_max']:g}"
     alt = (

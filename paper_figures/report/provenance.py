@@ -26,16 +26,16 @@ def provenance() -> dict[str, str]:
     >>> provenance()["rws"] == rws_theory.__version__
     True
     """
-    found = {"rws": rws_theory.__version__}
+    facts = {"rws": rws_theory.__version__}
     if stamp := commit(Path(__file__).parents[2]):
-        found["git commit"] = stamp
-    found["Python"] = platform.python_version()
+        facts["git commit"] = stamp
+    facts["Python"] = platform.python_version()
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            facts[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found | {"processor architecture": platform.machine(), "system": platform.system()}
+    return facts | {"processor architecture": platform.machine(), "system": platform.system()}
 
 
 def commit(root: Path) -> str | None:
@@ -61,14 +61,14 @@ def run_facts(runs: Path, experiment: str) -> dict[str, Any] | None:
     the plan, small or full, whose options the run has; smaller, the sizes below the experiment's own defaults.
     """
     try:
-        held = parse_json((runs / experiment / "results.json").read_text(encoding="utf-8"))
+        results = parse_json((runs / experiment / "results.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except ValueError as error:
         raise ValueError(f"{runs / experiment / 'results.json'} is not JSON: {error}") from error
-    if not isinstance(held, dict) or not isinstance(held.get("settings"), dict | None):
+    if not isinstance(results, dict) or not isinstance(results.get("settings"), dict | None):
         raise ValueError(f"{runs / experiment / 'results.json'} does not say what options a run had")
-    facts = {part: held.get(part) for part in _FACTS}
+    facts = {part: results.get(part) for part in _FACTS}
     settings = facts["settings"] or {}
     planned = [plan for plan in (PLAN, FULL) if experiment in plan and _as_planned(experiment, settings, plan)]
     # The folder is named as it is by default: which one it was is nobody's business.
@@ -103,17 +103,25 @@ def notes(experiment: str, facts: Mapping[str, Any]) -> list[str]:
 
     A size is small where it is below the experiment's default, and told as so many of that many.
     """
-    from paper_figures.runner.code import code_digest
-
-    found, sources = [], facts["sources"] or {}
+    remarks, sources = [], facts["sources"] or {}
     if "work" not in sources:
-        found.append("the results do not say which code made them")
-    elif sources["code"] != code_digest(sources["work"]):
-        found.append("made by other code than this checkout's")
+        remarks.append("the results do not say which code made them")
+    elif sources["code"] != _digest_here(sources["work"]):
+        remarks.append("made by other code than this checkout's")
     if facts["smaller"]:
         below = facts["smaller"].items()
         sizes = ", ".join(f"{name.replace('_', ' ')} {here} of {full}" for name, (here, full) in below)
-        found.append(f"small sizes: {sizes}")
+        remarks.append(f"small sizes: {sizes}")
     if facts["command"] is None:
-        found.append("other options than those of `paper_figures.plan`")
-    return found
+        remarks.append("other options than those of `paper_figures.plan`")
+    return remarks
+
+
+def _digest_here(work: str) -> str | None:
+    """Return the digest of the code behind a module of this checkout; None if the module is not here, as it moved."""
+    from paper_figures.runner.code import code_digest
+
+    try:
+        return code_digest(work)
+    except ValueError:
+        return None

@@ -19,8 +19,8 @@ __all__ = ["Run", "copied_files", "runs_behind", "runs_section"]
 Record = Mapping[str, Any]
 _COLUMNS = ("run", "time", "model", "prompts", "seed", "device", "to be known", "shown in")
 _SIZES = (
-    "Small sizes are those below an experiment's own, with which it is a study; they make every figure in minutes, and "
-    "intervals are as wide as so few prompts leave them."
+    "Small sizes are below an experiment's own. They make every figure in minutes; with so few prompts, intervals are "
+    "wide."
 )
 _DIGITS = 16  # of a digest: enough to tell files apart
 
@@ -36,14 +36,14 @@ class Run:
 
 def runs_behind(records: Mapping[str, Record]) -> list[Run]:
     """Return the runs that the exhibits were drawn from: of an experiment several, if they were of several runs."""
-    found: list[Run] = []
+    runs: list[Run] = []
     for name, record in records.items():
         for experiment, facts in record.get("runs", {}).items():
-            same = [run for run in found if (run.experiment, run.facts) == (experiment, facts)]
+            same = [run for run in runs if (run.experiment, run.facts) == (experiment, facts)]
             earlier = same[0].exhibits if same else ()
-            found = [run for run in found if run not in same] if same else found
-            found.append(Run(experiment, facts, (*earlier, name)))
-    return sorted(found, key=lambda run: run.experiment)
+            runs = [run for run in runs if run not in same] if same else runs
+            runs.append(Run(experiment, facts, (*earlier, name)))
+    return sorted(runs, key=lambda run: run.experiment)
 
 
 def copied_files(records: Iterable[Record], runs: Path, out: Path) -> tuple[list[Path], dict[str, list[str]]]:
@@ -61,8 +61,8 @@ def copied_files(records: Iterable[Record], runs: Path, out: Path) -> tuple[list
         target = source if inside else out / "traces" / name
         if not inside:
             copied.append(write_bytes(target, source.read_bytes()))
-        place = Path(os.path.relpath(target.resolve(), out.resolve())).as_posix()
-        links.setdefault(name.partition("/")[0], []).append(place)
+        path = Path(os.path.relpath(target.resolve(), out.resolve())).as_posix()
+        links.setdefault(name.partition("/")[0], []).append(path)
     return copied, links
 
 
@@ -83,7 +83,7 @@ def runs_section(records: Mapping[str, Record], links: Mapping[str, Sequence[str
         f"<tbody>\n{rows}\n</tbody>\n</table></div>"
     )
     details = "\n".join(_details(key, run) for key, run in named)
-    files = [f"{escape(name)}: {_files(name, places)}" for name, places in links.items()]
+    files = [f"{escape(name)}: {_files(name, paths)}" for name, paths in links.items()]
     return "\n".join(
         [
             f"<p>{total} {_SIZES}</p>\n{table}" if runs else "<p>No run is behind this page.</p>",
@@ -97,11 +97,11 @@ def runs_section(records: Mapping[str, Record], links: Mapping[str, Sequence[str
 def _row(key: str, run: Run, exhibits: Sequence[str]) -> str:
     settings, prompts = run.facts["settings"] or {}, run.facts["prompts"] or {}
     count = prompts.get("test", settings.get("prompts", len(settings.get("examples", [])) or None))
-    held = f" + {prompts['validation']} to choose scales" if prompts.get("validation") else ""
+    validation = f" + {prompts['validation']} to choose scales" if prompts.get("validation") else ""
     cells = [
         "not recorded" if run.facts["seconds"] is None else _time(run.facts["seconds"]),
         settings.get("model"),
-        None if count is None else f"{count}{held}",
+        None if count is None else f"{count}{validation}",
         settings.get("seed"),
         settings.get("device"),
     ]
@@ -133,18 +133,18 @@ def _details(key: str, run: Run) -> str:
 
 def _digests(sources: Mapping[str, Any]) -> dict[str, str]:
     """Return the beginnings of the digests of the code and of every model's weights, and library versions."""
-    found = {name: sources[name][:_DIGITS] for name in ("code", "printed") if name in sources}
+    facts = {name: sources[name][:_DIGITS] for name in ("code", "printed") if name in sources}
     for model, files in sources.get("models", {}).items():
         # A hub id stands for its files.
         digests = files if isinstance(files, Mapping) else {model: str(files)}
-        weights = [one for name, one in digests.items() if name.endswith(".safetensors")] or list(digests.values())
-        found[model] = ", ".join(one if "/" in one else one[:_DIGITS] for one in weights)
-    return found | dict(sources.get("libraries", {}))
+        weights = [value for name, value in digests.items() if name.endswith(".safetensors")] or list(digests.values())
+        facts[model] = ", ".join(value if "/" in value else value[:_DIGITS] for value in weights)
+    return facts | dict(sources.get("libraries", {}))
 
 
-def _files(experiment: str, places: Sequence[str]) -> str:
+def _files(experiment: str, paths: Sequence[str]) -> str:
     """Return links to files, each called as it is within its experiment's folder."""
-    return ", ".join(link(place, place.rpartition(f"/{experiment}/")[2]) for place in places)
+    return ", ".join(link(path, path.rpartition(f"/{experiment}/")[2]) for path in paths)
 
 
 def _time(seconds: float) -> str:

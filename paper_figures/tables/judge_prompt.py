@@ -68,8 +68,9 @@ def table(prompts: tuple[Shown, ...]) -> Table:
     words = {True: "yes", False: "no"}
     shown = [{name: words[cell] if isinstance(cell, bool) else str(cell) for name, cell in row.items()} for row in rows]
     caption = (
-        "What stands in the judge's prompts, by checks of what the code sends: a conversation shows if two different "
-        "ones make two different requests; turns are told apart if more than a blank line stands between their answers."
+        "What the judge's prompts contain, found by checking what the code sends. A prompt shows the conversation if "
+        "two different conversations make two different requests. It tells turns apart if more than a blank line is "
+        "between their answers."
     )
     return Table("judge_prompt", rows, shown, caption)
 
@@ -85,8 +86,8 @@ def exhibit(runs: Path) -> Exhibit:
         )
         for role, text in (("system", prompt.system), ("user", prompt.user)):
             caption = (
-                f"{_NAMES.get(prompt.name, prompt.name).capitalize()} ({whose}): the {role} message as it is sent. In braces "
-                "stand the texts that are put there."
+                f"{_NAMES.get(prompt.name, prompt.name).capitalize()} ({whose}): the {role} message as it is sent. "
+                "Braces mark the places of the texts."
             )
             passages.append(Passage(f"{stem}_{role}", text, caption))
     return Exhibit(

@@ -139,9 +139,9 @@ def exhibit(runs: Path) -> Exhibit:
     total = {verdict: sum(of.get(verdict, 0) for of in paper) for verdict in VERDICTS}
     caption = (
         "Verdicts by part of the paper: how many of its statements that can be checked hold, and how many do not. “Not "
-        "about RWS” is true of something that the algorithm does not do. One theorem or table makes several "
-        "statements, and how finely they are cut is our choice: the numbers are no measure of a paper. Statements of "
-        "ours are counted apart."
+        "about RWS” is true, but of something that the algorithm does not do. One theorem or table makes several "
+        "statements, and how finely we cut them is our choice: the numbers do not measure the paper. Our own "
+        "statements are counted separately."
     )
     alt = "Stacked bars of verdicts by part of the paper. " + " ".join(
         f"{part[0].upper()}{part[1:]}: {_counted(of)}." for part, of in counts.items()

@@ -130,11 +130,11 @@ def _printed(data: Overhead) -> Table:
         shown[line] = {"increase, %": with_interval(row, "increase")}
         shown[line] |= {"increase of CPU time, %": with_interval(row, "cpu_increase")}
     caption = (
-        f"Left: {table['where']}, {table['task']}. Right, here: model {data.run.settings['model']} on "
-        f"{_device(data)}, {_count(data)}, with the usual savings. Brackets: 95 % bootstrap "
-        "intervals over prompts, rough where these are few. Memory added is measured on CUDA alone. Seconds and memory "
-        "are of other hardware, models and code and cannot be compared; increases can only roughly: they depend on how "
-        "large the guide is beside the model."
+        f"Left: {table['where']}, {table['task']}. Right, here: model {data.run.settings['model']} on {_device(data)}, "
+        f"{_count(data)}, with the usual savings. Brackets: 95 % bootstrap intervals over prompts, rough where these "
+        "are few. Memory added is measured on CUDA alone. Seconds and memory are of other hardware, models and code "
+        "and cannot be compared. Increases can be compared roughly: they depend on how large the guide is beside the "
+        "model."
     )
     return beside("table11_overhead", "method", printed, here, caption, shown)
 
@@ -193,8 +193,8 @@ def conclusions(data: Overhead) -> tuple[str, ...]:
         ends = [row[field] for row in free]
         lines.append(
             f"Methods that ask no reward differ from the default by {min(ends):+.1f} to {max(ends):+.1f} %, in "
-            f"{sum(_apart(row, field) for row in free)} of {len(free)} with an interval that excludes 0: so much is "
-            "noise of the machine, or cost of another order, and may be part of every other line."
+            f"{sum(_apart(row, field) for row in free)} of {len(free)} with an interval that excludes 0: this much is "
+            "noise of the machine, or the cost of another order, and may be part of every other line."
         )
     text = [f"{end / 1024:.2f}" for end in sorted(row["memory_mib"] for row in table["rows"])]
     lines.append(
@@ -214,10 +214,10 @@ def exhibit(runs: Path) -> Exhibit:
     settings = data.run.settings
     caption = (
         f"Increase in time of RWS over the default with the same savings. Here: model {settings['model']} on "
-        f"{_device(data)}, {_count(data)}; 95 % bootstrap intervals over prompts, rough "
-        f"where these are few. Hollow: from the seconds printed in {printed_in('table11_overhead')['where']}, without "
-        "intervals. The constant of equal mean asks no reward: what it is slower by is the machine's noise. CPU time, "
-        "where it can be had, is less disturbed by other work on the machine."
+        f"{_device(data)}, {_count(data)}; 95 % bootstrap intervals over prompts, rough where these are few. Hollow: "
+        f"from the seconds printed in {printed_in('table11_overhead')['where']}, without intervals. The constant of "
+        "equal mean asks no reward, so its slowdown is the machine's noise. CPU time, if it is known, is less "
+        "disturbed by other work on the machine."
     )
     parts = [
         f"{name}, {look.label}: {with_interval(row, 'increase')} percent of wall clock."

@@ -142,8 +142,8 @@ def _printed(data: Frequency) -> Table:
         f"guides ({', '.join(data.run.settings['rewards'])}) of {data.run.prompts['test']} prompts, of which "
         f"{data.run.settings['timing_prompts']} are timed, {data.run.settings['repetitions']} times each, an answer at "
         "a time. Brackets: 95 % bootstrap intervals over prompts, rough where these are few. Seconds are of other "
-        "hardware, models and code; ratios and increases can be compared roughly. What the constant is slower "
-        "by is the machine's noise: it asks no reward."
+        "hardware, models and code; ratios and increases can be compared roughly. The constant asks no reward, so its "
+        "slowdown is the machine's noise."
     )
     return beside("table12_frequency", "method", printed, here, caption, shown)
 
@@ -196,8 +196,8 @@ def exhibit(runs: Path) -> Exhibit:
         f"{settings['repetitions']} runs each, one answer at a time. Model {settings['model']}, means over the guides "
         f"({', '.join(settings['rewards'])}), one s_R each; 95 % bootstrap intervals over prompts. Hollow: as printed "
         f"({printed_in('table12_frequency')['where']}), without intervals; GOD as a ratio of printed numbers. The "
-        "constant of equal mean asks no reward: its time shows the machine's noise, its GOD what a factor alone "
-        "does. Seconds of other hardware cannot be compared, ratios roughly."
+        "constant of equal mean asks no reward: its time shows the machine's noise, and its GOD shows what a factor "
+        "alone does. Seconds of other hardware cannot be compared; ratios can, roughly."
     )
     parts = [
         f"{every_words(every)}: GOD ratio {with_interval(row, 'god_steps_ratio')}, "

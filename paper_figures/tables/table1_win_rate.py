@@ -105,9 +105,9 @@ def exhibit(runs: Path) -> Exhibit:
     drawn = [LINES[method].label for method in DRAWN if any(row["method"] == method for row in data.rows)]
     caption = (
         f"Net win rate against the default by guide. Left, hollow: {data.printed['where']}, RWS win minus default win "
-        f"as printed, without intervals. {setting(data.run)} Bars are 95 % bootstrap intervals over prompts. Where the "
-        "constant of equal mean or shuffled rewards gain as much as RWS, no reward was needed; where the guide alone "
-        "sees a gain, it may be the judge's own taste."
+        f"as printed, without intervals. {setting(data.run)} Bars are 95 % bootstrap intervals over prompts. If the "
+        "constant of equal mean or shuffled rewards gain as much as RWS, no reward was needed. If only the guide sees "
+        "a gain, it may be the judge's own taste."
     )
     alt = (
         f"Three panels of net win rates, a row per guide: as printed, from {min(printed):+.1f} to {max(printed):+.1f} "

@@ -127,8 +127,8 @@ def _controls(data: Dialogues) -> Table:
     caption = (
         "RWS beside its controls on the same dialogues: the share preferred to the default, draws counted half, and "
         "RWS minus the method in percentage points, with the paired 95 % bootstrap interval and p of the sign-flip "
-        "permutation test, corrected over the reward models by Holm's method. Where all dialogues differ by the same, "
-        "a bootstrap has no width, and none is given."
+        "permutation test, corrected over the reward models by Holm's method. If all dialogues differ by the same "
+        "amount, a bootstrap has no width, and none is given."
     )
     return Table("table2_controls", rows, shown, caption)
 
@@ -159,9 +159,9 @@ def exhibit(runs: Path) -> Exhibit:
     """Return Table 2 and its figure from the results below `runs`."""
     data = compute(runs)
     caption = (
-        f"Left, hollow: {printed_in(_STEM)['where']}, as printed; of how dialogues differ nothing is printed, so there "
-        f"are no bars (Table 10 allows some). Right: ours. {setting(data.run)} {verdict_of(data)} Bars: 95 % intervals "
-        "over dialogues. Dashed: no preference."
+        f"Left, hollow: {printed_in(_STEM)['where']}, as printed. The paper prints nothing about how dialogues differ, "
+        f"so there are no bars (Table 10 allows some). Right: ours. {setting(data.run)} {verdict_of(data)} Bars: 95 % "
+        "intervals over dialogues. Dashed: no preference."
     )
     return Exhibit(
         "Table 2: two-turn dialogues judged",

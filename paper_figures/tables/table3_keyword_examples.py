@@ -96,8 +96,8 @@ def table(data: KeywordExamples) -> Table:
     }
     caption = (
         f"{table['where']}: {table['task']}. Right: the first {len(data.examples)} test prompts here "
-        f"({data.run.prompts['source']}), chosen by their place alone. A keyword counts where its words stand in the "
-        "answer in any case and inflection. The numbers count examples: rows of the two sides are of different prompts."
+        f"({data.run.prompts['source']}), chosen by their place alone. A keyword counts if its words are in the "
+        "answer, in any case and inflection. The numbers count examples: the two sides of a row are different prompts."
     )
     return beside("table3_keyword_examples", "example", printed, here, caption)
 

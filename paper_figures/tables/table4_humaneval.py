@@ -22,7 +22,7 @@ from paper_figures.exhibits.guides import guide_line, minus_text, rws_minus, wit
 from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.methods import method_name, methods_in
 from paper_figures.exhibits.style import LINES, PRINTED, figure, joint_legend, panel_title
-from paper_figures.statistics.metrics import share_interval
+from paper_figures.statistics.intervals import share_interval
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
@@ -114,8 +114,8 @@ def _printed(data: HumanEval) -> Table:
     caption = (
         f"Left: {table['where']}, {table['task']}. Right, here: {data.task}; model {data.run.settings['model']}, "
         f"{data.run.prompts['test']} problems. Brackets: Wilson's 95 % interval of a share; of differences, in percent "
-        "points, the paired 95 % bootstrap interval, * where it excludes zero, and p of the sign-flip permutation "
-        "test, corrected over the reward models. Other problems and another model: levels cannot be compared."
+        "points, the paired 95 % bootstrap interval, * if it excludes zero, and p of the sign-flip permutation test, "
+        "corrected over the reward models. Problems and model are not the paper's: levels cannot be compared."
     )
     return beside("table4_humaneval", "method", printed, here, caption, shown)
 
@@ -148,8 +148,8 @@ def conclusions(data: HumanEval) -> tuple[str, ...]:
     printed = (
         f"Table 4 as printed: {table['default']:.2f} % by default, RWS up to {best['pass_at_1']:.2f} % "
         f"({best['model']}, {gain:+.2f} points), without intervals. Of {_PROBLEMS} problems that is {ends[0][0]} and "
-        f"{ends[1][0]}; Wilson's 95 % intervals of these counts, computed here, are {ends[0][1]} and {ends[1][1]}. How "
-        "many problems only one of the two passes is not printed, so no paired test can be made."
+        f"{ends[1][0]}; Wilson's 95 % intervals of these counts, computed here, are {ends[0][1]} and {ends[1][1]}. The "
+        "paper does not print how many problems only one of the two passes, so no paired test can be made."
     )
     if not data.rows:
         return ("No answer was checked here: programs run only with --allow-code-execution.", printed)

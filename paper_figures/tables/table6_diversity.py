@@ -131,10 +131,10 @@ def _printed(data: Diversity) -> Table:
                     shown.setdefault(name, {})[column] = minus_text(difference)
     caption = (
         f"Distinct-n: different n-grams over all answers / all their words. Left: {table['where']}. Right, here: model "
-        f"{data.run.settings['model']}, {data.run.prompts['test']} prompts of {data.run.prompts['source']}. Sets of "
-        "other sizes and longer answers have other distinct-n, so levels cannot be compared across the two sides; the "
-        "sign of a difference can. Brackets: 95 % jackknife interval over prompts; p by exchanging the two answers of "
-        "random prompts, corrected over the reward models."
+        f"{data.run.settings['model']}, {data.run.prompts['test']} prompts of {data.run.prompts['source']}. Distinct-n "
+        "changes with the size of a set and the length of its answers, so levels cannot be compared across the two "
+        "sides; the sign of a difference can. Brackets: 95 % jackknife interval over prompts; p by exchanging the two "
+        "answers of random prompts, corrected over the reward models."
     )
     return beside("table6_diversity", "method", printed, here, caption, shown)
 
@@ -151,8 +151,8 @@ def _differences(data: Diversity) -> Table:
             shown.append(line)
     caption = (
         "RWS minus every other method on the same prompts, of whole answers and with each pair of answers cut to the "
-        "shorter one's length: difference, its 95 % jackknife interval over prompts, * where that excludes zero, and p "
-        "of the exchange test, corrected over the reward models by Holm's method."
+        "shorter one's length: difference, its 95 % jackknife interval over prompts, * if that excludes zero, and p of "
+        "the exchange test, corrected over the reward models by Holm's method."
     )
     return Table("table6_differences", data.differences, shown, caption)
 

@@ -180,9 +180,9 @@ def tables(data: Statistics) -> tuple[Table, ...]:
         here[label] = {"mean": row["mean"], "std": row["std"], "measured on": f"the paper's {STATISTICS}"}
     caption = (
         f"Left: {printed_in(_STEM)['where']}: {printed_in(_STEM)['task']}. Right: what normalises rewards here. For "
-        "the paper's models the printed numbers are used, as their weights are not at hand; `python -m rws_decode "
-        "calibrate --reward NAME --data FILE` measures them anew. Nectar has no validation split: which rows "
-        "the paper took is not known."
+        "the paper's models we use the printed numbers, because their weights are not at hand; `python -m rws_decode "
+        "calibrate --reward NAME --data FILE` measures them anew. Nectar has no validation split; which rows the paper "
+        "took is not known."
     )
     made = [beside(_STEM, "reward model", data.printed, here | dict(data.shipped), caption)]
     if data.reached:
@@ -202,8 +202,8 @@ def _reach_table(data: Statistics) -> Table:
         rows.append(line)
         shown.append({name: value if isinstance(value, str) else f"{value:.3g}" for name, value in line.items()})
     caption = (
-        f"Normalised rewards of the candidates that RWS scored, over all steps of all test answers. "
-        f"{setting(data.run)} Quantiles over steps, of which those of one answer are alike."
+        "Normalised rewards of the candidates that RWS scored, over all steps of all test answers. "
+        f"{setting(data.run)} Quantiles are over steps; steps of one answer are alike."
     )
     return Table("table7_reached", rows, shown, caption)
 
@@ -217,7 +217,7 @@ def exhibit(runs: Path) -> Exhibit:
     caption = (
         "The factor of RWS over its reward scale, as a function of the normalised reward (eps 1e-5); below, the "
         f"rewards of real decodes, one line per test answer, answers sorted by their median. {setting(data.run)} A "
-        "short line is an answer whose factor hardly changed: RWS is a constant there."
+        "short line is an answer whose factor hardly changed: there RWS is close to a constant."
     )
     pictures = (Picture(_STEM, draw(data), caption, _alt(data)),) if data.reached else ()
     return Exhibit(

@@ -209,10 +209,10 @@ def _printed(data: Temperatures) -> Table:
     caption = (
         f"Temperature scaling. Left: {table['where']}, {table['task']}. Right: here, model {data.settings['model']}, "
         f"{data.prompts} keyword prompts; another model, language and length, so shapes can be compared and levels "
-        "cannot. The paper's temperature is taken for a factor that multiplies the logits, since Appendix F calls it a "
-        "constant scaling factor; if it divides them, its rows stand for other factors. Brackets: 95 % intervals. "
-        "True perplexity: that of the language itself, of the n coherent answers. "
-        "The last column ranks by softmax in bfloat16, where confidences round to 1."
+        "cannot. We take the paper's temperature as a factor that multiplies the logits, because Appendix F calls it a "
+        "constant scaling factor. If it divides them, its rows are of other factors. Brackets: 95 % intervals. True "
+        "perplexity: that of the language itself, of the n coherent answers. The last column ranks by softmax in "
+        "bfloat16, where confidences round to 1."
     )
     return Table("table8_temperature", rows, shown, caption)
 
@@ -262,8 +262,8 @@ def exhibit(runs: Path) -> Exhibit:
     data = compute(runs)
     caption = (
         f"{data.prompts} keyword prompts, 95 % intervals. At one place on the axis, RWS, its constant and its shuffled "
-        "control have the same reward scale, hence the same mean factor, which is below the scale. Points of one scale "
-        "are set slightly apart. The dotted line is the default, temperature 1."
+        "control have the same reward scale and so the same mean factor, which is below the scale. Points of one scale "
+        "are drawn slightly apart. The dotted line is the default, temperature 1."
     )
     named = {"perplexity": "perplexity", "coherent": "share coherent", "god_steps": "Generation Order Deviation"}
     shown = [name for field, name in named.items() if data.has(field)]

@@ -108,8 +108,8 @@ def table(models: RewardModels) -> Table:
         f"Left: {printed_in(_STEM)['where']}. Right: what this package's registry knows; revisions are shortened, the "
         "CSV has them whole. Network: transformers' own on which the checkpoint is loaded, without remote code. The "
         "registry holds no config.json and hence no count of parameters; those of the shipped reward models (mini, "
-        "mini-judge) are counted from the header of their weights, and exact has none. Which of Skywork's two "
-        "versions the paper ran it does not say."
+        "mini-judge) are counted from the header of their weights, and exact has none. The paper does not say which of "
+        "Skywork's two versions it ran."
     )
     return beside(_STEM, "reward model", printed, models.here, caption, text)
 

@@ -21,7 +21,7 @@ from paper_figures.exhibits.inputs import read_run
 from paper_figures.exhibits.judged import Difference, from_row, guide_names, setting, span, tally
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import cross_judging, fig5_mean_win_rate
-from paper_figures.statistics.metrics import share_interval
+from paper_figures.statistics.intervals import share_interval
 from paper_figures.studies.reward_bench import tables
 from paper_figures.tables import table1_win_rate, table5_god_quintiles
 from paper_figures.tables.parts.god_tables import fifths_tables

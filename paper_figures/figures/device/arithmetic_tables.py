@@ -48,10 +48,10 @@ def _printed(least: Least) -> Table:
             )
         )
     caption = (
-        f"Left: {table['where']}, {table['task']}. Right, arithmetic, nothing measured: the default's least time, and "
-        "of RWS what a reward read anew at every step adds to it at least, and how many times that the printed "
-        "(extra) seconds are; the increase that the same extra seconds would be if the default took its least time. "
-        f"{assumed()} The reward's shape is known here for those of 8B alone."
+        f"Left: {table['where']}, {table['task']}. Right, by arithmetic, not measured: the default's least time; for "
+        "RWS, the least that a reward read anew at every step adds to it; how many times that the printed (extra) "
+        f"seconds are; and the increase of the same extra seconds over a default at its least time. {assumed()} The "
+        "reward's shape is known here for those of 8B alone."
     )
     shown = [{key: _text(key, value) for key, value in line.items()} for line in lines]
     return Table("device_cost_printed", lines, shown, caption)

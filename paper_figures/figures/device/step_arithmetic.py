@@ -104,10 +104,10 @@ def weights_mib() -> tuple[float, float]:
     from paper_figures.bench.floor import body_weights
     from paper_figures.bench.shapes import shapes_named
 
-    shapes, found = shapes_named(SHAPE), []
+    shapes, mib = shapes_named(SHAPE), []
     # Embedding and head of the one, embedding and a score's row of the other: no network is built, it takes seconds.
     columns = {shapes.predictor: 2 * shapes.predictor.vocabulary, shapes.reward: shapes.reward.vocabulary + 1}
     for shape, ends in columns.items():
         count = body_weights(shape) + shape.hidden * (ends + 2 * shape.layers + 1)
-        found.append(BYTES * count / 2**20)
-    return found[0], found[1]
+        mib.append(BYTES * count / 2**20)
+    return mib[0], mib[1]

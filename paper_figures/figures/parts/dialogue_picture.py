@@ -47,8 +47,8 @@ def draw(data: Examples) -> Figure:
         axes.text(0, 0.0, row.text, fontsize=8.5, va="top", style="italic", linespacing=1.15, parse_math=False)
         paint(axes, row.cells, row.words, row.looks)
         top += row.height
-    place = (_MARGIN + _LEFT) / 6.6, 0.45 / height, _WIDE / 6.6, 0.13 / height
-    bar = picture.colorbar(shades, cax=picture.add_axes(place), orientation="horizontal")
+    box = (_MARGIN + _LEFT) / 6.6, 0.45 / height, _WIDE / 6.6, 0.13 / height
+    bar = picture.colorbar(shades, cax=picture.add_axes(box), orientation="horizontal")
     bar.set_label("step in which the token was committed  [steps, from 0]", fontsize=8.5)
     bar.ax.tick_params(labelsize=8.5)
     stride = max(1, steps // 8)
@@ -73,15 +73,15 @@ def _rows(data: Examples, number: int, turn: Row, shades: ScalarMappable) -> lis
     lines = textwrap.wrap(" ".join(turn["prompt"].split()), 72)
     if len(lines) > _PROMPT:
         lines = [f"… {lines[-_PROMPT]}", *lines[1 - _PROMPT :]]  # a question stands at the end
-    found = [_Drawn(f"Turn {number}", 0.155 * len(lines) + 0.12, "\n".join(lines), "bold")]
-    for one in data.answers(turn):
-        words, looks = _cells(one["tokens"], shades)
+    rows = [_Drawn(f"Turn {number}", 0.155 * len(lines) + 0.12, "\n".join(lines), "bold")]
+    for answer in data.answers(turn):
+        words, looks = _cells(answer["tokens"], shades)
         cells = [cell for cell in flow(words, _WIDE) if cell.line < _LINES]
         kept = len(cells)
         end = f"\n({len(words) - kept} more tokens)" if kept < len(words) else ""
         tall = max(height_of(cells), 0.155 * (2 if end else 1)) + 0.09
-        found.append(_Drawn(f"{NAMES[one['method']]}{end}", tall, "", "normal", cells, words[:kept], looks[:kept]))
-    return [*found, _Drawn("", 0.08)]
+        rows.append(_Drawn(f"{NAMES[answer['method']]}{end}", tall, "", "normal", cells, words[:kept], looks[:kept]))
+    return [*rows, _Drawn("", 0.08)]
 
 
 def _cells(tokens: Sequence[Row], shades: ScalarMappable) -> tuple[list[str], list[Look]]:
@@ -104,6 +104,6 @@ def left_out(data: Examples) -> bool:
     """Say whether an answer of the drawn dialogue has more lines of cells than are drawn."""
     if data.drawn is None:
         return False
-    answers = [one for turn in data.drawn["turns"] for one in data.answers(turn)]
-    rows = [flow([_word(token["text"]) for token in one["tokens"]], _WIDE) for one in answers]
+    answers = [answer for turn in data.drawn["turns"] for answer in data.answers(turn)]
+    rows = [flow([_word(token["text"]) for token in answer["tokens"]], _WIDE) for answer in answers]
     return any(cell.line >= _LINES for cells in rows for cell in cells)

@@ -73,8 +73,8 @@ def _identical(data: Examples) -> Table:
         rows.append(line | {"dialogues": max((row["n"] for row in table), default=0)})
         shown.append(text)
     caption = (
-        f"How often a method's answers have exactly the default's words, of all {data.shown['test']} test dialogues, "
-        f"not of those shown, and what reward models make of the rest. {setting(data.run)} Brackets: 95 % intervals."
+        f"How often a method's answers have exactly the default's words, over all {data.shown['test']} test dialogues "
+        f"and not only those shown, and how reward models judge the rest. {setting(data.run)} Brackets: 95 % intervals."
     )
     return Table("dialogues_identical", rows, shown, caption)
 
@@ -104,7 +104,7 @@ def _answers(data: Examples) -> Table:
                 )
     caption = (
         f"The dialogues shown: {data.shown['text']}. Scores are raw. Long answers are shortened here; the CSV and the "
-        "texts have them whole."
+        "texts have the whole answers."
     )
     return Table("dialogues_answers", rows, shown, caption)
 

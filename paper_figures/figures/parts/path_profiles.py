@@ -55,10 +55,10 @@ def read_profile(runs: Path) -> Profile:
     """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
     parts = ("profiles", "summary", "grid", "settings")
     path, made_by = runs / "scale-path" / "results.json", command("scale-path", runs)
-    held, _ = read_named(path, made_by, parts)
-    if not held["profiles"]:
+    results, _ = read_named(path, made_by, parts)
+    if not results["profiles"]:
         raise ValueError(f"{path} holds no prompt: run {made_by} --retry-failed")
-    return Profile(*(held[part] for part in parts))
+    return Profile(*(results[part] for part in parts))
 
 
 def letters(number: int) -> str:

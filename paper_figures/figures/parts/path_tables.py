@@ -32,9 +32,9 @@ def _answers(data: Profile) -> Table:
         rows.append(row | {name: output[name] for name in names})
     shown = [{_NAMES.get(name, name): _text(value) for name, value in row.items()} for row in rows]
     caption = (
-        f"Every answer to the drawn prompt, “{data.drawn['prompt']}” Widths are ln of upper / lower of the scales that "
-        "give it, 0 where none in the range does; a grid misses it where none of its points does. Coherent: no rule of "
-        "the story language is broken. Guide and judge: normalised scores."
+        f"Every answer to the drawn prompt, “{data.drawn['prompt']}” A width is ln(upper / lower) of the scales that "
+        "give the answer, 0 if none in the range does. A grid misses an answer if none of its points gives it. "
+        "Coherent: no rule of the story language is broken. Guide and judge: normalised scores."
     )
     return Table("scale_path", rows, shown, caption)
 

@@ -81,9 +81,9 @@ def _shares(data: Regimes) -> Table:
     caption = (
         "Shares of pairs, in %, with 95 % intervals: exact binomial for random pairs, which are independent; prompts "
         "resampled for real ones. Printed case: which premises of Theorem 1 are met. False: what the theorem asserts "
-        "of the pair in this form is not so; item by item: (a), (b) and (c) as printed, each for itself, without its "
-        "'exactly one of the following holds', which allows no crossings on both sides of 1. The CSV has every measure "
-        "with its count."
+        "of the pair in this form does not hold. Item by item: (a), (b) and (c) as printed, each on its own, without "
+        "its 'exactly one of the following holds', which allows no crossings on both sides of 1. The CSV has every "
+        "measure with its count."
     )
     return Table("regimes", data.summary, list(lines.values()), caption)
 

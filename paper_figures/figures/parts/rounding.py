@@ -36,8 +36,8 @@ class Rounding:
     @property
     def strategies(self) -> list[str]:
         """Return the strategies that are drawn, of those that were run."""
-        held = {row["strategy"] for row in self.rows}
-        return [name for name in STRATEGIES if name in held]
+        present = {row["strategy"] for row in self.rows}
+        return [name for name in STRATEGIES if name in present]
 
     @property
     def scales(self) -> list[float]:
@@ -59,8 +59,8 @@ class Rounding:
 
     def of(self, strategy: str, ranking: str) -> list[Row]:
         """Return the rows of one curve by rising scale."""
-        found = [row for row in self.rows if (row["strategy"], row["ranking"]) == (strategy, ranking)]
-        return sorted(found, key=lambda row: row["scale"])
+        rows = [row for row in self.rows if (row["strategy"], row["ranking"]) == (strategy, ranking)]
+        return sorted(rows, key=lambda row: row["scale"])
 
     def due(self, row: Row) -> dict[str, Any]:
         """Return what rounding adds to a row's mean GOD in steps, with interval and p, and as share of the exact GOD.
@@ -68,7 +68,9 @@ class Rounding:
         Keys: difference, low, high, p_holm; share, share_low, share_high, the same over the exact ranking's mean, NaN
         where that is 0.
         """
-        exact = next(one for one in self.of(row["strategy"], "exact") if one["scale"] == row["scale"])["god_steps"]
+        exact = next(other for other in self.of(row["strategy"], "exact") if other["scale"] == row["scale"])[
+            "god_steps"
+        ]
         due = {"difference": row["god_steps_due"], "low": row["god_steps_due_low"], "high": row["god_steps_due_high"]}
         names = {"share": "difference", "share_low": "low", "share_high": "high"}
         shares = {name: due[of] / exact if exact else float("nan") for name, of in names.items()}
@@ -87,26 +89,25 @@ def conclusions(data: Rounding) -> tuple[str, ...]:
     if least > ALPHA:
         lines.append(
             f"With {data.prompts} prompts no p of this test, corrected for {len(data.scales)} scales, can be below "
-            f"{min(least, 1.0):.2g}: the intervals, too narrow for so few prompts, are all there is."
+            f"{min(least, 1.0):.2g}. Only the intervals remain, and they are too narrow for so few prompts."
         )
     return tuple([*lines, *_fall(data)])
 
 
 def _headline(data: Rounding) -> list[str]:
-    """Return at how many scales rounding to bfloat16 is shown to change the GOD of the first strategy, and by how much.
-    """
+    """Return at how many scales rounding to bfloat16 is shown to change the GOD of the first strategy, and by how much."""
     name = data.strategies[0] if data.strategies else ""
     rows = [(row, due) for row in data.of(name, "bfloat16") if not np.isnan((due := data.due(row))["share"])]
     if not rows:
         return []
     start = f"{STRATEGIES[name]}, ranked by {RANKINGS['bfloat16'].label}: "
-    found = [(row, due) for row, due in rows if clear(due)]
-    if not found:
+    shown = [(row, due) for row, due in rows if clear(due)]
+    if not shown:
         return [f"{start}an effect of rounding on GOD is shown at none of {len(rows)} scales."]
-    row, due = max(found, key=lambda one: abs(one[1]["difference"]))
+    row, due = max(shown, key=lambda pair: abs(pair[1]["difference"]))
     share, low, high = (100 * due[end] for end in ("share", "share_low", "share_high"))
     return [
-        f"{start}an effect of rounding on GOD is shown at {len(found)} of {len(rows)} scales; it is largest at "
+        f"{start}an effect of rounding on GOD is shown at {len(shown)} of {len(rows)} scales; it is largest at "
         f"{row['scale']:g}, {share:+.0f} % [{low:+.0f}, {high:+.0f}] of the exact GOD, where "
         f"{100 * row['inexact']:.0f} % of the steps commit another set."
     ]
@@ -121,7 +122,7 @@ def _line(data: Rounding, name: str, ranking: str) -> str:
     signs = {"raises" if due["low"] > 0 else "lowers" for _, due in outside}
     how = signs.pop() if len(signs) == 1 else "changes"
     at = ", ".join(f"{row['scale']:g}" for row, _ in outside)
-    row, due = max(outside, key=lambda one: abs(one[1]["difference"]))
+    row, due = max(outside, key=lambda pair: abs(pair[1]["difference"]))
     kept = [f"{row['scale']:g}" for row, due in rows if due["p_holm"] is not None and due["p_holm"] <= ALPHA]
     share = "" if np.isnan(due["share"]) else f", {100 * due['share']:+.0f} % of the exact GOD"
     return (
@@ -142,24 +143,24 @@ def _fall(data: Rounding) -> list[str]:
         f"The paper's GOD of temperature is largest at scale {peak['scale']:g} ({peak['god']}) and {last['god']} at "
         f"{last['scale']:g} ({fall:+.0f} %)."
     )
-    found = {}
+    ends = {}
     for ranking in RANKINGS:
         at = {row["scale"]: row for row in data.of("temperature", ranking)}
         if {peak["scale"], last["scale"]} <= at.keys():
-            found[ranking] = (at[peak["scale"]], at[last["scale"]])
-    if found.keys() != RANKINGS.keys() or peak is last:
+            ends[ranking] = (at[peak["scale"]], at[last["scale"]])
+    if ends.keys() != RANKINGS.keys() or peak is last:
         return [line]
     ours = "; ".join(
         f"{RANKINGS[name].label} {first['god_steps']:.2f} to {second['god_steps']:.2f}"
-        for name, (first, second) in found.items()
+        for name, (first, second) in ends.items()
     )
     lowered = [
         RANKINGS[name].label
-        for name, (_, row) in found.items()
+        for name, (_, row) in ends.items()
         if name != "exact" and row["god_steps_due"] < 0 and excludes_zero(data.due(row))
     ]
     verdict = (
-        f"At {last['scale']:g} rounding lowers GOD here ({', '.join(lowered)}; the interval excludes zero), ties going "
+        f"At {last['scale']:g} rounding lowers GOD here ({', '.join(lowered)}; the interval excludes zero), with ties "
         "to the leftmost position: rounding can make such a fall. Whether it made the printed one is not known"
         if lowered
         else f"No lowering by rounding is shown here at {last['scale']:g}, so the printed fall is not explained"

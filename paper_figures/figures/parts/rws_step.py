@@ -87,7 +87,7 @@ def foremost(commits: int, *values: NDArray[np.float64], most: int = _BARS) -> N
     >>> foremost(1, np.array([3.0, 1.0, 2.0]), np.array([0.0, 5.0, 1.0]), most=2).tolist()
     [0, 1]
     """
-    best = np.min([np.argsort(np.argsort(-one, kind="stable")) for one in values], axis=0)
+    best = np.min([np.argsort(np.argsort(-ranking, kind="stable")) for ranking in values], axis=0)
     return np.sort(np.argsort(best, kind="stable")[: max(most, commits * len(values))])
 
 
@@ -104,8 +104,8 @@ def compute(runs: Path) -> Step:
     count = min(int(ends[0]) + 1 if ends.size else rws.length, _SHOWN)
     texts = words.words(candidate)
     names = tuple(f"/{name}-{orders.drawn}.parquet" for name in ("default", "rws"))
-    known = ~np.isnan(default.value[step]) & ~np.isnan(rws.value[step])
-    position = np.flatnonzero(rws.eligible[step] & known)
+    measured = ~np.isnan(default.value[step]) & ~np.isnan(rws.value[step])
+    position = np.flatnonzero(rws.eligible[step] & measured)
     commits = int(rws.chosen[step].sum())
     position = position[foremost(commits, default.value[step, position], rws.value[step, position])]
     return Step(
@@ -117,7 +117,7 @@ def compute(runs: Path) -> Step:
         rws.length - count,
         int(rws.eligible[step].sum()),
         position,
-        tuple(texts[place] for place in position),
+        tuple(texts[index] for index in position),
         default.value[step, position],
         rws.value[step, position],
         default.chosen[step, position],

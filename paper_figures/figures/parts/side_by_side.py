@@ -44,13 +44,13 @@ def dialogue_text(dialogue: Mapping[str, Any]) -> str:
         asked = _wrapped(f"Turn {number}: {turn['prompt']}", 2 * _COLUMN + len(_GAP))
         lines += ["", *asked]
         default, *others = turn["answers"]
-        same = [who(one) for one in others if one["text"] == default["text"]]
-        different = dict.fromkeys(one["text"] for one in others if one["text"] != default["text"])
+        same = [who(answer) for answer in others if answer["text"] == default["text"]]
+        different = dict.fromkeys(answer["text"] for answer in others if answer["text"] != default["text"])
         heads = [*_wrapped("; ".join([who(default), *same]), _COLUMN)]
         if not different:
             lines += ["", *heads, *_wrapped(default["text"] or "(empty)", _COLUMN)]
         for text in different:
-            them = _wrapped("; ".join(who(one) for one in others if one["text"] == text), _COLUMN)
+            them = _wrapped("; ".join(who(answer) for answer in others if answer["text"] == text), _COLUMN)
             lines += ["", *_columns(heads, them)]
             lines += _columns(_wrapped(default["text"] or "(empty)", _COLUMN), _wrapped(text or "(empty)", _COLUMN))
     return "\n".join(lines) + "\n"
@@ -61,7 +61,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _columns(left: Sequence[str], right: Sequence[str]) -> list[str]:
-    return [f"{one:<{_COLUMN}}{_GAP}{other}".rstrip() for one, other in zip_longest(left, right, fillvalue="")]
+    return [f"{first:<{_COLUMN}}{_GAP}{second}".rstrip() for first, second in zip_longest(left, right, fillvalue="")]
 
 
 def counted(text: str) -> tuple[int, int]:
@@ -71,4 +71,4 @@ def counted(text: str) -> tuple[int, int]:
     (6, 2)
     """
     words = re.findall(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*", text.lower())
-    return len(words), sum(one == other for one, other in zip(words[1:], words, strict=False))
+    return len(words), sum(word == previous for word, previous in zip(words[1:], words, strict=False))

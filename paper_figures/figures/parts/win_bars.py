@@ -22,13 +22,15 @@ _LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-def draw_pair(axes: Axes, place: int, won: Mapping[str, Any], lost: Mapping[str, Any], side: str, method: str) -> None:
+def draw_pair(
+    axes: Axes, position: int, won: Mapping[str, Any], lost: Mapping[str, Any], side: str, method: str
+) -> None:
     """Draw the two bars at one place of the upright axis, each with its number behind it.
 
     won, lost: mean in percent, and low and high where there is an interval; side: "printed" or "here"; method: "RWS" or
     "its control".
     """
-    for at, row, winner in ((place - 0.2, won, method), (place + 0.2, lost, "default")):
+    for at, row, winner in ((position - 0.2, won, method), (position + 0.2, lost, "default")):
         value, high = row["mean"], row.get("high", row["mean"])
         axes.barh(at, value, height=0.36, linewidth=0.8, **_LOOKS[f"{side}: {winner} wins"])
         if "low" in row:

@@ -57,8 +57,7 @@ def quality_table(stem: str, rows: Rows) -> Table:
             line |= {measures[row["measure"]]: _difference(row)}
     caption = (
         "Each method minus RWS at every step, on the same prompts: mean difference, its paired 95 % bootstrap "
-        "interval, * where that excludes zero, and p of the sign-flip permutation test, corrected over the reward "
-        "models."
+        "interval, * if that excludes zero, and p of the sign-flip permutation test, corrected over the reward models."
     )
     columns = ("guide", "method, minus RWS", *measures.values())
     shown = [{column: line.get(column) for column in columns} for line in lines.values()]

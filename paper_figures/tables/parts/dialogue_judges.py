@@ -37,7 +37,7 @@ class Judge:
 
     def minus(self, method: str) -> list[Difference]:
         """Return RWS minus the method, for each reward model that has both."""
-        return [one for (_, other), one in self.less.items() if other == method]
+        return [difference for (_, other), difference in self.less.items() if other == method]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def judged_dialogues(runs: Path) -> Dialogues:
     rows: Sequence[Row] = run.rows.get("llm_win_rates", ())
     asked = _distinct([{name: row[name] for name in _ABOUT if name in row} for row in rows])
     if asked:
-        judges = [_judge(_llm_name(one, asked), rows, "both", one) for one in asked]
+        judges = [_judge(_llm_name(about, asked), rows, "both", about) for about in asked]
     else:
         rows = run.rows.get("win_rates", ())
         judges = [
@@ -75,13 +75,13 @@ def judged_dialogues(runs: Path) -> Dialogues:
     return Dialogues(run, guides, tuple(methods), tuple(judge for judge in judges if judge.values), bool(asked))
 
 
-def _distinct(held: Sequence[dict[str, str]]) -> list[dict[str, str]]:
-    return [one for place, one in enumerate(held) if one not in held[:place]]
+def _distinct(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    return [row for index, row in enumerate(rows) if row not in rows[:index]]
 
 
-def _llm_name(one: Mapping[str, str], asked: Sequence[Mapping[str, str]]) -> str:
-    differing = (one[name] for name in one if name != "judge" and len({row[name] for row in asked}) > 1)
-    return ", ".join([one["judge"], *differing])
+def _llm_name(about: Mapping[str, str], asked: Sequence[Mapping[str, str]]) -> str:
+    differing = (about[name] for name in about if name != "judge" and len({row[name] for row in asked}) > 1)
+    return ", ".join([about["judge"], *differing])
 
 
 def _judge(name: str, rows: Sequence[Row], measure: str, about: Mapping[str, str], called: str | None = None) -> Judge:

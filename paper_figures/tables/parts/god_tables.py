@@ -10,7 +10,7 @@ from paper_figures.exhibits.beside import beside, number_text
 from paper_figures.exhibits.inputs import Results
 from paper_figures.exhibits.judged import Difference, setting
 from paper_figures.exhibits.methods import method_name, methods_in
-from paper_figures.statistics.metrics import share_interval
+from paper_figures.statistics.intervals import share_interval
 from paper_figures.table import Table
 
 __all__ = ["NO_EFFECT", "Fifths", "at_equal_god", "fifths_tables", "share"]
@@ -18,8 +18,8 @@ __all__ = ["NO_EFFECT", "Fifths", "at_equal_god", "fifths_tables", "share"]
 Row = Mapping[str, Any]
 
 NO_EFFECT = (
-    "A trend over prompts does not show an effect of order, as prompts differ in more than GOD: an answer that RWS "
-    "leaves as it was is a draw, whatever its GOD."
+    "A trend over prompts does not show an effect of order, because prompts differ in more than GOD: an answer that "
+    "RWS does not change is a draw, whatever its GOD."
 )
 
 
@@ -102,7 +102,7 @@ def _fifths(data: Fifths) -> Table:
             rows.append(numbers)
             shown.append(text)
     caption = (
-        "Every fifth in full. The printed table has wins alone; where draws get fewer, wins and losses can both rise. "
+        "Every fifth in full. The printed table has wins alone; if draws get fewer, wins and losses can both rise. "
         "Wilson's 95 % intervals."
     )
     return Table("table5_outcomes", rows, shown, caption)
@@ -157,10 +157,10 @@ def _equal(data: Fifths) -> Table:
         )
     caption = (
         "Does order or reward bring the wins? RWS minus each control on the same prompts: the whole difference, the "
-        "difference in GOD, and by least squares on it the difference at equal GOD and per token of GOD, with 95 % "
-        "bootstrap intervals; p of the difference at equal GOD, corrected over the guides by Holm's method; * where "
-        "the interval leaves zero outside and p is at most 0.05. Pairing takes out what belongs to the prompt; GOD is "
-        "itself an outcome of decoding, so no number here is an effect of order alone."
+        "difference in GOD, and, by least squares on it, the difference at equal GOD and per token of GOD, with 95 % "
+        "bootstrap intervals. p is of the difference at equal GOD, corrected over the guides by Holm's method. *: the "
+        "interval excludes zero and p is at most 0.05. Pairing removes what belongs to the prompt. GOD is itself an "
+        "outcome of decoding, so no number here is an effect of order alone."
     )
     return Table("table5_equal_god", rows, shown, caption)
 

@@ -53,10 +53,10 @@ def counts_table(tested: Sequence[Row]) -> Table:
     of = tested[0]["of"]
     caption = (
         f"What {printed_in(_PRINTED)['where']} allows to conclude from what it prints: every share is a whole number "
-        f"of {of}ths, and is taken for a number of {of} dialogues. Exact intervals (Clopper and Pearson), exact "
+        f"of {of}ths, and we take it as a number of {of} dialogues. Exact intervals (Clopper and Pearson), exact "
         "two-sided sign tests against one half, and p corrected over the models within a place by Holm's method. All "
-        "models are set against the same default answers, so that the tests are not independent. Nothing printed is altered; "
-        "these numbers are computed from it."
+        "models are compared with the same default answers, so the tests are not independent. No printed number is "
+        "altered; these numbers are computed from them."
     )
     return Table("table10_tested", rows, shown, caption)
 
@@ -64,7 +64,7 @@ def counts_table(tested: Sequence[Row]) -> Table:
 def printed_lines(tested: Sequence[Row]) -> list[str]:
     """Return in words for how many shares intervals and tests say that they are not one half, and what place does."""
     if not tested:
-        return ["The printed shares are no numbers of MT-Bench's dialogues: of how many they are is not known."]
+        return ["The printed shares are not whole numbers of MT-Bench's dialogues, so their number is not known."]
     count, of = len(tested), tested[0]["of"]
 
     def some(rows: list[Row]) -> str:
@@ -79,12 +79,12 @@ def printed_lines(tested: Sequence[Row]) -> list[str]:
     first = [(row["first"] + 100 - row["second"]) / 2 for row in printed]
     above = sum(row["share"] > 0.5 for row in tested)
     return [
-        f"{above} of {count} printed shares are above 50 %. Taken for counts of {of} dialogues, 95 % intervals leave "
-        f"50 % outside for {len(outside)}, and sign tests corrected over the models have p of at most {ALPHA:g} for "
+        f"{above} of {count} printed shares are above 50 %. Taken as counts of {of} dialogues, 95 % intervals exclude "
+        f"50 % for {len(outside)}, and sign tests corrected over the models have p of at most {ALPHA:g} for "
         f"{len(corrected) or 'none'}.",
-        f"Exact 95 % intervals leave 50 % outside for {some(outside)}; the sign test alone has p of at most {ALPHA:g} "
-        f"for {some(alone)}, corrected over the models within a place for {some(corrected)}.",
+        f"Exact 95 % intervals exclude 50 % for {some(outside)}; the sign test alone has p of at most {ALPHA:g} for "
+        f"{some(alone)}, corrected over the models within a place for {some(corrected)}.",
         f"The printed judge prefers the answer shown first in {min(first):.1f} to {max(first):.1f} % of verdicts; both "
         f"places have the same share for {len(equal)} of {len(printed)} models ({', '.join(equal)}). Equal shares do "
-        "not say that the same dialogues were won: in how many the order decided is not printed.",
+        "not mean that the same dialogues were won: the paper does not print in how many the order decided.",
     ]

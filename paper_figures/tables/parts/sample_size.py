@@ -33,7 +33,7 @@ def possible_sizes(rows: Sequence[Sequence[float]], largest: int, decimals: int 
 
 def _fits(row: Sequence[float], n: int, half: float) -> bool:
     counts = [range(ceil((share - half) * n / 100), floor((share + half) * n / 100) + 1) for share in row]
-    return any(sum(one) == n for one in product(*counts))
+    return any(sum(choice) == n for choice in product(*counts))
 
 
 def sign_test_power(win: float, loss: float, n: int, alpha: float = 0.05) -> float:

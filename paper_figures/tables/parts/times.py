@@ -38,5 +38,5 @@ def few_prompts(count: int) -> list[str]:
     ([], 'Only 2 prompts are timed: an exchange test cannot give')
     """
     least = 2.0 ** (1 - count)
-    told = f"Only {count} prompts are timed: an exchange test cannot give a p below {least:.2g}"
-    return [f"{told}, and intervals are rough."] if least > 0.05 else []
+    message = f"Only {count} prompts are timed: an exchange test cannot give a p below {least:.2g}"
+    return [f"{message}, and intervals are rough."] if least > 0.05 else []

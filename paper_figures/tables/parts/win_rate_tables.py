@@ -73,10 +73,10 @@ def _printed(data: WinRates) -> Table:
             shown[_DEFAULT][column] = span(row, form=".2f")
     caption = (
         f"Left: {paper['where']}: {paper['task']}, without intervals. {setting(data.run)} Here too the guide judges. A "
-        "draw is an equal score, as equal texts have. In brackets 95 % intervals: Wilson's for shares, else the "
-        "bootstrap over prompts. Net: won minus lost; p: sign-flip permutation test of net, corrected over the guides "
-        "by Holm's method. The paper does not say in which unit it counts GOD. Whether text and table of the paper "
-        "agree with each other is in the ledger of claims."
+        "draw is an equal score; equal texts have equal scores. Brackets: 95 % intervals, Wilson's for shares, else "
+        "the bootstrap over prompts. Net: won minus lost; p: sign-flip permutation test of net, corrected over the "
+        "guides by Holm's method. The paper does not say in which unit it counts GOD. The ledger of claims says "
+        "whether the paper's text and table agree."
     )
     # The default's line first fills the columns of GOD: those of our table are to stand in its own order.
     order = next(iter(here[name] for name in data.guides.values()))
@@ -152,8 +152,8 @@ def _methods(data: WinRates) -> Table:
     caption = (
         "What Table 1 leaves out: each method against the default on the same prompts, judged by its own guide and by "
         "all other reward models (their mean net), and RWS minus each method: difference of net, 95 % interval, p "
-        "corrected over the guides by Holm's method; * where the interval leaves zero outside and p is at most 0.05. "
-        "The constant factor is that of each answer's mean RWS factor; shuffled, random and sign-turned rewards go "
-        "through the same rule as the true ones. Cost: forwards plus reward calls."
+        "corrected over the guides by Holm's method; *: the interval excludes zero and p is at most 0.05. The constant "
+        "factor is each answer's mean RWS factor; shuffled, random and sign-turned rewards go through the same rule as "
+        "the true ones. Cost: forwards plus reward calls."
     )
     return Table("table1_methods", rows, shown, caption)
