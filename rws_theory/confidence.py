@@ -1,9 +1,9 @@
-"""Confidence of one position as a function of the scale r: P(r), its log-odds, and the logit gaps that decide both.
+"""Confidence of one position at any scale r of its logits, and the gaps that decide it.
 
-For logits x with maximum x_t let u_k = x_t - x_k >= 0 be the gaps of the other tokens and F(r) = sum_{k != t} exp(-r
-u_k). Then P(r) = max softmax(r x) = 1 / (1 + F(r)), and the log-odds log(P / (1 - P)) = -log F(r) rise strictly with
-P: both order positions alike, but 1 - P underflows while -log F does not (Gwak et al., "Reward-Weighted Sampling",
-Appendix D, Step 1).
+Let x_t be the largest logit and u_k = x_t - x_k >= 0 the gaps of the other tokens, and F(r) = sum_k exp(-r u_k). The
+confidence is P(r) = max softmax(r x) = 1 / (1 + F(r)). Its log-odds log(P / (1 - P)) = -log F(r) rise with P, and stay
+accurate where 1 - P underflows: see docs/theory.md, eq. (T1), and Appendix D, Step 1, of Gwak et al., "Reward-Weighted
+Sampling".
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["GapStatistics", "gap_statistics", "gaps", "log_odds", "max_probabili
 
 @dataclass(frozen=True, eq=False)
 class GapStatistics:
-    """The two gap statistics of Theorem 1 and the multiplicity it leaves out, each of shape ``logits.shape[:-1]``.
+    """The two gap statistics of Theorem 1 and the multiplicity that it leaves out, each of shape ``logits.shape[:-1]``.
 
-    ``total`` is Sigma, the sum of the finite gaps (logits); ``smallest`` is delta, the top-two margin (logits; ``inf``
-    where no other token is allowed, 0 where the maximum is tied); ``multiplicity`` counts the gaps equal to delta
-    (0 where there is none).
+    ``total`` is Sigma, the sum of the finite gaps (logits). ``smallest`` is delta, the top-two margin (logits): ``inf``
+    where no other token is allowed, 0 where the maximum is tied. ``multiplicity`` counts the gaps equal to delta; it is
+    0 where there is no gap.
     """
 
     total: Any
@@ -74,21 +74,11 @@ def check_scale(r: ArrayLike, leading: tuple[int, ...]) -> NDArray[np.float64]:
 
 
 def log_odds(logits: ArrayLike, r: ArrayLike) -> Any:
-    r"""Log-odds of the most probable token at scale r: log(P / (1 - P)) = -log F(r), in nats.
+    """Return the log-odds of the most probable token at scale r, log(P / (1 - P)) = -log F(r), in nats.
 
-    With the logits sorted as x_1 >= x_2 >= ..., F(r) = exp(-r (x_1 - x_2)) (1 + sum_{k >= 3} exp(-r (x_2 - x_k))), so
-
-        -log F(r) = r (x_1 - x_2) - log1p(sum_{k >= 3} exp(-r (x_2 - x_k))),
-
-    in which nothing overflows before the result does and nothing rounds to a constant: softmax in float64 is exactly
-    1.0 once r delta exceeds about 37, these log-odds keep growing as r delta.
-
-    Limits, with delta the smallest gap, C its multiplicity, Sigma the sum of the n finite gaps:
-
-    - r -> inf: -log F(r) = r delta - log C + o(1). Positions are ordered by delta, and at equal delta the lower C is
-      first.
-    - r -> 0: F(r) = n - r Sigma + O(r^2), so -log F(r) = -log n + r Sigma / n + O(r^2). Positions with equally many
-      allowed tokens are ordered by Sigma; otherwise the one with fewer allowed tokens comes first.
+    The form that is computed neither overflows early nor saturates (docs/theory.md, eq. (T2)). A softmax in float64 is
+    exactly 1.0 once r delta exceeds about 37; these log-odds keep growing as r delta. For large r they order positions
+    by the smallest gap delta, for small r by the number of allowed tokens and then by the total gap Sigma (eq. (T4)).
 
     Parameters
     ----------
@@ -98,14 +88,12 @@ def log_odds(logits: ArrayLike, r: ArrayLike) -> Any:
 
     Returns
     -------
-    float64 of the broadcast shape; ``inf`` where only one token is allowed (d = 1 included), and where r delta itself
-    exceeds the float64 range.
+    float64 of the broadcast shape. It is ``inf`` where only one token is allowed (d = 1 included), and where r delta
+    itself exceeds the float64 range.
 
-    Guarantee: the result depends only on the multiset of logits, not on their order, and is within 4 eps (r delta + log
-    d) of the exact one, eps = 2^-52, or of the nearest subnormal. (With a_k = r (x_2 - x_k), each off by eps a_k, log1p
-    of the sum moves by eps times the softmax-weighted mean of a, which log d bounds, and by the rounding of the sum; r
-    delta is rounded twice, the difference once.) Two positions whose log-odds agree to that accuracy may compare either
-    way; :func:`rws_theory.crossings` decides such pairs exactly.
+    Guarantee: the result depends only on the multiset of logits, not on their order. It is within 4 eps (r delta + log
+    d) of the exact one, eps = 2^-52, or of the nearest subnormal (eq. (T3)). Positions whose log-odds agree to that
+    accuracy may compare either way; :func:`rws_theory.crossings` decides such pairs exactly.
 
     Raises
     ------
@@ -132,11 +120,13 @@ def log_odds(logits: ArrayLike, r: ArrayLike) -> Any:
 
 
 def max_probability(logits: ArrayLike, r: ArrayLike) -> Any:
-    """Confidence P(r) = max softmax(r x) = 1 / (1 + F(r)), a probability in [1/d, 1] (Section 4.1 of the paper).
+    """Return the confidence P(r) = max softmax(r x) = 1 / (1 + F(r)), a probability in [1/d, 1] (Section 4.1 of the
+    paper).
 
-    `logits` has shape (..., d) and `r` broadcasts with its leading axes, as in :func:`log_odds`, whose domain and
-    errors apply. P(r) is non-decreasing in r, 1 where only one token is allowed, and exactly 1.0 in float64 once r
-    delta exceeds about 37: rank by :func:`log_odds`, report P. Relative error at most 4 eps (1 + log d), eps = 2^-52.
+    `logits` has shape (..., d) and `r` broadcasts with its leading axes. Domain and errors are those of
+    :func:`log_odds`. P(r) is non-decreasing in r and 1 where only one token is allowed. In float64 it is exactly 1.0
+    once r delta exceeds about 37: rank by :func:`log_odds`, report P. Relative error at most 4 eps (1 + log d), eps =
+    2^-52.
 
     >>> [round(float(max_probability([1.1, 0.6, 0.3], r)), 4) for r in (1, 2)]
     [0.4864, 0.637]
@@ -145,9 +135,9 @@ def max_probability(logits: ArrayLike, r: ArrayLike) -> Any:
 
 
 def gaps(logits: ArrayLike) -> NDArray[np.float64]:
-    """Gaps u_k = x_t - x_k of the other tokens, ascending: shape (..., d) -> (..., d - 1), in logits.
+    """Return the gaps u_k = x_t - x_k of the other tokens, ascending: shape (..., d) -> (..., d - 1), in logits.
 
-    One copy of the maximum is left out, so a tied maximum gives gaps of 0; a forbidden token (-inf) gives a gap of inf;
+    One copy of the maximum is left out, so a tied maximum gives gaps of 0. A forbidden token (-inf) gives a gap of inf;
     d = 1 gives no gaps. Each gap is rounded once. ValueError for NaN or +inf, or for a row without an allowed token.
 
     >>> gaps([0.5, 3.0, 2.0, 3.0])
@@ -158,11 +148,12 @@ def gaps(logits: ArrayLike) -> NDArray[np.float64]:
 
 
 def gap_statistics(logits: ArrayLike) -> GapStatistics:
-    """Total gap Sigma, smallest gap delta and delta's multiplicity of each position (eq. 2, Section 4.3 of the paper).
+    """Return the total gap Sigma, the smallest gap delta and delta's multiplicity of each position (eq. 2 of the
+    paper).
 
-    `logits` has shape (..., d); each field of the result has shape (...). Sigma decides the order of two positions as
-    r -> 0 (for equally many allowed tokens), delta and then its multiplicity the order as r -> inf: see
-    :func:`log_odds`. ``smallest`` is rounded once, ``multiplicity`` exact, ``total`` within d eps / 2 of itself, eps =
+    `logits` has shape (..., d); each field of the result has shape (...). For equally many allowed tokens Sigma decides
+    the order of two positions as r -> 0; delta, then its multiplicity, decides it as r -> inf (docs/theory.md, eq.
+    (T4)). ``smallest`` is rounded once, ``multiplicity`` is exact, ``total`` is within d eps / 2 of itself, eps =
     2^-52. Domain and errors are those of :func:`gaps`.
 
     >>> s = gap_statistics([3.0, 2.0, 2.0, -float("inf"), 0.0])

@@ -27,14 +27,14 @@ _MANY = 4096  # with more terms than this, models of more than 128 bits take min
 
 @dataclass(frozen=True)
 class Crossing:
-    """One crossing, or a cluster that could not be resolved, inside (lower, upper).
+    """One proved crossing inside (lower, upper), or a cluster of unknown content if `multiplicity` is None.
 
     Attributes
     ----------
-    lower, upper : floats around it; at odd multiplicity P^a - P^b has different, proved signs at the two.
+    lower, upper : floats around it. At odd multiplicity P^a - P^b has different, proved signs at the two.
     multiplicity : proved multiplicity of the one zero of P^a - P^b inside: 1 where the curves change order
-        transversally, 2 at a tangency; None for a cluster: a near-tangency, in which the number of zeros is not known.
-    root : an estimate inside [lower, upper].
+        transversally, 2 at a tangency. None for a cluster: a near-tangency, in which the number of zeros is not known.
+    root : an estimate inside [lower, upper]; not proved.
     """
 
     lower: float
@@ -45,7 +45,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Crossings:
-    """What :func:`crossings` found for one pair of logit vectors, over all r in (0, inf).
+    """What :func:`crossings` proved about one pair of logit vectors, over all r in (0, inf).
 
     Attributes
     ----------
@@ -55,10 +55,10 @@ class Crossings:
     sign_at_one : proved sign of P^a(1) - P^b(1): -1 or 1, and 0 exactly if the pair is identical.
     crossings : the crossings, ascending and disjoint.
     bound : Laguerre's upper bound on the number of crossings, counted with multiplicity: the sign changes of H.
-    complete : every crossing in (0, inf) is listed, each with its multiplicity, and that is proved.
-    identical : the gap multisets are equal, so P^a(r) = P^b(r) at every r; no crossings are then listed.
-    certificate : what the proofs used beside exact integers, each name standing for those before it too: "float64"
-        (sums with an a-priori error bound), "ball" (ball arithmetic) or "exact" (the square-free decomposition of an
+    complete : whether it is proved that every crossing in (0, inf) is listed with its multiplicity.
+    identical : whether the gap multisets are equal. Then P^a(r) = P^b(r) at every r, and no crossings are listed.
+    certificate : what the proofs used beside exact integers. Each name stands for those before it too: "float64"
+        (sums with an a-priori error bound), "ball" (ball arithmetic), "exact" (the square-free decomposition of an
         integer polynomial).
     """
 
@@ -74,7 +74,7 @@ class Crossings:
 
     @property
     def count(self) -> int:
-        """Number of entries listed: of distinct crossings, if complete."""
+        """Number of entries listed; the number of distinct crossings if `complete`."""
         return len(self.crossings)
 
     @property
@@ -84,40 +84,27 @@ class Crossings:
 
 
 def crossings(a: ArrayLike | Sequence[Any], b: ArrayLike | Sequence[Any], *, rtol: float = 1e-12) -> Crossings:
-    r"""All scales r > 0 at which the confidences of logits `a` and `b` are equal, with proof.
+    """Find all scales r > 0 at which the confidences of logits `a` and `b` are equal, with proof.
 
     With gaps u of a and v of b, P^a(r) > P^b(r) exactly where g(r) = sum_k exp(-r u_k) - sum_k exp(-r v_k) < 0
-    (Appendix D, Step 1, of Gwak et al., "Reward-Weighted Sampling"). Gaps that a and b share are cancelled exactly;
-    then (0, inf) is cut into parts on each of which g is proved to have no zero, or exactly one.
+    (docs/theory.md, eq. (T5); Appendix D, Step 1, of Gwak et al., "Reward-Weighted Sampling"). Gaps that a and b share
+    are cancelled exactly. Then (0, inf) is cut into parts on each of which g is proved to have no zero, or exactly one:
 
-    Near 0. g(r) = sum_k (-r)^k p_k / k!, p_k = sum_j u_j^k - sum_j v_j^k. The first power sum p_m != 0, an exact
-    integer, is divided out: g(r) / r^m is isolated on an interval [0, eps] as any other function.
+    - Near 0 the first power sum of the gaps that differs decides (eq. (T6)); near infinity the smallest gap that is
+      left does (eq. (T7)).
+    - With the sign of g(1) the two ends tell whether the numbers of crossings in (0, 1) and in (1, inf) are odd (eq.
+      (T9)).
+    - ``bound`` is Laguerre's form of Descartes' rule of signs, at most d - 2 (eq. (T12)). So Theorem 1 of the paper,
+      which allows at most one crossing, holds for d <= 3 once the sign in (b) is mended, and fails for every d >= 4
+      (eq. (T17)).
+    - For rational input (see `a`) g is an integer polynomial in exp(-r G / q), whose square-free decomposition decides
+      all multiplicities while its degree is at most 2,000 (eq. (T14)). The same is tried for float64 input where a
+      tangency is suspected.
 
-    Near infinity. Once the smallest remaining gap outweighs all gaps of the other vector there is no zero.
-
-    Existence. So the number of crossings in (0, inf), with multiplicity, is odd exactly if (-1)^m p_m and the
-    coefficient of the smallest remaining gap have different signs; with the sign of g(1) the same tells the parities in
-    (0, 1) and in (1, inf). If both have equally many tokens and P^a(1) > P^b(1), then Sigma_a < Sigma_b (p_1 < 0, g > 0
-    near 0) forces an odd number in (0, 1), and delta_a < delta_b (g > 0 near infinity) an odd number in (1, inf).
-
-    Why ``bound`` bounds. Let D(t) be the number of gaps u <= t less the number of gaps v <= t, and H(t) its integral
-    from 0 to t. Integrating by parts twice, g(r) = r^2 L(r) with L(r) = integral of exp(-r t) H(t) dt over t > 0. If
-    H changes sign m >= 1 times, once at s, then d/dr [exp(r s) L(r)] = integral of (s - t) exp(-r (t - s)) H(t) dt,
-    and (s - t) H(t) changes sign m - 1 times; by Rolle's theorem and induction L has at most m zeros, counted with
-    multiplicity (Laguerre's form of Descartes' rule of signs, 1883; G. J. O. Jameson, "Counting zeros of generalised
-    polynomials", Math. Gazette 90, 2006). H never changes sign more often than D does. D takes one step at each gap,
-    two or more from each sign to the next, and at least one before the first; so it changes sign at most d - 2 times.
-    Theorem 1 of the paper, which allows at most one crossing per pair, holds for d <= 3 once the sign in (b) is
-    mended, and fails for every d >= 4.
-
-    Exact mode. For rational input (see `a`) with x = exp(-r G / q), G / q the greatest common divisor of the remaining
-    gap differences, g is an integer polynomial in x up to a factor; while its degree is at most 2,000, its square-free
-    decomposition decides all multiplicities. The same is tried for float64 input where a tangency is suspected.
-
-    Guaranteed, for the numbers given (float64 values are taken as the dyadic rationals that they are): all fields.
-    Each entry of multiplicity 1 has relative width at most `rtol` (neighbouring floats are as close as it gets; a
-    crossing outside the float64 range has 0.0 or inf for an end). What 1,024 bits do not resolve (4,096 in exact mode,
-    128 with more than 4,096 different gaps) is listed as a cluster, and ``complete`` is False.
+    Guaranteed, for the numbers given (float64 values are taken as the dyadic rationals that they are): all fields but
+    ``root``. Each entry of multiplicity 1 has relative width at most `rtol` (neighbouring floats are as close as it
+    gets; a crossing outside the float64 range has 0.0 or inf for an end). What 1,024 bits do not resolve (4,096 in
+    exact mode, 128 with more than 4,096 different gaps) is listed as a cluster, and ``complete`` is False.
 
     Parameters
     ----------
@@ -135,14 +122,14 @@ def crossings(a: ArrayLike | Sequence[Any], b: ArrayLike | Sequence[Any], *, rto
     --------
     The example of Appendix D crosses at 10 log((1 + sqrt 5) / 2), not at 1.73:
 
-    >>> found = crossings([1.1, 0.6, 0.3], [1.0, 0.4, 0.4])
-    >>> [round(r, 10) for r in found.roots], found.bound, found.complete, found.certificate
+    >>> result = crossings([1.1, 0.6, 0.3], [1.0, 0.4, 0.4])
+    >>> [round(r, 10) for r in result.roots], result.bound, result.complete, result.certificate
     ([4.8121182506], 1, True, 'float64')
 
     A tangency, (1 - x)^2 (3 x - 1)^2 = 0 with x = exp(-r), is one crossing of multiplicity 2:
 
-    >>> found = crossings([0, *[0] * 1, *[-2] * 22, *[-4] * 9], [0, *[-1] * 8, *[-3] * 24])
-    >>> found.count, found.crossings[0].multiplicity, round(found.roots[0], 12), found.certificate
+    >>> result = crossings([0, *[0] * 1, *[-2] * 22, *[-4] * 9], [0, *[-1] * 8, *[-3] * 24])
+    >>> result.count, result.crossings[0].multiplicity, round(result.roots[0], 12), result.certificate
     (1, 2, 1.098612288668, 'exact')
     """
     x, y = exact_logits(a, "a"), exact_logits(b, "b")
@@ -156,22 +143,22 @@ def crossings(a: ArrayLike | Sequence[Any], b: ArrayLike | Sequence[Any], *, rto
     g = gap_difference(gaps_a, gaps_b, denominator)
     exact = not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray))
     used: set[str] = set()
-    found = _found(g, exact, rtol, used) if g.exponents else []
+    entries = _entries(g, exact, rtol, used) if g.exponents else []
     return Crossings(
         dimension=len(x),
         sigma=(sum(gaps_a) / denominator, sum(gaps_b) / denominator),
         delta=(_smallest(gaps_a, denominator), _smallest(gaps_b, denominator)),
         sign_at_one=-g.sign(1.0, used),
-        crossings=tuple(found),
+        crossings=tuple(entries),
         bound=g.laguerre_bound() if g.exponents else 0,
-        complete=all(c.multiplicity is not None for c in found),
+        complete=all(c.multiplicity is not None for c in entries),
         identical=not g.exponents,
         certificate=next((name for name in ("exact", "ball") if name in used), "float64"),
     )
 
 
 def exact_logits(logits: Any, name: str) -> NDArray[np.float64] | list[Fraction | float]:
-    """A vector of float64 logits, or exact ones: Fractions and -inf."""
+    """Check one vector of logits: float64 as it is, or exact entries (Fractions and -inf) where any is rational."""
     exact = isinstance(logits, (list, tuple)) or (isinstance(logits, np.ndarray) and logits.dtype.kind == "O")
     if exact and len(logits) and any(type(v) is not bool and isinstance(v, Rational) for v in logits):
         entries = list(logits)
@@ -199,7 +186,7 @@ def _smallest(gaps: list[int], denominator: int) -> float:
     return gaps[0] / denominator if gaps else math.inf
 
 
-def _found(g: ExponentialSum, exact: bool, rtol: float, used: set[str]) -> list[Crossing]:
+def _entries(g: ExponentialSum, exact: bool, rtol: float, used: set[str]) -> list[Crossing]:
     """The crossings of a non-empty g, ascending and disjoint."""
     limit = g.zero_limit()
     if limit == 0:
@@ -214,23 +201,23 @@ def _found(g: ExponentialSum, exact: bool, rtol: float, used: set[str]) -> list[
         else:
             simple, clusters = isolation.simple, []
         if factors is None:
-            found = [_refine(g, part, 1, rtol, used) for part in simple]
-            return _disjoint([*found, *(_refine(g, part, m, rtol, used) for part, m in clusters)])
+            entries = [_refine(g, part, 1, rtol, used) for part in simple]
+            return _disjoint([*entries, *(_refine(g, part, m, rtol, used) for part, m in clusters)])
     used.add("exact")
-    found = []
+    entries = []
     for factor, multiplicity in factors:
         limit = factor.zero_limit()
         isolation = isolate(factor, limit, used, _EXACT) if limit else None
         if isolation:
-            found += [_refine(factor, part, multiplicity, rtol, used) for part in isolation.simple]
-            found += [_cluster(part) for part in isolation.clusters]
-    return _disjoint(found)
+            entries += [_refine(factor, part, multiplicity, rtol, used) for part in isolation.simple]
+            entries += [_cluster(part) for part in isolation.clusters]
+    return _disjoint(entries)
 
 
 def _narrowed(
     g: ExponentialSum, clusters: Iterable[Interval], room: int, used: set[str]
 ) -> list[tuple[Interval, int | None]]:
-    """Clusters that may hold zeros. If only one zero each is left for those whose ends differ in sign, that is all."""
+    """Return the clusters that may hold zeros, by a count of those still possible (docs/theory.md, after eq. (T23))."""
     joined: list[Interval] = []
     for low, high in clusters:
         joined = [*joined[:-1], (joined[-1][0], high)] if joined and joined[-1][1] == low else [*joined, (low, high)]
@@ -269,17 +256,17 @@ def _cluster(part: Interval) -> Crossing:
     return Crossing(low, high, None, low if math.isinf(high) else low + (high - low) / 2)
 
 
-def _disjoint(found: list[Crossing]) -> list[Crossing]:
+def _disjoint(entries: list[Crossing]) -> list[Crossing]:
     """Ascending; what floats cannot tell apart is one cluster."""
-    kept: list[Crossing] = []
-    for crossing in sorted(found, key=lambda c: (c.lower, c.upper)):
-        if kept and crossing.lower < kept[-1].upper:
-            kept[-1] = Crossing(
-                kept[-1].lower, max(kept[-1].upper, crossing.upper), None, (kept[-1].root + crossing.root) / 2
-            )
+    disjoint: list[Crossing] = []
+    for crossing in sorted(entries, key=lambda c: (c.lower, c.upper)):
+        if disjoint and crossing.lower < disjoint[-1].upper:
+            before = disjoint[-1]
+            root = (before.root + crossing.root) / 2
+            disjoint[-1] = Crossing(before.lower, max(before.upper, crossing.upper), None, root)
         else:
-            kept.append(crossing)
-    return kept
+            disjoint.append(crossing)
+    return disjoint
 
 
 def _refine(g: ExponentialSum, part: Interval, multiplicity: int | None, rtol: float, used: set[str]) -> Crossing:

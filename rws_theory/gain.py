@@ -1,6 +1,7 @@
 """The factor by which Reward-Weighted Sampling multiplies the logits: from the reward, back to it, and its range.
 
-Step 3 of the method (Section 3.2 of the paper): L' = L * s_R * sqrt(sigmoid(r) + eps), with r the normalised reward.
+Step 3 of the method (Section 3.2 of the paper): L' = L * s_R * sqrt(sigmoid(r) + eps), with r the normalised reward
+(docs/theory.md, eq. (T37)).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["factor_range", "inverse_reward", "normalise", "reward_factor"]
 
 
 def normalise(raw: ArrayLike, mean: float, std: float) -> Any:
-    """Normalised reward r = (raw - mean) / std (Step 2, Section 3.2): dimensionless, of the shape of `raw`.
+    """Return the normalised reward r = (raw - mean) / std (Step 2, Section 3.2): dimensionless, of the shape of `raw`.
 
     `mean` and `std` are the reward model's over a reference set, in the units of `raw`. Relative error at most eps =
     2^-52 (or the nearest subnormal). A quotient beyond float64 becomes an infinity of its sign, which
@@ -39,9 +40,10 @@ def normalise(raw: ArrayLike, mean: float, std: float) -> Any:
 
 
 def reward_factor(reward: ArrayLike, reward_scale: float, eps: float = 1e-5) -> Any:
-    """Factor s_R sqrt(sigmoid(r) + eps) of the logits at normalised reward r (Step 3, Section 3.2): shape of `reward`.
+    """Return the factor s_R sqrt(sigmoid(r) + eps) of the logits at normalised reward r (Step 3), in the shape of
+    `reward`.
 
-    Non-decreasing in r, within :func:`factor_range` for every r, and of a relative error of at most 2^-51 at any r
+    It does not decrease with r and stays within :func:`factor_range`. Its relative error is at most 2^-51 at any r
     (unless eps itself is subnormal): no overflow however large |r|, and r = -inf and inf give the ends. It exceeds 1
     only if s_R does (up to eps): for s_R <= 1 a higher reward moves the factor toward 1. ValueError for NaN rewards and
     unless reward_scale (s_R) and eps are positive and finite and keep the factor within float64.
@@ -57,7 +59,7 @@ def reward_factor(reward: ArrayLike, reward_scale: float, eps: float = 1e-5) -> 
 
 
 def factor_range(reward_scale: float, eps: float = 1e-5) -> tuple[float, float]:
-    """Least and greatest factor any reward can produce: (s_R sqrt(eps), s_R sqrt(1 + eps)), dimensionless.
+    """Return the least and greatest factor of any reward, (s_R sqrt(eps), s_R sqrt(1 + eps)), dimensionless.
 
     For finite r the factor lies strictly between; in float64 it may round to an end, never beyond. The ends are within
     1.5 2^-52 of themselves. ValueError as in :func:`reward_factor`.
@@ -69,12 +71,13 @@ def factor_range(reward_scale: float, eps: float = 1e-5) -> tuple[float, float]:
 
 
 def inverse_reward(factor: ArrayLike, reward_scale: float, eps: float = 1e-5) -> Any:
-    """Normalised reward r at which :func:`reward_factor` gives `factor`: logit((factor / s_R)^2 - eps), of its shape.
+    """Return the normalised reward r at which :func:`reward_factor` gives `factor`: logit((factor / s_R)^2 - eps).
 
-    The ends of :func:`factor_range` give -inf and inf. The factor of a reward far from 0 hardly depends on it (it
-    rounds to an end for r above about 36, and below log(eps) - 37 or so), hence neither does the inverse determine
-    it. With s = sigmoid(r) it is within 2^-52 (3 (s + eps) / (s (1 - s)) + |r|) where that is small: 2e-12 for |r| <= 8
-    at the default eps. ValueError for a factor outside the range, and as in :func:`reward_factor`.
+    The result has the shape of `factor`. The ends of :func:`factor_range` give -inf and inf. Far from 0 the factor
+    hardly depends on the reward (it rounds to an end for r above about 36, and below log(eps) - 37 or so), so neither
+    does the inverse determine it. With s = sigmoid(r) it is within 2^-52 (3 (s + eps) / (s (1 - s)) + |r|) where that
+    is small: 2e-12 for |r| <= 8 at the default eps. ValueError for a factor outside the range, and as in
+    :func:`reward_factor`.
 
     >>> round(float(inverse_reward(reward_factor(-1.5, 8.0), 8.0)), 12)
     -1.5

@@ -1,4 +1,4 @@
-"""Crossings of many pairs of confidence curves at once: how many, decided in vectorised float64 wherever it can be."""
+"""The number of crossings of many pairs of confidence curves at once, in vectorised float64 wherever it can decide."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DECIDED_BY = ("bound", "parity", "signs", "isolation", "certification")
 _EPS = float(np.finfo(np.float64).eps)
 _CHUNK = 4096
 _TERMS = 20
-# Of a Taylor model of so many terms per gap, at theta = 1/3: what follows, and its derivative (see _taylor.py).
+# Of a Taylor model of so many terms per gap, at theta = 1/3: what follows, and its derivative (docs/theory.md, (T20)).
 _REST = 1.5 * 3.0**-_TERMS / math.sqrt(2 * math.pi * _TERMS)
 _SLOPE_REST = (1.5 * _TERMS + 0.75) * 3.0**-_TERMS / math.sqrt(2 * math.pi * _TERMS)
 _OCTAVES = 9  # the scales tried for signs reach so far up and down from 1 / (mean gap)
@@ -28,13 +28,13 @@ Bool = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class PairClasses:
-    """What :func:`classify_pairs` found for N pairs; each field has shape (N,).
+    """The numbers of crossings that :func:`classify_pairs` proved for N pairs; each field has shape (N,).
 
-    ``count`` is the number of crossings in (0, inf), ``complete`` whether it is proved, as in
-    :class:`~rws_theory.crossings.Crossings`; ``bound`` is Laguerre's bound. ``decided_by`` indexes DECIDED_BY: "bound"
+    ``count`` is the number of crossings in (0, inf) and ``complete`` whether it is proved, as in
+    :class:`~rws_theory.crossings.Crossings`. ``bound`` is Laguerre's bound. ``decided_by`` indexes DECIDED_BY: "bound"
     (it is 0), "parity" (it is 1, and the signs at the two ends differ), "signs" (as many proved sign changes as the
-    bound allows), "isolation" (every part of the half-line proved to hold none or one) or "certification" (the pair
-    was sent to :func:`rws_theory.crossings`).
+    bound allows), "isolation" (every part of the half-line proved to hold none or one) or "certification" (the pair was
+    sent to :func:`rws_theory.crossings`). ``complete`` is False only for pairs of the last kind.
     """
 
     count: NDArray[np.int64]
@@ -44,23 +44,17 @@ class PairClasses:
 
 
 def classify_pairs(a: ArrayLike, b: ArrayLike) -> PairClasses:
-    r"""Number of crossings of each pair of logit vectors a[i], b[i], proved.
+    """Count the crossings of each pair of logit vectors a[i], b[i], with proof.
 
-    The result is that of :func:`rws_theory.crossings` for each pair, of which only the few that float64 cannot decide
-    are sent there. With the gaps merged in ascending order t_1 <= t_2 <= ..., D and H as there:
+    The result is that of :func:`rws_theory.crossings` for each pair; only the few pairs that float64 cannot decide are
+    sent there. Each pair is decided by the first of these that proves it (docs/theory.md, section 5):
 
-    - H at every t_k, and the slope after the last, in float64. A gap is rounded once, so the step D (t_(k+1) - t_k) of
-      H is off by at most 2 eps |D| t_(k+1), and n of them add up to an error of at most (n + 8) eps sum_k |D| t_(k+1).
-      Where this does not prove a sign of H the pair is certified instead, unless H is exactly zero because all gaps
-      so far were common.
-    - Let H end with a sign (or slope) that is not zero. It is that of g near 0: F_a(0) - F_b(0) = D(inf), and g'(0) =
-      H(inf) if that is 0. H begins with the sign of g near infinity. So the number of crossings, with multiplicity, has
-      the parity of the bound: a bound of 1 means exactly one crossing, of multiplicity 1.
-    - Otherwise signs of g at powers of two, with the error bound of the scalar path. As many changes as the bound
-      allows are all there are, each simple.
-    - Otherwise Taylor models of 20 terms on those octaves, halved up to 7 times, as in the scalar path, but in
-      float64 alone. The ends are covered by (0, eps], where the term of lowest order of the power series of g outweighs
-      the rest, and by the leading term beyond R.
+    - Laguerre's bound, from H in float64 with an error bound (eq. (T28)). A bound of 0 means no crossing. A bound of 1
+      means exactly one, as the parity of the bound is that of the number of crossings.
+    - Signs of g at powers of two: as many changes as the bound allows are all there are, each simple.
+    - Taylor models of 20 terms on those octaves, halved up to 7 times, in float64 alone (eq. (T29)). The ends are
+      covered by (0, eps], where the term of lowest order of the power series outweighs the rest (eq. (T30)), and by the
+      leading term beyond R.
 
     Parameters
     ----------
@@ -72,8 +66,8 @@ def classify_pairs(a: ArrayLike, b: ArrayLike) -> PairClasses:
 
     Examples
     --------
-    >>> found = classify_pairs([[1.1, 0.6, 0.3], [2.0, 1.0, 0.0]], [[1.0, 0.4, 0.4], [3.0, 1.0, 0.0]])
-    >>> found.count.tolist(), [DECIDED_BY[k] for k in found.decided_by]
+    >>> classes = classify_pairs([[1.1, 0.6, 0.3], [2.0, 1.0, 0.0]], [[1.0, 0.4, 0.4], [3.0, 1.0, 0.0]])
+    >>> classes.count.tolist(), [DECIDED_BY[k] for k in classes.decided_by]
     ([1, 0], ['parity', 'bound'])
     """
     x, y = np.asarray(a), np.asarray(b)
@@ -88,43 +82,42 @@ def classify_pairs(a: ArrayLike, b: ArrayLike) -> PairClasses:
         with np.errstate(all="ignore"):  # what overflows or is NaN proves nothing, and is certified
             count[part], bound[part], decided_by[part] = _chunk(x[part], y[part])
     for i in np.flatnonzero(decided_by == DECIDED_BY.index("certification")):
-        found = crossings(x[i], y[i])
-        count[i], bound[i], complete[i] = found.count, found.bound, found.complete
+        pair = crossings(x[i], y[i])
+        count[i], bound[i], complete[i] = pair.count, pair.bound, pair.complete
     complete |= decided_by != DECIDED_BY.index("certification")
     return PairClasses(count, complete, bound, decided_by)
 
 
 def _chunk(x: Float, y: Float) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]:
     times, signs, ordered = _merged(x, y)
-    bound, known, near_zero, first = _bound(times, signs)
-    known &= ordered
+    bound, proved, near_zero, first = _bound(times, signs)
+    proved &= ordered
     count = np.zeros(len(x), dtype=np.int64)
     decided_by = np.full(len(x), DECIDED_BY.index("certification"), dtype=np.int8)
     for value, name in ((0, "bound"), (1, "parity")):
-        easy = known & (bound == value)
+        easy = proved & (bound == value)
         count[easy], decided_by[easy] = value, DECIDED_BY.index(name)
-    rows = np.flatnonzero(known & (bound >= 2))
+    rows = np.flatnonzero(proved & (bound >= 2))
     if rows.size:
         sums = _Sums.of(times[rows], signs[rows], first[rows])
         middle = -np.frexp(times[rows].mean(axis=1))[1][:, None]  # powers of two: what is halved below stays exact
         edges = np.ldexp(1.0, middle + np.arange(-_OCTAVES, _OCTAVES + 1))
         at_edges = sums.signs(edges)
-        every = np.column_stack([near_zero[rows], at_edges, np.sign(sums.leading)])
-        changes = _changes(every)
+        signs_in_order = np.column_stack([near_zero[rows], at_edges, np.sign(sums.leading)])
+        changes = _changes(signs_in_order)
         done = changes == bound[rows]
         count[rows[done]], decided_by[rows[done]] = changes[done], DECIDED_BY.index("signs")
         rest = np.flatnonzero(~done & sums.free_below(edges[:, 0]) & sums.leads_beyond(edges[:, -1]))
-        found = sums.take(rest).isolated(edges[rest])
-        sure = rows[rest[found >= 0]]
-        count[sure], decided_by[sure] = found[found >= 0], DECIDED_BY.index("isolation")
+        zeros = sums.take(rest).isolated(edges[rest])
+        sure = rows[rest[zeros >= 0]]
+        count[sure], decided_by[sure] = zeros[zeros >= 0], DECIDED_BY.index("isolation")
     return count, bound, decided_by
 
 
 def _merged(x: Float, y: Float) -> tuple[Float, Float, Bool]:
-    """Gaps of both, ascending; 1 for those of a, -1 for those of b, 0 for absent ones; and where the order is sure.
+    """Merge the gaps of both, ascending; 1 marks those of a, -1 those of b, 0 absent ones; say where the order is sure.
 
-    A gap hi is a difference rounded once; lo, its error, is exact (Knuth's two-sum). Rounding keeps the order, so gaps
-    compare as their hi do, except where hi is the same and lo is not.
+    A gap hi is a difference rounded once; lo, its error, is exact (Knuth's two-sum). See docs/theory.md, eq. (T28).
     """
     both, rest, side = [], [], []
     for z, sign in ((x, 1.0), (y, -1.0)):
@@ -144,14 +137,16 @@ def _merged(x: Float, y: Float) -> tuple[Float, Float, Bool]:
 
 
 def _changes(signs: Float) -> NDArray[np.int64]:
-    """Sign changes along each row, zeros left out."""
+    """Count the sign changes along each row, zeros left out."""
     last = np.maximum.accumulate(np.where(signs != 0, np.arange(signs.shape[1]), 0), axis=1)
     filled = np.take_along_axis(signs, last, axis=1)
     return (filled[:, 1:] * filled[:, :-1] < 0).sum(axis=1)
 
 
 def _bound(times: Float, signs: Float) -> tuple[NDArray[np.int64], Bool, Float, Float]:
-    """Laguerre's bound, where it is proved, the sign of g near 0, and the smallest gap that is not common (or inf)."""
+    """Return Laguerre's bound, where it is proved, the sign of g near 0, and the smallest gap that is not common (or
+    inf).
+    """
     if not times.shape[1]:
         none = np.zeros(len(times))
         return none.astype(np.int64), none == 0, none, none
@@ -162,15 +157,16 @@ def _bound(times: Float, signs: Float) -> tuple[NDArray[np.int64], Bool, Float, 
     common = np.abs(steps).cumsum(axis=1) == 0
     proved = (np.abs(h) > error) | common
     at = np.where(common, 0.0, np.sign(h))
-    every = np.column_stack([at, level[:, -1:]])
+    signs_in_order = np.column_stack([at, level[:, -1:]])
     ends = np.where(level[:, -1] != 0, np.sign(level[:, -1]), at[:, -1])
     first = np.where((steps != 0).any(axis=1), times[np.arange(len(times)), (steps != 0).argmax(axis=1)], np.inf)
-    return _changes(every), proved.all(axis=1), ends, first
+    return _changes(signs_in_order), proved.all(axis=1), ends, first
 
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Rows of sum_j weights_j exp(-r offsets_j), offsets the gaps less `first`, common gaps below it left out."""
+    """Rows of sum_j weights_j exp(-r offsets_j); the offsets are the gaps less `first`, common gaps below it left out.
+    """
 
     times: Float
     offsets: Float
@@ -187,11 +183,7 @@ class _Sums:
         return _Sums(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
     def signs(self, scales: Float) -> Float:
-        """Proved signs at `scales` (N, m), 0 where float64 does not prove one.
-
-        An offset is off by at most 1.5 eps times the gap, so a term has a relative error of (2 r t + 16) eps; sums of n
-        terms in any order add n eps.
-        """
+        """Return proved signs at `scales` (N, m), 0 where float64 does not prove one (docs/theory.md, eq. (T29))."""
         total, error = np.zeros_like(scales), np.zeros_like(scales)
         for j in range(scales.shape[1]):
             r = scales[:, j : j + 1]
@@ -202,11 +194,8 @@ class _Sums:
         return np.where(np.abs(total) > error, np.sign(total), 0.0)
 
     def free_below(self, scale: Float) -> Bool:
-        """Whether no zero lies in (0, `scale`], scale >= 2^-10 / (mean gap).
-
-        |g(r) - g(0)| <= r max(Sigma_a, Sigma_b), and |g(r) - r g'(0)| <= r^2/2 max(sum u^2, sum v^2) if g(0) = 0, since
-        both parts of g have errors of one sign. A tenth is left for rounding: of g'(0) = Sigma_b - Sigma_a too, which
-        must be at least 2^-11 of the largest gap where it is to prove anything.
+        """Say whether (0, `scale`] is proved to hold no zero, for scale >= 2^-10 / (mean gap); docs/theory.md, eq.
+        (T30).
         """
         a, b = np.where(self.weights > 0, self.times, 0.0), np.where(self.weights < 0, self.times, 0.0)
         size, sigma_a, sigma_b = np.abs(self.weights.sum(axis=1)), a.sum(axis=1), b.sum(axis=1)
@@ -215,23 +204,23 @@ class _Sums:
         return np.where(size > 0, linear, square)
 
     def leads_beyond(self, scale: Float) -> Bool:
-        """Whether the leading term outweighs all terms of the other sign at `scale`, hence beyond."""
+        """Say whether the leading term outweighs all terms of the other sign at `scale`, hence beyond."""
         opposing = (np.sign(self.weights) == -np.sign(self.leading)[:, None]) & (self.offsets > 0)
         terms = np.where(opposing, np.exp(-scale[:, None] * self.offsets), 0.0)
         return (scale * self.times[:, -1] < 1e12) & (terms.sum(axis=1) < 0.9)
 
     def isolated(self, edges: Float) -> NDArray[np.int64]:
-        """Number of zeros between the first and the last edge, each at most twice the one before; -1: not proved."""
+        """Count the zeros between the first and the last edge, each at most twice the one before; -1: not proved."""
         count = np.zeros(len(edges), dtype=np.int64)
         row = np.repeat(np.arange(len(edges)), edges.shape[1] - 1)
         low, high = edges[:, :-1].ravel(), edges[:, 1:].ravel()
         for depth in range(_DEPTH + 1):
             if not row.size:
                 return count
-            none, one = self._pieces(row, low, high)
-            np.add.at(count, row[one], 1)
-            left = ~none & ~one
-            row, low, high = row[left], low[left], high[left]
+            none, single = self._pieces(row, low, high)
+            np.add.at(count, row[single], 1)
+            open_ = ~none & ~single
+            row, low, high = row[open_], low[open_], high[open_]
             if depth == _DEPTH:
                 count[row] = -1
             middle = (low + high) / 2
@@ -239,12 +228,9 @@ class _Sums:
         return count
 
     def _pieces(self, row: NDArray[np.intp], low: Float, high: Float) -> tuple[Bool, Bool]:
-        """Where [low, high], high <= 2 low, is proved to hold no zero, and where exactly one.
+        """Say where [low, high], high <= 2 low, is proved to hold no zero, and where exactly one.
 
-        Taylor models sum_k A_k s^k as in _taylor.py, but at r = c - rho s, of 20 terms and of all offsets. An offset
-        that is off by 1.5 eps t moves its term of order k, of modulus M_k, by 1.5 eps t (c M_k + rho M_(k-1)), that of
-        order 0 by 1.5 eps t c M_0; the rest is as there, with 64 for 2 k + 24. What underflows is below 1e-290, and M_0
-        sums to 1 or more.
+        By Taylor models of 20 terms and of all offsets, at r = c - rho s (docs/theory.md, eq. (T29) and (T23)).
         """
         c, rho = (low + high) / 2, (high - low) / 2
         offsets, times = self.offsets[row], c[:, None] * self.times[row]

@@ -1,4 +1,4 @@
-"""Selection path: the k most confident positions as a piecewise-constant function of the scale, with proof."""
+"""The k most confident positions at every scale of a range, as pieces of constant selection, with proof."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Piece:
 
 @dataclass(frozen=True)
 class Bracket:
-    """Scales [lower, upper] inside which nothing is proved.
+    """Scales [lower, upper] inside which no set is proved.
 
-    ``breakpoint`` is True if the sets on both sides are proved and differ, so that the set changes in here, and False
-    if the bracket reaches an end of the range or the same set stands on both sides: it may or may not change in here.
+    ``breakpoint`` is True if the sets on both sides are proved and differ: the set changes in here. It is False if the
+    bracket reaches an end of the range or if the same set stands on both sides: the set may or may not change in here.
     """
 
     lower: float
@@ -48,15 +48,15 @@ class Bracket:
 
 @dataclass(frozen=True)
 class SelectionPath:
-    """What :func:`selection_path` found.
+    """The selected positions over a range of scales, and where they are proved: see :func:`selection_path`.
 
     Attributes
     ----------
     k : number of positions selected at each scale.
     pieces : in rising order; each begins where the one before ends, and together they cover [c_min, c_max].
-    brackets : the open intervals in which the set is not proved, rising and disjoint; where one reaches an end of the
-        range, it is not proved there either. The end that two pieces share is an estimate inside the bracket of that
-        breakpoint; outside the brackets every piece's set is proved.
+    brackets : the open intervals in which the set is not proved, rising and disjoint. If one reaches an end of the
+        range, the set is not proved at that end either. The end that two pieces share is an estimate inside the bracket
+        of that breakpoint. Outside the brackets every piece's set is proved.
     certified : every bracket is a breakpoint enclosed to a relative width of 1e-12 or less.
     certificate : what the proof used: "ranks" where no comparison was needed, "float64 error bound", or "float64
         error bound and exact gaps".
@@ -72,35 +72,28 @@ class SelectionPath:
 
 
 def selection_path(logits: ArrayLike, k: int, c_min: float, c_max: float) -> SelectionPath:
-    r"""The k most confident positions at every scale c in [c_min, c_max], as pieces of constant selection.
+    """Find the k most confident positions at every scale c in [c_min, c_max], as pieces of constant selection.
 
     Position i is ranked by its log-odds -log F_i(c), F_i(c) = sum_k exp(-c u_ik) over the finite gaps u_ik of its
     logits, as by its confidence P_i(c) = 1 / (1 + F_i(c)) (Appendix D, Step 1, of Gwak et al., "Reward-Weighted
     Sampling"). Positions whose gap multisets are identical tie at every scale: the leftmost goes first. Others tie at
-    no float scale at all (Lindemann-Weierstrass; see :func:`rws_theory.crossings`), so the set is well defined there.
+    no float scale (docs/theory.md, eq. (T8)), so the set is well defined there.
 
-    Proof between evaluations. log F_i is convex and decreasing in c (a logarithm of a sum of exponentials). On [a, b]
-    it lies below its chord and above its tangents at a and b, hence above any weighted mean of the two tangents, which
-    is linear. So log F_i < log F_j throughout if the chord of i is below one such mean for j at both a and b, and by
-    the minimax theorem some weight achieves that whenever the chord is below the larger tangent everywhere. A set is
-    proved where these orders, with the errors of values and slopes on the unfavourable side, leave no choice at rank k.
-    Where two classes remain, their derivatives, which rise from a to b, may bound the derivative of the difference away
-    from 0; then proved signs at a and b tell whether there is one change between, or none. An interval without proof is
-    split; positions that cannot reach rank k in it are not evaluated again.
+    How it is proved. log F_i is convex, so on an interval it lies below its chord and above its tangents, which orders
+    positions between evaluations (eq. (T31), (T32)). A set is proved where these orders leave no choice at rank k (eq.
+    (T33)). An interval without proof is split. Values carry a-priori error bounds (eq. (T34)). Signs that enclose a
+    breakpoint use sums that are about 500 times sharper (eq. (T35)). Pairs that stay open are decided at all scales by
+    :func:`rws_theory.crossings`, if at most 65,536 gaps remain after cancelling those they share.
 
-    Error bounds. Values in float64 carry an a-priori bound, taking exp to be accurate to 8 ulp. Signs that enclose a
-    breakpoint use compensated sums whose bound, about 2^-58 for a difference of log F, rests on IEEE arithmetic alone;
-    pairs closer than that, or that stay open in a short interval, are decided at all scales by
-    :func:`rws_theory.crossings` from their exact gaps, if at most 65,536 remain after cancelling those they share.
-
-    Guaranteed: outside ``brackets`` each piece's set is the exact top k of the float64 numbers given; if ``certified``,
+    Guaranteed: outside ``brackets`` each piece's set is the exact top k of the float64 numbers given. If ``certified``,
     each bracket is narrower than 1e-12 relatively and holds a change (rarely more: a set may hold for less than that).
+
     Not guaranteed: a set inside a bracket. Pairs that share most of a large vocabulary's gaps, or that all but touch,
     can leave wide brackets; ``certified`` is then False.
 
-    Limits: as c -> inf positions are ordered by the top-two margin delta, larger first, at equal delta by its
-    multiplicity, smaller first. As c -> 0 fewer allowed tokens come first; among equally many, the larger maximum minus
-    mean, that is the larger Sigma. A position with one allowed token has log F = -inf and comes first at every scale.
+    Limits (eq. (T4)): as c -> inf positions are ordered by the top-two margin delta, larger first, at equal delta by
+    its multiplicity, smaller first. As c -> 0 fewer allowed tokens come first; among equally many, the larger Sigma. A
+    position with one allowed token has log F = -inf and comes first at every scale.
 
     Parameters
     ----------
@@ -161,11 +154,11 @@ def selection_path(logits: ArrayLike, k: int, c_min: float, c_max: float) -> Sel
 
 
 def same_at_every_scale(logits: ArrayLike) -> list[list[int]]:
-    """Group positions of equal confidence at every scale: those whose multisets of exact gaps are identical.
+    """Group the positions that are equally confident at every scale: those with identical multisets of exact gaps.
 
     logits: shape (positions, d); -inf is a forbidden token. Returns the groups, each rising, in order of their first
-    member. Positions of different groups are equal at no float scale at all (see :func:`selection_path`). ValueError
-    as there.
+    member. Positions of different groups are equal at no float scale (docs/theory.md, eq. (T8)). ValueError as in
+    :func:`selection_path`.
 
     >>> same_at_every_scale([[3.0, 1.0, 2.0], [0.0, 0.0, 1.0], [4.0, 2.0, 3.0]])
     [[0, 2], [1]]
@@ -179,7 +172,8 @@ def same_at_every_scale(logits: ArrayLike) -> list[list[int]]:
 def _assemble(
     cells: list[Cell], selected: Callable[[tuple[int, ...]], tuple[int, ...]]
 ) -> tuple[tuple[Piece, ...], tuple[Bracket, ...]]:
-    """Pieces that cover the range, and the brackets: cells without proof, those that touch taken together."""
+    """Turn cells into pieces that cover the range, and brackets: cells without proof, those that touch taken together.
+    """
     runs: list[tuple[float, float, tuple[int, ...], bool]] = []
     for cell in cells:
         chosen = selected(cell.counts)

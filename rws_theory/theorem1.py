@@ -1,8 +1,8 @@
-"""Theorem 1 of the paper (rank reversal) for one pair of positions: what it says as printed, and what is true.
+"""Theorem 1 of the paper (rank reversal) for one pair of positions: as printed, and what is true.
 
-Notation: gaps u of a and v of b, F_x(r) = sum_k exp(-r gap_k), g = F_a - F_b, so that P^a(r) > P^b(r) exactly where
-g(r) < 0 (Appendix D, Step 1, of Gwak et al., "Reward-Weighted Sampling"). A crossing is a zero of g in (0, inf).
-Everything here but the crossings themselves is decided in exact arithmetic.
+Notation: gaps u of a and v of b, F_x(r) = sum_k exp(-r gap_k) and g = F_a - F_b, so that P^a(r) > P^b(r) exactly where
+g(r) < 0 (docs/theory.md, eq. (T5)). A crossing is a zero of g in (0, inf). Everything here but the crossings themselves
+is decided in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Logits = ArrayLike | Sequence[int | Fraction]
 
 @dataclass(frozen=True)
 class Parity:
-    """Which of two positions is ahead at the two ends of the scale axis and at r = 1, and what follows: :func:`parity`.
+    """Which of two positions is ahead near 0, at 1 and near infinity, and the parities that follow: see :func:`parity`.
 
-    ``near_zero``, ``at_one``, ``near_infinity`` are the signs of P^a - P^b as r -> 0, at r = 1 and as r -> inf (all 0
-    exactly if the gap multisets are equal). ``below_one`` and ``above_one`` are the parities, 0 or 1, of the numbers of
-    crossings in (0, 1) and in (1, inf), counted with multiplicity. ``power`` is the m of the first power sum
-    sum_k gap_k^m that differs, ``gap`` the smallest gap left after cancelling common ones (logits); None if none is.
+    ``near_zero``, ``at_one``, ``near_infinity`` are the signs of P^a - P^b as r -> 0, at r = 1 and as r -> inf. All are
+    0 exactly if the gap multisets are equal. ``below_one`` and ``above_one`` are the parities, 0 or 1, of the numbers
+    of crossings in (0, 1) and in (1, inf), counted with multiplicity. ``power`` is the m of the first power sum sum_k
+    gap_k^m that differs, ``gap`` the smallest gap left after cancelling common ones (logits); None if none is.
     """
 
     near_zero: int
@@ -47,8 +47,8 @@ class Parity:
 class Clause:
     """One sentence of a theorem for one pair: where ``premise`` is met, ``asserts`` is claimed.
 
-    ``holds`` is True where the premise is not met (the sentence then claims nothing), and None where the crossings that
-    would decide it are not proved.
+    ``holds`` is True where the premise is not met, as the sentence then claims nothing. It is None where the crossings
+    that would decide it are not proved.
     """
 
     name: str
@@ -59,11 +59,13 @@ class Clause:
 
 @dataclass(frozen=True)
 class Theorem1Verdict:
-    """What :func:`theorem1` found; Sigma and delta are exact rationals (delta is inf where a position has no gap).
+    """What :func:`theorem1` decides about one pair.
 
-    ``below_one`` and ``above_one`` count the scales in (0, 1) and (1, inf) at which the curves meet, None if not
-    proved. ``printed`` holds the claims of Theorem 1 as printed, ``mended`` those with the sign of (b) reversed, as the
-    paper's own Step 3 derives it, ``corrected`` those that are proved here and hold for every pair.
+    Sigma and delta are exact rationals; delta is inf where a position has no gap. ``below_one`` and ``above_one`` count
+    the scales in (0, 1) and (1, inf) at which the curves meet; None if not proved. ``printed`` holds the clauses of
+    Theorem 1 as printed, ``mended`` those with the sign of (b) reversed, as the paper's own Step 3 derives it,
+    ``corrected`` those that hold for every pair (docs/theory.md, eq. (T15)). ``crossings`` are the certified crossings
+    of the pair.
     """
 
     dimension: int
@@ -80,35 +82,30 @@ class Theorem1Verdict:
 
     @property
     def hypothesis(self) -> bool:
-        """P^a(1) > P^b(1), eq. 1 of the paper: without it Theorem 1 says nothing about this order of the pair."""
+        """Whether P^a(1) > P^b(1), eq. 1 of the paper; without it Theorem 1 says nothing about this order of the pair.
+        """
         return self.parity.at_one > 0
 
     @property
     def printed_holds(self) -> bool | None:
-        """Every printed claim is true of this pair; None where undecided."""
+        """Whether every printed clause is true of this pair; None where undecided."""
         return _all_hold(self.printed)
 
     @property
     def mended_holds(self) -> bool | None:
-        """Every claim with the sign of (b) mended is true of this pair; None where undecided."""
+        """Whether every clause with the sign of (b) mended is true of this pair; None where undecided."""
         return _all_hold(self.mended)
 
 
 def parity(a: Logits, b: Logits) -> Parity:
-    r"""Parity of the number of crossings in (0, 1) and in (1, inf), decided without finding any.
+    """Decide whether the numbers of crossings in (0, 1) and in (1, inf) are odd, without finding any.
 
-    This replaces the existence halves of Theorem 1. Proof. Expanding the exponentials, g(r) = sum_m (-r)^m / m! (p_m(a)
-    - p_m(b)) with the power sums p_m(x) = sum_k gap_k^m. Let c_j be the multiplicity of the j-th distinct gap w_j in a
-    less that in b, for the K gaps at which that is not 0. The p_m differ by sum_j c_j w_j^m, and for m = 0, ..., K - 1
-    not all of these are 0, the Vandermonde matrix of distinct w_j being regular. So unless K = 0, where g = 0
-    identically, there is a first m with p_m(a) != p_m(b), and as r -> 0 g has the sign of (-1)^m (p_m(a) - p_m(b)). As
-    r -> inf, g(r) exp(r w_1) -> c_1 for the smallest w_1, so g has the sign of c_1. g(1) is not 0, because exponentials
-    of distinct rationals are linearly independent over the rationals (Lindemann-Weierstrass). g is analytic with
-    finitely many zeros, and changes sign exactly at those of odd multiplicity: their number in (0, 1), with
-    multiplicity, is odd if and only if the signs near 0 and at 1 differ; likewise in (1, inf).
+    This replaces the existence halves of Theorem 1. The first power sum of the gaps that differs gives the sign of g
+    near 0 (docs/theory.md, eq. (T6)), the smallest gap that is left the sign near infinity (eq. (T7)), and g(1) is not
+    0 (eq. (T8)); the number of crossings between two scales is odd exactly if the signs there differ (eq. (T9)).
 
-    For equally many gaps and P^a(1) > P^b(1): odd in (0, 1) if Sigma_a < Sigma_b (then m = 1), and odd in (1, inf) if
-    delta_a < delta_b, or if the deltas agree and a has more gaps equal to delta. The paper treats neither equal Sigma
+    For equally many gaps and P^a(1) > P^b(1): odd in (0, 1) if Sigma_a < Sigma_b, and odd in (1, inf) if delta_a <
+    delta_b, or if the deltas agree and a has more gaps equal to delta (eq. (T10)). The paper treats neither equal Sigma
     nor equal delta, and prints (b) with the sign reversed.
 
     Parameters
@@ -126,26 +123,22 @@ def parity(a: Logits, b: Logits) -> Parity:
 
     Examples
     --------
-    >>> found = parity([0, -1, -3, -3], [0, -2, -2, -3])
-    >>> found.power, found.near_zero, found.at_one, found.near_infinity, found.below_one, found.above_one
+    >>> signs = parity([0, -1, -3, -3], [0, -2, -2, -3])
+    >>> signs.power, signs.near_zero, signs.at_one, signs.near_infinity, signs.below_one, signs.above_one
     (2, -1, -1, -1, 0, 0)
     """
     return _parity(_Pair.of(a, b).difference)
 
 
 def no_flip_certificate(a: Logits, b: Logits) -> bool:
-    r"""Whether the gaps of a weakly supermajorise those of b, which proves P^a(r) >= P^b(r) at every r > 0.
+    """Say whether the gaps of a weakly supermajorise those of b, which proves P^a(r) >= P^b(r) at every r > 0.
 
     The condition, with gaps ascending: sum_{k <= m} u_k >= sum_{k <= m} v_k for every m. It replaces (c) of Theorem 1
-    ("otherwise no reversal occurs"), which is false from d = 4 on. Proof. For r > 0 let w_k = r exp(-r u_k), positive
-    and not increasing in k. exp(-r t) is convex, so its tangent at u_k gives exp(-r u_k) - exp(-r v_k) <= -w_k (u_k -
-    v_k), strictly unless u_k = v_k. Let S_m = sum_{k <= m} (u_k - v_k) >= 0 and w_{n+1} = 0. Summation by parts gives
-    g(r) <= -sum_k w_k (u_k - v_k) = -sum_m S_m (w_m - w_{m+1}) <= 0. So either the gap multisets are equal or g < 0 at
-    every r > 0: there is no crossing. If a has fewer gaps than b, the missing ones count as infinite and the proof
-    holds for the n_a smallest gaps of b; if it has more, F_a > F_b near r = 0 and the answer is False.
+    ("otherwise no reversal occurs"), which is false from d = 4 on. Proof: docs/theory.md, eq. (T16). If a has fewer
+    gaps than b, the missing ones count as infinite; if it has more, the answer is False.
 
-    Exact arithmetic. The condition is sufficient and not necessary: gaps (2, 2, 9) are ahead of (1, 4, 4) at every
-    r > 0, and yet 2 + 2 < 1 + 4. Parameters and errors are those of :func:`parity`.
+    Exact arithmetic. The condition is sufficient and not necessary: gaps (2, 2, 9) are ahead of (1, 4, 4) at every r >
+    0, and yet 2 + 2 < 1 + 4. Parameters and errors are those of :func:`parity`.
 
     >>> no_flip_certificate([0, -2, -2], [0, -1, -3]), no_flip_certificate([0, -1, -3], [0, -2, -2])
     (True, False)
@@ -154,7 +147,7 @@ def no_flip_certificate(a: Logits, b: Logits) -> bool:
 
 
 def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
-    r"""Hold Theorem 1 of the paper (Section 4.3), as printed and as corrected, against one pair of positions.
+    """Judge Theorem 1 of the paper (Section 4.3), as printed and as corrected, on one pair of positions.
 
     As printed, given P^a(1) > P^b(1), "exactly one of the following holds":
 
@@ -164,12 +157,12 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
 
     ``printed`` judges each, and "exclusive": the premises of (a) and (b) are not both met, and no pair has crossings on
     both sides of 1 (the proof's Step 4: "the two scenarios are mutually exclusive"). ``mended`` is the same with
-    delta_a < delta_b in (b), which the proof's Step 3 derives; it holds for d <= 3, where Laguerre's bound (see
-    :func:`rws_theory.crossings`) allows one crossing at most, and fails for every d >= 4. ``corrected`` holds for every
-    pair: the parities of :func:`parity` ("low", "high") and the absence of crossings of :func:`no_flip_certificate`
-    ("none"). Where P^a(1) > P^b(1) fails, the printed and mended claims have no premise met: exchange a and b.
+    delta_a < delta_b in (b), which the proof's Step 3 derives; it holds for d <= 3 and fails for every d >= 4
+    (docs/theory.md, eq. (T17)). ``corrected`` holds for every pair: the parities of :func:`parity` ("low", "high") and
+    the absence of crossings of :func:`no_flip_certificate` ("none"). Where P^a(1) > P^b(1) fails, no premise of the
+    printed and mended clauses is met: exchange a and b.
 
-    Parameters, domain and errors are those of :func:`parity`. Sigma, delta, parities and ``no_flip`` are exact; the
+    Parameters, domain and errors are those of :func:`parity`. Sigma, delta, parities and ``no_flip`` are exact. The
     counts are those of :func:`rws_theory.crossings`, and None where it does not prove them.
 
     Examples
@@ -180,14 +173,14 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
     >>> verdict = theorem1([0, -1, Fraction(-7, 2), Fraction(-7, 2)], [0, Fraction(-3, 2), Fraction(-3, 2), -6.5])
     >>> verdict.below_one, verdict.above_one, verdict.printed_holds, verdict.mended_holds
     (1, 1, False, False)
-    >>> [(claim.name, claim.premise, claim.holds) for claim in verdict.mended]
+    >>> [(clause.name, clause.premise, clause.holds) for clause in verdict.mended]
     [('exclusive', True, False), ('a', True, True), ('b', True, True), ('c', False, True)]
     """
     pair = _Pair.of(a, b)
     ends = _parity(pair.difference)
     no_flip = _supermajorises(*pair.gaps) or _supermajorises(*pair.gaps[::-1])
-    found = crossings(*pair.logits)
-    below, above = _sides(found, ends)
+    pair_crossings = crossings(*pair.logits)
+    below, above = _sides(pair_crossings, ends)
     sigma, delta = (pair.total(0), pair.total(1)), (pair.smallest(0), pair.smallest(1))
 
     def with_b(delta_premise: bool) -> tuple[Clause, ...]:
@@ -243,7 +236,7 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
                 not no_flip or _both(below.is_exactly(0), above.is_exactly(0)),
             ),
         ),
-        crossings=found,
+        crossings=pair_crossings,
     )
 
 
@@ -278,7 +271,9 @@ class _Pair:
 
 @dataclass(frozen=True)
 class _Side:
-    """Crossings on one side of r = 1: distinct scales found, their multiplicities, and whether these are proved all."""
+    """Crossings on one side of r = 1: at least so many distinct scales, their multiplicities, whether these are proved
+    all.
+    """
 
     least: int
     multiplicity: int
@@ -295,11 +290,11 @@ class _Side:
         return self.multiplicity % 2 == odd if self.complete else None
 
 
-def _sides(found: Crossings, ends: Parity) -> tuple[_Side, _Side]:
+def _sides(pair_crossings: Crossings, ends: Parity) -> tuple[_Side, _Side]:
     """Split the crossings at r = 1, where none can be: P^a(1) = P^b(1) only for an identical pair."""
-    least, total, complete = [0, 0], [0, 0], found.complete
+    least, total, complete = [0, 0], [0, 0], pair_crossings.complete
     straddling = None
-    for crossing in found.crossings:
+    for crossing in pair_crossings.crossings:
         if crossing.lower < 1 < crossing.upper:
             straddling = crossing
             continue
@@ -340,16 +335,16 @@ def _number_of(odd: int, interval: str) -> str:
     return f"an {'odd' if odd else 'even'} number of crossings in {interval}, with multiplicity"
 
 
-def _both(one: bool | None, other: bool | None) -> bool | None:
-    return False if one is False or other is False else None if one is None or other is None else True
+def _both(first: bool | None, second: bool | None) -> bool | None:
+    return False if first is False or second is False else None if first is None or second is None else True
 
 
-def _either(one: bool | None, other: bool | None) -> bool | None:
-    return True if one or other else None if one is None or other is None else False
+def _either(first: bool | None, second: bool | None) -> bool | None:
+    return True if first or second else None if first is None or second is None else False
 
 
-def _all_hold(claims: tuple[Clause, ...]) -> bool | None:
+def _all_hold(clauses: tuple[Clause, ...]) -> bool | None:
     verdict: bool | None = True
-    for claim in claims:
-        verdict = _both(verdict, claim.holds)
+    for clause in clauses:
+        verdict = _both(verdict, clause.holds)
     return verdict

@@ -1,8 +1,8 @@
-"""Left-to-right-ness of a commit order: Kendall's tau and the local and global AR-ness of masked diffusion decoding.
+"""Kendall's tau, and the local and global AR-ness of masked diffusion decoding: how left-to-right a commit order is.
 
 AR-ness@k is defined by S. Gong et al., "DiffuCoder: Understanding and Improving Masked Diffusion Models for Code
-Generation" (arXiv 2506.20639, Section 4.1 and Appendix A.2), for one token per step. What is done with several tokens
-in a step is stated with each function.
+Generation" (arXiv 2506.20639, Section 4.1 and Appendix A.2), for one token per step. Each function says what it does
+with several tokens in a step.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["global_arness", "global_arness_mean", "kendall_tau", "local_arness",
 
 
 def kendall_tau(commit_step: ArrayLike) -> Any:
-    """Kendall's tau-b between the commit steps and left to right: 1 for left to right, -1 for right to left.
+    """Return Kendall's tau-b between the commit steps and left to right: 1 for left to right, -1 for right to left.
 
-    tau-b = (C - I) / sqrt((C + I) N) with C pairs of positions committed in order, I in reverse order, and N the n (n -
+    tau-b = (C - I) / sqrt((C + I) N), with C pairs of positions committed in order, I in reverse order, and N = n (n -
     1) / 2 pairs in all (M. G. Kendall, "The treatment of ties in ranking problems", Biometrika 33, 1945; computed by
-    scipy.stats.kendalltau). Pairs committed in one step are ties, in neither C nor I: with k tokens in each of s steps
+    scipy.stats.kendalltau). Pairs committed in one step are ties, in neither C nor I. So with k tokens in each step
     left to right has tau-b = sqrt((n - k) / (n - 1)), which is below 1.
 
     Parameters
@@ -56,7 +56,7 @@ def kendall_tau(commit_step: ArrayLike) -> Any:
 
 
 def local_arness(commit_step: ArrayLike, k: int = 1, reading: Reading = "tokens") -> Any:
-    """Local AR-ness@k: how often a committed token continues a run of k next tokens (Gong et al. 2025).
+    """Return local AR-ness@k: how often a committed token continues a run of k next tokens (Gong et al. 2025).
 
     Let p_1, ..., p_n be the positions in commit order. Token t scores where (p_{t-k}, ..., p_{t-1}, p_t) are k + 1
     consecutive positions in increasing order; at k = 1 that is next-token prediction. Non-increasing in k.
@@ -64,9 +64,9 @@ def local_arness(commit_step: ArrayLike, k: int = 1, reading: Reading = "tokens"
     - ``"tokens"``: the tokens of one step are taken from left to right, and the score is averaged over tokens.
     - ``"steps"``: a step scores where all of its tokens do, and the score is averaged over steps.
 
-    Only tokens with k predecessors are averaged (steps all of whose tokens have), so that left to right has AR-ness 1,
-    as the paper says it has; its formula divides by all T steps, the first k of which cannot score. With one token per
-    step the readings agree.
+    Only tokens with k predecessors are averaged (steps all of whose tokens have them). So left to right has AR-ness 1,
+    as the paper says; its formula divides by all T steps, the first k of which cannot score. With one token per step
+    the readings agree.
 
     Parameters
     ----------
@@ -101,17 +101,17 @@ def local_arness(commit_step: ArrayLike, k: int = 1, reading: Reading = "tokens"
 
 
 def global_arness(commit_step: ArrayLike, k: int = 1, reading: Reading = "tokens") -> Any:
-    """Global AR-ness@k: how often a committed token is among the k earliest still masked (Gong et al. 2025).
+    """Return global AR-ness@k: how often a committed token is among the k earliest still masked (Gong et al. 2025).
 
     Token t scores where its position is one of the k leftmost positions masked just before it. Non-decreasing in k, and
     1 for left to right.
 
-    - ``"tokens"``: the tokens of one step are committed one after the other, from left to right, each seeing the mask
-      without those before it; the score is averaged over tokens.
+    - ``"tokens"``: the tokens of one step are committed one after the other, from left to right. Each sees the mask
+      without those before it. The score is averaged over tokens.
     - ``"steps"``: a step scores where all of its tokens do, and the score is averaged over steps. For m tokens that is
       where they all lie among the k + m - 1 leftmost positions masked before the step.
 
-    Parameters, return value and errors are those of :func:`local_arness`, but that k may be as large as one likes.
+    Parameters, return value and errors are those of :func:`local_arness`, but k may be as large as one likes.
 
     >>> [float(global_arness([0, 1, 2, 4, 3, 5], k)) for k in (1, 2)]
     [0.8333333333333334, 1.0]
@@ -123,17 +123,16 @@ def global_arness(commit_step: ArrayLike, k: int = 1, reading: Reading = "tokens
     rank = np.argsort(order)  # when each position is committed, as a token
     # Masked positions to the left of a token as it is committed: those further left that are committed later.
     n = steps.shape[-1]
-    left = np.tril(np.ones((n, n), dtype=bool))
-    open_left = ((rank[..., None, :] > rank[..., :, None]) & left).sum(axis=-1)
-    scores = np.take_along_axis(open_left, order, axis=-1) < k
+    to_the_left = np.tril(np.ones((n, n), dtype=bool))
+    masked_left = ((rank[..., None, :] > rank[..., :, None]) & to_the_left).sum(axis=-1)
+    scores = np.take_along_axis(masked_left, order, axis=-1) < k
     return _average(scores, np.take_along_axis(steps, order, axis=-1), 0, reading)
 
 
 def local_arness_mean(n: int, k: int = 1) -> float:
-    """Mean local AR-ness@k of a uniformly random order of n positions, one token per step: (n - k)! / n!.
+    """Return the mean local AR-ness@k of a random order of n positions, one token per step: (n - k)! / n!.
 
-    A run of k + 1 consecutive positions can start at n - k places and leaves (n - k - 1)! orders of the others.
-    Rounded once. ValueError unless 1 <= k < n.
+    Proof: docs/theory.md, eq. (T52). Rounded once. ValueError unless 1 <= k < n.
 
     >>> local_arness_mean(5), local_arness_mean(5, 2)
     (0.2, 0.05)
@@ -145,10 +144,9 @@ def local_arness_mean(n: int, k: int = 1) -> float:
 
 
 def global_arness_mean(n: int, k: int = 1) -> float:
-    """Mean global AR-ness@k of a uniformly random order of n positions, one token per step: (1/n) sum_m min(k, m) / m.
+    """Return the mean global AR-ness@k of a random order of n positions, one token per step: (1/n) sum_m min(k, m) / m.
 
-    While m positions are masked the committed one is each of them with probability 1 / m. Relative error at most 1.5
-    2^-52. ValueError unless n, k >= 1.
+    Proof: docs/theory.md, eq. (T52). Relative error at most 1.5 2^-52. ValueError unless n, k >= 1.
 
     >>> round(global_arness_mean(4), 6), global_arness_mean(4, 4)
     (0.520833, 1.0)
@@ -158,7 +156,7 @@ def global_arness_mean(n: int, k: int = 1) -> float:
 
 
 def _average(scores: Any, step_of_token: NDArray[np.integer], first: int, reading: str) -> Any:
-    """Mean of the scores of tokens first, first + 1, ... in commit order, or of the steps made of such tokens only."""
+    """Average the scores of tokens first, first + 1, ... in commit order, or of the steps made of such tokens only."""
     if reading == "tokens":
         return scores.mean(axis=-1)
     means = []

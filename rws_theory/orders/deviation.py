@@ -1,8 +1,8 @@
 """Generation Order Deviation: how far the order in which positions were committed is from left to right.
 
 GOD is Spearman's footrule divided by the number of positions (P. Diaconis and R. L. Graham, "Spearman's footrule as a
-measure of disarray", J. R. Stat. Soc. B 39, 1977), so its mean and variance under a random order and its maximum are
-known. Its whole null distribution, and tests against it, are in :mod:`~rws_theory.orders.null`.
+measure of disarray", J. R. Stat. Soc. B 39, 1977). So its mean and variance under a random order and its maximum are
+known. Its whole null distribution and tests against it are in :mod:`~rws_theory.orders.null`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Reading = Literal["tokens", "steps"]
 
 
 def generation_order_deviation(commit_step: ArrayLike, reading: Reading = "tokens") -> Any:
-    """GOD = (1/n) sum_i |a_i - o_i| over the n answer positions (Section 5.1 of the paper), 0 for left to right.
+    """Return GOD = (1/n) sum_i |a_i - o_i| over the n answer positions (Section 5.1 of the paper), 0 for left to right.
 
-    The paper does not say what o_i counts when one step commits several tokens; both readings are here:
+    The paper does not say what o_i counts when one step commits several tokens. Both readings are offered:
 
-    - ``"tokens"``: o_i is the rank of position i when positions are sorted by (commit step, position), that is with the
-      tokens of one step taken from left to right, and a_i = i. In token positions. n GOD is Spearman's footrule.
-    - ``"steps"``: o_i is the step that committed position i, and a_i the step that would have committed it had the same
+    - ``"tokens"``: o_i is the rank of position i when positions are sorted by (commit step, position): the tokens of
+      one step are taken from left to right. a_i = i. In token positions. n GOD is Spearman's footrule.
+    - ``"steps"``: o_i is the step that committed position i. a_i is the step that would have committed it had the same
       number of tokens per step been committed strictly from left to right (the commit steps, sorted). In steps.
 
     With one token in every step from 0 on the readings agree. With k tokens a step they have different units, a step
@@ -67,16 +67,15 @@ def generation_order_deviation(commit_step: ArrayLike, reading: Reading = "token
 
 
 def footrule_mean(n: int, block: int | None = None, *, per_step: int = 1, reading: Reading = "tokens") -> float:
-    """Mean GOD of a uniformly random order of n positions: (n^2 - 1) / (3 n) (Diaconis and Graham 1977, Theorem 1).
+    """Return the mean GOD of a uniformly random order of n positions: (n^2 - 1) / (3 n) (docs/theory.md, eq. (T47)).
 
-    With `block`, the order is uniformly random inside each of the n / block consecutive blocks and the blocks are
+    With `block`, the order is uniformly random inside each of the n / block consecutive blocks, and the blocks are
     committed from left to right: n is replaced by the block's length.
 
     With `per_step` = k tokens in every step, each step commits k of the positions still open, uniformly at random. In
-    the "steps" reading the mean is that of an order of s = n / k positions, (s^2 - 1) / (3 s) steps: position i, due in
-    step a_i, is committed in each step with probability 1 / s, and every step is due equally often. In the "tokens"
+    the "steps" reading the mean is that of an order of s = n / k positions, (s^2 - 1) / (3 s) steps. In the "tokens"
     reading the tokens of a step go from left to right, which removes disorder: the mean is less than (n^2 - 1) / (3 n)
-    for k >= 2, and is summed exactly over all orders by dynamic programming (:func:`footrule_variance`).
+    for k >= 2, and is summed exactly over all orders by dynamic programming (eq. (T49)).
 
     Returns a float, in token positions or in steps: the exact value, rounded once. ValueError unless n >= 1, block
     divides n and per_step divides the block (or n).
@@ -95,23 +94,12 @@ def footrule_mean(n: int, block: int | None = None, *, per_step: int = 1, readin
 
 
 def footrule_variance(n: int, block: int | None = None, *, per_step: int = 1, reading: Reading = "tokens") -> float:
-    r"""Variance of the GOD of a random order, for the same random orders as :func:`footrule_mean`.
+    """Return the variance of the GOD of a random order, for the same random orders as :func:`footrule_mean`.
 
-    For one token per step, Var(n GOD) = (n + 1) (2 n^2 + 7) / 45 for n >= 2 (Diaconis and Graham 1977, Theorem 1), and
-    0 for n = 1, where that formula does not hold. The b = n / block blocks are independent, so their variances add up.
-
-    "steps" reading, k tokens in each of s steps, n = k s: n GOD = sum_i |a_i - o_i| where o is a random arrangement of
-    the a_i. For a random permutation pi, Var(sum_i c(i, pi_i)) = sum_ij d(i, j)^2 / (n - 1) with c(i, j) centred by
-    rows and by columns to d(i, j) (W. Hoeffding, "A combinatorial central limit theorem", Ann. Math. Stat. 22, 1951,
-    Theorem 2). Here c = |a_i - a_j| repeats the s x s matrix |j - l| k^2 times, whose centred squares, by the case
-    k = 1, sum to Q = (s - 1) (s + 1) (2 s^2 + 7) / 45. Hence Var(n GOD) = k^2 Q / (n - 1), and
-
-        Var(GOD) = (s^2 - 1) (2 s^2 + 7) / (45 s^2 (k s - 1)).
-
-    "tokens" reading, k >= 2: no closed form is given; the number, the sum and the sum of squares of n GOD over all
-    orders are counted in integers, O(n^2 k) steps. Over the n - 1 cuts t, n GOD = 2 sum_t X_t, where X_t counts the
-    first t ranks of the commit order that go to positions t or later; a scan over t knows X_t from how many positions
-    before t were committed in earlier steps than the one of rank t, and how many in that step.
+    For one token per step, Var(n GOD) = (n + 1) (2 n^2 + 7) / 45 for n >= 2 (docs/theory.md, eq. (T47)), and 0 for n =
+    1, where that formula does not hold. The n / block blocks are independent, so their variances add up. With k tokens
+    in each of s steps the "steps" reading has Var(GOD) = (s^2 - 1) (2 s^2 + 7) / (45 s^2 (k s - 1)) (eq. (T48)). In the
+    "tokens" reading the variance is counted in integers over all orders, in O(n^2 k) steps (eq. (T49)).
 
     Returns a float, in squared token positions or squared steps: the exact value, rounded once. Errors are those of
     :func:`footrule_mean`.
@@ -134,15 +122,11 @@ def footrule_variance(n: int, block: int | None = None, *, per_step: int = 1, re
 
 
 def footrule_max(n: int, block: int | None = None, *, per_step: int = 1, reading: Reading = "tokens") -> float:
-    """Largest GOD of any order of n positions: floor(n^2 / 2) / n, that of right to left (Diaconis and Graham 1977).
+    """Return the largest GOD of any order of n positions: floor(n^2 / 2) / n, that of right to left.
 
-    With `block`, the largest over orders that finish each block of that length before the next: floor(block^2 / 2) /
-    block. With `per_step` = k tokens in each of s steps: floor(s^2 / 2) / s steps in the "steps" reading, and k times
-    that many token positions in the "tokens" reading, both reached by committing from right to left. (Proof of the
-    latter, where s is odd, h = (s - 1) / 2: n GOD = 2 sum_t X_t as in :func:`footrule_variance`, X_t <= min(t, n - t),
-    and X_t <= h k at the cuts t = h k + u, 0 <= u <= k, through the middle step. For if its u first tokens all lie
-    before t, at most the h k earlier ranks go to t or later; otherwise its k - u last ones lie at t or later too,
-    and leave only h k of the n - t places there to earlier ranks. Right to left reaches all of these bounds.)
+    With `block`, it is the largest over orders that finish each block of that length before the next: floor(block^2 /
+    2) / block. With `per_step` = k tokens in each of s steps it is floor(s^2 / 2) / s steps in the "steps" reading, and
+    k times that many token positions in the "tokens" reading. Right to left reaches both (docs/theory.md, eq. (T50)).
 
     The exact value, rounded once. ValueError unless n >= 1, block divides n and per_step divides the block (or n).
 
@@ -158,7 +142,10 @@ def footrule_max(n: int, block: int | None = None, *, per_step: int = 1, reading
 
 @lru_cache(maxsize=64)
 def token_moments(counts: tuple[int, ...]) -> tuple[Fraction, Fraction]:
-    """Exact mean and variance of n GOD, tokens reading, when step g commits counts[g] random open positions."""
+    """Return the exact mean and variance of n GOD, tokens reading, when step g commits counts[g] random open positions.
+
+    A scan over the cuts of docs/theory.md, eq. (T49).
+    """
     n = sum(counts)
     states = {(0, 0): (1, 0, 0)}  # (filled ranks of earlier steps, of this step): orders, sum of D, sum of D^2
     start = 0
@@ -187,14 +174,14 @@ def token_moments(counts: tuple[int, ...]) -> tuple[Fraction, Fraction]:
 def _enter(
     states: dict[tuple[int, int], tuple[int, int, int]], position: int, c: int
 ) -> dict[tuple[int, int], tuple[int, int, int]]:
-    """Start the next step, of c ranks: v of the positions left so far are committed in it."""
+    """Start the next step, of c ranks: v of the positions that are still open are committed in it."""
     entered: dict[tuple[int, int], tuple[int, int, int]] = {}
     for (a, v), weights in states.items():
-        left = position - a - v
-        for new in range(min(c, left) + 1):
-            ways = comb(left, new) * perm(c, new)
-            old = entered.get((a + v, new), (0, 0, 0))
-            entered[a + v, new] = tuple(m + ways * w for m, w in zip(old, weights, strict=True))  # type: ignore[assignment]
+        open_positions = position - a - v
+        for new in range(min(c, open_positions) + 1):
+            ways = comb(open_positions, new) * perm(c, new)
+            entered_before = entered.get((a + v, new), (0, 0, 0))
+            entered[a + v, new] = tuple(m + ways * w for m, w in zip(entered_before, weights, strict=True))  # type: ignore[assignment]
     return entered
 
 

@@ -1,7 +1,7 @@
 """Null distribution of the Generation Order Deviation, and tests of an observed commit order against it.
 
 The null hypothesis is a random order with the observed schedule: every arrangement of the commit steps over the
-positions (of a block) is equally likely, so that the number of tokens in each step stays as it was.
+positions (of a block) is equally likely. So the number of tokens in each step stays as it was.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class OrderTest:
 
     ``god``, ``mean``, ``deviation`` are in token positions or in steps, as ``reading`` says; ``mean`` and ``deviation``
     (standard deviation) are exact. ``z`` = (god - mean) / deviation, 0 where only one GOD is possible. ``p_value``
-    belongs to ``alternative`` and was obtained by ``method``; ``samples`` is how many orders were drawn (0 unless
-    Monte Carlo).
+    belongs to ``alternative`` and was obtained by ``method``. ``samples`` is how many orders were drawn (0 unless Monte
+    Carlo).
     """
 
     god: float
@@ -67,18 +67,19 @@ class OrderTest:
 def footrule_distribution(
     n: int, block: int | None = None, *, per_step: int = 1, reading: Reading = "tokens"
 ) -> FootruleDistribution:
-    """Exact distribution of the GOD of a random order, for the random orders of :func:`rws_theory.footrule_mean`.
+    """Return the exact distribution of the GOD of a random order, for the random orders of
+    :func:`rws_theory.footrule_mean`.
 
-    By dynamic programming over the cuts t of n GOD = 2 sum_t X_t (:func:`rws_theory.footrule_variance`); blocks are
-    independent and are convolved. Probabilities are float64 sums of positive terms: b blocks of L positions give a
-    relative error of at most b (4 + L^2 / 8) 2^-52 (5e-13 for L = 128), unless they are below 1e-307.
+    By dynamic programming over the cuts of docs/theory.md, eq. (T49); blocks are independent and are convolved.
+    Probabilities are float64 sums of positive terms: b blocks of L positions give a relative error of at most b (4 +
+    L^2 / 8) 2^-52 (5e-13 for L = 128), unless they are below 1e-307.
 
-    Returns the possible values in token positions or in steps; left out are impossible ones and those whose probability
+    Returns the possible values in token positions or in steps. Left out are impossible ones and those whose probability
     is below the smallest float, 5e-324. ValueError as in :func:`rws_theory.footrule_mean`, and for a block of more than
     128 positions, or with several tokens a step in the tokens reading where block^3 (1 + per_step) exceeds 8 million.
 
-    >>> found = footrule_distribution(3)
-    >>> (found.values * 3).tolist(), (found.probabilities * 6).round(12).tolist()
+    >>> null = footrule_distribution(3)
+    >>> (null.values * 3).tolist(), (null.probabilities * 6).round(12).tolist()
     ([0.0, 2.0, 4.0], [1.0, 2.0, 3.0])
     """
     check_reading(reading)
@@ -107,10 +108,10 @@ def order_test(
     samples: int = 9999,
     rng: np.random.Generator | None = None,
 ) -> OrderTest:
-    r"""Test the GOD of one commit order against random orders with as many tokens in every step.
+    """Test the GOD of one commit order against random orders with as many tokens in every step.
 
-    ``alternative``: "less" is closer to left to right than chance, P(GOD <= observed); "greater" is P(GOD >=
-    observed); "two-sided" is P(|GOD - mean| >= |observed - mean|). The method used is named in the result:
+    ``alternative``: "less" is closer to left to right than chance, P(GOD <= observed). "greater" is P(GOD >= observed).
+    "two-sided" is P(|GOD - mean| >= |observed - mean|). The result names the method used:
 
     - ``"exact"``: the whole distribution by dynamic programming (:func:`footrule_distribution`).
     - ``"normal"``: the normal approximation with the exact mean and variance (Hoeffding 1951 proves the limit for the
@@ -119,7 +120,7 @@ def order_test(
       for every number of samples.
     - ``"auto"``: exact where :func:`footrule_distribution` is (and n GOD stays below 2^21 steps), else normal.
 
-    Rounding: mean and deviation are within n 2^-52 of themselves, z within as much of |z| + mean / deviation; an exact
+    Rounding: mean and deviation are within n 2^-52 of themselves, z within as much of |z| + mean / deviation. An exact
     p has the relative error of :func:`footrule_distribution`, a normal one what the error of z makes of it.
 
     Parameters
@@ -136,8 +137,8 @@ def order_test(
 
     Examples
     --------
-    >>> found = order_test([1, 0, 2, 3, 5, 4, 6, 7], alternative="less")
-    >>> found.god, found.mean, found.method, round(found.p_value * 40320)
+    >>> test = order_test([1, 0, 2, 3, 5, 4, 6, 7], alternative="less")
+    >>> test.god, test.mean, test.method, round(test.p_value * 40320)
     (0.5, 2.625, 'exact', 41)
     """
     steps = check_commit_step(commit_step)
@@ -157,7 +158,7 @@ def order_test(
     if int(steps.max()) >= 2**63:
         raise ValueError(f"commit_step must be below 2^63 for a test, got {steps.max()}")
     blocks = np.split(steps.astype(np.int64), n // length)
-    if any(left.max() > right.min() for left, right in pairwise(blocks)):
+    if any(earlier.max() > later.min() for earlier, later in pairwise(blocks)):
         raise ValueError(f"block must split commit_step into blocks committed from left to right, got {length}")
 
     if method == "auto":
@@ -225,13 +226,15 @@ def _counts(steps: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 def _largest(steps: NDArray[np.int64], reading: str) -> int:
-    """An upper bound on the footrule of any arrangement."""
+    """Return an upper bound on the footrule of any arrangement."""
     ranked = np.sort(steps) if reading == "steps" else np.arange(steps.size)
     return sum(abs(int(x) - int(y)) for x, y in zip(ranked, ranked[::-1], strict=True))
 
 
 def _moments(steps: NDArray[np.int64], reading: str) -> tuple[float, float]:
-    """Mean and variance of n GOD over the arrangements of one block's steps."""
+    """Return the mean and variance of n GOD over the arrangements of one block's steps (docs/theory.md, eq. (T48),
+    (T49)).
+    """
     labels, counts = _counts(steps)
     if reading == "tokens":
         mean, variance = token_moments(tuple(counts.tolist()))
@@ -245,21 +248,21 @@ def _moments(steps: NDArray[np.int64], reading: str) -> tuple[float, float]:
 
 
 def _convolved(blocks: list[NDArray[np.int64]], reading: str) -> NDArray[np.float64]:
-    """Probability of n GOD = 2 j at index j, for independent blocks."""
-    known: dict[tuple[bytes, ...], NDArray[np.float64]] = {}
+    """Return the probability of n GOD = 2 j at index j, for independent blocks."""
+    by_schedule: dict[tuple[bytes, ...], NDArray[np.float64]] = {}
     total = np.ones(1)
     for steps in blocks:
         labels, counts = _counts(steps)
         key = ((labels - labels[0]).tobytes(), counts.tobytes())
-        if key not in known:
+        if key not in by_schedule:
             if reading == "tokens" and counts.max() > 1:
-                known[key] = _by_tokens(counts)
+                by_schedule[key] = _by_tokens(counts)
             else:  # with one token in every step the readings are one, and steps count from 0 without gaps
-                known[key] = _by_steps(labels if reading == "steps" else np.arange(labels.size), counts)
-        few, many = sorted((total, known[key]), key=np.count_nonzero)
-        total = np.zeros(few.size + many.size - 1)
-        for at in np.flatnonzero(few):  # where steps have wide gaps nearly all values are impossible
-            total[at : at + many.size] += few[at] * many
+                by_schedule[key] = _by_steps(labels if reading == "steps" else np.arange(labels.size), counts)
+        sparse, dense = sorted((total, by_schedule[key]), key=np.count_nonzero)
+        total = np.zeros(sparse.size + dense.size - 1)
+        for shift in np.flatnonzero(sparse):  # where steps have wide gaps nearly all values are impossible
+            total[shift : shift + dense.size] += sparse[shift] * dense
     return total
 
 
@@ -271,29 +274,28 @@ def _shifted(rows: NDArray[np.float64], by: int) -> NDArray[np.float64]:
 
 
 def _by_steps(labels: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Distribution of sum_i |a_i - o_i| / 2 for the steps reading, o a random arrangement of the steps.
+    """Return the distribution of sum_i |a_i - o_i| / 2 for the steps reading, o a random arrangement of the steps.
 
-    Between two neighbouring steps of a and o, h positions are due before and committed after, and h the other way
-    round; each adds the distance of the steps. At a step with c positions due and c committed, p of the h old places
-    meet new ones, q the other way round, and w new ones meet each other; h becomes h + c - p - q - w.
+    A scan over the steps: row h counts the arrangements in which h positions are due before and committed after, as in
+    docs/theory.md, eq. (T51).
     """
     n = int(counts.sum())
     half = n // 2
     size = _largest(np.repeat(labels, counts), "steps") // 2 + 1
     rows = np.zeros((half + 1, size))
     rows[0, 0] = 1.0
-    for place, c in enumerate(counts.tolist()):
+    for index, c in enumerate(counts.tolist()):
         rows = _step_transition(c, half) @ rows
         rows /= rows.max()
-        if place + 1 < labels.size:
-            gap = int(labels[place + 1] - labels[place])
+        if index + 1 < labels.size:
+            gap = int(labels[index + 1] - labels[index])
             rows = np.stack([_shifted(row, h * gap) for h, row in enumerate(rows)])
     return rows[0] / rows[0].sum()
 
 
 @lru_cache(maxsize=16)
 def _step_transition(c: int, half: int) -> NDArray[np.float64]:
-    """Ways, up to a common factor, in which h old places become h' at a step of c tokens: shape (h', h)."""
+    """Count, up to a common factor, the ways in which h becomes h' at a step of c tokens: shape (h', h); eq. (T51)."""
     log_factorial = gammaln(np.arange(half + 2 * c + 1) + 1.0)
 
     def log_matchings(m: Any, n: Any, size: Any) -> Any:  # log(C(m, size) C(n, size) size!)
@@ -312,7 +314,7 @@ def _step_transition(c: int, half: int) -> NDArray[np.float64]:
 
 
 def _by_tokens(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Distribution of n GOD / 2 for the tokens reading, by the scan of :func:`~rws_theory.orders.deviation.token_moments`."""
+    """Return the distribution of n GOD / 2, tokens reading, by the scan of docs/theory.md, eq. (T49)."""
     n, start = int(counts.sum()), 0
     size = (n * n // 2) // 2 + 1
     rows = np.zeros((1, 1, size))  # filled ranks of earlier steps, of this step, n GOD / 2
@@ -321,9 +323,9 @@ def _by_tokens(counts: NDArray[np.int64]) -> NDArray[np.float64]:
         entered = np.zeros((n + 1, c + 1, size))
         for v in range(rows.shape[1]):
             for a in range(start + 1):
-                left = start - a - v
-                for new in range(min(c, left) + 1):
-                    entered[a + v, new] += math.comb(left, new) * math.perm(c, new) * rows[a, v]
+                open_positions = start - a - v
+                for new in range(min(c, open_positions) + 1):
+                    entered[a + v, new] += math.comb(open_positions, new) * math.perm(c, new) * rows[a, v]
         rows = entered / entered.max()
         for u in range(c):
             after = rows.copy()

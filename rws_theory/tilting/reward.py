@@ -16,11 +16,12 @@ MAX_ORDER = 8
 
 
 def tilt(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Floats:
-    """Log-probabilities of p_r(x) = p(x) e^{rR(x)} / Z (Theorem 2's distribution): nats, shape (..., states).
+    """Return the log-probabilities of p_r(x) = p(x) e^{rR(x)} / Z (Theorem 2's distribution): nats, shape (...,
+    states).
 
-    Error of each at most eps (n + 2 m(x) + 2 E_{p_r}[m]), as no weight is formed before the largest is divided out; a
-    log-probability beyond float64 is -inf. ValueError for NaN, infinite rewards of possible states, r R beyond float64,
-    or no possible state.
+    No weight is formed before the largest is divided out, so the error of each is at most eps (n + 2 m(x) + 2
+    E_{p_r}[m]). A log-probability beyond float64 is -inf. ValueError for NaN, infinite rewards of possible states, r R
+    beyond float64, or no possible state.
 
     >>> tilt([-700.0, 0.0], [1.0, 0.0], 700.0).round(6).tolist()
     [-0.693147, -0.693147]
@@ -30,10 +31,11 @@ def tilt(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Floats:
 
 
 def log_partition(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Any:
-    """A(r) = log sum_x p(x) e^{rR(x)} in nats, p normalised, so A(0) = 0 (Appendix E, up to its constant).
+    """Return A(r) = log sum_x p(x) e^{rR(x)} in nats, with p normalised so that A(0) = 0 (Appendix E, up to its
+    constant).
 
-    Error at most 3 eps (n + E_p[m] + E_{p_r}[m] + max |r R|), and at most 3 eps (n + M) max |r R|, M that of p, where
-    all |r (R - E_p[R])| <= 1: a small r loses no digits. Domain and errors as in :func:`tilt`.
+    Error at most 3 eps (n + E_p[m] + E_{p_r}[m] + max |r R|). Where all |r (R - E_p[R])| <= 1 it is also at most 3 eps
+    (n + M) max |r R|, M that of p: a small r loses no digits. Domain and errors as in :func:`tilt`.
 
     >>> round(float(log_partition([0.0, 0.0], [0.0, 1e6], 1.0)), 6)  # 1e6 - log 2
     999999.306853
@@ -51,17 +53,13 @@ def log_partition(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Any:
 
 
 def tilted_cumulants(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, order: int = 2) -> Floats:
-    r"""Derivatives A'(r), A''(r), ..., the cumulants of R under p_r: shape (..., order), in powers of R's unit.
+    """Return the derivatives A'(r), A''(r), ..., which are the cumulants of R under p_r: shape (..., order).
 
-    kappa_1 = E_{p_r}[R], kappa_2 = Var_{p_r}[R], kappa_3 the third central moment; from there by the recursion of
-    central moments mu_n = E[(R - kappa_1)^n],
+    kappa_1 = E_{p_r}[R], kappa_2 = Var_{p_r}[R], kappa_3 is the third central moment, in powers of R's unit; the rest
+    follow by a recursion of central moments (docs/theory.md, eq. (T41)).
 
-        kappa_n = mu_n - sum_{j=2}^{n-2} C(n-1, j-1) kappa_j mu_{n-j}
-
-    (differentiate M = e^K, i.e. M' = K' M, n - 1 times at 0, with kappa_1 = mu_1 = 0 for the centred variable).
-
-    Rewards are measured from the one of the likeliest state of p_r and divided by their spread, so that a large offset
-    of R costs no accuracy beyond its own rounding and a nearly certain p_r keeps its small variance to full relative
+    Rewards are measured from the one of the likeliest state of p_r and divided by their spread. So a large offset of R
+    costs no accuracy beyond its own rounding, and a nearly certain p_r keeps its small variance to full relative
     accuracy: kappa_n is within 3 n! eps (n_states + M) E|R - kappa_1|^n + eps |kappa_n|. order: 1 to 8. ValueError for
     another order, for a cumulant beyond float64, and as in :func:`tilt`.
 
@@ -89,23 +87,14 @@ def tilted_cumulants(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, order: i
 
 
 def tilted_gain(log_p: ArrayLike, reward: ArrayLike, r: ArrayLike) -> Any:
-    r"""E_{p_r}[R] - E_p[R], which Theorem 2 says is >= 0 for r > 0: in R's unit, without cancellation.
+    """Return the gain E_{p_r}[R] - E_p[R] of tilting by r, in R's unit; Theorem 2 says that it is >= 0 for r > 0.
 
-    Theorem 2. Let p be a distribution on finitely many states and r > 0. Then E_{p_r}[R] >= E_p[R], with equality
-    exactly where Var_{p_r}[R] = 0 (equivalently Var_p[R] = 0).
+    Theorem 2: let p be a distribution on finitely many states and r > 0. Then E_{p_r}[R] >= E_p[R], with equality
+    exactly where Var_{p_r}[R] = 0 (docs/theory.md, eq. (T39)). See :func:`variance_identity` for the paper's own proof.
 
-    Proof. Let m = E_p[R] and x = R - m, so that sum p x = 0. Multiplying all weights by e^{-rm} leaves p_r as it is:
-
-        E_{p_r}[R] - m = sum p x e^{rx} / sum p e^{rx} = sum p x (e^{rx} - 1) / sum p e^{rx}.
-
-    For r > 0, x and e^{rx} - 1 have one sign and vanish only together at x = 0, so every term is >= 0, and the sum is 0
-    exactly if x = 0 wherever p > 0: R is constant on the support of p. That support is also the support of p_r, as
-    e^{rR} > 0, so this says Var_{p_r}[R] = 0 and Var_p[R] = 0 alike. QED. (Equally: A'' = Var_{p_s} >= 0 and
-    A'(r) - A'(0) = integral of A''; see :func:`variance_identity` for what the paper's own proof makes of it.)
-
-    The sum above is what is computed: a small r loses no digits and a float64 result is never of the wrong sign. Its
-    relative error is at most 2 eps (n + M), M the sum of those of p and p_r. Negative r gives the (non-positive) gain
-    of that direction. Errors as in :func:`tilt`.
+    What is computed is a sum of terms of one sign (eq. (T40)), so a small r loses no digits and the result never has
+    the wrong sign. Relative error at most 2 eps (n + M), M the sum of those of p and p_r. Negative r gives the
+    (non-positive) gain of that direction. Errors as in :func:`tilt`.
 
     >>> round(float(tilted_gain([0.0, 0.0], [0.0, 1.0], 2.0)), 4)
     0.3808

@@ -13,10 +13,11 @@ __all__ = ["rises_with_log_p", "scaled_reward_mean", "scaled_reward_slope"]
 
 
 def scaled_reward_mean(log_p: ArrayLike, reward: ArrayLike, c: ArrayLike) -> Any:
-    """E_{p^c}[R], the mean reward after all logits are multiplied by c: p^c / Z on the support of p, in R's unit.
+    """Return E_{p^c}[R], the mean reward after all logits are multiplied by c, in R's unit.
 
-    Any finite c (c > 0 is an inverse temperature). Error at most 2 eps (n + M) E|R - E[R]| + eps |E[R]|, expectations
-    under p^c and M from m(x) = |c (log p(x) - log p(x*))|. Errors as in :func:`tilt`.
+    The distribution is p^c / Z on the support of p, for any finite c (c > 0 is an inverse temperature). Error at most 2
+    eps (n + M) E|R - E[R]| + eps |E[R]|, expectations under p^c and M from m(x) = |c (log p(x) - log p(x*))|. Errors as
+    in :func:`tilt`.
 
     >>> [round(float(scaled_reward_mean(np.log([8, 4, 1]), [0, 1, 0], c)), 4) for c in (0, 1 / 3, 1)]
     [0.3333, 0.346, 0.3077]
@@ -26,22 +27,15 @@ def scaled_reward_mean(log_p: ArrayLike, reward: ArrayLike, c: ArrayLike) -> Any
 
 
 def scaled_reward_slope(log_p: ArrayLike, reward: ArrayLike, c: ArrayLike) -> Any:
-    r"""d/dc E_{p^c}[R] = Cov_{p^c}(log p, R), of either sign: what scaling the logits does to the reward.
+    """Return d/dc E_{p^c}[R] = Cov_{p^c}(log p, R), of either sign: what scaling the logits does to the reward.
 
-    Proof. With w = p^c, dw/dc = w log p, so d/dc (sum w R / sum w) = E[R log p] - E[R] E[log p], expectations under
-    p^c. QED. Adding a constant to log p changes nothing, so unnormalised input is fine.
-
-    When is it non-negative? If R is a non-decreasing function of log p on the support, for every c, by Chebyshev's
-    association inequality: with X, Y independent draws from p^c,
-
-        2 Cov(log p, R) = E[(log p(X) - log p(Y)) (R(X) - R(Y))] >= 0,
-
-    as both brackets have one sign; it is > 0 unless R is constant on the support. Otherwise the sign is free: for
-    p = (8, 4, 1)/13 and R = (0, 1, 0), Cov = log 2 * 4^c (2 - 8^c) / (8^c + 4^c + 1)^2, positive for c < 1/3 and
-    negative beyond: no monotonicity of the reward in the factor, hence none for RWS, follows from Theorem 2.
+    Proof: docs/theory.md, eq. (T43). It is >= 0 for every c if R is a non-decreasing function of log p on the support,
+    and > 0 unless R is constant there (eq. (T44)). Otherwise the sign is free: for p = (8, 4, 1)/13 and R = (0, 1, 0)
+    it is positive for c < 1/3 and negative beyond. So no monotonicity of the reward in the factor, hence none for RWS,
+    follows from Theorem 2.
 
     Error at most 2 eps (n + M) times the product of the standard deviations of log p and R under p^c, M as in
-    :func:`scaled_reward_mean`.
+    :func:`scaled_reward_mean`. Unnormalised input is fine.
 
     >>> [round(float(scaled_reward_slope(np.log([8, 4, 1]), [0, 1, 0], c)), 4) for c in (0, 1 / 3, 1)]
     [0.077, 0.0, -0.0984]
@@ -54,7 +48,7 @@ def scaled_reward_slope(log_p: ArrayLike, reward: ArrayLike, c: ArrayLike) -> An
 
 
 def rises_with_log_p(log_p: ArrayLike, reward: ArrayLike) -> bool:
-    """Whether R is a non-decreasing function of log p on the support, so that :func:`scaled_reward_slope` is >= 0.
+    """Say whether R is a non-decreasing function of log p on the support, so that :func:`scaled_reward_slope` is >= 0.
 
     log_p, reward: shape (states,); states of equal log p must have equal rewards. Compared exactly; errors as in
     :func:`tilt`.

@@ -21,8 +21,8 @@ __all__ = ["VarianceIdentity", "variance_identity"]
 class VarianceIdentity:
     """The two sides of the paper's A'(r) = A'(0) + r Var_{p_r}[R], and what replaces it; all in R's unit.
 
-    `gain`: A'(r) - A'(0); `printed`: r Var_{p_r}[R]; `integral`: the integral of Var_{p_s}[R] over s from 0 to r, and
-    `integral_error` what half as many points make of it; `scale`: an s between 0 and r with r Var_{p_s}[R] = gain, and
+    `gain`: A'(r) - A'(0). `printed`: r Var_{p_r}[R]. `integral`: the integral of Var_{p_s}[R] over s from 0 to r;
+    `integral_error`: its difference to half as many points. `scale`: an s between 0 and r with r Var_{p_s}[R] = gain;
     `corrected`: r Var_{p_s}[R] there.
     """
 
@@ -35,27 +35,22 @@ class VarianceIdentity:
 
 
 def variance_identity(log_p: ArrayLike, reward: ArrayLike, r: float) -> VarianceIdentity:
-    r"""Compare A'(r) - A'(0) with r Var_{p_r}[R], as Appendix E has it, and with the two statements that are true.
+    """Compare A'(r) - A'(0) with r Var_{p_r}[R], as Appendix E has it, and with the two statements that are true.
 
-    The proof of Theorem 2 in Appendix E goes from A'(r) = A'(0) + integral_0^r A''(s) ds to A'(r) = A'(0) +
-    r Var_{p_r}[R]. That is false: for R in {0, 1} with p = 1/2, A'(s) = sigmoid(s) and A''(s) = sigmoid(s) sigmoid(-s),
-    so at r = 2 the gain is sigmoid(2) - 1/2 = 0.3808 and r Var_{p_r}[R] = 0.2100. Instead, for r != 0:
+    The proof of Theorem 2 in Appendix E concludes A'(r) = A'(0) + r Var_{p_r}[R], which is false. Instead, for r != 0,
+    the gain is the integral of Var_{p_s}[R] over s from 0 to r, and it is r Var_{p_s}[R] for some s strictly between
+    (docs/theory.md, eq. (T42)). The conclusion, gain >= 0, follows from either.
 
-    - A'(r) - A'(0) = integral_0^r Var_{p_s}[R] ds (A is analytic in r, being the log of a positive finite sum of
-      exponentials, and A''(s) = Var_{p_s}[R]);
-    - A'(r) - A'(0) = r Var_{p_s}[R] for some s strictly between 0 and r (mean value theorem for A' on [0, r]).
+    log_p, reward: shape (states,); r: one finite number other than 0. `gain` is as accurate as :func:`tilted_gain`,
+    `printed` to 6 eps (n + M) of itself, `corrected` within 1e-14 of the gain, relatively, and what the rounding of
+    `scale` makes of it. `integral` is quadrature on panels that halve toward `scale`, the independent check of `gain`.
+    Trust it as far as `integral_error` says, unless the variance has several peaks far narrower than r (many states
+    with rewards of thousands / r). ValueError for another shape or r, and as in :func:`tilt`.
 
-    The step's conclusion, gain >= 0, follows from either. log_p, reward: shape (states,); r: one finite number other
-    than 0. `gain` is as accurate as :func:`tilted_gain`, `printed` to 6 eps (n + M) of itself, `corrected` within 1e-14
-    of the gain, relatively, and what the rounding of `scale` makes of it. `integral` is quadrature on panels that halve
-    toward `scale`, the independent check of `gain`: trust it as far as `integral_error` says, unless the variance has
-    several peaks far narrower than r (many states with rewards of thousands / r). ValueError for another shape or r,
-    and as in :func:`tilt`.
-
-    >>> found = variance_identity([0.0, 0.0], [0.0, 1.0], 2.0)
-    >>> round(found.gain, 4), round(found.printed, 4), round(found.integral, 4), round(found.corrected, 4)
+    >>> sides = variance_identity([0.0, 0.0], [0.0, 1.0], 2.0)
+    >>> round(sides.gain, 4), round(sides.printed, 4), round(sides.integral, 4), round(sides.corrected, 4)
     (0.3808, 0.21, 0.3808, 0.3808)
-    >>> 0 < found.scale < 2
+    >>> 0 < sides.scale < 2
     True
     """
     if np.ndim(log_p) != 1 or np.ndim(r) != 0 or not np.isfinite(r) or r == 0:

@@ -17,7 +17,8 @@ class Weights:
     """Checked input and the weights e^{log_p + r R - shift}, their total and the reward's origin, on a common shape."""
 
     def __init__(self, log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, kind: Kind = "tilted") -> None:
-        """kind: weights p e^{rR} (tilted), p (base; r is only checked) or p^r (scaled)."""
+        """Form weights p e^{rR} ("tilted"), p ("base"; r is only checked) or p^r ("scaled"), after checking all input.
+        """
         raw = _real(log_p, "log_p")
         if raw.ndim == 0 or raw.shape[-1] == 0:
             raise ValueError(f"log_p must have shape (..., states) with states >= 1, got shape {raw.shape}")

@@ -1,4 +1,4 @@
-"""A reference decoder for exactly solvable masked models: the paper's algorithm in a few lines of NumPy.
+"""A reference decoder for exact masked models: the paper's algorithm in a few lines of NumPy.
 
 It is the definition that batched or accelerated decoders are compared with: no blocks, no prompt, one sequence.
 """
@@ -33,9 +33,10 @@ FactorRule = Callable[[int, Any], Any]
 
 @dataclass(frozen=True, eq=False)
 class MaskedDecode:
-    """One decode: `tokens` (length,); `commit_step` (length,), from 0; per step its `factors` and normalised `rewards`.
+    """One decoded sequence: `tokens` and `commit_step` (length,), from 0; per step its `factors` and normalised
+    `rewards`.
 
-    `rewards` holds NaN at every step if none was asked.
+    `rewards` holds NaN at every step if no reward was given.
     """
 
     tokens: Ints
@@ -54,16 +55,19 @@ def decode_masked(
 ) -> MaskedDecode:
     """Decode one sequence of a masked model as the paper's Section 3.2 does, committing `per_step` tokens a step.
 
-    Each step: (1) the exact conditionals as logits and the greedy completion (lowest token among equals); (2) its
-    normalised reward, if `reward` (of a complete sequence) is given; (3) the factor c = rule(step, reward); (4) the
-    masked positions of largest :func:`~rws_theory.confidence.log_odds` at scale c are committed, leftmost first among
-    equals, the last step taking what is left. Log-odds closer than their error may change places.
+    Each step has four parts:
+
+    - Step 1: the exact conditionals as logits, and the greedy completion (lowest token among equals).
+    - Step 2: its normalised reward, if `reward` (of a complete sequence) is given.
+    - Step 3: the factor c = rule(step, reward).
+    - Step 4: the masked positions of largest :func:`~rws_theory.confidence.log_odds` at scale c are committed, leftmost
+      first among equals. The last step commits what remains. Log-odds closer than their error may change places.
 
     ValueError for a length the model does not have, per_step < 1, and factors that are not positive and finite.
 
     >>> table = JointTable(np.log([[3.0, 1.0], [1.0, 5.0]]))
-    >>> found = decode_masked(table, constant_rule(1.0))
-    >>> found.tokens.tolist(), found.commit_step.tolist()
+    >>> decode = decode_masked(table, constant_rule(1.0))
+    >>> decode.tokens.tolist(), decode.commit_step.tolist()
     ([1, 1], [0, 1])
     """
     size = model.length if length is None else length
@@ -87,7 +91,7 @@ def decode_masked(
 
 
 def constant_rule(scale: ArrayLike) -> FactorRule:
-    """The constant factor `scale`; 1 is plain confidence decoding (the paper's Default).
+    """Return the rule of a constant factor `scale`; 1 is plain confidence decoding (the paper's Default).
 
     >>> constant_rule(2.0)(0, float("nan"))
     2.0
@@ -96,7 +100,7 @@ def constant_rule(scale: ArrayLike) -> FactorRule:
 
 
 def rws_rule(reward_scale: float, eps: float = 1e-5) -> FactorRule:
-    """RWS: s_R sqrt(sigmoid(r) + eps) of the completion's normalised reward r (Step 3, Section 3.2).
+    """Return the rule of RWS: s_R sqrt(sigmoid(r) + eps) of the completion's normalised reward r (Step 3, Section 3.2).
 
     >>> round(float(rws_rule(8.0)(0, 0.0)), 4)
     5.6569
@@ -105,7 +109,7 @@ def rws_rule(reward_scale: float, eps: float = 1e-5) -> FactorRule:
 
 
 def flipped_rule(reward_scale: float, eps: float = 1e-5) -> FactorRule:
-    """RWS with the sign of the normalised reward flipped: a control that trusts bad completions.
+    """Return RWS with the sign of the normalised reward flipped: a control that trusts bad completions.
 
     >>> round(float(flipped_rule(8.0)(0, 2.0)), 4) == round(float(rws_rule(8.0)(0, -2.0)), 4)
     True
@@ -114,7 +118,8 @@ def flipped_rule(reward_scale: float, eps: float = 1e-5) -> FactorRule:
 
 
 def replay_rule(rewards: ArrayLike, reward_scale: float, eps: float = 1e-5) -> FactorRule:
-    """RWS factors of given normalised rewards, (..., steps), whatever the completion scores: the shuffled control.
+    """Return RWS factors of given normalised rewards, (..., steps), whatever the completion scores: the shuffled
+    control.
 
     Give it the rewards of an RWS run, permuted among its steps or taken from another run.
 
@@ -126,7 +131,8 @@ def replay_rule(rewards: ArrayLike, reward_scale: float, eps: float = 1e-5) -> F
 
 
 def table_reward(table: JointTable, rewards: ArrayLike) -> Callable[[Sequence[int]], float]:
-    """The normalised reward (R - mu_R) / sigma_R of a sequence, from a table of rewards and its exact statistics.
+    """Return the normalised reward (R - mu_R) / sigma_R of a sequence, from a table of rewards and its exact
+    statistics.
 
     ValueError for a reward that is constant on the table's support, and as in :func:`reward_statistics`.
 

@@ -1,7 +1,7 @@
-"""Corollary 1 put to the test of the algorithm: does RWS end with more reward than decoding that ignores the reward?
+"""Test Corollary 1 on random exact models: does RWS end with more reward than decoding that ignores the reward?
 
-Random exactly solvable models, all decoded at once on their joint tables; :mod:`~rws_theory.worlds.decoding` is the
-one-model definition that :func:`decode_tables` is tested against.
+All models of an ensemble are decoded at once on their joint tables. :mod:`~rws_theory.worlds.decoding` is the one-model
+definition that :func:`decode_tables` is tested against.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ Reward = Literal["log-probability", "independent", "sub-structure"]
 
 @dataclass(frozen=True, eq=False)
 class TableDecodes:
-    """Decodes of M models: `tokens`, `commit_step` (M, n); per step `factors`, normalised `rewards` (M, n); raw
-    `initial`, `after_first`: E_p[R] and E_p[R | first commit]; `final`: R of the output, (M,).
+    """Decodes of M models: `tokens`, `commit_step` (M, n), and per step `factors` and normalised `rewards` (M, n).
+
+    Raw expected rewards, (M,): `initial` is E_p[R], `after_first` E_p[R | first commit], `final` R of the output.
     """
 
     tokens: Ints
@@ -53,7 +54,7 @@ class TableDecodes:
 
 @dataclass(frozen=True)
 class RewardTally:
-    """How many models of `models` gave RWS `more`, `equal` or `less` reward than the decoding called `against`."""
+    """How many models gave RWS `more`, `equal` or `less` reward than the decoding called `against`."""
 
     against: str
     more: int
@@ -78,7 +79,7 @@ class RewardTally:
     def more_if_different(self, confidence: float = 0.95) -> tuple[float, float]:
         """Return the Clopper-Pearson interval of P(more | not equal): (0, 1) where all are equal.
 
-        RWS beats the other with this confidence if it lies above 1/2, loses if it lies below.
+        RWS beats the other decoding with this confidence if the interval lies above 1/2, and loses if it lies below.
 
         >>> [round(x, 3) for x in RewardTally("confidence", more=30, equal=50, less=20).more_if_different()]
         [0.452, 0.736]
@@ -88,10 +89,11 @@ class RewardTally:
 
 @dataclass(frozen=True)
 class CorollaryCell:
-    """One ensemble and reward: `final` rewards against confidence, constant, shuffled and flipped decoding, in order.
+    """One ensemble and one reward: tallies of the `final` reward and of the `first_step`.
 
-    `first_step` compares E_p[R | what RWS commits first] with confidence decoding's and with E_p[R] before ("nothing"):
-    Corollary 1 says that it is never less than the latter.
+    `final` is against confidence, constant, shuffled and flipped decoding, in this order. `first_step` compares E_p[R |
+    what RWS commits first] with confidence decoding's, and with E_p[R] before ("nothing"): Corollary 1 says that it is
+    never less than the latter.
     """
 
     ensemble: Ensemble
@@ -120,9 +122,11 @@ def corollary_study(
 
     One token a step. The controls: "constant", each model decoded with the mean factor of its RWS run; "shuffled", the
     normalised rewards of the RWS run permuted among its steps; "flipped", RWS of the negated normalised reward. Rewards
-    are normalised by their exact mean and deviation under the model. See :func:`random_tables`, :func:`random_rewards`
-    for the ensembles. Same arguments, same result; every cell has its own random stream. Comparisons are of float64
-    rewards; equal tokens give equal rewards. ValueError for models < 1, length or words < 2, and scales as in
+    are normalised by their exact mean and deviation under the model. :func:`random_tables` and :func:`random_rewards`
+    describe the ensembles.
+
+    Same arguments, same result; every cell has its own random stream. Comparisons are of float64 rewards; equal tokens
+    give equal rewards. ValueError for models < 1, length or words < 2, and scales as in
     :func:`rws_theory.gain.reward_factor`.
 
     >>> study = corollary_study(models=20, length=3, words=3)
@@ -186,11 +190,11 @@ def random_tables(ensemble: Ensemble, models: int, length: int, words: int, rng:
 
 
 def random_rewards(reward: Reward, tables: Floats, rng: np.random.Generator) -> Floats:
-    """Rewards of all sequences of M tables, in their shape.
+    """Draw or derive the rewards of all sequences of M tables, in their shape.
 
-    "log-probability": log p itself, the best case for decoding by confidence. "independent": standard normal, drawn
-    per sequence. "sub-structure": log-probability of the tokens at positions 1, 3, 5, ... alone, within 2^-51 (2 +
-    |value|) while no probability underflows. ValueError for another name.
+    "log-probability": log p itself, the best case for decoding by confidence. "independent": standard normal, drawn per
+    sequence. "sub-structure": log-probability of the tokens at positions 1, 3, 5, ... alone, within 2^-51 (2 + |value|)
+    while no probability underflows. ValueError for another name.
 
     >>> random_rewards("log-probability", np.log([[0.25, 0.75]]), np.random.default_rng(0)).round(3).tolist()
     [[-1.386, -0.288]]
@@ -206,17 +210,17 @@ def random_rewards(reward: Reward, tables: Floats, rng: np.random.Generator) -> 
 
 
 def decode_tables(log_p: ArrayLike, rewards: ArrayLike, rule: FactorRule) -> TableDecodes:
-    """Decode M joint tables at once, one token a step: what `decode_masked` does with each and its normalised reward.
+    """Decode M joint tables at once, one token a step, as `decode_masked` does with each and its normalised reward.
 
     log_p, rewards: shape (M,) + (words,) * n, the log-probabilities (nats, up to a constant) and rewards of all
-    sequences; rule: from the step and the normalised rewards (M,) to the factors. Conditionals are sums of the table
+    sequences. rule: from the step and the normalised rewards (M,) to the factors. Conditionals are sums of the table
     restricted to what is revealed, divided by its largest entry: sequences below e^-745 of that count as impossible.
     Expected rewards are as accurate as :func:`~rws_theory.tilting.tilted_cumulants`, orders as
     :func:`~rws_theory.confidence.log_odds`. ValueError for shapes that differ or a reward that is constant under a
     model.
 
-    >>> found = decode_tables(np.log([[[3.0, 1.0], [1.0, 5.0]]]), [[[0.0, 1.0], [0.0, 0.0]]], constant_rule(1.0))
-    >>> found.tokens.tolist(), found.commit_step.tolist(), found.final.tolist()
+    >>> decodes = decode_tables(np.log([[[3.0, 1.0], [1.0, 5.0]]]), [[[0.0, 1.0], [0.0, 0.0]]], constant_rule(1.0))
+    >>> decodes.tokens.tolist(), decodes.commit_step.tolist(), decodes.final.tolist()
     ([[1, 1]], [[0, 1]], [0.0])
     """
     table, values = np.asarray(log_p, dtype=np.float64), np.asarray(rewards, dtype=np.float64)
@@ -227,29 +231,29 @@ def decode_tables(log_p: ArrayLike, rewards: ArrayLike, rule: FactorRule) -> Tab
     mean, variance = np.moveaxis(tilted_cumulants(flat, value, 0.0), -1, 0)
     if not (variance > 0).all():
         raise ValueError(f"rewards must vary under every model, got a constant for model {int(variance.argmin())}")
-    every, deviation = np.arange(models), np.sqrt(variance)
-    place = words ** np.arange(length - 1, -1, -1)
+    model, deviation = np.arange(models), np.sqrt(variance)
+    digit_value = words ** np.arange(length - 1, -1, -1)
     masked, commit_step = np.ones((models, length), dtype=bool), np.zeros((models, length), dtype=np.int64)
     tokens = np.zeros((models, length), dtype=np.int64)
     factors, scores, after_first = np.empty((models, length)), np.empty((models, length)), mean
     for step in range(length):
         marginals = _marginals(flat, words, length)
         tokens = marginals.argmax(axis=-1)
-        scores[:, step] = (value[every, tokens @ place] - mean) / deviation
+        scores[:, step] = (value[model, tokens @ digit_value] - mean) / deviation
         factors[:, step] = rule(step, scores[:, step])
         with np.errstate(divide="ignore"):
             confidence = log_odds(np.log(marginals), factors[:, step, None])
         position = np.where(masked, confidence, -np.inf).argmax(axis=1)  # leftmost among equals
-        masked[every, position], commit_step[every, position] = False, step
-        digits = (np.arange(flat.shape[1]) // place[position][:, None]) % words
-        flat = np.where(digits == tokens[every, position][:, None], flat, -np.inf)
+        masked[model, position], commit_step[model, position] = False, step
+        digits = (np.arange(flat.shape[1]) // digit_value[position][:, None]) % words
+        flat = np.where(digits == tokens[model, position][:, None], flat, -np.inf)
         if step == 0:
             after_first = tilted_cumulants(flat, value, 0.0, order=1)[:, 0]
-    return TableDecodes(tokens, commit_step, factors, scores, mean, after_first, value[every, tokens @ place])
+    return TableDecodes(tokens, commit_step, factors, scores, mean, after_first, value[model, tokens @ digit_value])
 
 
 def _marginals(flat: Floats, words: int, length: int) -> Floats:
-    """Probabilities of each token at each position, up to one constant per model: shape (M, n, words)."""
+    """Return the probabilities of each token at each position, up to one constant per model: shape (M, n, words)."""
     weight = np.exp(flat - flat.max(axis=1, keepdims=True))
     cubes = (weight.reshape(len(flat), words**i, words, -1) for i in range(length))
     return np.stack([cube.sum(axis=(1, 3)) for cube in cubes], axis=1)

@@ -1,7 +1,7 @@
-r"""A masked model on which RWS earns less reward than confidence decoding, proved in rational arithmetic.
+"""A masked model on which RWS earns less reward than confidence decoding, proved in rational arithmetic.
 
-Corollary 1 says that RWS improves the expected reward at every step. The model below, the smallest of its kind,
-refutes it for the algorithm: two positions, three words, and a reward of 0 or 1.
+Corollary 1 says that RWS improves the expected reward at every step. This model, the smallest of its kind, refutes it
+for the algorithm: two positions, three words, and a reward of 0 or 1.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ Weights = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class LessReward:
-    """A two-position masked model, a reward and what both decodings do with them; all numbers exact.
+    """A two-position masked model, a reward, and what both decodings do with them; all numbers exact.
 
-    `weights[i][j]`: weight of the sequence (i, j), `rewards[i][j]`: its reward. `mean`, `variance`: of the reward under
-    the model; `normalised_squared`: r^2 of the first greedy completion `candidate`, whose r > 0. `factor_above`: an
-    integer proved to be at most RWS's first factor c. `odds_at_one`: F = (1 - P) / P of both positions at c = 1, lower
-    is more confident; `advantage`: a rational proved to be above F_b(c) / F_a(c) for every c >= `factor_above`, a and b
-    being the positions that confidence decoding and RWS commit first. `confidence`, `rws`: the outputs, with
-    `confidence_reward`, `rws_reward` their rewards and `confidence_expected`, `rws_expected` E_p[R | first commit].
+    `weights[i][j]` is the weight of the sequence (i, j), `rewards[i][j]` its reward; `mean` and `variance` are those of
+    the reward under the model. `candidate` is the first greedy completion and `normalised_squared` its r^2 (r > 0).
+    `factor_above` is an integer proved to be at most RWS's first factor c. `odds_at_one` are F = (1 - P) / P of both
+    positions at c = 1; lower is more confident. Let a and b be the positions that confidence decoding and RWS commit
+    first: `advantage` is a rational proved to be above F_b(c) / F_a(c) for every c >= `factor_above`. `confidence` and
+    `rws` are the outputs, `confidence_reward` and `rws_reward` their rewards, `confidence_expected` and `rws_expected`
+    E_p[R | first commit].
     """
 
     weights: Weights
@@ -58,25 +59,19 @@ class LessReward:
 
 
 def rws_less_reward_example() -> LessReward:
-    r"""Recompute from its table the smallest model on which RWS provably earns less reward than confidence decoding.
+    """Return the smallest model on which RWS provably earns less reward than confidence decoding, computed from its
+    table.
 
-    Seven equally likely draws: p(0,1) = p(1,0) = 2/7 and p(0,0) = p(0,2) = p(1,2) = 1/7. The reward is 1 if the first
-    word is 0, else 0. The greedy completion of the empty canvas is (0, 0), of normalised reward r = sqrt(3)/2. At c = 1
-    position 1 is the more confident (4/7 against 3/7). Its word 0 secures the reward, and the output (0, 1) has reward
-    1. RWS at s_R = 8 has c = 8 sqrt(sigmoid(r) + 1e-5) > 6, at which position 2 is the more confident, as
-    2 (2/3)^6 < (3/4)^6; its word 0 makes the first word more likely 1, and the output (1, 0) has reward 0. The first
-    commit alone takes the expected reward from 4/7 to 1/3, where Corollary 1 promises no decrease.
+    Two positions, three words, seven equally likely draws; the reward is 1 if the first word is 0. Confidence decoding
+    secures the reward. RWS at s_R = 8 commits the other position first, and ends with reward 0; its first commit alone
+    takes the expected reward from 4/7 to 1/3, where Corollary 1 promises no decrease. Smallest means first by
+    positions, then words, then total weight. The whole argument: docs/theory.md, section 9.
 
-    Smallest: first by positions, then words, then total weight. With one position there is nothing to choose; with two
-    words log-odds are c times the one gap, so no factor changes an order and RWS equals confidence decoding; for two
-    positions and three words no table of integer weights with a total below 7 has two positions, one strictly more
-    confident at c = 1, whose order any c > 0 reverses (the tests enumerate them all).
-
-    >>> found = rws_less_reward_example()
-    >>> found.proved, found.step_proved, found.confidence, found.rws, found.confidence_reward, found.rws_reward
-    (True, True, (0, 1), (1, 0), 1, 0)
-    >>> print(found.mean, found.rws_expected, found.confidence_expected, found.normalised_squared)
-    4/7 1/3 1 3/4
+    >>> example = rws_less_reward_example()
+    >>> example.proved, example.step_proved, example.confidence, example.rws
+    (True, True, (0, 1), (1, 0))
+    >>> print(example.confidence_reward, example.rws_reward, example.mean, example.rws_expected)
+    1 0 4/7 1/3
     """
     weights = ((1, 2, 1), (2, 0, 1), (0, 0, 0))
     rewards = ((1, 1, 1), (0, 0, 0), (0, 0, 0))
@@ -84,16 +79,11 @@ def rws_less_reward_example() -> LessReward:
 
 
 def check_less_reward(weights: Weights, rewards: Weights, reward_scale: int, eps: Fraction) -> LessReward:
-    r"""Decode a two-position model by confidence and by RWS in rational arithmetic; `proved` says whether less is won.
+    """Decode a two-position model by confidence and by RWS in rational arithmetic; `proved` says whether RWS earns
+    less.
 
-    What is irrational, RWS's factor c = s_R sqrt(sigmoid(r) + eps), is bounded:
-
-    - r = (R - mean) / sqrt(variance) > 0 is at least the rational rho = floor(10^6 r) / 10^6 (an integer square root);
-      e^r >= 1 + r gives sigmoid(r) >= (1 + rho) / (2 + rho), and `factor_above` is the integer square root of
-      floor(s_R^2 ((1 + rho) / (2 + rho) + eps)).
-    - F_x(c) = sum_k q_k^c with q_k in [0, 1) the ratio of each other word's probability to the largest. Let x be the
-      largest ratio of position a. If no ratio y_k of b exceeds x, F_b(c) / F_a(c) <= sum_k (y_k / x)^c, which does not
-      increase in c. So its value at `factor_above`, if below 1, proves F_b < F_a there and at every larger c.
+    RWS's factor c = s_R sqrt(sigmoid(r) + eps) and the confidences at c are irrational; they are bounded by rationals
+    (docs/theory.md, eq. (T45) and (T46)).
 
     weights, rewards: square tables of integers, weights >= 0; reward_scale >= 1; eps > 0. Every greedy choice must be
     unique, so that no tie rule matters. ValueError where the tables are not square and alike, a greedy choice is tied,
@@ -158,7 +148,8 @@ def check_less_reward(weights: Weights, rewards: Weights, reward_scale: int, eps
 
 
 def _advantage(a: list[int], b: list[int], c: int) -> Fraction:
-    """Return sum_k (y_k / x)^c, the bound on F_b / F_a; 1, which proves nothing, where its premise fails."""
+    """Return sum_k (y_k / x)^c, the bound of eq. (T46) on F_b / F_a; 1, which proves nothing, where its premise fails.
+    """
     x, *_ = sorted((Fraction(weight, max(a)) for weight in a), reverse=True)[1:]
     ratios = sorted((Fraction(weight, max(b)) for weight in b), reverse=True)[1:]
     if ratios[0] > x:

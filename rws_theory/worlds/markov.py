@@ -1,4 +1,4 @@
-"""Markov chains as masked models: exact conditionals of all masked positions at any length, by forward-backward."""
+"""Markov chains as masked models: exact conditionals of all masked positions at any length."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["MarkovChain"]
 class MarkovChain:
     """A chain p(x) = initial(x_1) prod_i transitions(x_i, x_{i+1}) over tokens 0 .. vocabulary - 1, of any length.
 
-    log_initial: shape (vocabulary,); log_transitions: shape (vocabulary, vocabulary), from row to column; nats, each
-    distribution up to a constant (they are stored normalised); -inf is impossible. ValueError for other shapes, NaN or
-    +inf, or a distribution without a possible token.
+    log_initial: shape (vocabulary,). log_transitions: shape (vocabulary, vocabulary), from row to column. Both in nats,
+    each distribution up to a constant (they are stored normalised); -inf is impossible. ValueError for other shapes,
+    NaN or +inf, or a distribution without a possible token.
 
     >>> chain = MarkovChain(np.log([0.5, 0.5]), np.log([[0.9, 0.1], [0.1, 0.9]]))
     >>> np.exp(chain.conditionals([0, MASK, 0])).round(3).tolist()
@@ -51,11 +51,10 @@ class MarkovChain:
     def conditionals(self, canvas: Sequence[int] | Ints) -> Floats:
         """Return log p(x_i = v | revealed), nats, shape (positions, vocabulary); each row sums to 1 in probability.
 
-        canvas: tokens, -1 where masked. Forward-backward (Baum et al. 1970): with alpha_i(v) = log p(revealed before i,
-        x_i = v and revealed at i) and beta_i(v) = log p(revealed after i | x_i = v), the answer is alpha + beta,
-        normalised. Time positions * vocabulary^2; in log space, so no length underflows. With L positions each entry is
-        within 2^-51 L (1 + log vocabulary + |log p(x_i = v, revealed)|). ValueError for a token out of range or
-        revealed tokens of probability 0.
+        canvas: tokens, -1 where masked. By forward-backward (docs/theory.md, eq. (T53)), in time positions *
+        vocabulary^2; in log space, so no length underflows. With L positions each entry is within 2^-51 L (1 + log
+        vocabulary + |log p(x_i = v, revealed)|). ValueError for a token out of range or revealed tokens of probability
+        0.
         """
         shown = check_canvas(canvas, self)
         allowed = np.zeros((shown.size, self.vocabulary))
@@ -98,9 +97,8 @@ class MarkovChain:
     def log_probability_statistics(self, length: int) -> tuple[float, float]:
         """Return mean and standard deviation of the reward R = log p(x) over sequences of this length, in nats.
 
-        Exact at any length: with S_i the log-probability of the first i tokens, E[S_i | x_i] and Var[S_i | x_i] follow
-        from those of i - 1 by p(x_{i-1} | x_i) and the law of total variance, a sum of squares, so that nothing
-        cancels: both are within 2^-51 length (1 + |mean|). ValueError unless length >= 1.
+        Exact at any length, by recursion over the positions (docs/theory.md, eq. (T54)). Nothing cancels: both are
+        within 2^-51 length (1 + |mean|). ValueError unless length >= 1.
 
         >>> MarkovChain(np.log([0.5, 0.5]), np.log([[0.5, 0.5], [0.5, 0.5]])).log_probability_statistics(3)
         (-2.0794415416798357, 0.0)
