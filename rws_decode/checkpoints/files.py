@@ -24,7 +24,7 @@ __all__ = [
     "locate",
     "models_directory",
     "quiet",
-    "refuse_incomplete",
+    "refuse_vocabulary",
     "shipped",
     "split_revision",
     "without_panics",
@@ -178,12 +178,13 @@ def without_panics() -> Iterator[None]:
         raise RuntimeError(f"panic: {error}") from error
 
 
-def refuse_incomplete(argument: str, checkpoint: Checkpoint, info: dict[str, Any]) -> None:
-    """Raise ValueError for missing or misshapen weights, which transformers draws at random with a warning."""
-    absent = sorted({str(key) for kind in ("missing_keys", "mismatched_keys") for key in info.get(kind, ())})
-    if absent:
-        some = ", ".join(absent[:4]) + (" ..." if len(absent) > 4 else "")
-        raise ValueError(f"{argument} {checkpoint.name} lacks weights: {some}")
+def refuse_vocabulary(argument: str, name: str, tokenizer: Any, rows: int) -> None:
+    """Raise ValueError for a tokenizer with ids beyond the embedding's `rows`: it is another model's."""
+    most = max(tokenizer.get_vocab().values(), default=-1)
+    if most >= rows:
+        raise ValueError(
+            f"{argument} {name} cannot be loaded: its tokenizer has ids up to {most}, its embedding {rows} tokens"
+        )
 
 
 @contextmanager

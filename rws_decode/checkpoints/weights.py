@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,12 @@ __all__ = [
     "free_memory",
     "loaded_bytes",
     "read_headers",
+    "read_tensor",
+    "refuse_incomplete",
     "refuse_nonfinite",
     "refuse_other_layout",
-    "refuse_sizes",
+    "refuse_unasked",
+    "shapes_of",
     "stored_tensors",
     "weight_files",
 ]
@@ -30,10 +32,6 @@ __all__ = [
 _INDEX = "model.safetensors.index.json"
 _SINGLE = "model.safetensors"
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
-# Counts of a config.json, and sizes; above these a model of nothing but its description fills the memory.
-_LAYERS = re.compile(r"(num|n)_.*layers?$|gating_n_hidden$")
-_SIZES = re.compile(r"(size|dim|width|embeddings|positions|length|heads|objectives|quantiles|n_embd|d_model)$")
-_LARGEST, _LABELS = 2**24, 2**16
 _FLOATS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 
 
@@ -125,21 +123,6 @@ def read_headers(argument: str, checkpoint: Checkpoint) -> dict[str, Stored]:
     return stored
 
 
-def refuse_sizes(
-    argument: str, checkpoint: Checkpoint, config: Mapping[str, Any], stored: Mapping[str, Stored]
-) -> None:
-    """Raise ValueError for a config.json that counts more layers than there are tensors, or has sizes of no model.
-
-    What builds a model reserves memory for all that its config says, before any weight is seen to be missing.
-    """
-    for key, value in config.items():
-        kinds = (_LAYERS, len(stored)), (_SIZES, _LARGEST), (re.compile("num_labels"), _LABELS)
-        most = min((limit for pattern, limit in kinds if pattern.search(key)), default=None)
-        if most is not None and isinstance(value, int | float) and not value <= most:
-            told = f"{key} in its config.json is {value}, at most {most} is read"
-            raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: {told}")
-
-
 def refuse_other_layout(
     argument: str, checkpoint: Checkpoint, stored: Mapping[str, Stored], expected: Mapping[str, tuple[int, ...]]
 ) -> None:
@@ -148,9 +131,7 @@ def refuse_other_layout(
     absent = expected.keys() - stored.keys()
     if absent:
         raise ValueError(f"{named} lacks weights: {some(absent)}")
-    extra = stored.keys() - expected.keys()
-    if extra:
-        raise ValueError(f"{named} has weights that its config does not ask for: {some(extra)}")
+    refuse_unasked(argument, checkpoint, stored.keys() - expected.keys())
     for name, tensor in stored.items():
         if tensor.shape != expected[name]:
             raise ValueError(
@@ -158,6 +139,29 @@ def refuse_other_layout(
             )
         if tensor.dtype not in _FLOATS:
             raise ValueError(f"{named} cannot be loaded: {name} is stored as {tensor.dtype}, not as floating point")
+
+
+def refuse_incomplete(argument: str, checkpoint: Checkpoint, report: Mapping[str, Any]) -> None:
+    """Raise ValueError for missing or misshapen weights in transformers' report of a loading.
+
+    transformers draws them at random, with a warning alone.
+    """
+    absent = {str(key) for kind in ("missing_keys", "mismatched_keys") for key in report.get(kind, ())}
+    if absent:
+        raise ValueError(f"{argument} {checkpoint.name} lacks weights: {some(absent)}")
+
+
+def refuse_unasked(argument: str, checkpoint: Checkpoint, names: Iterable[str]) -> None:
+    """Raise ValueError unless there are no weights but those that the config asks for."""
+    extra = list(names)
+    if extra:
+        raise ValueError(f"{argument} {checkpoint.name} has weights that its config does not ask for: {some(extra)}")
+
+
+def shapes_of(model: Callable[[Any], Any], config: Any) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a model's tensors by name, without the memory for them."""
+    with torch.device("meta"):
+        return {name: tuple(tensor.shape) for name, tensor in model(config).state_dict().items()}
 
 
 def stored_tensors(checkpoint: Checkpoint, stored: Mapping[str, Stored]) -> Iterator[tuple[str, torch.Tensor]]:
@@ -168,6 +172,12 @@ def stored_tensors(checkpoint: Checkpoint, stored: Mapping[str, Stored]) -> Iter
         with safe_open(folder / file, framework="pt") as opened:
             for name in opened.keys():  # noqa: SIM118 - not a mapping
                 yield name, opened.get_tensor(name)
+
+
+def read_tensor(checkpoint: Checkpoint, stored: Mapping[str, Stored], name: str) -> torch.Tensor:
+    """Return one stored tensor by its name in the files."""
+    with safe_open(Path(checkpoint.source) / stored[name].file, framework="pt") as opened:
+        return opened.get_tensor(name)
 
 
 def loaded_bytes(stored: Mapping[str, Stored], dtype: torch.dtype) -> int:

@@ -28,7 +28,8 @@ def exact_predictor(model: MaskedModel, name: str = "exact") -> CallablePredicto
     >>> from rws_decode.strategies.factors import Confidence
     >>> from rws_theory.worlds.joint_table import JointTable
     >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))
-    >>> (trace,) = decode(predictor, ["0"], Confidence(), length=1, steps=1, block=1)
+    >>> from rws_decode.settings import Shape
+    >>> (trace,) = decode(predictor, ["0"], Confidence(), Shape(1, 1, 1))
     >>> trace.text, trace.value.round(4).tolist()  # log(3 / 1)
     ('0', [[1.0986]])
     """
@@ -56,7 +57,8 @@ def token_reward(
 ) -> CallableReward:
     """Wrap a function of the whole sequence of tokens, prompt included, as a reward of texts of `exact_predictor`.
 
-    mean, std: the normalisation, as in `CallableReward`; exact ones come from `rws_theory.worlds.joint_table.reward_statistics`.
+    mean, std: the normalisation, as in `CallableReward`; `rws_theory.worlds.joint_table.reward_statistics` gives exact
+    ones.
 
     >>> token_reward(sum).score(["1 2"], ["3"])
     [6.0]

@@ -1,4 +1,4 @@
-"""What a family of masked diffusion models publishes, and what a config of it says about loading a checkpoint."""
+"""What a family of masked diffusion models publishes, and how one of its checkpoints is loaded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Family", "Layout", "SpecialIds", "flag", "head_counts", "number", "special_ids", "whole"]
+from rws_decode.checkpoints.config import whole
+from rws_decode.checkpoints.files import refuse_vocabulary
+
+__all__ = ["Family", "Layout", "SpecialIds", "head_counts", "special_ids"]
 
 
 @dataclass(frozen=True)
@@ -51,41 +54,16 @@ class SpecialIds:
     ends: tuple[int, ...]
 
 
-def whole(raw: Mapping[str, Any], key: str, name: str, default: int | None = None) -> int:
-    """Return a positive whole number of a config; ValueError where it is missing or none."""
-    value = raw.get(key, default)
-    value = default if value is None else value
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"model {name} cannot be loaded: {key} in its config.json is {value!r}, not a positive number")
-    return value
-
-
-def number(raw: Mapping[str, Any], key: str, name: str) -> float:
-    """Return a positive number of a config; ValueError where it is missing or none."""
-    value = raw.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise ValueError(f"model {name} cannot be loaded: {key} in its config.json is {value!r}, not a positive number")
-    return float(value)
-
-
-def flag(raw: Mapping[str, Any], key: str, name: str) -> bool:
-    """Return a switch of a config, off if it is missing; ValueError where it is none."""
-    value = raw.get(key)
-    if value is not None and not isinstance(value, bool):
-        raise ValueError(f"model {name} cannot be loaded: {key} in its config.json is {value!r}, not true or false")
-    return bool(value)
-
-
 def head_counts(
-    raw: Mapping[str, Any], name: str, keys: tuple[str, str, str], *, one: bool = False
+    raw: Mapping[str, Any], name: str, keys: tuple[str, str, str], *, multi_query: bool = False
 ) -> tuple[int, int, int]:
     """Return width, heads and key-value heads of a config, under the keys that it has for them.
 
-    one: whether the key-value heads are 1 where the config does not count them, and else as many as there are heads.
+    multi_query: whether there is one key-value head if the config does not count them; else there are as many as heads.
     ValueError for numbers that no attention has: rotary positions need heads of even width.
     """
-    width, heads = (whole(raw, key, name) for key in keys[:2])
-    shared = whole(raw, keys[2], name, 1 if one else heads)
+    width, heads = (whole(raw, key, f"model {name}") for key in keys[:2])
+    shared = whole(raw, keys[2], f"model {name}", 1 if multi_query else heads)
     if width % heads or (width // heads) % 2 or heads % shared:
         raise ValueError(
             f"model {name} cannot be loaded: {keys[1]} in its config.json is {heads}, which must divide {keys[0]} "
@@ -105,26 +83,23 @@ def special_ids(
 ) -> SpecialIds:
     """Return mask and end tokens: of config.json, generation_config.json, tokenizer, then as the family published them.
 
-    given: the caller's mask, before all others. Published ids hold at the published width only. ValueError where no
-    mask is known or it is no token, and where tokenizer and config disagree: one of them is another model's.
+    given: the caller's mask, which goes before all others. Published ids hold at the published width only. ValueError
+    if no mask is known or it is no token, and if tokenizer and config disagree: one of them is another model's.
     """
     vocabulary = {} if tokenizer is None else tokenizer.get_vocab()
     width = layout.config.vocab_size
-    wrong = f"model {name} cannot be loaded: "
-    if vocabulary and max(vocabulary.values()) >= layout.vocabulary:
-        raise ValueError(
-            f"{wrong}its tokenizer has ids up to {max(vocabulary.values())}, its embedding {layout.vocabulary} tokens"
-        )
-    known = width == family.width
-    mask = given
-    for found in (
+    if tokenizer is not None:
+        refuse_vocabulary("model", name, tokenizer, layout.vocabulary)
+    published = width == family.width
+    masks = (
+        given,
         raw.get("mask_token_id"),
         generation.get("mask_token_id"),
         getattr(tokenizer, "mask_token_id", None),
         vocabulary.get(family.mask[0]),
-        family.mask[1] if known else None,
-    ):
-        mask = found if mask is None else mask
+        family.mask[1] if published else None,
+    )
+    mask = next((token for token in masks if token is not None), None)
     if isinstance(mask, bool) or not isinstance(mask, int) or not 0 <= mask < layout.vocabulary:
         raise ValueError(
             f"mask_id is {mask!r}: {name} needs one below {layout.vocabulary}, as mask_token_id in its config"
@@ -133,12 +108,12 @@ def special_ids(
         named = vocabulary.get(family.mask[0], mask)
         if named != mask or mask not in vocabulary.values():
             says = f"calls {named} {family.mask[0]}" if named != mask else "has no such token"
-            raise ValueError(f"{wrong}its mask is {mask}, and its tokenizer {says}")
+            raise ValueError(f"model {name} cannot be loaded: its mask is {mask}, and its tokenizer {says}")
     ends: list[Any] = []
     for holder in (raw.get("eos_token_id"), generation.get("eos_token_id"), getattr(tokenizer, "eos_token_id", None)):
         ends += holder if isinstance(holder, list) else [holder]
     ends += [vocabulary[token] for token, _ in family.ends if token in vocabulary]
-    ends += [published for _, published in family.ends if known and not vocabulary]
+    ends += [token for _, token in family.ends if published and not vocabulary]
     return SpecialIds(mask, _tokens(ends, mask, layout.vocabulary))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rws_decode.predictors.families import Family, Layout, flag, head_counts, number, whole
+from rws_decode.checkpoints.config import flag, number, whole
+from rws_decode.predictors.families import Family, Layout, head_counts
 
 __all__ = ["LLADA"]
 
@@ -54,25 +55,26 @@ def _layout(raw: Mapping[str, Any], name: str) -> Layout:
                 f"model {name} cannot be loaded: {key} in its config.json is {raw[key]!r}, not {allowed[0]!r} as in "
                 "LLaDA"
             )
-    one = flag(raw, "multi_query_attention", name)
-    width, heads, shared = head_counts(raw, name, ("d_model", "n_heads", "n_kv_heads"), one=one)
-    vocabulary = whole(raw, "vocab_size", name)
-    rows = whole(raw, "embedding_size", name, vocabulary)
+    model = f"model {name}"
+    multi_query = flag(raw, "multi_query_attention", model)
+    width, heads, shared = head_counts(raw, name, ("d_model", "n_heads", "n_kv_heads"), multi_query=multi_query)
+    vocabulary = whole(raw, "vocab_size", model)
+    rows = whole(raw, "embedding_size", model, vocabulary)
     if rows < vocabulary:
         raise ValueError(
-            f"model {name} cannot be loaded: embedding_size in its config.json is {rows}, below vocab_size {vocabulary}"
+            f"{model} cannot be loaded: embedding_size in its config.json is {rows}, below vocab_size {vocabulary}"
         )
     config = LlamaConfig(
         vocab_size=rows,
         hidden_size=width,
-        intermediate_size=whole(raw, "mlp_hidden_size", name, whole(raw, "mlp_ratio", name, 4) * width),
-        num_hidden_layers=whole(raw, "n_layers", name),
+        intermediate_size=whole(raw, "mlp_hidden_size", model, whole(raw, "mlp_ratio", model, 4) * width),
+        num_hidden_layers=whole(raw, "n_layers", model),
         num_attention_heads=heads,
         num_key_value_heads=shared,
-        max_position_embeddings=whole(raw, "max_sequence_length", name),
-        rms_norm_eps=number(raw, "rms_norm_eps", name),
-        rope_parameters={"rope_type": "default", "rope_theta": number(raw, "rope_theta", name)},
-        tie_word_embeddings=flag(raw, "weight_tying", name),
+        max_position_embeddings=whole(raw, "max_sequence_length", model),
+        rms_norm_eps=number(raw, "rms_norm_eps", model),
+        rope_parameters={"rope_type": "default", "rope_theta": number(raw, "rope_theta", model)},
+        tie_word_embeddings=flag(raw, "weight_tying", model),
         use_cache=False,
     )
     precise = raw.get("rope_full_precision") is not False

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from tokenizers import AddedToken
 
+from rws_decode.checkpoints.config import config_of, refuse_sizes
 from rws_decode.checkpoints.files import (
     Checkpoint,
     checked_tokenizer,
@@ -18,7 +19,7 @@ from rws_decode.checkpoints.files import (
     has_tokenizer,
     locate,
     quiet,
-    refuse_incomplete,
+    refuse_vocabulary,
     shipped,
     without_panics,
 )
@@ -27,18 +28,20 @@ from rws_decode.checkpoints.weights import (
     check_memory,
     loaded_bytes,
     read_headers,
+    refuse_incomplete,
     refuse_nonfinite,
     refuse_other_layout,
-    refuse_sizes,
+    refuse_unasked,
+    shapes_of,
     stored_tensors,
 )
 from rws_decode.common.extras import required
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
-from rws_decode.predictors.families import Family, Layout, special_ids
+from rws_decode.predictors.families import Family, Layout, SpecialIds, special_ids
 from rws_decode.predictors.huggingface import HFMaskPredictor
 from rws_decode.predictors.native import FAMILIES, family_of
 
-__all__ = ["config_of", "expected_tensors", "load_predictor", "renamed", "tokenizer_of"]
+__all__ = ["Described", "described", "load_predictor", "renamed"]
 
 # Parts of published masked language models that predict no token and are left out by transformers' classes.
 _OTHER_HEADS = re.compile(r"(^|\.)(pooler|seq_relationship)\.|position_ids$")
@@ -58,22 +61,23 @@ def load_predictor(
 ) -> HFMaskPredictor:
     """Load a mask predictor by shipped name, directory, or hub id.
 
-    config.json says what it is: LLaDA or Dream, as published or converted (`rws_decode.checkpoints.convert`), or else any
-    `AutoModelForMaskedLM`; safetensors only, no remote code. A directory without tokenizer files gives a predictor that
-    works on token ids. mask_id: in place of the checkpoint's. dtype: of the weights; None is float32, and bfloat16 for
-    LLaDA and Dream on CUDA. device_map, quantization: transformers' device_map and quantization_config, as they are, in
-    place of `device`. revision: of a hub id. chat: whether a prompt's text is one message of the chat template; None:
-    for LLaDA and Dream where there is one, unless the name says Base. progress: bars on standard error.
+    config.json tells what it is: LLaDA or Dream, as published or converted (`predictors.convert`), or else any
+    `AutoModelForMaskedLM`. Safetensors only, no remote code. Without tokenizer files, the predictor works on token ids.
 
-    Weights that are missing, misshapen, left over or not finite, a config that contradicts them, another model's
-    tokenizer, an unknown name (the shipped ones are listed), an unknown device and too little memory for the weights,
-    which is not checked with device_map or quantization, are a ValueError of one line.
+    mask_id: in place of the checkpoint's. dtype: of the weights; None is float32, and bfloat16 for LLaDA and Dream on
+    CUDA. device_map, quantization: transformers' device_map and quantization_config, as they are, in place of `device`.
+    revision: of a hub id. chat: whether a prompt's text is one message of the chat template; None: for LLaDA and Dream
+    if there is one, unless the name says Base. progress: bars on standard error.
+
+    ValueError in one line for weights that are missing, misshapen, left over or not finite, a config that contradicts
+    them, another model's tokenizer, an unknown name (the shipped ones are listed), an unknown device, and too little
+    memory for the weights, which is not checked with device_map or quantization.
     """
     place = device_named(device)
     kind = None if dtype is None else dtype_named(dtype)
-    known = {shipped_name: shipped_name for shipped_name in shipped("ForMaskedLM")}
-    checkpoint = fetch("model", locate("model", name, known), revision)
-    raw = config_of(checkpoint)
+    names = {shipped_name: shipped_name for shipped_name in shipped("ForMaskedLM")}
+    checkpoint = fetch("model", locate("model", name, names), revision)
+    raw = config_of("model", checkpoint)
     family = family_of(raw, checkpoint.name)
     if kind is None:
         on_cuda = place.type == "cuda" or (device_map is not None and torch.cuda.is_available())
@@ -83,16 +87,36 @@ def load_predictor(
     options: dict[str, Any] = {"dtype": kind, "device_map": device_map, "quantization_config": quantization}
     options = {key: value for key, value in options.items() if value is not None}
     if family is None:
-        return _load_masked(checkpoint, raw, place, options, mask_id, chat, progress)
+        return _load_masked(checkpoint, raw, place, options, mask_id, bool(chat), progress)
     return _load_bidirectional(checkpoint, raw, family, place, options, mask_id, chat, progress)
 
 
-def config_of(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return a checkpoint's config.json; ValueError where it is no JSON object."""
-    raw = checkpoint.read_json("config.json")
-    if not isinstance(raw, dict):
-        raise ValueError(f"model {checkpoint.name} cannot be loaded: its config.json holds no JSON object")
-    return raw
+class Described(NamedTuple):
+    """A checkpoint of a family before its weights are read: all of it agrees.
+
+    stored: its tensors by transformers' names; headers: by those in the files.
+    """
+
+    layout: Layout
+    headers: dict[str, Stored]
+    stored: dict[str, Stored]
+    tokenizer: Any
+    ids: SpecialIds
+
+
+def described(checkpoint: Checkpoint, raw: dict[str, Any], family: Family, mask_id: int | None = None) -> Described:
+    """Return what a checkpoint of a family says of itself; ValueError if config, weights and tokenizer disagree."""
+    name = checkpoint.name
+    headers = read_headers("model", checkpoint)
+    refuse_sizes("model", checkpoint, raw, headers)
+    layout = family.layout(raw, name)
+    stored = {renamed(key, layout.renamed): value for key, value in headers.items()}
+    refuse_other_layout("model", checkpoint, stored, _expected_tensors(layout, stored, name))
+    tokenizer = _tokenizer_of(checkpoint, family)
+    generation = checkpoint.read_json("generation_config.json")
+    generation = generation if isinstance(generation, dict) else {}
+    ids = special_ids(family, layout, raw, generation, tokenizer, name, mask_id)
+    return Described(layout, headers, stored, tokenizer, ids)
 
 
 def renamed(name: str, patterns: Mapping[str, str]) -> str:
@@ -106,26 +130,24 @@ def renamed(name: str, patterns: Mapping[str, str]) -> str:
     return name
 
 
-def expected_tensors(layout: Layout, stored: Mapping[str, Stored], name: str) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of a layout's tensors by transformers' names, from a model without memory.
+def _expected_tensors(layout: Layout, stored: Mapping[str, Stored], name: str) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a layout's tensors by transformers' names.
 
-    ValueError where config and weights count other layers: a model of as many as a config claims may take forever.
+    ValueError if config and weights count other layers: to build as many as a config claims may take forever.
     """
-    layers = {int(found[1]) for tensor in stored if (found := re.match(r"model\.layers\.(\d+)\.", tensor))}
+    layers = {int(match[1]) for tensor in stored if (match := re.match(r"model\.layers\.(\d+)\.", tensor))}
     count = max(layers, default=-1) + 1
     if count != layout.config.num_hidden_layers:
         raise ValueError(
             f"model {name} does not fit its config: it has weights of {count} layers, config.json says "
             f"{layout.config.num_hidden_layers}"
         )
-    with torch.device("meta"):
-        model = _class(layout)(layout.config)
     tied = "lm_head.weight" if layout.config.tie_word_embeddings else None
-    return {key: tuple(tensor.shape) for key, tensor in model.state_dict().items() if key != tied}
+    return {key: shape for key, shape in shapes_of(_class(layout), layout.config).items() if key != tied}
 
 
-def tokenizer_of(checkpoint: Checkpoint, family: Family | None) -> Any:
-    """Return the checkpoint's tokenizer, None without files of one; ValueError where they cannot be read."""
+def _tokenizer_of(checkpoint: Checkpoint, family: Family | None) -> Any:
+    """Return the checkpoint's tokenizer, None without files of one; ValueError if they cannot be read."""
     import transformers
 
     if not has_tokenizer(checkpoint):
@@ -144,12 +166,14 @@ def tokenizer_of(checkpoint: Checkpoint, family: Family | None) -> Any:
 
 
 def _mark_special(tokenizer: Any, family: Family) -> None:
-    """Mark what steers the model as special, where the tokenizer's files do not, so that prompts cannot spell it."""
+    """Mark what steers the model as special if the tokenizer's files do not, so that prompts cannot spell it."""
     template = str(tokenizer.chat_template or "")
     steering = {family.mask[0], *(name for name, _ in family.ends)}
-    tokens = tokenizer.added_tokens_decoder.values()
-    found = [token.content for token in tokens if token.content in steering or token.content in template]
-    tokenizer.backend_tokenizer.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in found])
+    added = [token.content for token in tokenizer.added_tokens_decoder.values()]
+    special = [name for name in added if name in steering or name in template]
+    tokenizer.backend_tokenizer.add_special_tokens(
+        [AddedToken(name, special=True, normalized=False) for name in special]
+    )
 
 
 def _load_bidirectional(
@@ -163,34 +187,19 @@ def _load_bidirectional(
     progress: bool,
 ) -> HFMaskPredictor:
     name = checkpoint.name
-    headers = read_headers("model", checkpoint)
-    refuse_sizes("model", checkpoint, raw, headers)
-    layout = family.layout(raw, name)
-    stored = {renamed(key, layout.renamed): value for key, value in headers.items()}
-    refuse_other_layout("model", checkpoint, stored, expected_tensors(layout, stored, name))
-    tokenizer = tokenizer_of(checkpoint, family)
-    generation = checkpoint.read_json("generation_config.json")
-    ids = special_ids(family, layout, raw, generation if isinstance(generation, dict) else {}, tokenizer, name, mask_id)
+    layout, _, stored, tokenizer, ids = described(checkpoint, raw, family, mask_id)
     if chat is None:
         base = re.search(r"(?<![a-z])base(?![a-z])", name.lower()) is not None
         chat = not base and getattr(tokenizer, "chat_template", None) is not None
     _refuse_unusable(checkpoint, stored, place, options)
-    mapping = {"key_mapping": dict(layout.renamed)} if layout.renamed else {}
     config = layout.config
     config.architectures = [_class(layout).__name__]
-    model = _from_pretrained(
-        _class(layout),
-        checkpoint,
-        place,
-        progress,
-        config=config,
-        attn_implementation=attend_both_ways(),
-        **mapping,
-        **options,
-    )
+    options = options | {"config": config, "attn_implementation": attend_both_ways()}
+    if layout.renamed:
+        options["key_mapping"] = dict(layout.renamed)
     pad = raw.get("pad_token_id") if tokenizer is None else tokenizer.pad_token_id
     return BidirectionalPredictor(
-        model,
+        _from_pretrained(_class(layout), checkpoint, place, progress, options),
         tokenizer,
         name=name,
         mask_id=ids.mask,
@@ -210,54 +219,42 @@ def _load_masked(
     place: torch.device,
     options: dict[str, Any],
     mask_id: int | None,
-    chat: bool | None,
+    chat: bool,
     progress: bool,
 ) -> HFMaskPredictor:
     from transformers import AutoModelForMaskedLM
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-    kind = raw.get("model_type")
+    name, kind = checkpoint.name, raw.get("model_type")
     if not isinstance(kind, str) or kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
         raise ValueError(
-            f"model {checkpoint.name} cannot be loaded: model_type in its config.json is {kind!r}, no masked language "
+            f"model {name} cannot be loaded: model_type in its config.json is {kind!r}, no masked language "
             f"model of transformers nor one of {', '.join(FAMILIES)}, and remote code is never run"
         )
     stored = read_headers("model", checkpoint)
     refuse_sizes("model", checkpoint, raw, stored)
     _refuse_unusable(checkpoint, stored, place, options)
-    model = _from_pretrained(AutoModelForMaskedLM, checkpoint, place, progress, **options)
-    tokenizer = tokenizer_of(checkpoint, None)
-    if tokenizer is not None and max(tokenizer.get_vocab().values(), default=-1) >= model.config.vocab_size:
-        raise ValueError(
-            f"model {checkpoint.name} cannot be loaded: its tokenizer has ids up to "
-            f"{max(tokenizer.get_vocab().values())}, its embedding {model.config.vocab_size} tokens"
-        )
-    return HFMaskPredictor(
-        model,
-        tokenizer,
-        name=checkpoint.name,
-        mask_id=mask_id,
-        chat=bool(chat),
-        examples=_examples(checkpoint),
-    )
+    model = _from_pretrained(AutoModelForMaskedLM, checkpoint, place, progress, options)
+    tokenizer = _tokenizer_of(checkpoint, None)
+    if tokenizer is not None:
+        refuse_vocabulary("model", name, tokenizer, model.config.vocab_size)
+    return HFMaskPredictor(model, tokenizer, name=name, mask_id=mask_id, chat=chat, examples=_examples(checkpoint))
 
 
-def _from_pretrained(loader: Any, checkpoint: Checkpoint, place: torch.device, progress: bool, **options: Any) -> Any:
+def _from_pretrained(
+    loader: Any, checkpoint: Checkpoint, place: torch.device, progress: bool, options: dict[str, Any]
+) -> Any:
     """Load the model, tensor by tensor as transformers does; ValueError unless all weights came and are finite."""
     try:
         with quiet(progress):
-            model, info = loader.from_pretrained(
+            model, report = loader.from_pretrained(
                 checkpoint.source, use_safetensors=True, output_loading_info=True, **checkpoint.options, **options
             )
     except Exception as error:  # of files that are not what they say: tokenizers raises it plain
         raise ValueError(f"model {checkpoint.name} cannot be loaded: {_line(error)}") from error
-    refuse_incomplete("model", checkpoint, info)
-    extra = sorted(key for key in info.get("unexpected_keys", ()) if not _OTHER_HEADS.search(key))
-    if extra:
-        raise ValueError(
-            f"model {checkpoint.name} has weights that its config does not ask for: {', '.join(extra[:4])}"
-            + (" ..." if len(extra) > 4 else "")
-        )
+    refuse_incomplete("model", checkpoint, report)
+    unexpected = map(str, report.get("unexpected_keys", ()))
+    refuse_unasked("model", checkpoint, (key for key in unexpected if not _OTHER_HEADS.search(key)))
     if "device_map" not in options and "quantization_config" not in options:
         model = model.to(place)
     refuse_nonfinite("model", checkpoint, model.named_parameters())

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from rws_decode.checkpoints.config import flag, whole
 from rws_decode.predictors.dream import DREAM
-from rws_decode.predictors.families import Family, Layout, SpecialIds, flag, head_counts, whole
+from rws_decode.predictors.families import Family, Layout, SpecialIds, head_counts
 from rws_decode.predictors.llada import LLADA
 
 __all__ = ["FAMILIES", "MARKER", "family_of", "native_config"]
@@ -64,24 +65,22 @@ def _layout(raw: Mapping[str, Any], name: str) -> Layout:
     import transformers
     from huggingface_hub.errors import StrictDataclassError
 
-    kind = str(raw.get("model_type"))
+    model, kind = f"model {name}", str(raw.get("model_type"))
     if kind not in _CLASSES:
-        raise ValueError(
-            f"model {name} cannot be loaded: model_type in its config.json is {kind!r}, not llama or qwen2"
-        )
+        raise ValueError(f"{model} cannot be loaded: model_type in its config.json is {kind!r}, not llama or qwen2")
     head_counts(raw, name, ("hidden_size", "num_attention_heads", "num_key_value_heads"))
     for key in ("intermediate_size", "num_hidden_layers", "max_position_embeddings"):
-        whole(raw, key, name)
+        whole(raw, key, model)
     marker = raw[MARKER]
-    rows, vocabulary = whole(raw, "vocab_size", name), whole(marker, "vocab_size", name)
+    rows, vocabulary = whole(raw, "vocab_size", model), whole(marker, "vocab_size", model)
     if rows < vocabulary:
-        raise ValueError(f"model {name} cannot be loaded: its config.json counts {vocabulary} tokens in {rows} rows")
-    own = ("architectures", "mask_token_id", "eos_token_id", "pad_token_id", "auto_map", MARKER)
-    kept = {key: value for key, value in raw.items() if key not in own}
+        raise ValueError(f"{model} cannot be loaded: its config.json counts {vocabulary} tokens in {rows} rows")
+    added = ("architectures", "mask_token_id", "eos_token_id", "pad_token_id", "auto_map", MARKER)
+    described = {key: value for key, value in raw.items() if key not in added}
     try:
-        config = getattr(transformers, _CLASSES[kind][0]).from_dict(kept)
+        config = getattr(transformers, _CLASSES[kind][0]).from_dict(described)
     except (TypeError, ValueError, KeyError, StrictDataclassError) as error:
         reason = " ".join(str(error).split())
-        raise ValueError(f"model {name} cannot be loaded: its config.json is no {kind} config ({reason})") from error
-    shifted, precise = flag(marker, "shifted", name), flag(marker, "precise_rotary", name)
+        raise ValueError(f"{model} cannot be loaded: its config.json is no {kind} config ({reason})") from error
+    shifted, precise = flag(marker, "shifted", model), flag(marker, "precise_rotary", model)
     return Layout(kind, config, vocabulary, shifted=shifted, precise_rotary=precise)

@@ -28,8 +28,9 @@ from __future__ import annotations
 from rws_decode.rewards.base import RewardModel, RewardSession, SessionReward
 from rws_decode.rewards.callable import CallableReward
 from rws_decode.rewards.causal import CausalReward
-from rws_decode.rewards.classifier import SequenceClassifierReward, load_reward
-from rws_decode.rewards.heads import QuantileReward
+from rws_decode.rewards.classifier import SequenceClassifierReward
+from rws_decode.rewards.loading import load_reward
+from rws_decode.rewards.quantile import QuantileReward
 from rws_decode.rewards.registry import PUBLISHED, PublishedReward, published_reward
 
 __all__ = [

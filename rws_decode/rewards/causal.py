@@ -14,8 +14,9 @@ from torch import Tensor, nn
 from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.common.threads import torch_threads
 from rws_decode.networks.body import Body
-from rws_decode.rewards.base import RewardSession, check_statistics
+from rws_decode.rewards.base import RewardSession
 from rws_decode.rewards.bounds import head_bounds
+from rws_decode.rewards.network import NetworkReward, check_one_output, hidden_states
 from rws_decode.rewards.templates import Template, text_encoder
 
 if TYPE_CHECKING:
@@ -26,16 +27,17 @@ __all__ = ["CACHE_BYTES", "CausalReward", "CausalSession", "is_causal_classifier
 CACHE_BYTES = 2**31
 
 
-class CausalReward:
+class CausalReward(NetworkReward):
     """A decoder-only transformers sequence classifier of one output: the raw score is its logit at the last token.
 
-    "Last" is the last token of the text itself, whatever ids pad, separate or end it: the model's own pooling takes
-    the rightmost token that is not padding, the wrong one where padding is the end-of-text token. `template`: how
-    texts are laid out (`templates.text_encoder`, which `always_begin` is passed to); `closing`: token ids that end
-    every text, after what the template puts last. mean, std: the normalisation. `score` reads whole texts in batches;
-    `session` keeps keys and values between calls, at most `cache_bytes` bytes per session: `bytes_per_token` times the
-    tokens held, 2 * layers * kv heads * head dim * item size each. `keeps_cache` is False where a cache cannot be cut
-    back (linear attention, chunked attention, rotary frequencies that depend on the length): all is read anew then.
+    "Last" is the last token of the text itself, whatever ids pad, separate or end it. The model's own pooling takes the
+    rightmost token that is not padding, which is the wrong one if the end-of-text token is the padding.
+
+    template, always_begin: how texts are laid out (`templates.text_encoder`); closing: token ids that end every text,
+    after what the template puts last; mean, std: the normalisation. `score` reads whole texts in batches. `session`
+    keeps keys and values between calls, at most `cache_bytes` bytes per session: `bytes_per_token` for each token, 2 *
+    layers * kv heads * head dim * item size. `keeps_cache` is False if a cache cannot be cut back (linear or chunked
+    attention, rotary frequencies that depend on the length); then everything is read anew.
 
     ValueError for a model that is not such a classifier, other statistics or outputs, or a negative cache_bytes.
     """
@@ -56,66 +58,44 @@ class CausalReward:
         batch_size: int = 32,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
-        check_statistics(name, mean, std)
-        if model.config.num_labels != 1:
-            raise ValueError(f"reward model {name} has {model.config.num_labels} outputs: 1 is needed")
+        check_one_output(name, model)
         if cache_bytes < 0:
             raise ValueError(f"cache_bytes is {cache_bytes}: a number of bytes, at least 0, is needed")
-        self.model = model.eval()
-        if not is_causal_classifier(model):
+        if not is_causal_classifier(model.eval()):
             raise ValueError(f"reward model {name} is a {type(model).__name__}: a causal classifier is needed")
-        self.tokenizer = tokenizer
-        self.name = name
-        self.mean = float(mean)
-        self.std = float(std)
+        encode = text_encoder(name, tokenizer, template, always_begin=always_begin, closing=closing)
+        options: dict[str, Any] = {"template": template, "batch_size": batch_size}
+        super().__init__(model, tokenizer, encode, mean=mean, std=std, name=name, **options)
         self.bounds = head_bounds(model)
-        self.template = template
         self.closing = list(closing)
-        self.encode = text_encoder(name, tokenizer, template, always_begin=always_begin)
-        self.batch_size = batch_size
         self.cache_bytes = cache_bytes
-        limits = (getattr(model.config, "max_position_embeddings", None), tokenizer.model_max_length)
-        self.max_length = min(limit for limit in limits if limit is not None)
         self.body = Body(model.base_model, causal=True)
         self.keeps_cache = _croppable(model)
         self.bytes_per_token = _bytes_per_token(model) if self.keeps_cache else 0
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
-        """Return the logit of each pair, the same for a batch as for its pairs alone up to rounding.
+        """Return the logit of each pair; up to rounding, a batch has the scores of its pairs alone.
 
         ValueError for a pair that is longer than the model reads: nothing is cut off.
         """
         return self.score_ids([self.ids(*pair) for pair in zip(prompts, answers, strict=True)])
-
-    def ids(self, prompt: str | Dialogue, answer: str) -> list[int]:
-        """Return the token ids of a pair; ValueError for none, or more than the model reads."""
-        ids = [*self.encode(prompt, answer), *self.closing]
-        if not 0 < len(ids) <= self.max_length:
-            raise ValueError(
-                f"prompt and answer make {len(ids)} tokens: reward model {self.name} reads 1 to {self.max_length}"
-            )
-        return ids
 
     def score_ids(self, texts: Sequence[list[int]]) -> list[float]:
         """Return the logit at the last token of each list of token ids, read in batches."""
         scores: list[float] = []
         for start in range(0, len(texts), self.batch_size):
             batch = texts[start : start + self.batch_size]
-            # Nothing before the padding can see it, so any id will do, and no attention mask is needed.
-            rows = [torch.tensor(ids, device=self.model.device) for ids in batch]
-            padded = nn.utils.rnn.pad_sequence(rows, batch_first=True)
+            last = torch.tensor([len(ids) - 1 for ids in batch])
             with torch_threads(), torch.inference_mode():
-                hidden = self.model.base_model(input_ids=padded, use_cache=False).last_hidden_state  # [batch, L, H]
-                last = hidden[torch.arange(len(batch)), torch.tensor([len(ids) - 1 for ids in batch])]
-                scores += self._logit(last)
+                scores += self._logit(hidden_states(self.model, batch)[torch.arange(len(batch)), last])
         return scores
 
     def score_rest(self, cache: DynamicCache, rest: list[int]) -> float:
         """Return the logit at the last of the ids that follow those of the cache, which they join."""
         with torch_threads(), torch.inference_mode():
             ids = torch.tensor([rest], device=self.model.device)
-            found = self.model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
-            return self._logit(found.last_hidden_state[:, -1])[0]
+            output = self.model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
+            return self._logit(output.last_hidden_state[:, -1])[0]
 
     def session(self, rows: int, *, cache: bool = True) -> CausalSession:
         """Return the session of a decode of `rows` rows; cache False: counts tokens, and reads all of them."""
@@ -128,11 +108,12 @@ class CausalReward:
 class CausalSession(RewardSession):
     """Scores of the rows of one decode; each row's keys and values are kept up to the first token that changed.
 
-    Guarantee: the scores of `CausalReward.score` up to rounding. `tokens`: those run through the model, per row, at
-    least one per text; `tokens_saved`: those served from the cache. Between calls at most the reward's `cache_bytes`
-    are held (`bytes_held`): the rows used least recently are dropped, and a text that does not fit alone is not kept.
-    In a call the rows whose cache is held go first, so that a batch that does not fit saves what it can. With a cache,
-    texts are read one by one; without one, in batches.
+    `tokens`: for each row, the tokens run through the model, at least one per text; `tokens_saved`: those served from
+    the cache. Between calls at most the reward's `cache_bytes` are kept (`bytes_held`): the rows used least recently
+    are dropped first, and a text that does not fit alone is not kept. In a call the rows with a cache go first, so that
+    a batch that does not fit saves what it can. With a cache, texts are read one by one; without one, in batches.
+
+    Guarantee: the scores of `CausalReward.score` up to rounding.
     """
 
     def __init__(self, reward: CausalReward, rows: int, *, cache: bool = True) -> None:
@@ -140,52 +121,51 @@ class CausalSession(RewardSession):
         self.tokens = [0] * rows
         self.tokens_saved = [0] * rows
         self._caching = cache and reward.keeps_cache
-        self._held: OrderedDict[int, tuple[list[int], DynamicCache]] = OrderedDict()  # least recently used first
+        # Per row: the ids that were read, and their keys and values; the least recently used row first.
+        self._cache: OrderedDict[int, tuple[list[int], DynamicCache]] = OrderedDict()
 
     @property
     def bytes_held(self) -> int:
         """Return the bytes of keys and values that are kept."""
-        return self.reward.bytes_per_token * sum(len(ids) for ids, _ in self._held.values())
+        return self.reward.bytes_per_token * sum(len(ids) for ids, _ in self._cache.values())
 
-    def score(
-        self, rows: Sequence[int], prompts: Sequence[str | Dialogue], answers: Sequence[str]
-    ) -> list[float]:
-        """Return the raw score of each pair, for the row that it belongs to; ValueError as in `CausalReward.score`."""
+    def score(self, rows: Sequence[int], prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
+        """Return the raw score of each pair, where `rows` tells its row; ValueError as in `CausalReward.score`."""
         texts = [self.reward.ids(*pair) for pair in zip(prompts, answers, strict=True)]
         if not self._caching:
             for row, ids in zip(rows, texts, strict=True):
                 self.tokens[row] += len(ids)
             return self.reward.score_ids(texts)
         scores = [0.0] * len(texts)
-        held = set(self._held)
-        for index in sorted(range(len(texts)), key=lambda index: rows[index] not in held):
+        cached = set(self._cache)
+        for index in sorted(range(len(texts)), key=lambda index: rows[index] not in cached):
             scores[index] = self._score(rows[index], texts[index])
         return scores
 
     def _score(self, row: int, ids: list[int]) -> float:
         # Taken out while it changes: a forward that fails leaves no cache that belies its tokens.
-        before, cache = self._held.pop(row, ([], None))
-        kept = min(_common_prefix(before, ids), len(ids) - 1)
-        if cache is None or kept == 0:
+        before, cache = self._cache.pop(row, ([], None))
+        reused = min(_common_prefix(before, ids), len(ids) - 1)
+        if cache is None or reused == 0:
             cache = _empty_cache()
-        elif kept < len(before):
-            cache.crop(kept - len(before))
+        elif reused < len(before):
+            cache.crop(reused - len(before))
         needed = self.reward.bytes_per_token * len(ids)
         fits = needed <= self.reward.cache_bytes
         while fits and self.bytes_held + needed > self.reward.cache_bytes:
-            self._held.popitem(last=False)
-        score = self.reward.score_rest(cache, ids[kept:])
+            self._cache.popitem(last=False)
+        score = self.reward.score_rest(cache, ids[reused:])
         if fits:
-            self._held[row] = ids, cache
-        self.tokens[row] += len(ids) - kept
-        self.tokens_saved[row] += kept
+            self._cache[row] = ids, cache
+        self.tokens[row] += len(ids) - reused
+        self.tokens_saved[row] += reused
         return score
 
 
 def is_causal_classifier(model: Any) -> bool:
-    """Say whether a transformers classifier reads from left to right and has its score head on the last token.
+    """Return whether a transformers classifier reads from left to right and has its score head on the last token.
 
-    The first is tried on a short text: what its first half is read as must not depend on the second.
+    The first is tried on a short text: how its first half is read must not depend on the second.
     """
     base = getattr(model, "base_model", None)
     if not isinstance(getattr(model, "score", None), nn.Linear) or getattr(model.config, "is_encoder_decoder", False):
@@ -202,8 +182,8 @@ def is_causal_classifier(model: Any) -> bool:
 def _empty_cache() -> DynamicCache:
     from transformers import DynamicCache
 
-    # Not told of the config, it keeps every token's keys and values also where attention has a window, which the
-    # attention mask then applies: that is what makes such a cache one that can be cut back.
+    # Without the config it keeps every token's keys and values even if attention has a window, which the attention
+    # mask then applies. Only such a cache can be cut back.
     return DynamicCache()
 
 
@@ -229,8 +209,8 @@ def _bytes_per_token(model: Any) -> int:
     with torch_threads(), torch.inference_mode():
         model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
     layers = [layer for layer in cache.layers if isinstance(layer, DynamicLayer)]
-    held = [tensor.nbytes for layer in layers for tensor in (layer.keys, layer.values) if tensor is not None]
-    return sum(held) // ids.shape[1]
+    sizes = [tensor.nbytes for layer in layers for tensor in (layer.keys, layer.values) if tensor is not None]
+    return sum(sizes) // ids.shape[1]
 
 
 def _some_ids(model: Any) -> Tensor:
@@ -239,4 +219,4 @@ def _some_ids(model: Any) -> Tensor:
 
 def _common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
     pairs = enumerate(zip(first, second, strict=False))
-    return next((index for index, (one, other) in pairs if one != other), min(len(first), len(second)))
+    return next((index for index, (a, b) in pairs if a != b), min(len(first), len(second)))

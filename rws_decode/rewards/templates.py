@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from rws_decode.canvas.dialogue import Dialogue, as_dialogue, check_text
@@ -17,44 +17,43 @@ Template = Literal["pair", "chat", "instruct"]
 _DATE = "26 Jul 2024"
 
 
-def check_template(name: str, template: object) -> Template:
-    """Return the template; ValueError, naming the reward model, unless it is one of `Template`.
+def check_template(name: str, settings: Mapping[str, Any]) -> Template:
+    """Return settings["template"]; ValueError, naming the reward model, unless it is one of `Template`.
 
-    >>> check_template("mini", "pair")
+    >>> check_template("mini", {"template": "pair"})
     'pair'
     """
-    for known in get_args(Template):
-        if template == known:
-            return known
-    raise ValueError(
-        f"template in reward.json of {name} is {template!r}: only {', '.join(get_args(Template))} are read"
-    )
+    template: Any = settings["template"]
+    if template not in get_args(Template):
+        known = ", ".join(get_args(Template))
+        raise ValueError(f"template in reward.json of {name} is {template!r}: only {known} are read")
+    return template
 
 
 def text_encoder(
-    name: str, tokenizer: Any, template: Template, *, always_begin: bool = False
+    name: str, tokenizer: Any, template: Template, *, always_begin: bool = False, closing: Sequence[int] = ()
 ) -> Callable[[str | Dialogue, str], list[int]]:
     """Return the function from prompt and answer to token ids.
 
-    "pair": tokenizer(prompt, answer), so its post-processor sets them apart, the prompt of a dialogue its plain text.
-    "chat": the tokenizer's chat template of all messages, the answer last, special tokens as the template has them.
+    "pair": tokenizer(prompt, answer), whose post-processor sets the two apart; a dialogue is its plain text.
+    "chat": the tokenizer's chat template of all messages, the answer last, with the template's special tokens.
     "instruct": "[INST] prompt [/INST] answer" and the end-of-text token, for each exchange of a dialogue one after
-    another, as in FastChat's template "mistral", by which RewardBench scores Eurus. Of the beginning-of-text token, but
-    for "pair": one where template or tokenizer puts any or `always_begin` is set, none else. A special token's name in
-    prompt or answer is text. ValueError for "chat" without a chat template, or with one that cannot lay these messages
+    another, as in FastChat's template "mistral", by which RewardBench scores Eurus.
+    closing: ids that end every text. A special token's name in prompt or answer is read as text.
+
+    But for "pair", a text begins with one beginning-of-text token if template or tokenizer puts any, or if
+    `always_begin` is set. ValueError for "chat" without a chat template, or with one that cannot lay these messages
     out, "instruct" without an end-of-text token, and `always_begin` without a beginning-of-text one.
     """
     if template == "pair":
-        return lambda prompt, answer: pair_ids(tokenizer, [prompt], [answer])[0]
+        return lambda prompt, answer: [*pair_ids(tokenizer, [prompt], [answer])[0], *closing]
     if template == "chat" and tokenizer.chat_template is None:
         raise ValueError(f'template of reward model {name} is "chat": its tokenizer has no chat template')
     if template == "instruct" and tokenizer.eos_token_id is None:
         raise ValueError(f'template of reward model {name} is "instruct": its tokenizer has no end-of-text token')
     start: int | None = tokenizer.bos_token_id
     if always_begin and start is None:
-        raise ValueError(
-            f"reward model {name} begins its texts with a token that its tokenizer does not name: bos_token"
-        )
+        raise ValueError(f"reward model {name} begins its texts with a bos_token, which its tokenizer does not name")
     always = always_begin or (start is not None and tokenizer("")["input_ids"][:1] == [start])
     render = _chat(name, tokenizer) if template == "chat" else _instruct(tokenizer)
     end = [] if template == "chat" else [tokenizer.eos_token_id]
@@ -71,7 +70,7 @@ def text_encoder(
         while bare and bare[0] == start:
             bare = bare[1:]
         begins = start is not None and (always or len(bare) < len(ids))
-        return [start, *bare] if begins and start is not None else bare
+        return [*([start] if begins and start is not None else []), *bare, *closing]
 
     return encode
 

@@ -13,11 +13,11 @@ from typing import Any
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from rws_decode.checkpoints.config import config_of
 from rws_decode.checkpoints.files import Checkpoint, fetch, locate
-from rws_decode.checkpoints.weights import Stored, read_headers, refuse_nonfinite, refuse_other_layout, refuse_sizes
+from rws_decode.checkpoints.weights import Stored, refuse_nonfinite
 from rws_decode.common.files import write_json
-from rws_decode.predictors.families import special_ids
-from rws_decode.predictors.loading import config_of, expected_tensors, renamed, tokenizer_of
+from rws_decode.predictors.loading import described, renamed
 from rws_decode.predictors.native import MARKER, family_of, native_config
 
 __all__ = ["convert"]
@@ -40,20 +40,12 @@ def convert(source: str, target: str | os.PathLike[str], *, revision: str | None
     if goal.exists():
         raise ValueError(f"target is {goal}: it exists already, name a new directory")
     checkpoint = fetch("model", locate("source", source, {}), revision)
-    raw = config_of(checkpoint)
+    raw = config_of("model", checkpoint)
     family = family_of(raw, checkpoint.name)
     if family is None or MARKER in raw:
         kind = "converted already" if MARKER in raw else f"of model_type {raw.get('model_type')!r}"
         raise ValueError(f"source is {source}: it is {kind}, a published LLaDA or Dream checkpoint is needed")
-    headers = read_headers("model", checkpoint)
-    refuse_sizes("model", checkpoint, raw, headers)
-    layout = family.layout(raw, checkpoint.name)
-    stored = {renamed(name, layout.renamed): tensor for name, tensor in headers.items()}
-    refuse_other_layout("model", checkpoint, stored, expected_tensors(layout, stored, checkpoint.name))
-    generation = checkpoint.read_json("generation_config.json")
-    tokenizer = tokenizer_of(checkpoint, family)
-    described = generation if isinstance(generation, dict) else {}
-    ids = special_ids(family, layout, raw, described, tokenizer, checkpoint.name)
+    layout, headers, stored, _, ids = described(checkpoint, raw, family)
     # The dtype of the largest tensor: norms may be kept in another.
     largest = max(stored.values(), key=lambda tensor: math.prod(tensor.shape))
     config = native_config(family, layout, ids, str(largest.torch_dtype).removeprefix("torch."))

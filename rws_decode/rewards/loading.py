@@ -1,0 +1,202 @@
+"""Reward models from checkpoints: shipped, the paper's, in a directory, or on the hub; checked before they are used."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rws_decode.checkpoints.config import config_of, refuse_sizes
+from rws_decode.checkpoints.files import (
+    Checkpoint,
+    checked_tokenizer,
+    device_named,
+    dtype_named,
+    fetch,
+    has_tokenizer,
+    locate,
+    models_directory,
+    quiet,
+    refuse_vocabulary,
+    without_panics,
+)
+from rws_decode.checkpoints.weights import check_memory, loaded_bytes, read_headers, refuse_nonfinite
+from rws_decode.common.extras import required
+from rws_decode.rewards.base import RewardModel
+from rws_decode.rewards.causal import CACHE_BYTES, CausalReward, is_causal_classifier
+from rws_decode.rewards.classifier import SequenceClassifierReward
+from rws_decode.rewards.internlm2 import reward_token
+from rws_decode.rewards.layouts import load_network, load_tokenizer
+from rws_decode.rewards.quantile import QuantileReward
+from rws_decode.rewards.registry import PUBLISHED, Layout, PublishedReward, layout_of, published_reward
+from rws_decode.rewards.templates import Template, check_template
+
+__all__ = ["SHIPPED", "load_reward"]
+
+SHIPPED = {"mini": "mini-reward", "mini-judge": "mini-judge"}
+
+_COMMIT = re.compile("[0-9a-f]{40}")
+_TEMPLATES: dict[Layout, Template] = {"plain": "pair", "internlm2": "chat", "eurus": "instruct", "quantile": "chat"}
+
+
+def load_reward(
+    name: str,
+    device: str | torch.device = "cpu",
+    *,
+    mean: float | None = None,
+    std: float | None = None,
+    cache_bytes: int = CACHE_BYTES,
+    dtype: str | torch.dtype = torch.float32,
+    device_map: Any = None,
+    revision: str | None = None,
+    published: str | None = None,
+    statistics: str | Path | None = None,
+    progress: bool = True,
+) -> RewardModel:
+    """Load a reward model by shipped name (mini, mini-judge, exact), the paper's name, directory, or hub id.
+
+    "exact" is the story language's own coherence reward. The paper's names (skywork, skywork-v0.2, llamaob, intern,
+    eurus, grm, qrm) and their hub ids stand for the entries of `registry.PUBLISHED`: hub id, revision, text layout, and
+    the paper's mean and std. Any other directory or hub id is a sequence classifier of one output, of a class that
+    transformers has, or of the layout of Intern, Eurus or QRM, as config.json tells. One that reads from left to right
+    becomes a CausalReward, QRM's a QuantileReward, any other a SequenceClassifierReward. Safetensors only, no remote
+    code, no weight missing or left over.
+
+    mean, std: the normalisation; else that of reward.json beside the weights, {"mean": ..., "std": ...}, as
+    `python -m rws_decode calibrate` writes it, else the paper's. That file may also hold the layout of a causal one's
+    text, "template": "pair" (the default), "chat" or "instruct" (`templates.text_encoder`). statistics: such a file
+    elsewhere, for a model whose directory is the hub's. published: the paper's name for a directory that holds it.
+    cache_bytes: of keys and values per decode (`CausalReward`). dtype: of the network (float32); device_map:
+    transformers' placement, in place of `device`; revision: of a hub id. progress: bars on standard error.
+
+    ValueError in one line for an unknown name (the known ones are listed), a revision that is needed and not given,
+    missing weights, tokenizer, statistics or chat template, another template, weights that are pickled, cut short, not
+    finite or not those of config.json, a tokenizer of another vocabulary, too little memory, or an unknown device.
+    """
+    if name == "exact":
+        from rws_decode.mini.stories.reward import exact_reward
+
+        return exact_reward()
+    place, kind = device_named(device), dtype_named(dtype)
+    if device_map is not None:
+        required("accelerate", f"device_map is {device_map}")
+    checkpoint, entry = _locate(name, revision, published)
+    if not has_tokenizer(checkpoint):
+        raise ValueError(f"reward is {name}: the directory holds no tokenizer, and a reward model reads text")
+    config = config_of("reward", checkpoint)
+    layout = layout_of(config)
+    if entry is not None and layout != entry.layout:
+        raise ValueError(f"config.json of reward {name} is not that of a {entry.architecture}, which {entry.name} is")
+    stored = _stored(checkpoint, statistics)
+    paper = {} if entry is None else {"mean": entry.mean, "std": entry.std, "template": entry.template}
+    template = check_template(name, {"template": _TEMPLATES[layout]} | paper | stored)
+    settings = {
+        "mean": _number(name, "mean", paper | stored, mean),
+        "std": _number(name, "std", paper | stored, std),
+        "name": checkpoint.name,
+    }
+    headers = read_headers("reward", checkpoint)
+    refuse_sizes("reward", checkpoint, config, headers)
+    if device_map is None:
+        check_memory(f"reward {checkpoint.name}", loaded_bytes(headers, kind), place)
+    with quiet(progress):
+        try:
+            model, head = load_network(checkpoint, layout, config, headers, dtype=kind, device_map=device_map)
+        except Exception as error:  # of files that are not what they say: tokenizers raises it plain
+            raise _unloadable(checkpoint.name, "network", error) from error
+        try:
+            with without_panics():
+                tokenizer = checked_tokenizer(load_tokenizer(checkpoint, layout))
+        except Exception as error:
+            raise _unloadable(checkpoint.name, "tokenizer", error) from error
+    _check_vocabulary(checkpoint.name, model, tokenizer)
+    for network in (model,) if head is None else (model, head):
+        refuse_nonfinite("reward", checkpoint, network.state_dict().items())
+    if device_map is None:
+        model = model.to(place)
+    if head is None and not is_causal_classifier(model):
+        if template != "pair":
+            raise ValueError(
+                f'template in reward.json of {name} is "{template}": a {type(model).__name__} reads "pair" only'
+            )
+        return SequenceClassifierReward(model, tokenizer, **settings)
+    reward: CausalReward | QuantileReward
+    if head is not None:
+        reward = QuantileReward(model, head.to(model.device), tokenizer, **settings)
+    else:
+        closing = [reward_token(checkpoint.name, config)] if layout == "internlm2" else []
+        begin = entry is not None or layout != "plain"
+        options: dict[str, Any] = {"template": template, "always_begin": begin, "closing": closing}
+        reward = CausalReward(model, tokenizer, **settings, **options, cache_bytes=cache_bytes)
+    ids = reward.encode("a", "b")
+    if ids.count(tokenizer.bos_token_id) > 1:
+        raise ValueError(
+            f"reward {name} begins its texts with several {tokenizer.bos_token!r}: its chat template puts them inside"
+        )
+    if isinstance(reward, QuantileReward):
+        reward.gate(ids)
+    return reward
+
+
+def _locate(name: str, revision: str | None, published: str | None) -> tuple[Checkpoint, PublishedReward | None]:
+    entry = published_reward(name if published is None else published)
+    if published is not None and entry is None:
+        raise ValueError(f"published is {published!r}: one of {', '.join(PUBLISHED)} is needed")
+    root = models_directory()
+    present = {short: folder for short, folder in SHIPPED.items() if (root / folder / "config.json").is_file()}
+    try:
+        checkpoint = locate("reward", entry.hub_id if entry is not None and published is None else name, present)
+    except ValueError as error:
+        message = str(error).replace("shipped name (", "shipped name (exact, ")
+        paper = f", nor the paper's ({', '.join(PUBLISHED)}), nor a dir"
+        raise ValueError(message.replace(", nor a dir", paper)) from error
+    if entry is not None and checkpoint.directory is None:
+        revision = entry.revision if revision is None else revision
+        if revision is None or not _COMMIT.fullmatch(revision):
+            raise ValueError(
+                f"revision of reward {name} is {revision!r}: the commit of {entry.hub_id}, 40 hexadecimal digits, is "
+                "needed, as its page on the hub lists them; or download it and name its directory"
+            )
+    return fetch("reward", checkpoint, revision), entry
+
+
+def _stored(checkpoint: Checkpoint, statistics: str | Path | None) -> dict[str, Any]:
+    """Return what reward.json says, or the file that is given in its place."""
+    if statistics is None:
+        stored = checkpoint.read_json("reward.json")
+    else:
+        path = Path(statistics)
+        if not path.is_file():
+            raise ValueError(f"statistics is {path}: no such file")
+        stored = Checkpoint(str(path.parent), path.parent).read_json(path.name)
+    return stored if isinstance(stored, dict) else {}
+
+
+def _unloadable(name: str, part: str, error: Exception) -> ValueError:
+    reason = " ".join(str(error).split())
+    # What this package says names the field, and needs no frame.
+    if isinstance(error, ValueError) and f"reward {name} " in reason:
+        return ValueError(reason)
+    kind = "" if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: "
+    return ValueError(f"reward {name} cannot be loaded: its {part} is not one that transformers reads ({kind}{reason})")
+
+
+def _check_vocabulary(name: str, model: Any, tokenizer: Any) -> None:
+    refuse_vocabulary("reward", name, tokenizer, model.get_input_embeddings().num_embeddings)
+    start = getattr(model.config, "bos_token_id", None)
+    if isinstance(start, int) and tokenizer.bos_token_id is not None and start != tokenizer.bos_token_id:
+        raise ValueError(
+            f"reward {name} cannot be loaded: its tokenizer begins a text with id {tokenizer.bos_token_id}, and its "
+            f"config.json says {start}"
+        )
+
+
+def _number(name: str, field: str, stored: dict[str, Any], given: float | None) -> float:
+    value = stored.get(field) if given is None else given
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(
+            f"{field} of reward {name} is {value!r}: a number is needed, in reward.json beside the weights"
+        )
+    return float(value)

@@ -1,0 +1,121 @@
+"""QRM (Dorka 2024): a reward model that predicts quantiles of several objectives, weighed by a gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rws_decode.canvas.dialogue import Dialogue
+from rws_decode.common.threads import torch_threads
+from rws_decode.rewards.network import NetworkReward, hidden_states
+from rws_decode.rewards.templates import text_encoder
+
+__all__ = ["QuantileHead", "QuantileReward"]
+
+# Where the assistant's turn begins in Llama 3's chat template: the gate reads the first of these tokens.
+_TURN = "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
+
+
+class QuantileHead(nn.Module):
+    """The head of QRM (Dorka 2024): quantiles of several objectives, weighed by a gate that reads the prompt.
+
+    score = g(h_gate)^T M^T mean_q(W h_last), g(h) = s softmax(f(h) / T): h_last, the last token's hidden state
+    [hidden]; h_gate, that of the first token of the header before the answer; W [objectives * quantiles, hidden]; M
+    [objectives, objectives]; f, `gating_n_hidden` layers of linear, ReLU, batch normalisation, and a linear one.
+    Always in evaluation mode, in float32.
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden_size: int,
+        num_objectives: int,
+        num_quantiles: int,
+        gating_hidden_dim: int,
+        gating_n_hidden: int,
+        gating_temperature: float,
+    ) -> None:
+        super().__init__()
+        if not gating_temperature > 0:
+            raise ValueError(f"gating_temperature is {gating_temperature}: it must be positive")
+        self.objectives, self.temperature = num_objectives, gating_temperature
+        self.regression_layer = nn.Linear(hidden_size, num_objectives * num_quantiles, bias=False)
+        self.reward_transform_matrix = nn.Parameter(torch.eye(num_objectives))
+        self.gating = _Gate(hidden_size, gating_hidden_dim, gating_n_hidden, num_objectives)
+        self.requires_grad_(False)
+
+    def forward(self, last: Tensor, gate: Tensor) -> Tensor:
+        """Return the scores [B] of hidden states [B, hidden] at the last token and at the gate's."""
+        weights = torch.softmax(self.gating(gate) / self.temperature, dim=-1) * self.gating.logit_scale
+        expected = self.regression_layer(last).unflatten(-1, (self.objectives, -1)).mean(-1)  # [B, objectives]
+        return (weights * (expected @ self.reward_transform_matrix)).sum(-1)
+
+
+class _Gate(nn.Module):
+    def __init__(self, hidden: int, width: int, depth: int, objectives: int) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for size in [hidden] + [width] * (depth - 1):
+            layers += [nn.Linear(size, width, bias=False), nn.ReLU(), nn.BatchNorm1d(width)]
+        self.layers = nn.Sequential(*layers, nn.Linear(width, objectives))
+        self.logit_scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return self.layers(hidden)
+
+
+class QuantileReward(NetworkReward):
+    """QRM: a Llama network with a `QuantileHead`; the raw score is the gated mean of its quantiles.
+
+    The text is the chat template's, with one beginning-of-text token. The gate reads the last position where the header
+    of an assistant's turn begins, so a text without one is refused. mean, std: the normalisation. Up to rounding, a
+    batch has the scores of its pairs alone.
+    """
+
+    reads_turns = True
+
+    def __init__(
+        self,
+        model: Any,
+        head: QuantileHead,
+        tokenizer: Any,
+        *,
+        mean: float,
+        std: float,
+        name: str = "reward",
+        batch_size: int = 32,
+    ) -> None:
+        encode = text_encoder(name, tokenizer, "chat", always_begin=True)
+        options: dict[str, Any] = {"mean": mean, "std": std, "name": name, "batch_size": batch_size}
+        super().__init__(model, tokenizer, encode, template="chat", **options)
+        self.head = head.eval()
+        self.turn: list[int] = tokenizer(_TURN, add_special_tokens=False)["input_ids"]
+
+    def gate(self, ids: Sequence[int]) -> int:
+        """Return where the last header of an assistant's turn begins; ValueError if there is none."""
+        size = len(self.turn)
+        for start in range(len(ids) - size, -1, -1):
+            if list(ids[start : start + size]) == self.turn:
+                return start
+        raise ValueError(
+            f"a text for reward model {self.name} has no assistant's turn, which its gate reads: {_TURN.strip()!r} "
+            "is not in its chat template"
+        )
+
+    def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
+        """Return the score of each pair; ValueError for a pair that is longer than the model reads."""
+        texts = [self.ids(*pair) for pair in zip(prompts, answers, strict=True)]
+        device = self.head.reward_transform_matrix.device
+        scores: list[float] = []
+        for start in range(0, len(texts), self.batch_size):
+            batch = texts[start : start + self.batch_size]
+            row = torch.arange(len(batch))
+            with torch_threads(), torch.inference_mode():
+                hidden = hidden_states(self.model, batch)
+                last = hidden[row, torch.tensor([len(ids) - 1 for ids in batch])].to(device, torch.float32)
+                gate = hidden[row, torch.tensor([self.gate(ids) for ids in batch])].to(device, torch.float32)
+                scores += self.head(last, gate).double().tolist()
+        return scores
