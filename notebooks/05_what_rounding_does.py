@@ -38,14 +38,15 @@ import torch
 from IPython.display import Markdown, display
 
 from paper_figures.runner.units import Unit, batch_key
-from paper_figures.statistics.metrics import bootstrap_interval
+from paper_figures.statistics.intervals import bootstrap_interval
 from paper_figures.studies.design.prompts import prompts_of
 from paper_figures.studies.precision import RANKINGS, precision_units, tables
 from paper_figures.studies.work.decoding import predictor_of
 from paper_figures.studies.work.precision import work
 from rws_decode import Temperature
 from rws_decode.decode import decode
-from rws_decode.step.order import dtype_of, rank_values, select_top, select_topk
+from rws_decode.step.cut import select_top, select_topk
+from rws_decode.step.order import dtype_of, rank_values
 from rws_decode.step.rounding import saturated
 from rws_theory import footrule_mean, selection_path
 from rws_theory.printed import printed_in

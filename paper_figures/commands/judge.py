@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from paper_figures.judging import LLMJudge, Pair, PairVerdict
     from paper_figures.judging.rates import JudgeRates, Tally
-    from paper_figures.statistics.metrics import Interval
+    from paper_figures.statistics.intervals import Interval
 
 from rws_decode.common.files import parse_json
 

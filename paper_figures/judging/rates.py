@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paper_figures.judging.verdicts import Comparison, Outcome
-from paper_figures.statistics.metrics import Interval, bootstrap_interval, share_interval
+from paper_figures.judging.verdicts import Outcome, PairVerdict
+from paper_figures.statistics.intervals import Interval, bootstrap_interval, share_interval
 
 __all__ = ["JudgeRates", "Tally", "judge_rates"]
 
@@ -31,14 +31,14 @@ class Tally:
 
 @dataclass(frozen=True)
 class JudgeRates:
-    """What comparisons come to, for the first text of each pair.
+    """Rates over judged pairs, for the first text of each.
 
-    both: over both orders, a disagreement being a draw. forward, backward: the first text shown as answer 1, as answer
-    2, over the same comparisons, those valid in both orders (their `invalid` counts that order alone). score:
-    (W + D/2) / N with a bootstrap interval over comparisons; it equals the mean of the two orders' (W + D/2) / N, and
-    thus the average of both orders that the paper prints, draws counted half. identical: pairs of the same text,
-    draws without a question. agreement: the share of valid asked comparisons whose orders agree. first_chosen: how
-    often answer 1 was the better one in them, 0.5 for a judge whom the order does not sway. None where there are none.
+    both: over both orders; orders that disagree are a draw. forward, backward: the first text shown as answer 1, as
+    answer 2, over the same pairs, those valid in both orders (their `invalid` counts that order alone). score:
+    (W + D/2) / N with a bootstrap interval over pairs. It equals the mean of the two orders' (W + D/2) / N, which is
+    the average over orders that the paper prints, with draws counted half. identical: pairs of the same text, draws
+    without a question. agreement: the share of valid asked pairs whose orders agree. first_chosen: how often answer 1
+    was the better one in them; 0.5 for a judge that the order does not sway. None where there are none.
     """
 
     both: Tally
@@ -50,34 +50,34 @@ class JudgeRates:
     first_chosen: float | None
 
 
-def judge_rates(comparisons: Sequence[Comparison], rng: np.random.Generator, level: float = 0.95) -> JudgeRates:
-    """Return the rates of comparisons; an invalid one is counted and left out of all rates.
+def judge_rates(pairs: Sequence[PairVerdict], rng: np.random.Generator, level: float = 0.95) -> JudgeRates:
+    """Return the rates of judged pairs; an invalid one is counted and left out of all rates.
 
-    rng: of the bootstrap. Intervals take comparisons as independent draws of prompts. ValueError for a bad level.
+    rng: of the bootstrap. Intervals take pairs as independent draws of prompts. ValueError for a bad level.
 
     >>> from paper_figures.judging import Verdict
     >>> one, two = (Verdict(choice, choice, "judge", 1, 9, 1, 0.1, False) for choice in ("1", "2"))
-    >>> found = judge_rates([Comparison(one, two), Comparison(one, one)], np.random.default_rng(0))
-    >>> (found.both.wins, found.both.draws), found.score.mean, found.forward.win.mean, found.backward.win.mean
+    >>> rates = judge_rates([PairVerdict(one, two), PairVerdict(one, one)], np.random.default_rng(0))
+    >>> (rates.both.wins, rates.both.draws), rates.score.mean, rates.forward.win.mean, rates.backward.win.mean
     ((1, 1), 0.75, 1.0, 0.5)
     """
-    valid = [comparison for comparison in comparisons if comparison.outcome != "invalid"]
-    asked = [comparison for comparison in valid if comparison.forward.choice != "tie"]
-    points = [_POINTS[comparison.outcome] for comparison in valid]
+    valid = [pair for pair in pairs if pair.outcome != "invalid"]
+    asked = [pair for pair in valid if pair.forward.choice != "tie"]
+    points = [_POINTS[pair.outcome] for pair in valid]
 
-    def tally(outcome: Callable[[Comparison], Outcome]) -> Tally:
-        said = [outcome(comparison) for comparison in valid]
-        invalid = sum(outcome(comparison) == "invalid" for comparison in comparisons)
-        win = share_interval(said.count("win"), len(said), level) if said else None
-        return Tally(said.count("win"), said.count("draw"), said.count("loss"), invalid, win)
+    def tally(outcome: Callable[[PairVerdict], Outcome]) -> Tally:
+        outcomes = [outcome(pair) for pair in valid]
+        invalid = sum(outcome(pair) == "invalid" for pair in pairs)
+        win = share_interval(outcomes.count("win"), len(outcomes), level) if outcomes else None
+        return Tally(outcomes.count("win"), outcomes.count("draw"), outcomes.count("loss"), invalid, win)
 
-    firsts = [verdict.choice == "1" for held in asked for verdict in (held.forward, held.backward)]
-    agree = [held.forward_outcome == held.backward_outcome for held in asked]
+    firsts = [verdict.choice == "1" for pair in asked for verdict in (pair.forward, pair.backward)]
+    agree = [pair.forward_outcome == pair.backward_outcome for pair in asked]
     return JudgeRates(
-        tally(lambda held: held.outcome),
+        tally(lambda pair: pair.outcome),
         bootstrap_interval(points, rng, level) if points else None,
-        tally(lambda held: held.forward_outcome),
-        tally(lambda held: held.backward_outcome),
+        tally(lambda pair: pair.forward_outcome),
+        tally(lambda pair: pair.backward_outcome),
         len(valid) - len(asked),
         float(np.mean(agree)) if asked else None,
         float(np.mean(firsts)) if asked else None,

@@ -158,7 +158,7 @@ def origin_of(units: Iterable[Unit], work: object = None) -> Origin:
     files. ValueError for a model that is not known.
     """
     from paper_figures.runner.sources import sources
-    from paper_figures.statistics.metrics import SHIPPED as CAUSAL
+    from paper_figures.statistics.causal_scores import SHIPPED as CAUSAL
     from rws_decode.checkpoints.files import shipped
     from rws_decode.rewards.loading import SHIPPED as REWARDS
 

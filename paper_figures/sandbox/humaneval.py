@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from paper_figures.data.loaders import HumanEvalProblem
 from paper_figures.sandbox.bubblewrap import Limits
 from paper_figures.sandbox.run import Execution, execute
-from paper_figures.statistics.metrics import pass_at_k
+from paper_figures.statistics.pass_at_k import pass_at_k
 
 __all__ = ["check_canonical", "check_completion", "mean_pass_at_k"]
 

@@ -17,15 +17,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paper_figures.statistics.comparisons import paired_test
-from paper_figures.statistics.metrics import Interval, bootstrap_interval
-from paper_figures.statistics.resampling import (
-    batch_sizes,
-    check_resampling,
-    exchange_test,
-    finite_arrays,
-    percentile_interval,
-)
+from paper_figures.statistics.intervals import Interval, bootstrap_interval, percentile_interval
+from paper_figures.statistics.resampling import batch_sizes, check_resampling, exchange_test, finite_arrays
+from paper_figures.statistics.significance import paired_test
 
 __all__ = ["CaliperEffect", "PartialEffect", "caliper_effect", "partial_effect"]
 
@@ -146,7 +140,7 @@ def caliper_effect(
 ) -> CaliperEffect:
     """Return the mean outcome difference over the pairs whose GOD differs by at most `width`: no line is assumed.
 
-    Its p is that of `comparisons.paired_test` within these pairs, exact where the methods are exchangeable, as |g| does
+    Its p is that of `significance.paired_test` within these pairs, exact where the methods are exchangeable, as |g| does
     not say which is which. The pairs are those that happen to agree in GOD, not a sample of all. width: finite, >= 0,
     up to rounding; the arrays as in `partial_effect`. ValueError otherwise.
 

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch.nn import functional as F
 
-from paper_figures.statistics.metrics import CausalScorer, exp_or_inf
+from paper_figures.statistics.causal_scores import CausalScorer, exp_or_inf
 from rws_decode.canvas.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.common.threads import torch_threads
 
@@ -114,7 +114,7 @@ def perplexity(
     Rule: where the tokenizer defines a beginning-of-text token (bos), one stands in front and is never scored; without
     one the first token of all is not scored, as nothing is before it. Prompt and text are each encoded by themselves
     without special tokens, joined in this order, and of the tokens after the beginning the text's alone are scored.
-    The prompt of a dialogue is its plain text. No end of text is scored, unlike in `metrics.answer_scores`.
+    The prompt of a dialogue is its plain text. No end of text is scored, unlike in `causal_scores.answer_scores`.
 
     specials: whether names of special tokens in prompts and texts are those tokens, as in a rendered chat, not text;
     if a prompt begins with the bos then, no other is added.
@@ -124,7 +124,7 @@ def perplexity(
 
     ValueError for lists of unequal length, a window longer than the model reads, and likelihoods that are not finite.
 
-    >>> from paper_figures.statistics.metrics import load_causal
+    >>> from paper_figures.statistics.causal_scores import load_causal
     >>> causal = load_causal("mini-causal")
     >>> found = perplexity(causal, ["", "Tom has a red ball."])
     >>> [score.status for score in found.scores], found.per_text[0], found.pooled == found.per_text[1]

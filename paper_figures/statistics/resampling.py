@@ -1,4 +1,4 @@
-"""What the statistics of paired results share: checked arrays, percentile intervals, batches that bound memory."""
+"""What all resampling shares: checked arrays, batches that bound memory, and the exchange test of pairs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paper_figures.statistics.metrics import Interval
-
-__all__ = ["batch_sizes", "check_resampling", "exchange_test", "finite_arrays", "percentile_interval"]
+__all__ = ["batch_sizes", "check_resampling", "exchange_test", "finite_arrays"]
 
 
 def finite_arrays(**arrays: ArrayLike) -> list[NDArray[np.float64]]:
@@ -36,16 +34,6 @@ def check_resampling(level: float, resamples: int) -> None:
         raise ValueError(f"level is {level}: it must lie strictly between 0 and 1")
     if resamples < 1:
         raise ValueError(f"resamples is {resamples}: at least 1 is needed")
-
-
-def percentile_interval(estimate: float, draws: NDArray[np.float64], level: float) -> Interval:
-    """Return the estimate with the percentile bootstrap interval of its resampled values, shape (m,), m >= 1.
-
-    >>> percentile_interval(0.0, np.arange(-50.0, 51.0), 0.9)
-    Interval(mean=0.0, low=-45.0, high=45.0)
-    """
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(estimate), float(low), float(high))
 
 
 def batch_sizes(total: int, width: int, cells: int = 2**20) -> Iterator[int]:

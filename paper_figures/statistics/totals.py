@@ -12,14 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paper_figures.statistics.metrics import Interval
-from paper_figures.statistics.resampling import (
-    batch_sizes,
-    check_resampling,
-    exchange_test,
-    finite_arrays,
-    percentile_interval,
-)
+from paper_figures.statistics.intervals import Interval, percentile_interval
+from paper_figures.statistics.resampling import batch_sizes, check_resampling, exchange_test, finite_arrays
 
 __all__ = ["Comparison", "compare_totals", "interval_of_totals", "mean_of", "pooled_perplexity_of"]
 
@@ -34,7 +28,7 @@ def mean_of(total: Floats, count: Floats) -> Floats:
 
 
 def pooled_perplexity_of(nll: Floats, tokens: Floats) -> Floats:
-    """Return exp(nll / tokens), in which each token counts the same (`metrics.pooled_perplexity`)."""
+    """Return exp(nll / tokens), in which each token counts the same (`causal_scores.pooled_perplexity`)."""
     return np.exp(nll / tokens)
 
 
@@ -87,7 +81,7 @@ def compare_totals(
     Intervals: percentile bootstrap, a prompt's columns of both methods drawn together. p: two-sided, of the difference,
     from exchanging the two methods on random prompts; all patterns where they are no more than `resamples`, so that it
     is exact where the two of a prompt are exchangeable, else drawn ones, (b + 1) / (m + 1) (Phipson and Smyth 2010).
-    For means it is `comparisons.paired_test`. first, second: columns as in `interval_of_totals`, the same prompts in
+    For means it is `significance.paired_test`. first, second: columns as in `interval_of_totals`, the same prompts in
     the same order. ValueError otherwise.
 
     >>> found = compare_totals(mean_of, [[2.0, 4.0], [1, 1]], [[1.0, 2.0], [1, 1]], np.random.default_rng(0))

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from paper_figures.statistics.metrics import Interval, share_interval
-from paper_figures.statistics.resampling import check_resampling, finite_arrays, percentile_interval
+from paper_figures.statistics.intervals import Interval, percentile_interval, share_interval
+from paper_figures.statistics.resampling import check_resampling, finite_arrays
 
 __all__ = ["WinRate", "checked_outcomes", "paired_outcomes", "rate_of_counts", "rate_of_outcomes", "win_rate"]
 

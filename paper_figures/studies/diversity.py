@@ -6,7 +6,7 @@ more diverse: lengths stand beside it, and each pair of answers is compared once
 Files below OUT/diversity, besides the units' parts and `selection.json|csv`:
 
 - `distinct`: by guide and method, with the answers' lengths and how many are repeated;
-- `differences`: rws against the default and each control on the same prompts (`diversity_stats`).
+- `differences`: rws against the default and each control on the same prompts (`statistics.distinct_n`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
 
 
 def _distinct(answers: pandas.DataFrame) -> Table:
-    from paper_figures.statistics.metrics import distinct_n
+    from paper_figures.statistics.distinct_n import distinct_n
     from paper_figures.studies.summaries.paired_answers import lines_of
     from paper_figures.studies.summaries.printed import Printed, paper_names, printed_value
     from paper_figures.table import Table
@@ -82,8 +82,8 @@ def _distinct(answers: pandas.DataFrame) -> Table:
 
 
 def _differences(answers: pandas.DataFrame, seed: int) -> Table:
-    from paper_figures.statistics.comparisons import holm_within
-    from paper_figures.statistics.diversity import distinct_difference
+    from paper_figures.statistics.distinct_n import distinct_difference
+    from paper_figures.statistics.significance import holm_within
     from paper_figures.studies.summaries.paired_answers import LINE, aligned, lines_of, rng_for
     from paper_figures.table import Table
 

@@ -130,7 +130,7 @@ def _programs(args: argparse.Namespace, base: Unit, answers: pandas.DataFrame) -
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the experiment's table from its rows; none where no answer was checked."""
-    from paper_figures.statistics.metrics import pass_at_k
+    from paper_figures.statistics.pass_at_k import pass_at_k
     from paper_figures.studies.summaries.answers import answers_of
     from paper_figures.studies.summaries.means import Summary, summary_table
     from paper_figures.studies.summaries.printed import Printed, paper_names, printed_tables

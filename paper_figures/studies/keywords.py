@@ -7,7 +7,7 @@ guides nobody, reads every answer. Files below OUT/keywords, besides the units' 
 - `claims`: what Section 5.4 says of rws against the default, measured for every method;
 - `examples`: the first prompts with their keywords, and the answers of default and rws.
 
-Perplexity is of the answer and its end, given the prompt (`metrics.answer_scores`). Which of the two means the paper
+Perplexity is of the answer and its end, given the prompt (`causal_scores.answer_scores`). Which of the two means the paper
 reports, and what its causal model is given, it does not say.
 """
 
@@ -100,7 +100,7 @@ def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
 
 def _pooled(answers: pandas.DataFrame, like: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
     """Return pooled perplexity's rows as `summarise` has them, a row per line in its order; like: one of its rows."""
-    from paper_figures.statistics.comparisons import holm_within
+    from paper_figures.statistics.significance import holm_within
     from paper_figures.statistics.totals import compare_totals, interval_of_totals, pooled_perplexity_of
     from paper_figures.studies.summaries.paired_answers import aligned, lines_of, rng_for
 
@@ -137,7 +137,7 @@ def _columns(rows: pandas.DataFrame, names: Sequence[str]) -> list[Any]:
 
 
 def _claims(answers: pandas.DataFrame, seed: int) -> Table | None:
-    from paper_figures.statistics.comparisons import holm_within
+    from paper_figures.statistics.significance import holm_within
     from paper_figures.statistics.totals import compare_totals, interval_of_totals, mean_of, pooled_perplexity_of
     from paper_figures.studies.summaries.paired_answers import LINE, aligned, lines_of, over_guides, rng_for
     from paper_figures.table import Table

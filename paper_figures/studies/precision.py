@@ -171,7 +171,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
 
 def _summary(frame: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
     """Return one row per strategy, scale and ranking; the module says what each column means."""
-    from paper_figures.statistics.comparisons import holm_within
+    from paper_figures.statistics.significance import holm_within
 
     # Settings in which runs that share a folder differ stand before the rest.
     varied = [
@@ -197,8 +197,8 @@ def _summary(frame: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
 def _line(own: pandas.DataFrame, names: Sequence[Any], seed: int) -> dict[str, Any]:
     import numpy as np
 
-    from paper_figures.statistics.comparisons import paired_test
-    from paper_figures.statistics.metrics import paired_bootstrap_interval
+    from paper_figures.statistics.intervals import paired_bootstrap_interval
+    from paper_figures.statistics.significance import paired_test
 
     line: dict[str, Any] = {"n": len(own)}
     for field in ("god_tokens", "god_steps"):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_checkpoints import DREAM_IDS, DREAM_SPECIAL, FIRST_SPECIAL, LLADA_IDS, LLADA_SPECIAL, write_dream, write_llada
@@ -14,7 +15,7 @@ from tiny_models import MASK, bert_predictor, classifier, published_vocabulary, 
 
 from paper_figures.data.dialogues import story_dialogue_set
 from paper_figures.runner.units import Unit, batch_key
-from paper_figures.statistics.metrics import answer_scores, load_causal
+from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
 from paper_figures.studies.work.decoding import decode_units, prompt_of
 from rws_decode.adapters.generation import generate
@@ -89,7 +90,9 @@ def test_messages_alternate_and_hold_the_turns(turns: list[str]) -> None:
 
 
 def test_the_plain_text_is_how_the_shipped_models_were_trained_on_dialogues() -> None:
-    rows = json.loads((Path(__file__).parents[2] / "rws_decode/mini/models/mini/examples.json").read_text(encoding="utf-8"))
+    rows = json.loads(
+        (Path(__file__).parents[2] / "rws_decode/mini/models/mini/examples.json").read_text(encoding="utf-8")
+    )
     told = [row["prompt"] for row in rows if " answer : " in row["prompt"]]
     assert len(told) > 3
     for prompt in told:
@@ -121,9 +124,7 @@ def test_a_predictor_without_a_template_reads_the_plain_text(predictors: dict[st
 
 @pytest.mark.parametrize("place", [0, 1, 2], ids=["first user", "assistant", "last user"])
 @pytest.mark.parametrize("name", ["llada", "dream"])
-def test_control_strings_in_any_turn_are_text(
-    name: str, place: int, predictors: dict[str, HFMaskPredictor]
-) -> None:
+def test_control_strings_in_any_turn_are_text(name: str, place: int, predictors: dict[str, HFMaskPredictor]) -> None:
     predictor = predictors[name]
     steering = [token for token in predictor.encode_dialogue(TOLD) if token >= FIRST_SPECIAL]
     for special in SPECIAL[name]:
@@ -264,18 +265,18 @@ def test_a_dialogue_of_one_turn_is_its_text(
 ) -> None:
     predictor, reward = predictors[name], rewards["skywork-v0.2"]
     both = (Dialogue(("the cat",)), "the cat")
-    one, text = (decode(predictor, [prompt], RWS(4.0), reward=reward, **SHORT)[0] for prompt in both)
+    one, text = (decode(predictor, [prompt], RWS(4.0), reward=reward, **grouped(**SHORT))[0] for prompt in both)
     assert one == text and one.reward_asked.any()
 
 
 @pytest.mark.parametrize("name", ["llada", "dream", "mini"])
 def test_the_second_answer_follows_from_all_turns(name: str, predictors: dict[str, HFMaskPredictor]) -> None:
     predictor = predictors[name]
-    (trace,) = decode(predictor, [TOLD], Confidence(), **SHORT)
+    (trace,) = decode(predictor, [TOLD], Confidence(), **grouped(**SHORT))
     assert trace.prompt.tolist() == predictor.encode_dialogue(TOLD) and trace.prompt_text == TOLD.text
-    (ids,) = decode(predictor, [predictor.encode_dialogue(TOLD)], Confidence(), **SHORT)
+    (ids,) = decode(predictor, [predictor.encode_dialogue(TOLD)], Confidence(), **grouped(**SHORT))
     assert trace.tokens.tolist() == ids.tokens.tolist() and trace.value.tobytes() == ids.value.tobytes()
-    mixed = decode(predictor, ["the cat", TOLD, Dialogue(("a", "b", "c"))], Confidence(), **SHORT)
+    mixed = decode(predictor, ["the cat", TOLD, Dialogue(("a", "b", "c"))], Confidence(), **grouped(**SHORT))
     assert mixed[1].tokens.tolist() == trace.tokens.tolist()
 
 
@@ -284,7 +285,7 @@ def test_the_decoder_shows_rewards_that_read_turns_the_dialogue(
 ) -> None:
     predictor = predictors["llada"]
     for name in ("eurus", "qrm"):
-        (trace,) = decode(predictor, [TOLD], RWS(4.0), reward=rewards[name], **SHORT)
+        (trace,) = decode(predictor, [TOLD], RWS(4.0), reward=rewards[name], **grouped(**SHORT))
         whole = [step for step in range(trace.steps_run) if trace.whole_candidates]
         assert whole
         for step in whole:
@@ -296,7 +297,7 @@ def test_traces_of_dialogues_replay(
     tmp_path: Path, predictors: dict[str, HFMaskPredictor], rewards: dict[str, Any]
 ) -> None:
     for name in ("llada", "mini"):
-        (trace,) = decode(predictors[name], [TOLD], RWS(4.0), reward=rewards["grm"], **SHORT)
+        (trace,) = decode(predictors[name], [TOLD], RWS(4.0), reward=rewards["grm"], **grouped(**SHORT))
         stored = load(trace.save(tmp_path / f"{name}.parquet"))
         assert stored == trace and replay(stored).parted_at is None
         again = replay_with(stored, predictors[name])
@@ -318,13 +319,13 @@ def test_generate_and_the_scale_path_take_dialogues(predictors: dict[str, HFMask
     options = {"max_new_tokens": 8, "steps": 4, "block_length": 4}
     output = generate(mini, [TOLD], streamer=Kept(), **options)
     assert streamed[0] == mini.encode_dialogue(TOLD)
-    path = scale_path(mini, TOLD, 0.9, 1.1, **SHORT)
+    path = scale_path(mini, TOLD, 0.9, 1.1, **grouped(**SHORT))
     assert any(piece.tokens == tuple(output.sequences[0].tolist()) for piece in path.pieces)
 
 
 def test_a_dialogue_alone_is_no_list_of_prompts(predictors: dict[str, HFMaskPredictor]) -> None:
     with pytest.raises(ValueError, match=r"^prompts is Dialogue.*: a list of at least one prompt is needed"):
-        decode(predictors["mini"], TOLD, Confidence(), **SHORT)  # type: ignore[arg-type]
+        decode(predictors["mini"], TOLD, Confidence(), **grouped(**SHORT))  # type: ignore[arg-type]
 
 
 def test_perplexity_is_given_the_plain_text() -> None:
@@ -382,13 +383,13 @@ def test_units_go_on_with_a_dialogue() -> None:
 
 def test_the_shipped_model_answers_second_questions_by_the_first_turn(predictors: dict[str, HFMaskPredictor]) -> None:
     mini, rows, shape = predictors["mini"], story_dialogue_set(12, 1), {"length": 16, "steps": 4, "block": 16}
-    first = decode(mini, [row.turns[0] for row in rows], Confidence(), **shape).texts
+    first = decode(mini, [row.turns[0] for row in rows], Confidence(), **grouped(**shape)).texts
     told = [Dialogue((row.turns[0], text or "", row.turns[1])) for row, text in zip(rows, first, strict=True)]
     right = {
         name: sum(judge(one.text, text or "").coherent for one, text in zip(told, decoded, strict=True))
         for name, decoded in (
-            ("told", decode(mini, told, Confidence(), **shape).texts),
-            ("bare", decode(mini, [row.turns[1] for row in rows], Confidence(), **shape).texts),
+            ("told", decode(mini, told, Confidence(), **grouped(**shape)).texts),
+            ("bare", decode(mini, [row.turns[1] for row in rows], Confidence(), **grouped(**shape)).texts),
         )
     }
     assert right["told"] >= 10 > 6 >= right["bare"]

@@ -9,13 +9,14 @@ import sys
 import numpy as np
 import pytest
 
-from paper_figures.statistics.metrics import load_causal, text_perplexity
+from paper_figures.statistics.causal_scores import load_causal, text_perplexity
 from rws_decode import RWS, Confidence, Temperature, load_predictor, load_reward, recorded, replay_with
 from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge
 from rws_decode.mini.stories.tasks import split_of
+from rws_decode.settings import Shape
 from rws_decode.trace.replay import replay
 
 COMMAND = [
@@ -60,7 +61,7 @@ def test_scale_one_is_default_and_recorded_factors_repeat_rws(mini, prompts) -> 
 
 
 def test_mini_writes_sentences_of_its_language(mini, prompts) -> None:
-    texts = decode(mini, prompts, Confidence(), steps=64).texts
+    texts = decode(mini, prompts, Confidence(), Shape(steps=64)).texts
     sentences = [text.count(" .") for text in texts]
     assert all(count >= 5 for count in sentences)
     wrong = [sum(v.kind == "grammar" for v in judge(p, t).violations) for p, t in zip(prompts, texts, strict=True)]

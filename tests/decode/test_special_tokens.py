@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tiny_checkpoints import llada_tokenizer, write_llada
 from tiny_models import published_codec, save_published, save_reward, tokenizer
 
-from paper_figures.statistics.metrics import answer_scores, load_causal
+from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
 from rws_decode.adapters.lm_eval import RWSLM
 from rws_decode.canvas.dialogue import Dialogue

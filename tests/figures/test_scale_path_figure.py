@@ -20,7 +20,7 @@ from paper_figures.exhibits.exhibit import Exhibit, MissingRun
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import scale_path as figure
 from paper_figures.runner.results import read_results
-from paper_figures.statistics.metrics import load_causal, text_perplexity
+from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.studies.design.scale_selection import GRID
 from rws_decode.common.files import write_json
 from rws_decode.decode import Decoding, decode
@@ -104,7 +104,7 @@ def test_scores_are_those_of_the_models(finished: Path, models: Path) -> None:
             model = load_reward(str(models / name))
             scores = (np.array(model.score(asked, texts)) - model.mean) / model.std
             assert [output[name] for output in prompt["outputs"]] == pytest.approx(scores.tolist(), abs=1e-5)
-        wanted = text_perplexity(causal, asked, texts)
+        wanted = [score.perplexity for score in answer_scores(causal, asked, texts)]
         assert [output["perplexity"] for output in prompt["outputs"]] == pytest.approx(wanted, rel=1e-5)
         told = prompt["prompt"].startswith("sort")  # a puzzle of the story language has a checker, other text none
         assert all((output["coherent"] is not None) == told for output in prompt["outputs"])

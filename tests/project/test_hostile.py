@@ -19,12 +19,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from tiny_models import bert_predictor, save_predictor, save_reward
 
 import rws_decode as rws
 import rws_theory as theory
 from paper_figures.data.loaders import load_mt_bench, load_reward_bench
-from paper_figures.statistics import metrics
+from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
+from paper_figures.statistics.distinct_n import distinct_n
+from paper_figures.statistics.intervals import share_interval
 from paper_figures.statistics.perplexity import perplexity, windows
 from paper_figures.studies.design.prompts import prompts_of
 from rws_decode.adapters.generation import RWSGenerationConfig, generate
@@ -34,7 +37,7 @@ from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, load_predictor
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.scales.path import scale_path
-from rws_decode.step.savings import Savings
+from rws_decode.settings import Savings, Shape
 from rws_decode.trace.trace import load
 from rws_theory.claims import claims
 from rws_theory.orders.null import order_test
@@ -55,8 +58,8 @@ def tiny() -> Any:
 
 
 @cache
-def causal() -> metrics.CausalScorer:
-    return metrics.load_causal("mini-causal")
+def causal() -> CausalScorer:
+    return load_causal("mini-causal")
 
 
 @cache
@@ -70,7 +73,7 @@ def scored(value: Any) -> CallableReward:
 
 def decoded(prompts: Any = ("the cat",), strategy: Any = None, **options: Any) -> Any:
     shape = {"length": 4, "steps": 2, "block": 4}
-    return decode(tiny(), prompts, rws.Confidence() if strategy is None else strategy, **(shape | options))
+    return decode(tiny(), prompts, rws.Confidence() if strategy is None else strategy, **grouped(**shape | options))
 
 
 def guided(reward: Any = None, **options: Any) -> Any:
@@ -78,14 +81,16 @@ def guided(reward: Any = None, **options: Any) -> Any:
 
 
 def pathed(c_min: Any = 0.5, c_max: Any = 2.0, **options: Any) -> Any:
-    return scale_path(tiny(), options.pop("prompt", "the cat"), c_min, c_max, length=4, steps=2, block=4, **options)
+    return scale_path(
+        tiny(), options.pop("prompt", "the cat"), c_min, c_max, **grouped(length=4, steps=2, block=4, **options)
+    )
 
 
 def predicting(logits: Any) -> Any:
     """Decode with a predictor of these logits."""
     row = torch.as_tensor(logits)
     predictor = CallablePredictor(lambda canvas: row.expand(*canvas.shape, -1), mask_id=0, name="odd")
-    return decode(predictor, [[1]], rws.Confidence(), length=2, steps=1, block=2)
+    return decode(predictor, [[1]], rws.Confidence(), Shape(length=2, steps=1, block=2))
 
 
 # What is called, and what the error says of it.
@@ -245,17 +250,17 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "perplexity of a wide window": (lambda: perplexity(causal(), ["a"], window=10**9), "^window "),
     "perplexity of no stride": (lambda: perplexity(causal(), ["a b c"], stride=0), "^stride "),
     "windows that stand": (lambda: list(windows(9, 4, 4)), "^stride "),
-    "answers of None": (lambda: metrics.answer_scores(causal(), ["a"], [None]), "^answer is None"),  # type: ignore[list-item]
-    "answers too long": (lambda: metrics.answer_scores(causal(), ["a"], ["w " * 9999]), "^prompt and answer make"),
-    "answers without prompts": (lambda: metrics.answer_scores(causal(), [], ["a"]), "^answers has 1"),
-    "distinct of none": (lambda: metrics.distinct_n(["a"], 0), "^n "),
-    "distinct otherwise": (lambda: metrics.distinct_n(["a"], 1, per="words"), "^per "),  # type: ignore[arg-type]
-    "share beyond one": (lambda: metrics.share_interval(3, 2), "^successes "),
+    "answers of None": (lambda: answer_scores(causal(), ["a"], [None]), "^answer is None"),  # type: ignore[list-item]
+    "answers too long": (lambda: answer_scores(causal(), ["a"], ["w " * 9999]), "^prompt and answer make"),
+    "answers without prompts": (lambda: answer_scores(causal(), [], ["a"]), "^answers has 1"),
+    "distinct of none": (lambda: distinct_n(["a"], 0), "^n "),
+    "distinct otherwise": (lambda: distinct_n(["a"], 1, per="words"), "^per "),  # type: ignore[arg-type]
+    "share beyond one": (lambda: share_interval(3, 2), "^successes "),
     "model of no name": (lambda: load_predictor(""), "^model is ''"),
     "model of a path with null": (lambda: load_predictor("a\0b"), "^model is 'a"),
     "model unknown": (lambda: load_predictor("maxi"), r"^model is 'maxi': .*mini"),
     "reward unknown": (lambda: load_reward("maxi"), r"^reward is 'maxi': .*mini"),
-    "causal unknown": (lambda: metrics.load_causal("maxi"), r"^causal is 'maxi': .*mini"),
+    "causal unknown": (lambda: load_causal("maxi"), r"^causal is 'maxi': .*mini"),
     "device unknown": (lambda: load_predictor("mini", "tpu0"), "^device is 'tpu0'"),
     "device without numbers": (lambda: load_predictor("mini", "meta"), "^device is 'meta'.*holds no numbers"),
     "dtype of integers": (lambda: load_predictor("mini", dtype="int8"), "^dtype is 'int8'"),
@@ -297,7 +302,7 @@ def test_any_text_is_a_prompt_and_is_kept_as_it_is(text: str, tmp_path: Path) ->
     assert tiny().mask_id not in trace.prompt.tolist() + trace.tokens.tolist()
     assert load(trace.save(tmp_path / "trace.parquet")) == trace
     assert math.isfinite(mini_reward().score([text], [text])[0])
-    assert metrics.answer_scores(causal(), [text], [text])[0].perplexity > 1
+    assert answer_scores(causal(), [text], [text])[0].perplexity > 1
 
 
 # Ties, subnormal and huge values have answers, not errors.

@@ -64,9 +64,9 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
 
     from paper_figures.data.loaders import load_humaneval
     from paper_figures.judging import LLMJudge
-    from paper_figures.judging.client import JudgeSession
+    from paper_figures.judging.endpoint import endpoint_of
     from paper_figures.runner.executors import on_cluster
-    from paper_figures.statistics.metrics import load_causal
+    from paper_figures.statistics.causal_scores import load_causal
     from rws_decode.__main__ import main as decoding
     from rws_decode.gpu.row_statistics import row_statistics
     from rws_decode.rewards import load_reward
@@ -88,7 +88,7 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
         "gguf": lambda: load_causal(str(folder / "model.gguf")),
         "gguf, wheel": lambda: read_judge(folder / "judge.whl"),
         "lm_eval": lambda: runpy.run_path(adapter, run_name="__main__"),
-        "openai": lambda: JudgeSession(LLMJudge("made-up", "http://127.0.0.1:1")).__enter__(),
+        "openai": lambda: endpoint_of(LLMJudge("made-up", "http://127.0.0.1:1")),
         "openai, experiment": lambda: decoding(
             ["experiment", "mt-bench", "--llm-judge", "made-up", "--yes", "--out", str(folder / "out")]
         ),

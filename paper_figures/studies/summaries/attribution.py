@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paper_figures.statistics.comparisons import holm_within
+from paper_figures.statistics.god_quintiles import quintile_rates
 from paper_figures.statistics.partial_effect import caliper_effect, partial_effect
-from paper_figures.statistics.quintiles import quintile_rates, trend_test
+from paper_figures.statistics.significance import holm_within
+from paper_figures.statistics.trend import trend_test
 from paper_figures.table import Table
 
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.statistics.metrics import Interval
+    from paper_figures.statistics.intervals import Interval
 
 __all__ = ["attribution_tables"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.statistics.comparisons import holm_within
+from paper_figures.statistics.significance import holm_within
 from paper_figures.studies.summaries.llm_verdicts import ORDERS, read_verdicts
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def printed_intervals() -> list[Table]:
     """
     from scipy import stats
 
-    from paper_figures.statistics.metrics import share_interval
+    from paper_figures.statistics.intervals import share_interval
     from paper_figures.studies.summaries.printed import PREFIX
     from paper_figures.table import Table
     from rws_theory.printed import printed_in

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_figures.statistics.comparisons import holm_within, paired_test
-from paper_figures.statistics.metrics import Interval, bootstrap_interval, paired_bootstrap_interval, share_interval
+from paper_figures.statistics.intervals import Interval, bootstrap_interval, paired_bootstrap_interval, share_interval
+from paper_figures.statistics.significance import holm_within, paired_test
 from paper_figures.studies.summaries.printed import Printed, printed_value
 from paper_figures.table import Table
 
@@ -79,7 +79,7 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
     Columns: those of `by`, and of settings that differ within the frame; measure; n, rows with a value; mean, low,
     high, with a 95 % interval, Wilson's for shares (values of 0 and 1, or 0 and 100), else, and for a net win rate, the
     bootstrap's; and where there is a baseline line: pairs, difference (the line minus its baseline), difference_low and
-    _high, the paired 95 % bootstrap interval, p of `comparisons.paired_test`, and p_holm, corrected over `over`;
+    _high, the paired 95 % bootstrap interval, p of `significance.paired_test`, and p_holm, corrected over `over`;
     printed, the paper's value. None where there is none. seed: of the resampling. ValueError for a measure or column
     that the frame lacks.
     """

@@ -31,8 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paper_figures.statistics.metrics import Interval
-from paper_figures.statistics.resampling import percentile_interval
+from paper_figures.statistics.intervals import clustered_share, exact_share
 from paper_figures.studies.design.scale_selection import GRID
 from rws_theory.gain import factor_range
 
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
     from paper_figures.table import Table
 
-__all__ = ["CASES", "FORMS", "MEASURES", "case_of", "clustered_share", "drawn_of", "exact_share", "regime_tables"]
+__all__ = ["CASES", "FORMS", "MEASURES", "case_of", "drawn_of", "regime_tables"]
 
 Pair = Mapping[str, Any]
 
@@ -151,44 +150,6 @@ def _share(counts: Sequence[int], totals: Sequence[int], clustered: bool, key: S
         interval = clustered_share(counts, totals, rng) if clustered else exact_share(sum(counts), sum(totals))
         found |= {"share": interval.mean, "low": interval.low, "high": interval.high}
     return found
-
-
-def exact_share(successes: int, total: int, level: float = 0.95) -> Interval:
-    """Return successes / total with the exact interval of Clopper and Pearson (1934), of independent draws.
-
-    >>> [round(number, 3) for number in exact_share(0, 10)]
-    [0.0, 0.0, 0.308]
-    """
-    from scipy.stats import binomtest
-
-    found = binomtest(successes, total).proportion_ci(level, method="exact")
-    return Interval(successes / total, float(found.low), float(found.high))
-
-
-def clustered_share(
-    successes: Sequence[int],
-    totals: Sequence[int],
-    rng: np.random.Generator,
-    level: float = 0.95,
-    resamples: int = 9999,
-) -> Interval:
-    """Return the pooled share of clusters' successes, with the interval that the module describes.
-
-    successes, totals: of each cluster, totals >= 1. ValueError for none, or others.
-
-    >>> [round(number, 3) for number in clustered_share([0, 0, 0], [8, 8, 8], np.random.default_rng(0))]
-    [0.0, 0.0, 0.708]
-    """
-    s, t = np.asarray(successes), np.asarray(totals)
-    if s.ndim != 1 or s.shape != t.shape or not s.size or not ((s >= 0) & (s <= t) & (t >= 1)).all():
-        raise ValueError(f"successes is {successes!r}, totals {totals!r}: counts of at least one cluster are needed")
-    share = float(s.sum() / t.sum())
-    if s.size == 1:
-        return Interval(share, 0.0, 1.0)
-    if share in (0.0, 1.0):
-        return exact_share(int(share) * s.size, s.size, level)
-    drawn = rng.integers(s.size, size=(resamples, s.size))
-    return percentile_interval(share, s[drawn].sum(axis=1) / t[drawn].sum(axis=1), level)
 
 
 def _cases(pairs: Sequence[Pair]) -> list[dict[str, Any]]:

@@ -25,17 +25,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paper_figures.statistics.comparisons import holm_within, paired_test
-from paper_figures.statistics.metrics import (
-    AnswerScore,
-    Interval,
-    bootstrap_interval,
-    distinct_n,
-    mean_perplexity,
-    paired_bootstrap_interval,
-    pooled_perplexity,
-    share_interval,
-)
+from paper_figures.statistics.causal_scores import AnswerScore, mean_perplexity, pooled_perplexity
+from paper_figures.statistics.distinct_n import distinct_n
+from paper_figures.statistics.intervals import Interval, bootstrap_interval, paired_bootstrap_interval, share_interval
+from paper_figures.statistics.significance import holm_within, paired_test
 from paper_figures.studies.summaries.printed import Printed, printed_value
 
 if TYPE_CHECKING:

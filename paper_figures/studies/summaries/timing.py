@@ -168,8 +168,8 @@ def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[l
     same_text, the share of prompts whose text is that of the usual savings; reward_calls_low and _high, the ends of the
     95 % bootstrap interval over prompts.
     """
-    from paper_figures.statistics.comparisons import holm_within
-    from paper_figures.statistics.metrics import bootstrap_interval
+    from paper_figures.statistics.intervals import bootstrap_interval
+    from paper_figures.statistics.significance import holm_within
     from paper_figures.studies.summaries.paired_answers import lines_of, rng_for, settings_of
 
     places = timed[list(_WHERE)].drop_duplicates()

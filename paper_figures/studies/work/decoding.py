@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from paper_figures.runner.units import PER_ROW, Model, Unit, batch_key
-from paper_figures.statistics.metrics import CausalScorer, load_causal
+from paper_figures.statistics.causal_scores import CausalScorer, load_causal
 from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.checkpoints.files import split_revision
 from rws_decode.decode import Decoding, decode
@@ -15,6 +15,7 @@ from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import RewardModel, load_reward
 from rws_decode.rewards.loading import SHIPPED
+from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import FactorStrategy, Strategy
 from rws_decode.strategies.table import strategy_from
 
@@ -42,7 +43,7 @@ _LOADED: dict[str, dict[tuple[Any, ...], Any]] = {}
 def strategy_of(units: Sequence[Unit]) -> Strategy:
     """Return the strategy that decodes these units as one batch, with one number per row where they differ.
 
-    ValueError for units that cannot share a decode, a name that is not in `table.STRATEGIES`, or numbers that it refuses.
+    ValueError for units that cannot share a decode, a name that is not in `table.STRATEGIES`, and bad numbers.
 
     >>> units = [Unit(experiment="x", prompt="a", strategy={"name": "temperature", "scale": c}) for c in (1.0, 2.0)]
     >>> strategy_of(units)
@@ -61,38 +62,37 @@ def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-# Settings of a unit that say how its answer is decoded and how its predictor is loaded.
-_DECODING = ("cfg", "end_of_text")
+# Settings of a unit that say how its predictor is loaded.
 _LOADING_OPTIONS = ("dtype", "device_map", "mask_id", "chat")
 
 
-def decode_units(units: Sequence[Unit], **options: Any) -> Decoding:
-    """Decode units of one batch, with the models that they name; options: further ones of `decode.decode`.
+def decode_units(units: Sequence[Unit], savings: Savings | None = None) -> Decoding:
+    """Decode units of one batch, with the models that they name.
 
-    Of their settings, cfg and end_of_text are as in `decode.decode`; dtype, device_map, mask_id and chat as in
-    `load_predictor`; reward_dtype and reward_device as in `reward_of`; with compact, what `compact.decode_compact` can
-    decode is decoded by it, and the rest, and where options are given, by `decode.decode`.
+    Of their settings, cfg and end_of_text are as in `settings.Options`; dtype, device_map, mask_id and chat as in
+    `load_predictor`; reward_dtype and reward_device as in `reward_of`. With compact, `gpu.decode_compact` decodes what
+    it can, unless savings are given; `decode.decode` decodes the rest.
     """
     first = units[0]
     strategy = strategy_of(units)
-    shared: dict[str, Any] = {"length": first.length, "steps": first.steps, "block": first.block}
-    shared["reward"] = reward_for(first, first.reward) if first.reward and strategy.needs_reward else None
-    shared |= _of(first.settings, _DECODING) | options
+    shape = Shape(first.length, first.steps, first.block)
+    reward = reward_for(first, first.reward) if first.reward and strategy.needs_reward else None
+    policies: dict[str, Any] = _of(first.settings, ("cfg", "end_of_text"))
     predictor, prompts = predictor_for(first), [prompt_of(unit) for unit in units]
-    if not options and isinstance(strategy, FactorStrategy) and _compact(first):
-        shared.pop("cfg", None)
+    if savings is None and isinstance(strategy, FactorStrategy) and _compact(first):
         # Controls are made of the factors and rewards of all steps.
-        return decode_compact(predictor, prompts, strategy, savings=CompactSavings.usual(), **shared)
-    return decode(
-        predictor,
-        prompts,
-        strategy,
-        ranking=first.ranking,  # type: ignore[arg-type] - decode checks it
+        usual = CompactSavings.usual()
+        return decode_compact(
+            predictor, prompts, strategy, shape, reward=reward, options=Options(**policies), savings=usual
+        )
+    options = Options(
+        ranking=first.ranking,  # type: ignore[arg-type] - Options checks it
         precision=first.precision,  # type: ignore[arg-type]
         sampling_temperature=first.sampling_temperature,
         seed=[unit.seed for unit in units],
-        **shared,
+        **policies,
     )
+    return decode(predictor, prompts, strategy, shape, reward=reward, options=options, savings=savings or Savings())
 
 
 def _compact(unit: Unit) -> bool:

@@ -26,7 +26,7 @@ from paper_figures.data.loaders import human_eval_file, load_humaneval
 from paper_figures.sandbox import Execution, Limits, bubblewrap, check_bubblewrap, execute, run
 from paper_figures.sandbox.humaneval import check_canonical, check_completion, mean_pass_at_k
 from paper_figures.sandbox.worker import decode, encode
-from paper_figures.statistics.metrics import pass_at_k
+from paper_figures.statistics.pass_at_k import pass_at_k
 
 AMPLE = Limits(seconds=20.0, cpu_seconds=4)
 QUICK = Limits(seconds=1.0, cpu_seconds=4)  # for what ends by the clock

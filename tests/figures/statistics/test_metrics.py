@@ -13,19 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import EOS, WORDS, llama, tokenizer
 
-from paper_figures.statistics.metrics import (
+from paper_figures.statistics.causal_scores import (
     AnswerScore,
     CausalScorer,
     answer_scores,
-    bootstrap_interval,
-    distinct_n,
     load_causal,
     mean_perplexity,
-    paired_bootstrap_interval,
     pooled_perplexity,
-    share_interval,
-    text_perplexity,
 )
+from paper_figures.statistics.distinct_n import distinct_n
+from paper_figures.statistics.intervals import bootstrap_interval, paired_bootstrap_interval, share_interval
 
 CAUSAL = CausalScorer(llama(3), tokenizer(), "tiny-causal")
 PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and blue", "the bird"]
@@ -53,7 +50,7 @@ def test_scores_are_the_slow_scores_alone_and_in_batches() -> None:
         scores = answer_scores(CAUSAL, PROMPTS, ANSWERS, batch_size=batch_size)
         np.testing.assert_allclose([score.nll for score in scores], [nll for nll, _ in slow], rtol=1e-5)
         assert [score.tokens for score in scores] == [tokens for _, tokens in slow]
-    perplexities = text_perplexity(CAUSAL, PROMPTS, ANSWERS)
+    perplexities = [score.perplexity for score in answer_scores(CAUSAL, PROMPTS, ANSWERS)]
     np.testing.assert_allclose(perplexities, [math.exp(nll / tokens) for nll, tokens in slow], rtol=1e-5)
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from null_levels import assert_super_uniform
 from numpy.typing import NDArray
 
-from paper_figures.statistics.comparisons import paired_test
 from paper_figures.statistics.partial_effect import caliper_effect, partial_effect
+from paper_figures.statistics.significance import paired_test
 
 Array = NDArray[np.float64]
 NUMBERS = st.integers(-3, 3).map(float)

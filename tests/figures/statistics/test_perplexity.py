@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import CLS, llama, tokenizer
 
-from paper_figures.statistics.metrics import CausalScorer, answer_scores, load_causal
+from paper_figures.statistics.causal_scores import CausalScorer, answer_scores, load_causal
 from paper_figures.statistics.perplexity import Perplexity, TextScore, perplexity, windows
 
 TEXTS = [

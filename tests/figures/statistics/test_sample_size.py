@@ -8,7 +8,7 @@ from math import factorial
 import pytest
 from scipy.stats import binomtest
 
-from paper_figures.tables.parts.sample_size import possible_sizes, prompts_needed, sign_test_power
+from paper_figures.statistics.sample_size import possible_sizes, prompts_needed, sign_test_power
 from rws_theory.printed import printed_in
 
 

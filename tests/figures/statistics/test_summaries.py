@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from paper_figures.runner.units import Unit
-from paper_figures.statistics.comparisons import holm, paired_test
-from paper_figures.statistics.metrics import paired_bootstrap_interval
+from paper_figures.statistics.intervals import paired_bootstrap_interval
+from paper_figures.statistics.significance import holm, paired_test
 from paper_figures.studies import EXPERIMENTS, Experiment
 from paper_figures.studies.summaries.means import Summary, markdown_rows, summarise
 from paper_figures.studies.summaries.printed import Printed, printed_value

@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from paper_figures.statistics.comparisons import paired_test
-from paper_figures.statistics.metrics import AnswerScore, pooled_perplexity
+from paper_figures.statistics.causal_scores import AnswerScore, pooled_perplexity
+from paper_figures.statistics.significance import paired_test
 from paper_figures.statistics.totals import compare_totals, interval_of_totals, mean_of, pooled_perplexity_of
 
 NLL = [[8.0, 3.0, 12.0, 1.0, 7.5], [9.0, 3.5, 10.0, 4.0, 7.5]]

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from null_levels import assert_super_uniform
 
-from paper_figures.statistics.comparisons import paired_test
-from paper_figures.statistics.metrics import bootstrap_interval, share_interval
+from paper_figures.statistics.intervals import bootstrap_interval, share_interval
+from paper_figures.statistics.significance import paired_test
 from paper_figures.statistics.win_rates import paired_outcomes, rate_of_counts, rate_of_outcomes, win_rate
 
 SCORES = st.integers(-6, 6).map(lambda quarters: quarters / 4)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from grouped import grouped
 from tiny_models import classifier, save_predictor, save_reward
 
 from paper_figures.runner.results import read_failures, read_results
@@ -21,9 +22,9 @@ from rws_decode.__main__ import main
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
-from rws_decode.strategies.controls import FlippedReward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import Margin
+from rws_decode.strategies.reward_controls import FlippedReward
 
 EXAMPLES: list[dict[str, Any]] = [
     {"kind": "keywords", "prompt": "the cat sat on a mat ."},
@@ -83,7 +84,9 @@ def test_rows_are_those_of_plain_decodes(options: list[str], finished: Path) -> 
             prompts = [EXAMPLES[place]["prompt"] for place in (0, 2, 3)]
             assert own["example"].tolist() == ["0", "2", "3"] and own["prompt"].tolist() == prompts
             for prompt, rule, (_, row) in zip(prompts, strategies, own.iterrows(), strict=True):
-                (trace,) = decode(predictor, [prompt], rule, reward=guide if rule.needs_reward else None, **SHAPE)
+                (trace,) = decode(
+                    predictor, [prompt], rule, reward=guide if rule.needs_reward else None, **grouped(**SHAPE)
+                )
                 assert row["text"] == trace.text and row["god_steps"] == trace.god_steps
                 assert row["mean_factor"] == pytest.approx(trace.factor.mean(), rel=1e-4)
                 answer = [prompt], [trace.text or ""]

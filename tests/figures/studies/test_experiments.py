@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from grouped import grouped
 from tiny_models import bert_predictor, classifier, llama, save_predictor, save_reward, tokenizer
 
 from paper_figures.runner.results import read_results
 from paper_figures.runner.sources import examples_of
-from paper_figures.statistics.comparisons import holm
-from paper_figures.statistics.metrics import AnswerScore, answer_scores, load_causal, pooled_perplexity
+from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal, pooled_perplexity
+from paper_figures.statistics.significance import holm
 from paper_figures.studies import EXPERIMENTS
 from paper_figures.studies.summaries.temperature import COMPARED, METRICS
 from paper_figures.studies.summaries.temperature_answers import answers_table
@@ -31,9 +32,9 @@ from rws_decode.mini.stories.answers import judge
 from rws_decode.mini.stories.tasks import sample_task
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
-from rws_decode.strategies.controls import FlippedReward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import Margin
+from rws_decode.strategies.reward_controls import FlippedReward
 from rws_decode.trace.trace import load
 
 GRID = (1.0, 8.0)
@@ -131,7 +132,7 @@ def test_rows_are_those_of_plain_decodes(frame: pd.DataFrame, models: Path) -> N
         ):
             for row in rows_of(frame, method, None if method in ("default", "margin") else scale):
                 reward = guide if rule.needs_reward else None
-                (trace,) = decode(predictor, [row["prompt"]], rule, reward=reward, **SHAPE, **how)
+                (trace,) = decode(predictor, [row["prompt"]], rule, reward=reward, **grouped(**SHAPE, **how))
                 assert row["prompt"] == EXAMPLES[int(row["example"])]["prompt"]
                 assert row["text"] == trace.text and row["god_steps"] == trace.god_steps
                 assert row["mean_factor"] == pytest.approx(trace.factor.mean(), rel=1e-4)
@@ -413,7 +414,7 @@ def test_commit_order_goes_left_to_right_in_pairs_by_confidence_and_by_reward(mo
         assert default.block == guided.block == 8
         assert (set(default.factor), guided.strategy["reward_scale"]) == ({1.0}, 8.0)
         assert {trace.prompt_text for trace in (pairs, default, guided)} == {EXAMPLES[example]["prompt"]}
-        (alone,) = decode(bert_predictor(), [EXAMPLES[example]["prompt"]], Temperature(1.0), **SHAPE)
+        (alone,) = decode(bert_predictor(), [EXAMPLES[example]["prompt"]], Temperature(1.0), **grouped(**SHAPE))
         assert alone.tokens.tolist() == default.tokens.tolist()
     assert [(row["method"], row["example"]) for row in results["rows"]] == [
         (method, example) for example in (3, 1) for method in ("left-to-right", "default", "rws")
@@ -425,9 +426,7 @@ def test_commit_order_goes_left_to_right_in_pairs_by_confidence_and_by_reward(mo
         assert (row["commit_step"], row["factors"]) == (trace.commit_step.tolist(), trace.factor.tolist())
 
 
-def test_commit_order_reuses_what_is_there(
-    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commit_order_reuses_what_is_there(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = commit_order(tmp_path, models)
     before = times(tmp_path)
     capsys.readouterr()

@@ -13,7 +13,7 @@ import pytest
 from grouped import grouped
 from study_runs import EXAMPLES, SHAPE, frame_of, run_again, save_models
 
-from paper_figures.statistics.metrics import AnswerScore, answer_scores, load_causal
+from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal
 from paper_figures.studies.design.arms import METHODS
 from paper_figures.studies.keywords import tables
 from paper_figures.table import Table

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from grouped import grouped
 from judge_server import JudgeServer, Rule, answers, dies, longer
 from scipy import stats
 from tiny_models import classifier, save_predictor, save_reward
@@ -70,9 +71,7 @@ def small(options: list[str], models: Path, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture(scope="module")
-def judged(
-    options: list[str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Path, Tables, JudgeServer]]:
+def judged(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Tables, JudgeServer]]:
     """Run it whole, with a server as judge that prefers longer answers."""
     out = tmp_path_factory.mktemp("judged")
     with JudgeServer(longer) as server:
@@ -112,7 +111,7 @@ def test_turns_are_decoded_after_the_methods_own_answers(
                 rule = {"rws": RWS(8.0), "default": Confidence()}.get(method) or Temperature(row["mean_factor"])
                 asks = Dialogue((*said, prompt))
                 options: dict[str, Any] = {"reward": reward} if rule.needs_reward else {}
-                (trace,) = decode(predictor, [asks], rule, **SHAPE, **options)
+                (trace,) = decode(predictor, [asks], rule, **grouped(**SHAPE, **options))
                 assert row["text"] == trace.text and tuple(row["history"]) == said
                 (score,) = reward.score([asks], [trace.text or ""])
                 assert row[f"score of {models / 'one'}"] == pytest.approx(score, abs=1e-4)
@@ -264,18 +263,15 @@ def test_verdicts_count_for_the_texts_they_were_given_on_alone(
         read_verdicts(tmp_path / "verdicts.csv")
 
 
-def test_cost_is_told_first_and_a_limit_keeps_the_judge_unasked(
+def test_the_number_of_requests_is_told_first(
     small: tuple[list[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     options, out = small
-    prices = ["--price-in", "2", "--price-out", "8", "--llm-options", '{"seed": 9}']
     with JudgeServer(longer) as server:
-        words = [*options, "--out", str(out), "--llm-judge", "test", "--base-url", server.url, *prices]
-        assert main([*words, "--max-cost", "1e-9"]) == 2
-        lines = capsys.readouterr().err.splitlines()
-        assert re.search(r"\d+ requests .* which cost at most", lines[-2])
-        assert lines[-1].endswith("nothing was asked") and not server.arrivals
-        assert main([*words, "--max-cost", "1"]) == 0 and server.arrivals
+        words = [*options, "--out", str(out), "--llm-judge", "test", "--base-url", server.url]
+        assert main([*words, "--yes", "--llm-options", '{"seed": 9}']) == 0 and server.arrivals
+        told = re.search(r"(\d+) requests \(0 verdicts are stored\)", capsys.readouterr().err)
+        assert told is not None and int(told[1]) == len(server.arrivals)
 
 
 class _Terminal(io.StringIO):
@@ -316,13 +312,11 @@ def test_printed_intervals_are_those_of_eighty_dialogues() -> None:
     [
         (["--yes"], "--yes is given without --llm-judge"),
         (["--base-url", "http://localhost/v1"], "--base-url is given without --llm-judge"),
-        (["--llm-judge", "x"], "--yes or --max-cost is missing"),
+        (["--llm-judge", "x"], "--yes is missing"),
         (["--llm-judge", "x", "--yes", "--base-url", "localhost"], "base_url is"),
         (["--llm-judge", "x", "--yes", "--base-url", "https://example.org/v1"], "OPENAI_API_KEY is not set"),
         (["--llm-judge", "x", "--yes", "--llm-options", "[]"], "--llm-options is"),
         (["--llm-judge", "x", "--yes", "--llm-options", '{"clock": 1}'], "--llm-options is"),
-        (["--llm-judge", "x", "--max-cost", "1"], "--price-in and --price-out are needed"),
-        (["--llm-judge", "x", "--yes", "--price-in", "1"], "belong together"),
         (["--llm-judge", "x", "--yes", "--methods", "margin"], "constant is not among --methods"),
     ],
     ids=lambda value: "-".join(value).replace("/", "") if isinstance(value, list) else "",

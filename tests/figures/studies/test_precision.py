@@ -14,11 +14,12 @@ import one_round_runs
 import pandas as pd
 import pytest
 import torch
+from grouped import grouped
 from one_round_runs import PROMPTS, assert_refused, options_of, save_models
 from tiny_models import bert, tokenizer
 
 from paper_figures.runner.results import ResultsWarning, read_results
-from paper_figures.statistics.comparisons import holm
+from paper_figures.statistics.significance import holm
 from paper_figures.studies.precision import RANKINGS
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
@@ -66,7 +67,9 @@ def test_rows_are_what_the_decoder_did(finished: Path, models: Path) -> None:
         for strategy in (Temperature(scale), RWS(scale)):
             for name, (ranking, precision) in RANKINGS.items():
                 how: dict[str, Any] = SHAPE | {"ranking": ranking, "precision": precision}
-                batch = decode(predictor, PROMPTS, strategy, reward=reward if strategy.needs_reward else None, **how)
+                batch = decode(
+                    predictor, PROMPTS, strategy, reward=reward if strategy.needs_reward else None, **grouped(**how)
+                )
                 own = cell(frame, strategy.name, scale, name)
                 assert own["prompt"].tolist() == PROMPTS
                 assert [list(tokens) for tokens in own["tokens"]] == batch.tokens.tolist()
@@ -82,7 +85,7 @@ def test_controls_follow_from_the_rws_run_of_their_own_ranking(finished: Path, m
         for name, (ranking, precision) in RANKINGS.items():
             rws, constant, mixed = (cell(frame, strategy, scale, name) for strategy in ("rws", "constant", "shuffled"))
             factors = Temperature(tuple(rws["mean_factor"]))
-            batch = decode(predictor, PROMPTS, factors, **SHAPE, ranking=ranking, precision=precision)  # type: ignore[arg-type]
+            batch = decode(predictor, PROMPTS, factors, **grouped(ranking=ranking, precision=precision, **SHAPE))  # type: ignore[arg-type]
             assert [list(tokens) for tokens in constant["tokens"]] == batch.tokens.tolist()
             for given, rewards in zip(mixed["strategy_json"], rws["rewards"], strict=True):
                 assert sorted(json.loads(given)["rewards"]) == sorted(rewards)
@@ -192,7 +195,7 @@ def test_a_bfloat16_model_is_ranked_in_its_own_precision() -> None:
     predictor = HFMaskPredictor(bert().to(torch.bfloat16), tokenizer(), name="half")
     options_ = {"length": 16, "steps": 8, "block": 16}
     own, named = (
-        decode(predictor, PROMPTS, Temperature(4.0), ranking="topk", precision=precision, **options_)  # type: ignore[arg-type]
+        decode(predictor, PROMPTS, Temperature(4.0), **grouped(ranking="topk", precision=precision, **options_))  # type: ignore[arg-type]
         for precision in ("model", "bfloat16")
     )
     assert own.tokens.tolist() == named.tokens.tolist()

@@ -12,8 +12,8 @@ from tiny_models import save_published
 from paper_figures.runner.results import read_failures, read_results
 from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import Checkpoint
-from rws_decode.predictors import loading
-from rws_decode.rewards import classifier
+from rws_decode.predictors import loading as predictor_loading
+from rws_decode.rewards import loading as reward_loading
 from rws_decode.rewards.registry import PUBLISHED
 
 MODEL = "GSAI-ML/LLaDA-8B-Instruct"
@@ -37,8 +37,8 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str 
         asked.append((checkpoint.name, revision))
         return Checkpoint(checkpoint.name, places[checkpoint.name])
 
-    monkeypatch.setattr(loading, "fetch", fetch)
-    monkeypatch.setattr(classifier, "fetch", fetch)
+    monkeypatch.setattr(predictor_loading, "fetch", fetch)
+    monkeypatch.setattr(reward_loading, "fetch", fetch)
     return asked
 
 

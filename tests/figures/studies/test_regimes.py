@@ -22,7 +22,8 @@ from paper_figures.exhibits.style import styled
 from paper_figures.figures import regimes as figure
 from paper_figures.runner.results import read_results
 from paper_figures.runner.units import Unit
-from paper_figures.studies.summaries.regimes import MEASURES, case_of, clustered_share, exact_share
+from paper_figures.statistics.intervals import clustered_share, exact_share
+from paper_figures.studies.summaries.regimes import MEASURES, case_of
 from paper_figures.studies.work.regimes import DISTRIBUTIONS, drawn_pairs, pair_row, step_logits
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode

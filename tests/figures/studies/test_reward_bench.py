@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paper_figures.statistics.comparisons import holm, paired_test
 from paper_figures.statistics.partial_effect import partial_effect
+from paper_figures.statistics.significance import holm, paired_test
 from paper_figures.studies.reward_bench import tables
 from paper_figures.table import Table
 

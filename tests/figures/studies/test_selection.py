@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import classifier, save_predictor, save_reward
@@ -54,10 +55,14 @@ def test_grid_counts_what_plain_decodes_win(run: tuple[list[str], Path]) -> None
     for one in record["guides"]:
         guide = load_reward(one["guide"])
         held = LINES[3:]
-        base = guide.score(held, [t.text or "" for p in held for t in decode(predictor, [p], Confidence(), **SHAPE)])
+        base = guide.score(
+            held, [t.text or "" for p in held for t in decode(predictor, [p], Confidence(), **grouped(**SHAPE))]
+        )
         assert [row["scale"] for row in one["grid"]] == list(GRID)
         for row in one["grid"]:
-            runs = [decode(predictor, [p], RWS(row["scale"]), reward=guide, **SHAPE)[0].text or "" for p in held]
+            runs = [
+                decode(predictor, [p], RWS(row["scale"]), reward=guide, **grouped(**SHAPE))[0].text or "" for p in held
+            ]
             scores = guide.score(held, runs)
             assert row["score"] == pytest.approx(np.mean(scores), abs=1e-4) and row["n"] == 3
             assert row["net"] == pytest.approx(np.mean(np.sign(np.subtract(scores, base).round(5))))

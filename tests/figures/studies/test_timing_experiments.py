@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
+from grouped import grouped
 from safetensors.torch import load_file
 from study_runs import SHAPE, frame_of, run_again, save_models
 
@@ -26,7 +27,7 @@ from rws_decode.__main__ import main
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
-from rws_decode.strategies.controls import RWSEvery
+from rws_decode.strategies.reward_controls import RWSEvery
 
 KEPT = ("rws", "constant", "default")
 RUNS = {
@@ -102,7 +103,7 @@ def test_rarer_calls_are_those_of_plain_decodes(options: list[str], frames: dict
     own = answers[(answers["guide"] == named(options, "rewards")) & (answers["method"] == "rws every 3")]
     assert len(own) == 3
     for _, row in own.iterrows():
-        (trace,) = decode(predictor, [row["prompt"]], RWSEvery(8.0, 3), reward=guide, **SHAPE)
+        (trace,) = decode(predictor, [row["prompt"]], RWSEvery(8.0, 3), reward=guide, **grouped(**SHAPE))
         assert row["text"] == trace.text and row["god_tokens"] == trace.god_tokens
         assert row["reward_calls"] == trace.reward_calls <= 3
 

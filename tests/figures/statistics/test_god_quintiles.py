@@ -13,13 +13,9 @@ from hypothesis import strategies as st
 from null_levels import assert_super_uniform
 from scipy import stats
 
-from paper_figures.statistics.quintiles import (
-    is_monotone,
-    monotone_chance,
-    quantile_groups,
-    quintile_rates,
-    trend_test,
-)
+from paper_figures.statistics.god_quintiles import quintile_rates
+from paper_figures.statistics.quantile_groups import is_monotone, monotone_chance, quantile_groups
+from paper_figures.statistics.trend import trend_test
 from paper_figures.statistics.win_rates import rate_of_outcomes
 
 VALUES = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=12)

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from null_levels import assert_super_uniform
 from scipy import stats
 
-from paper_figures.statistics.diversity import distinct_difference
-from paper_figures.statistics.metrics import distinct_n
+from paper_figures.statistics.distinct_n import distinct_difference, distinct_n
 
 PER = st.sampled_from(["tokens", "ngrams"])
 LINE = st.lists(st.sampled_from("abc"), max_size=5).map(" ".join)

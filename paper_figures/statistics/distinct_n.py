@@ -19,12 +19,38 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from paper_figures.statistics.metrics import Interval
+from paper_figures.statistics.intervals import Interval
 from paper_figures.statistics.resampling import check_resampling, exchange_test
 
-__all__ = ["DistinctComparison", "DistinctDifference", "distinct_difference"]
+__all__ = ["DistinctComparison", "DistinctDifference", "distinct_difference", "distinct_n"]
 
 _Texts = list[tuple[str, ...]]
+
+
+def distinct_n(
+    texts: Sequence[str],
+    n: int,
+    *,
+    per: Literal["tokens", "ngrams"] = "tokens",
+    split: Callable[[str], Sequence[str]] = str.split,
+) -> float:
+    """Return distinct-n over all texts together: different n-grams / all tokens (Li et al. 2016, Section 5.3).
+
+    per: what is divided by. "tokens" is the original's definition; "ngrams" divides by the number of n-grams, as many
+    later papers do. n-grams do not cross texts. Not the mean over texts, and lower for longer texts either way.
+    split: text -> tokens. 0.0 where there is nothing to count; ValueError for n < 1 or another `per`.
+
+    >>> distinct_n(["a b a b", "a b"], 2), distinct_n(["a b a b", "a b"], 2, per="ngrams")
+    (0.3333333333333333, 0.5)
+    """
+    if n < 1:
+        raise ValueError(f"n is {n}: at least 1 is needed")
+    if per not in ("tokens", "ngrams"):
+        raise ValueError(f"per is {per!r}: it must be tokens or ngrams")
+    lines = [tuple(split(text)) for text in texts]
+    grams = [line[start : start + n] for line in lines for start in range(len(line) - n + 1)]
+    total = sum(map(len, lines)) if per == "tokens" else len(grams)
+    return len(set(grams)) / total if total else 0.0
 
 
 @dataclass(frozen=True)
@@ -69,7 +95,7 @@ def distinct_difference(
     of a prompt are exchangeable, whatever the number of prompts. At equal length, where the end of the longer text is
     left out, it is about the words; of whole texts it is about the lengths too.
 
-    texts_a, texts_b: the same prompts in the same order, at least one; per, split: as in `metrics.distinct_n`, whose
+    texts_a, texts_b: the same prompts in the same order, at least one; per, split: as in `distinct_n`, whose
     numbers these are. ValueError otherwise.
 
     >>> found = distinct_difference(["a b c d", "e f"], ["a a", "a a"], 1, np.random.default_rng(0))

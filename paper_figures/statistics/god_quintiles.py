@@ -10,22 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paper_figures.statistics.quantile_groups import QuantileGroups, is_monotone, monotone_chance, quantile_groups
+from paper_figures.statistics.quantile_groups import is_monotone, monotone_chance, quantile_groups
 from paper_figures.statistics.resampling import finite_arrays
-from paper_figures.statistics.trend import Trend, trend_test
 from paper_figures.statistics.win_rates import WinRate, checked_outcomes, rate_of_outcomes
 
-__all__ = [
-    "GroupRate",
-    "QuantileGroups",
-    "QuintileRates",
-    "Trend",
-    "is_monotone",
-    "monotone_chance",
-    "quantile_groups",
-    "quintile_rates",
-    "trend_test",
-]
+__all__ = ["GroupRate", "QuintileRates", "quintile_rates"]
 
 
 @dataclass(frozen=True)

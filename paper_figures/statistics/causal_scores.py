@@ -1,21 +1,20 @@
-"""What decoded text is measured by: perplexity under a causal model, distinct-n, pass@k; intervals by resampling."""
+"""How likely a causal language model finds an answer: its negative log-likelihood and perplexity, given the prompt."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 from torch.nn import functional as F
 
 from rws_decode.canvas.dialogue import Dialogue, as_dialogue, check_text
+from rws_decode.checkpoints.config import refuse_sizes
 from rws_decode.checkpoints.files import (
     Checkpoint,
     checked_tokenizer,
@@ -24,11 +23,10 @@ from rws_decode.checkpoints.files import (
     has_tokenizer,
     locate,
     quiet,
-    refuse_incomplete,
     shipped,
     without_panics,
 )
-from rws_decode.checkpoints.weights import read_headers, refuse_sizes
+from rws_decode.checkpoints.weights import read_headers, refuse_incomplete
 from rws_decode.common.extras import required
 from rws_decode.common.threads import torch_threads
 
@@ -37,18 +35,11 @@ __all__ = [
     "SHIPPED",
     "AnswerScore",
     "CausalScorer",
-    "Interval",
     "answer_scores",
-    "bootstrap_interval",
-    "distinct_n",
     "exp_or_inf",
     "load_causal",
     "mean_perplexity",
-    "paired_bootstrap_interval",
-    "pass_at_k",
     "pooled_perplexity",
-    "share_interval",
-    "text_perplexity",
 ]
 
 DEFAULT_VARIABLE = "RWS_CAUSAL"
@@ -69,14 +60,6 @@ class AnswerScore(NamedTuple):
     def perplexity(self) -> float:
         """Return exp(nll / tokens), infinity where that is beyond float64."""
         return exp_or_inf(self.nll / self.tokens)
-
-
-class Interval(NamedTuple):
-    """A mean (or share) with the interval around it."""
-
-    mean: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -216,13 +199,6 @@ def _score_batch(causal: CausalScorer, pairs: list[tuple[list[int], list[int]]])
     return scores
 
 
-def text_perplexity(
-    causal: CausalScorer, prompts: Sequence[str | Dialogue], answers: Sequence[str], *, batch_size: int = 32
-) -> list[float]:
-    """Return each answer's perplexity exp(nll / tokens), given its prompt; the rule is that of `answer_scores`."""
-    return [score.perplexity for score in answer_scores(causal, prompts, answers, batch_size=batch_size)]
-
-
 def mean_perplexity(scores: Sequence[AnswerScore]) -> float:
     """Return the perplexity per text, averaged over texts: each text counts the same, however long.
 
@@ -230,6 +206,16 @@ def mean_perplexity(scores: Sequence[AnswerScore]) -> float:
     5.0
     """
     return float(np.mean([score.perplexity for score in _some("scores", scores)]))
+
+
+def pooled_perplexity(scores: Sequence[AnswerScore]) -> float:
+    """Return exp(total nll / total tokens): each token counts the same, so long texts count more.
+
+    >>> round(pooled_perplexity([AnswerScore(math.log(8), 3), AnswerScore(math.log(8), 1)]), 3)
+    2.828
+    """
+    total = math.fsum(score.nll for score in _some("scores", scores))
+    return exp_or_inf(total / sum(score.tokens for score in scores))
 
 
 def exp_or_inf(value: float) -> float:
@@ -244,122 +230,7 @@ def exp_or_inf(value: float) -> float:
         return math.inf
 
 
-def pooled_perplexity(scores: Sequence[AnswerScore]) -> float:
-    """Return exp(total nll / total tokens): each token counts the same, so long texts count more.
-
-    >>> round(pooled_perplexity([AnswerScore(math.log(8), 3), AnswerScore(math.log(8), 1)]), 3)
-    2.828
-    """
-    total = math.fsum(score.nll for score in _some("scores", scores))
-    return exp_or_inf(total / sum(score.tokens for score in scores))
-
-
-def distinct_n(
-    texts: Sequence[str],
-    n: int,
-    *,
-    per: Literal["tokens", "ngrams"] = "tokens",
-    split: Callable[[str], Sequence[str]] = str.split,
-) -> float:
-    """Return distinct-n over all texts together: different n-grams / all tokens (Li et al. 2016, Section 5.3).
-
-    per: what is divided by. "tokens" is the original's definition; "ngrams" divides by the number of n-grams, as many
-    later papers do. n-grams do not cross texts. Not the mean over texts, and lower for longer texts either way.
-    split: text -> tokens. 0.0 where there is nothing to count; ValueError for n < 1 or another `per`.
-
-    >>> distinct_n(["a b a b", "a b"], 2), distinct_n(["a b a b", "a b"], 2, per="ngrams")
-    (0.3333333333333333, 0.5)
-    """
-    if n < 1:
-        raise ValueError(f"n is {n}: at least 1 is needed")
-    if per not in ("tokens", "ngrams"):
-        raise ValueError(f"per is {per!r}: it must be tokens or ngrams")
-    lines = [tuple(split(text)) for text in texts]
-    grams = [line[start : start + n] for line in lines for start in range(len(line) - n + 1)]
-    total = sum(map(len, lines)) if per == "tokens" else len(grams)
-    return len(set(grams)) / total if total else 0.0
-
-
-def pass_at_k(samples: int, passed: int, k: int) -> float:
-    """Return 1 - C(n - c, k) / C(n, k): unbiased for the chance that one of k draws passes (Chen et al. 2021, eq. 1).
-
-    samples: n drawn, of which passed: c, 0 <= c <= n; 1 <= k <= n. Exact, rounded once. ValueError otherwise.
-
-    >>> pass_at_k(4, 1, 2)
-    0.5
-    """
-    if not 1 <= k <= samples:
-        raise ValueError(f"k is {k}: it must be 1 to samples, which is {samples}")
-    if not 0 <= passed <= samples:
-        raise ValueError(f"passed is {passed}: it must be 0 to samples, which is {samples}")
-    total = math.comb(samples, k)
-    return (total - math.comb(samples - passed, k)) / total
-
-
-def bootstrap_interval(
-    values: ArrayLike, rng: np.random.Generator, level: float = 0.95, resamples: int = 9999
-) -> Interval:
-    """Return the mean of values and its percentile bootstrap interval (Efron 1979; `scipy.stats.bootstrap`).
-
-    values: finite, shape (n,), independent draws, n >= 1. The interval takes the draws as they are: with n = 1, or
-    equal values, it has width 0 and says nothing about the population; it never leaves the range of the values.
-    rng: same generator state, same interval. ValueError for other values or a level outside (0, 1).
-
-    >>> bootstrap_interval([1.0, 1.0], np.random.default_rng(0))
-    Interval(mean=1.0, low=1.0, high=1.0)
-    """
-    array = _finite("values", values)
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}: it must lie strictly between 0 and 1")
-    mean = float(array.mean())
-    if np.ptp(array) == 0:
-        return Interval(mean, mean, mean)
-    found = stats.bootstrap(
-        (array,), np.mean, n_resamples=resamples, confidence_level=level, method="percentile", batch=1024, rng=rng
-    ).confidence_interval
-    return Interval(mean, float(found.low), float(found.high))
-
-
-def paired_bootstrap_interval(
-    first: ArrayLike, second: ArrayLike, rng: np.random.Generator, level: float = 0.95, resamples: int = 9999
-) -> Interval:
-    """Return the mean of first - second and its bootstrap interval, resampling the pairs (see `bootstrap_interval`).
-
-    first, second: shape (n,), the same prompts in the same order, so that what differs between prompts cancels.
-
-    >>> paired_bootstrap_interval([3.0, 5.0], [1.0, 3.0], np.random.default_rng(0))
-    Interval(mean=2.0, low=2.0, high=2.0)
-    """
-    left, right = _finite("first", first), _finite("second", second)
-    if left.shape != right.shape:
-        raise ValueError(f"second has {right.size} values: first has {left.size}, pairs are needed")
-    return bootstrap_interval(left - right, rng, level, resamples)
-
-
-def share_interval(successes: int, total: int, level: float = 0.95) -> Interval:
-    """Return successes / total with Wilson's score interval (Wilson 1927), which has a width at 0 and 1 too.
-
-    0 <= successes <= total, total >= 1; ValueError otherwise.
-
-    >>> [round(number, 3) for number in share_interval(16, 16)]
-    [1.0, 0.806, 1.0]
-    """
-    if not 0 <= successes <= total or total < 1:
-        raise ValueError(f"successes is {successes}: it must be 0 to total, which is {total} and must be at least 1")
-    found = stats.binomtest(successes, total).proportion_ci(level, method="wilson")
-    return Interval(successes / total, float(found.low), float(found.high))
-
-
 def _some(name: str, values: Sequence[AnswerScore]) -> Sequence[AnswerScore]:
     if not len(values):
         raise ValueError(f"{name} is empty: at least one is needed")
     return values
-
-
-def _finite(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or not array.size:
-        raise ValueError(f"{name} has shape {array.shape}: (n,) with n >= 1 is needed")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} holds values that are not finite")
-    return array

@@ -1,0 +1,137 @@
+"""A mean or share with an interval around it: by the bootstrap, and for shares by Wilson's and the exact method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+__all__ = [
+    "Interval",
+    "bootstrap_interval",
+    "clustered_share",
+    "exact_share",
+    "paired_bootstrap_interval",
+    "percentile_interval",
+    "share_interval",
+]
+
+
+class Interval(NamedTuple):
+    """A mean (or share) with the interval around it."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def bootstrap_interval(
+    values: ArrayLike, rng: np.random.Generator, level: float = 0.95, resamples: int = 9999
+) -> Interval:
+    """Return the mean of values and its percentile bootstrap interval (Efron 1979; `scipy.stats.bootstrap`).
+
+    values: finite, shape (n,), independent draws, n >= 1. The interval takes the draws as they are: with n = 1, or
+    equal values, it has width 0 and says nothing about the population; it never leaves the range of the values.
+    rng: same generator state, same interval. ValueError for other values or a level outside (0, 1).
+
+    >>> bootstrap_interval([1.0, 1.0], np.random.default_rng(0))
+    Interval(mean=1.0, low=1.0, high=1.0)
+    """
+    array = _finite("values", values)
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}: it must lie strictly between 0 and 1")
+    mean = float(array.mean())
+    if np.ptp(array) == 0:
+        return Interval(mean, mean, mean)
+    found = stats.bootstrap(
+        (array,), np.mean, n_resamples=resamples, confidence_level=level, method="percentile", batch=1024, rng=rng
+    ).confidence_interval
+    return Interval(mean, float(found.low), float(found.high))
+
+
+def paired_bootstrap_interval(
+    first: ArrayLike, second: ArrayLike, rng: np.random.Generator, level: float = 0.95, resamples: int = 9999
+) -> Interval:
+    """Return the mean of first - second and its bootstrap interval, resampling the pairs (see `bootstrap_interval`).
+
+    first, second: shape (n,), the same prompts in the same order, so that what differs between prompts cancels.
+
+    >>> paired_bootstrap_interval([3.0, 5.0], [1.0, 3.0], np.random.default_rng(0))
+    Interval(mean=2.0, low=2.0, high=2.0)
+    """
+    left, right = _finite("first", first), _finite("second", second)
+    if left.shape != right.shape:
+        raise ValueError(f"second has {right.size} values: first has {left.size}, pairs are needed")
+    return bootstrap_interval(left - right, rng, level, resamples)
+
+
+def percentile_interval(estimate: float, draws: NDArray[np.float64], level: float) -> Interval:
+    """Return the estimate with the percentile bootstrap interval of its resampled values, shape (m,), m >= 1.
+
+    >>> percentile_interval(0.0, np.arange(-50.0, 51.0), 0.9)
+    Interval(mean=0.0, low=-45.0, high=45.0)
+    """
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(estimate), float(low), float(high))
+
+
+def share_interval(successes: int, total: int, level: float = 0.95) -> Interval:
+    """Return successes / total with Wilson's score interval (Wilson 1927), which has a width at 0 and 1 too.
+
+    0 <= successes <= total, total >= 1; ValueError otherwise.
+
+    >>> [round(number, 3) for number in share_interval(16, 16)]
+    [1.0, 0.806, 1.0]
+    """
+    if not 0 <= successes <= total or total < 1:
+        raise ValueError(f"successes is {successes}: it must be 0 to total, which is {total} and must be at least 1")
+    found = stats.binomtest(successes, total).proportion_ci(level, method="wilson")
+    return Interval(successes / total, float(found.low), float(found.high))
+
+
+def exact_share(successes: int, total: int, level: float = 0.95) -> Interval:
+    """Return successes / total with the exact interval of Clopper and Pearson (1934), of independent draws.
+
+    >>> [round(number, 3) for number in exact_share(0, 10)]
+    [0.0, 0.0, 0.308]
+    """
+    found = stats.binomtest(successes, total).proportion_ci(level, method="exact")
+    return Interval(successes / total, float(found.low), float(found.high))
+
+
+def clustered_share(
+    successes: Sequence[int],
+    totals: Sequence[int],
+    rng: np.random.Generator,
+    level: float = 0.95,
+    resamples: int = 9999,
+) -> Interval:
+    """Return the pooled share of clusters' successes, with the interval that the module describes.
+
+    successes, totals: of each cluster, totals >= 1. ValueError for none, or others.
+
+    >>> [round(number, 3) for number in clustered_share([0, 0, 0], [8, 8, 8], np.random.default_rng(0))]
+    [0.0, 0.0, 0.708]
+    """
+    s, t = np.asarray(successes), np.asarray(totals)
+    if s.ndim != 1 or s.shape != t.shape or not s.size or not ((s >= 0) & (s <= t) & (t >= 1)).all():
+        raise ValueError(f"successes is {successes!r}, totals {totals!r}: counts of at least one cluster are needed")
+    share = float(s.sum() / t.sum())
+    if s.size == 1:
+        return Interval(share, 0.0, 1.0)
+    if share in (0.0, 1.0):
+        return exact_share(int(share) * s.size, s.size, level)
+    drawn = rng.integers(s.size, size=(resamples, s.size))
+    return percentile_interval(share, s[drawn].sum(axis=1) / t[drawn].sum(axis=1), level)
+
+
+def _finite(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"{name} has shape {array.shape}: (n,) with n >= 1 is needed")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds values that are not finite")
+    return array
