@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from rws_decode.commands._options import add_answer, add_loading, add_reward_loading, predictor_of, reward_of
+from rws_decode.commands.options import SHAPE, LoadingOptions, RewardOptions
+from rws_decode.settings import Shape
+from rws_theory.commands.options import add_options, group, json_option, option, read_options
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["BenchOptions", "DeviceOptions", "add_arguments", "run"]
 
 _GOALS = {
     "one prompt": "at least 1.5",
@@ -17,172 +22,185 @@ _GOALS = {
     "rws overhead, one prompt": "at most 0.5",
     "rws overhead, all at once": "at most 0.5",
 }
+_LOOPS = Shape(length=128, steps=64, block=32)
+_DEVICE = Shape(length=256, steps=128, block=32)
 
 
-_OURS = {"model": "mini", "reward": "mini", "prompts": 16, "length": 128, "steps": 64, "block": 32}
-_DEVICE = {"length": 256, "steps": 128, "block": 32}
-# Options that say which models are loaded: those of a shape are made instead.
-_LOADED = ("model", "reward", "prompts", "mask_id", "revision", "device_map", "chat")
-_LOADED += ("reward_device", "reward_revision")
+@dataclass(frozen=True)
+class DeviceOptions:
+    """What is measured with models of random weights, and what is written."""
+
+    shape: str | None = option(None, "llada-8b, small or tiny: decode in every way, with all tables", metavar="NAME")
+    check: bool = option(False, "run only the self-check, which is run first anyway")
+    kernels: bool | None = option(
+        None, "the table of ways to read logits: alone, or with --shape, which has it unless --no-kernels is given"
+    )
+    batches: tuple[int, ...] = option((1, 4, 16), "prompts at once", metavar="B")
+    ways: tuple[str, ...] | None = option(
+        None,
+        "of plain, default, naive, rws, every, savings (default: all; only the first batch has the last two)",
+        metavar="NAME",
+    )
+    every: tuple[int, ...] = option((2, 4, 8), "steps between reward calls", metavar="K")
+    prompt_tokens: int = option(64, "tokens of each prompt")
+    memory: float = option(2.0, "memory that the logits of one of our batches may take", metavar="GIB")
+    seed: int = option(0, "of weights, prompts and logits")
+    budget: float = option(540.0, "no run starts after so many seconds", metavar="SECONDS")
+    rows: int = option(256, "rows of logits in the table", least=1)
+    vocabulary: int | None = option(None, "their length (default: that of the shape, or 126464)", least=2)
+    factors: tuple[int, ...] = option((1, 4, 16), "factors at once", metavar="G", least=1)
+    sweep: bool = option(False, "measure each block size of the Triton kernel, too")
+    compile: bool | None = option(None, "measure torch.compile of the plain form, too (default: only on CUDA)")
+    anyway: bool = option(False, "measure even where the self-check fails; the status is still 1")
+    commit: str | None = option(None, "of the code, where it is not in a git checkout", metavar="HASH")
+    out: Path | None = option(None, "write the result as JSON, after each part that is done", metavar="FILE")
+
+
+@dataclass(frozen=True)
+class BenchOptions:
+    """The models and prompts that are decoded, or the shape and device that are measured."""
+
+    model: str | None = option(
+        None, "mask predictor: shipped name, directory or hub id (default: mini)", metavar="NAME"
+    )
+    mask_id: int | None = option(None, "mask token, for a model that does not name its own")
+    loading: LoadingOptions = group(LoadingOptions)
+    reward: RewardOptions = group(RewardOptions)
+    reward_scale: float = option(8.0, "reward scale s_R", metavar="S")
+    prompts: int | None = option(None, "held-out prompts, spread over the model's (default: 16)")
+    length: int | None = option(None, f"{SHAPE['length']} (default: {_LOOPS.length}; {_DEVICE.length} with --shape)")
+    steps: int | None = option(None, f"{SHAPE['steps']} (default: {_LOOPS.steps}; {_DEVICE.steps} with --shape)")
+    block: int | None = option(None, f"{SHAPE['block']} (default: {_LOOPS.block})")
+    repeats: int = option(2, "runs of each decode; the fastest counts, or the median with --shape")
+    threads: int | None = option(None, "PyTorch threads (default: as PyTorch is set up)", least=1)
+    json: bool = json_option()
+    device: DeviceOptions = group(DeviceOptions, "a device and its limits: models of a shape in place of --model")
+
+    def answer(self, default: Shape) -> Shape:
+        """Return the shape of the answer: what is given, and else the default."""
+        given = {name: getattr(self, name) for name in SHAPE if getattr(self, name) is not None}
+        return Shape(**{**vars(default), **given})
+
+    @property
+    def of_a_device(self) -> bool:
+        """Return whether a device is measured, with models of random weights."""
+        return self.device.shape is not None or self.device.check or bool(self.device.kernels)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `bench` to a parser."""
-    parser.add_argument("--model", help="mask predictor: shipped name, directory or hub id (mini)")
-    add_reward_loading(parser)
-    parser.add_argument("--reward-scale", type=float, default=8.0, metavar="S", help="reward scale s_R (8)")
-    parser.add_argument("--prompts", type=int, help="held-out prompts, spread over the model's (16)")
-    add_answer(parser)
-    parser.set_defaults(length=None, steps=None, block=None)
-    parser.add_argument("--repeats", type=int, default=2, help="runs of each decode; the fastest, or the median (2)")
-    parser.add_argument("--threads", type=int, help="PyTorch threads (as PyTorch is set up)")
-    add_loading(parser)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
-    device = parser.add_argument_group(
-        "a device and its limits",
-        "models of a shape with random weights in place of --model; 256 tokens in 128 steps if not told otherwise",
-    )
-    device.add_argument("--shape", metavar="NAME", help="llada-8b, small or tiny: decode in every way, with all tables")
-    device.add_argument("--check", action="store_true", help="run the self-check alone, which is run first anyway")
-    device.add_argument(
-        "--kernels",
-        action=argparse.BooleanOptionalAction,
-        help="the table of ways to read logits: alone, or beside --shape, which has it unless told not to",
-    )
-    device.add_argument("--batches", type=int, nargs="+", default=[1, 4, 16], metavar="B", help="prompts at once")
-    device.add_argument(
-        "--ways",
-        nargs="+",
-        metavar="NAME",
-        help="of plain, default, naive, rws, every, savings (all; batches after the first leave the last two out)",
-    )
-    device.add_argument(
-        "--every", type=int, nargs="+", default=[2, 4, 8], metavar="K", help="steps between reward calls (2 4 8)"
-    )
-    device.add_argument("--prompt-tokens", type=int, default=64, metavar="N", help="tokens of each prompt (64)")
-    device.add_argument(
-        "--memory", type=float, default=2.0, metavar="GIB", help="that the logits of a batch of ours may take (2)"
-    )
-    device.add_argument("--seed", type=int, default=0, help="of weights, prompts and logits (0)")
-    device.add_argument(
-        "--budget", type=float, default=540.0, metavar="SECONDS", help="after which no further run starts (540)"
-    )
-    device.add_argument("--rows", type=int, default=256, help="rows of logits in the table (256)")
-    device.add_argument("--vocabulary", type=int, help="their length (the shape's, or 126464)")
-    device.add_argument(
-        "--factors", type=int, nargs="+", default=[1, 4, 16], metavar="G", help="factors at once (1 4 16)"
-    )
-    device.add_argument("--sweep", action="store_true", help="also each block size of the Triton kernel")
-    device.add_argument(
-        "--compile", action=argparse.BooleanOptionalAction, help="also torch.compile of the plain form (on CUDA alone)"
-    )
-    device.add_argument("--anyway", action="store_true", help="measure even where the self-check fails; status 1 still")
-    device.add_argument("--commit", metavar="HASH", help="of the code, where it is not in a git checkout")
-    device.add_argument("--out", metavar="FILE", help="write the result as JSON, after each part that is done")
+    add_options(parser, BenchOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print; 1 where the self-check fails; ValueError for input that cannot be used."""
+    options = read_options(BenchOptions, args)
+    if not options.of_a_device and options.device.out is not None:
+        raise ValueError(f"--out is {options.device.out}: only --shape and --kernels write a file, use --json")
+
     import torch
 
     from rws_decode.common.threads import torch_threads
 
-    if args.threads is not None and args.threads < 1:
-        raise ValueError(f"--threads is {args.threads}: it must be at least 1")
-    if args.shape is None and not args.check and not args.kernels and args.out is not None:
-        raise ValueError(f"--out is {args.out}: only --shape and --kernels write a file, use --json")
-    # As many for the loops beside ours as for ours.
-    with torch_threads(torch.get_num_threads() if args.threads is None else args.threads):
-        if args.shape is not None or args.check or args.kernels:
-            return _run_device(args)
-        return _run_loops(_filled(args, _OURS))
+    # The loops in use get as many threads as ours.
+    with torch_threads(torch.get_num_threads() if options.threads is None else options.threads):
+        return _run_device(options) if options.of_a_device else _run_loops(options)
 
 
-def _filled(args: argparse.Namespace, defaults: dict[str, Any]) -> argparse.Namespace:
-    given = {name: value for name, value in vars(args).items() if value is not None}
-    return argparse.Namespace(**(vars(args) | defaults | given))
-
-
-def _run_device(args: argparse.Namespace) -> int:
+def _run_device(options: BenchOptions) -> int:
     from paper_figures.bench.device_run import device_run, passed
     from paper_figures.bench.report import as_text, checks_as_text
-    from paper_figures.bench.shapes import shapes_named
-    from paper_figures.bench.whole import Plan
     from rws_decode.checkpoints.files import device_named
 
-    for name in _LOADED:
-        if getattr(args, name) is not None:
-            option = "--" + name.replace("_", "-")
-            raise ValueError(f"{option} is {getattr(args, name)}: models are made by --shape, leave it out")
-    if args.check and args.out is not None:
-        raise ValueError(f"--out is {args.out}: --check measures nothing, leave it out")
-    device = device_named(args.device)
-    plan, vocabulary = None, args.vocabulary or 126_464
-    if args.shape is not None:
-        filled = _filled(args, _DEVICE)
-        plan = Plan(
-            args.shape,
-            args.dtype or ("bfloat16" if device.type == "cuda" else "float32"),
-            prompt=args.prompt_tokens,
-            length=filled.length,
-            steps=filled.steps,
-            block=filled.block,
-            batches=tuple(args.batches),
-            repeats=args.repeats,
-            reward_scale=args.reward_scale,
-            every=tuple(args.every),
-            seed=args.seed,
-            memory=int(args.memory * 2**30),
-            budget=args.budget,
-            **({} if args.ways is None else {"ways": tuple(args.ways)}),
-        )
-        vocabulary = args.vocabulary or shapes_named(args.shape).predictor.vocabulary
-    table = {"rows": args.rows, "vocabulary": vocabulary, "factors": tuple(args.factors), "seed": args.seed}
-    if min(table["rows"], *table["factors"]) < 1 or vocabulary < 2:
-        raise ValueError(f"--rows is {args.rows}, --factors {args.factors}: at least 1; --vocabulary {vocabulary}: 2")
-    table |= {"compiled": args.compile, "sweep": args.sweep}
+    _check_no_model(options)
+    device = options.device
+    if device.check and device.out is not None:
+        raise ValueError(f"--out is {device.out}: --check measures nothing, leave it out")
+    torch_device = device_named(options.loading.device)
+    plan, vocabulary = None, device.vocabulary or 126_464
+    if device.shape is not None:
+        from paper_figures.bench.shapes import shapes_named
+
+        plan = _plan(options, device.shape, torch_device.type)
+        vocabulary = device.vocabulary or shapes_named(device.shape).predictor.vocabulary
+    table = {"rows": device.rows, "vocabulary": vocabulary, "factors": device.factors, "seed": device.seed}
+    table |= {"compiled": device.compile, "sweep": device.sweep}
     result = device_run(
-        device,
-        plan=None if args.check else plan,
-        kernels=None if args.check or args.kernels is False else table,
-        out=args.out,
-        commit=args.commit,
-        anyway=args.anyway,
+        torch_device,
+        plan=None if device.check else plan,
+        kernels=None if device.check or device.kernels is False else table,
+        out=device.out,
+        commit=device.commit,
+        anyway=device.anyway,
         tell=lambda line: print(f"bench: {line}", file=sys.stderr, flush=True),
     )
-    alone = args.check or not (passed(result) or args.anyway)
-    text = checks_as_text(result["checks"]) if alone else as_text(result)
-    print(json.dumps(result, allow_nan=False) if args.json else text)
+    only_checks = device.check or not (passed(result) or device.anyway)
+    text = checks_as_text(result["checks"]) if only_checks else as_text(result)
+    print(json.dumps(result, allow_nan=False) if options.json else text)
     if passed(result):
         return 0
     failed = [check["name"] for check in result["checks"] if not check["passed"]]
-    told = "the numbers are not to be relied on" if args.anyway else "nothing was measured"
-    print(f"bench: the self-check failed, {told}: {'; '.join(failed)}", file=sys.stderr)
+    consequence = "do not rely on the numbers" if device.anyway else "nothing was measured"
+    print(f"bench: the self-check failed, {consequence}: {'; '.join(failed)}", file=sys.stderr)
     return 1
 
 
-def _run_loops(args: argparse.Namespace) -> int:
-    from paper_figures.bench import bench
-    from rws_decode.canvas.schedule import block_plan
+def _check_no_model(options: BenchOptions) -> None:
+    """Raise ValueError for an option that says which model is loaded: those of a shape are made."""
+    given = vars(options) | vars(options.loading) | vars(options.reward)
+    for name in (
+        *("model", "reward", "prompts", "mask_id", "revision", "device_map", "chat"),
+        *("reward_device", "reward_revision"),
+    ):
+        if given[name] is not None:
+            raise ValueError(f"--{name.replace('_', '-')} is {given[name]}: models are made by --shape, leave it out")
 
-    block_plan(args.length, args.steps, args.block)
-    predictor = predictor_of(args)
-    examples = predictor.examples
-    if not 1 <= args.prompts <= len(examples):
-        raise ValueError(f"--prompts is {args.prompts}: {predictor.name} ships {len(examples)} examples, at least 1")
-    spread = [examples[number * len(examples) // args.prompts]["prompt"] for number in range(args.prompts)]
-    print(f"bench: 10 ways, {args.repeats} times, {args.prompts} prompts each", file=sys.stderr)
+
+def _plan(options: BenchOptions, shape: str, device_type: str) -> Any:
+    from paper_figures.bench.whole import Plan
+
+    device, answer = options.device, options.answer(_DEVICE)
+    return Plan(
+        shape,
+        options.loading.dtype or ("bfloat16" if device_type == "cuda" else "float32"),
+        prompt=device.prompt_tokens,
+        length=answer.length,
+        steps=answer.steps,
+        block=answer.block,
+        batches=device.batches,
+        repeats=options.repeats,
+        reward_scale=options.reward_scale,
+        every=device.every,
+        seed=device.seed,
+        memory=int(device.memory * 2**30),
+        budget=device.budget,
+        **({} if device.ways is None else {"ways": device.ways}),
+    )
+
+
+def _run_loops(options: BenchOptions) -> int:
+    from paper_figures.bench import bench
+
+    answer = options.answer(_LOOPS)
+    prompts = 16 if options.prompts is None else options.prompts
+    predictor = options.loading.load(options.model or "mini", options.mask_id)
+    examples: Sequence[Any] = predictor.examples
+    if not 1 <= prompts <= len(examples):
+        raise ValueError(f"--prompts is {prompts}: {predictor.name} ships {len(examples)} examples, at least 1")
+    reward = options.reward if options.reward.reward is not None else replace(options.reward, reward="mini")
+    spread = [examples[number * len(examples) // prompts]["prompt"] for number in range(prompts)]
+    print(f"bench: 10 ways, {options.repeats} times, {prompts} prompts each", file=sys.stderr)
     result = bench(
         predictor,
-        reward_of(args),
+        reward.load(options.loading.device),
         spread,
-        length=args.length,
-        steps=args.steps,
-        block=args.block,
-        reward_scale=args.reward_scale,
-        repeats=args.repeats,
+        length=answer.length,
+        steps=answer.steps,
+        block=answer.block,
+        reward_scale=options.reward_scale,
+        repeats=options.repeats,
     )
-    print(json.dumps(result, allow_nan=False) if args.json else _as_text(result))
+    print(json.dumps(result, allow_nan=False) if options.json else _as_text(result))
     return 0
 
 
@@ -206,6 +224,6 @@ def _as_text(result: dict[str, Any]) -> str:
         "at once, whole, with every position filled. Throughput over plain, and what RWS adds over what naive adds:",
     ]
     for name, ratio in result["ratios"].items():
-        goal = f" (aimed at: {_GOALS[name]})" if name in _GOALS else ""
+        goal = f" (goal: {_GOALS[name]})" if name in _GOALS else ""
         lines.append(f"{name}: {ratio:.2f}{goal}")
     return "\n".join(lines)

@@ -1,23 +1,29 @@
-"""`python -m paper_figures experiment NAME`: run one of the experiments, or go on with it."""
+"""`python -m paper_figures experiment NAME`: run one of the experiments, or resume it."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from functools import partial
 from importlib import import_module
 
 from paper_figures.studies import EXPERIMENTS
+from rws_theory.commands.line import Parser
 
 __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add one subcommand per experiment to a parser."""
-    names = parser.add_subparsers(dest="experiment", metavar="NAME", required=True)
+    """Add one subcommand per experiment to a parser; only the one that is named is imported."""
+    names = parser.add_subparsers(dest="experiment", metavar="NAME", required=True, parser_class=Parser)
     for name, experiment in EXPERIMENTS.items():
-        one = names.add_parser(name, help=experiment.summary, description=experiment.summary)
-        import_module(experiment.module).add_arguments(one)
-        one.add_argument("--json", action="store_true", help="print the summary as JSON on standard output")
+        fill = partial(_fill, experiment.module)
+        names.add_parser(name, help=experiment.summary, description=experiment.summary, fill=fill)
+
+
+def _fill(module: str, parser: argparse.ArgumentParser) -> None:
+    import_module(module).add_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON on standard output")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,1 +1,16 @@
-"""The subcommands of `python -m rws_decode`: each a module with `add_arguments(parser)` and `run(args) -> int`."""
+"""The commands of `python -m rws_decode`: each a module with `add_arguments(parser)` and `run(args) -> int`.
+
+A package of your own adds a command by an entry point of the group `rws_decode.commands`, which names a `Command`. In
+its pyproject.toml:
+
+    [project.entry-points."rws_decode.commands"]
+    summarise = "my_package.commands:SUMMARISE"
+
+and in `my_package/commands.py`, which should import quickly:
+
+    from rws_theory.commands.line import Command
+
+    SUMMARISE = Command("my_package.summarise", "summarise a folder of traces")
+
+Then `python -m rws_decode summarise` and `rws summarise` run `my_package.summarise`. `bench` is added in this way.
+"""

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 
-__all__ = ["add_arguments", "run"]
+from rws_theory.commands.options import add_options, option, read_options
+
+__all__ = ["ConvertOptions", "add_arguments", "run"]
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """Which checkpoint is converted, and where it goes."""
+
+    source: str = option(help="the published checkpoint: a directory or hub id", metavar="SOURCE", positional=True)
+    target: str = option(help="the new directory, which appears whole or not at all", metavar="TARGET", positional=True)
+    revision: str | None = option(None, "branch, tag or commit of a hub id (default: its main branch)")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `convert` to a parser."""
-    parser.add_argument("source", metavar="SOURCE", help="the published checkpoint: a directory or hub id")
-    parser.add_argument("target", metavar="TARGET", help="the new directory; it appears whole or not at all")
-    parser.add_argument("--revision", help="branch, tag or commit of a hub id (its main branch)")
+    add_options(parser, ConvertOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Convert and print the new directory; ValueError for a source that is refused or a target that exists."""
-    from rws_decode.checkpoints.convert import convert
+    options = read_options(ConvertOptions, args)
 
-    print(convert(args.source, args.target, revision=args.revision))
+    from rws_decode.predictors.convert import convert
+
+    print(convert(options.source, options.target, revision=options.revision))
     return 0

@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass
 
-from rws_decode.commands._options import add_loading, predictor_of
+from rws_decode.commands.options import LoadingOptions
+from rws_theory.commands.options import add_options, group, json_option, option, read_options
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["DiffOptions", "add_arguments", "run"]
+
+
+@dataclass(frozen=True)
+class DiffOptions:
+    """The traces of two runs."""
+
+    first: str = option(help="trace of the first run", metavar="A", positional=True)
+    second: str = option(help="trace of the second run", metavar="B", positional=True)
+    model: str | None = option(None, "mask predictor of both runs: proves where the confidences cross", metavar="NAME")
+    loading: LoadingOptions = group(LoadingOptions)
+    json: bool = json_option()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `diff` to a parser."""
-    parser.add_argument("first", metavar="A", help="trace of the first run")
-    parser.add_argument("second", metavar="B", help="trace of the second run")
-    parser.add_argument("--model", metavar="NAME", help="the runs' mask predictor: proves where the curves cross")
-    add_loading(parser, mask=False)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
+    add_options(parser, DiffOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Compare and print; ValueError for input that cannot be used."""
+    options = read_options(DiffOptions, args)
+
     from rws_decode.trace.trace import load
 
-    first, second = load(args.first), load(args.second)
+    first, second = load(options.first), load(options.second)
 
     from rws_decode.trace.diff import diff
 
-    predictor = None
-    if args.model is not None:
-        predictor = predictor_of(args, first.mask_id)
-    found = diff(first, second, predictor)
-    print(json.dumps(found.as_json(), allow_nan=False) if args.json else found)
+    predictor = None if options.model is None else options.loading.load(options.model, first.mask_id)
+    difference = diff(first, second, predictor)
+    print(json.dumps(difference.as_json(), allow_nan=False) if options.json else difference)
     return 0

@@ -6,150 +6,178 @@ import argparse
 import json
 import math
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from rws_decode.canvas.schedule import block_plan
-from rws_decode.commands._options import (
-    add_answer,
-    add_loading,
-    add_policies,
-    add_prompt,
-    add_reward_loading,
-    add_threads,
-    predictor_of,
-    prompt_of,
-    reward_of,
-    threads_of,
-    token_ids,
+from rws_decode import settings
+from rws_decode.commands.options import (
+    END_OF_TEXT,
+    GUIDANCE,
+    SHAPE,
+    PredictorOptions,
+    PromptOptions,
+    RewardOptions,
+    threads_option,
 )
 from rws_decode.strategies.table import OFFERED, STRATEGIES, strategy_named
+from rws_theory.commands.options import add_options, group, json_option, option, read_options
 
 if TYPE_CHECKING:
+    from rws_decode.strategies.protocol import Strategy
     from rws_decode.trace.trace import Trace
 
-__all__ = ["STRATEGIES", "add_arguments", "result", "run"]
+__all__ = ["GenerateOptions", "StrategyOptions", "add_arguments", "result", "run"]
 
-_OPTIONS = ("scale", "reward", "reward_scale", "every", "run")
+_DECODING = {
+    "ranking": "what ranks positions; topk is torch.topk of the probability, as in public decoders",
+    "precision": "of the ranking; model is the precision of the model's logits",
+    "sampling_temperature": "draw tokens by Gumbel-max; 0 takes the best token",
+    "seed": "of sampling, random-order, rws-random and shuffled",
+    "cfg": GUIDANCE,
+    "end_of_text": END_OF_TEXT,
+}
+
+
+@dataclass(frozen=True)
+class StrategyOptions:
+    """The strategy and what it reads."""
+
+    strategy: str = option("default", "how logits are scaled, or positions ordered", choices=tuple(OFFERED))
+    scale: float | None = option(None, "constant factor of --strategy temperature", metavar="C")
+    reward_scale: float | None = option(None, "reward scale s_R of the rws strategies", metavar="S")
+    every: int | None = option(None, "rws-every: ask the reward every N steps")
+    run: str | None = option(
+        None, "trace of the rws run that schedule repeats, constant averages and shuffled permutes", metavar="FILE"
+    )
+
+    def make(self, steps: int, seed: int) -> Strategy:
+        """Return the strategy; ValueError for a run of another number of steps."""
+        run = None
+        if "run" in STRATEGIES[self.strategy].reads and self.run is not None:
+            from rws_decode.trace.trace import load
+
+            run = load(self.run)
+            if run.steps != steps:
+                raise ValueError(f"--run is {self.run}: a run of {run.steps} steps, --steps is {steps}")
+        return strategy_named(
+            self.strategy, scale=self.scale, reward_scale=self.reward_scale, every=self.every, run=run, seed=seed
+        )
+
+
+@dataclass(frozen=True)
+class GenerateOptions:
+    """What is decoded, with which models, and how."""
+
+    prompt: PromptOptions = group(PromptOptions, "the prompt: one of", one_of=True)
+    strategy: StrategyOptions = group(StrategyOptions, "the strategy")
+    predictor: PredictorOptions = group(PredictorOptions, "the mask predictor")
+    reward: RewardOptions = group(RewardOptions, "the reward model")
+    shape: settings.Shape = group(settings.Shape, "the answer", help=SHAPE)
+    decoding: settings.Options = group(settings.Options, "the decoder", help=_DECODING)
+    savings: Literal["usual", "everything", "nothing"] = option(
+        "usual", "skip work that cannot change the text: only repeated scores, all that is possible, or nothing"
+    )
+    compact: bool = option(
+        False, "use the compact decoder, made for a GPU: the same tokens, for greedy decoding of scaled logits"
+    )
+    threads: int | None = threads_option()
+    trace: Path | None = option(None, "write the trace to DIR/trace.parquet", metavar="DIR")
+    json: bool = json_option()
+
+    def __post_init__(self) -> None:
+        name = self.strategy.strategy
+        if missing := [_flag(option) for option in STRATEGIES[name].reads if self._given[option] is None]:
+            several = len(missing) > 1
+            raise ValueError(
+                f"{' and '.join(missing)} {'are' if several else 'is'} missing: "
+                f"--strategy {name} needs {'them' if several else 'it'}"
+            )
+        if self.trace is not None and self.trace.exists() and not self.trace.is_dir():
+            raise ValueError(f"--trace is {self.trace}: a file; a directory is needed")
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"--seed is {self.seed}: at least 0 and below 2**63 is needed")
+        if self.compact:
+            self._check_compact()
+
+    @property
+    def seed(self) -> int:
+        """Return the one seed of the command line."""
+        assert isinstance(self.decoding.seed, int)
+        return self.decoding.seed
+
+    @property
+    def unused(self) -> list[str]:
+        """Return the options that were given and that the strategy does not read."""
+        reads = ("strategy", *STRATEGIES[self.strategy.strategy].reads)
+        return [_flag(name) for name, value in self._given.items() if value is not None and name not in reads]
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        return {**vars(self.strategy), "reward": self.reward.reward}
+
+    def _check_compact(self) -> None:
+        usual = settings.Options()
+        changed = [
+            name
+            for name in ("ranking", "precision", "sampling_temperature", "cfg")
+            if getattr(self.decoding, name) != getattr(usual, name)
+        ]
+        changed += ["end_of_text"] if self.decoding.end_of_text == "defer" else []
+        if changed:
+            value = getattr(self.decoding, changed[0])
+            raise ValueError(f"{_flag(changed[0])} is {value}: --compact decodes without it, choose one")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `generate` to a parser."""
-    add_prompt(parser)
-    parser.add_argument(
-        "--strategy",
-        choices=OFFERED,
-        default="default",
-        help="how logits are scaled, or positions ordered (default)",
-    )
-    parser.add_argument("--scale", type=float, metavar="C", help="factor of --strategy temperature")
-    add_reward_loading(parser)
-    parser.add_argument("--reward-scale", type=float, metavar="S", help="reward scale s_R of the rws strategies")
-    parser.add_argument("--every", type=int, metavar="N", help="rws-every: ask the reward every N steps")
-    parser.add_argument(
-        "--run", metavar="FILE", help="trace of the rws run that schedule repeats, constant averages, shuffled permutes"
-    )
-    parser.add_argument(
-        "--sampling-temperature", type=float, default=0.0, metavar="T", help="draw tokens by Gumbel-max (0: greedy)"
-    )
-    add_policies(parser)
-    add_answer(parser)
-    parser.add_argument(
-        "--ranking",
-        choices=["log-odds", "probability", "topk"],
-        default="log-odds",
-        help="what ranks positions; topk is torch.topk of the probability, as public decoders do",
-    )
-    parser.add_argument(
-        "--precision",
-        choices=["model", "bfloat16", "float32", "float64"],
-        default="float64",
-        help="of the ranking; model is the model's own (float64)",
-    )
-    parser.add_argument(
-        "--savings",
-        choices=["usual", "everything", "nothing"],
-        default="usual",
-        help="leave out what cannot change the text: repeated scores alone, all that one device can, nothing (usual)",
-    )
-    parser.add_argument(
-        "--compact",
-        action="store_true",
-        help="use the compact decoder, meant for a GPU: the same tokens; for greedy decoding of scaled logits",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of sampling, random-order, rws-random and shuffled (0)")
-    add_loading(parser)
-    add_threads(parser)
-    parser.add_argument("--trace", metavar="DIR", help="write the trace to DIR/trace.parquet")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
+    add_options(parser, GenerateOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Decode and print; ValueError for input that cannot be used."""
-    missing = [option for option in STRATEGIES[args.strategy].reads if getattr(args, option) is None]
-    if missing:
-        names, one = " and ".join(f"--{option.replace('_', '-')}" for option in missing), len(missing) == 1
-        raise ValueError(
-            f"{names} {'is' if one else 'are'} missing: --strategy {args.strategy} needs {'it' if one else 'them'}"
-        )
-    for option in _OPTIONS:
-        if getattr(args, option) is not None and option not in STRATEGIES[args.strategy].reads:
-            print(f"note: --strategy {args.strategy} does not use --{option.replace('_', '-')}", file=sys.stderr)
-    if args.trace is not None and Path(args.trace).exists() and not Path(args.trace).is_dir():
-        raise ValueError(f"--trace is {args.trace}: a file; a directory is needed")
-    if not 0 <= args.seed < 2**63:
-        raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**63 is needed")
-    if args.compact:
-        _check_compact(args)
-    threads = threads_of(args)
-    block_plan(args.length, args.steps, args.block)
-    if args.input_ids is not None:
-        token_ids(args.input_ids)
-
-    from rws_decode.common.threads import torch_threads
-    from rws_decode.decode import decode
-    from rws_decode.gpu import CompactSavings, decode_compact
-    from rws_decode.step.savings import Savings
-
-    options = {option: getattr(args, option) for option in ("scale", "reward_scale", "every", "seed")}
-    strategy: Any = strategy_named(args.strategy, **options, run=_run(args))
-    predictor = predictor_of(args)
-    prompts = [prompt_of(args, predictor)]
-    shared: dict[str, Any] = {"length": args.length, "steps": args.steps, "block": args.block}
-    shared |= {"reward": reward_of(args) if strategy.needs_reward else None, "end_of_text": args.end_of_text}
-    if args.compact:
-        kinds = {"usual": CompactSavings.usual, "everything": CompactSavings, "nothing": CompactSavings.nothing}
-        with torch_threads(threads):
-            (trace,) = decode_compact(predictor, prompts, strategy, savings=kinds[args.savings](), **shared)
-    else:
-        savings = {"usual": Savings, "everything": Savings.everything, "nothing": Savings.nothing}[args.savings]()
-        with torch_threads(threads):
-            (trace,) = decode(
-                predictor,
-                prompts,
-                strategy,
-                ranking=args.ranking,
-                precision=args.precision,
-                sampling_temperature=args.sampling_temperature,
-                seed=args.seed,
-                cfg=args.cfg,
-                savings=savings,
-                **shared,
-            )
-    if args.trace is not None:
-        print(f"trace: {trace.save(Path(args.trace) / 'trace.parquet')}", file=sys.stderr)
-    print(json.dumps(result(trace), allow_nan=False) if args.json else _summary(trace))
+    options = read_options(GenerateOptions, args)
+    for name in options.unused:
+        print(f"note: --strategy {options.strategy.strategy} does not use {name}", file=sys.stderr)
+    trace = _decoded(options)
+    if options.trace is not None:
+        print(f"trace: {trace.save(options.trace / 'trace.parquet')}", file=sys.stderr)
+    print(json.dumps(result(trace), allow_nan=False) if options.json else _summary(trace))
     return 0
 
 
-def _check_compact(args: argparse.Namespace) -> None:
-    """Raise ValueError, naming it, for an option that the compact decoder does not know."""
-    known = {"ranking": "log-odds", "precision": "float64", "sampling_temperature": 0.0, "cfg": 0.0}
-    other = [name for name, value in known.items() if getattr(args, name) != value]
-    other += ["end_of_text"] if args.end_of_text == "defer" else []
-    if other:
-        option = f"--{other[0].replace('_', '-')}"
-        raise ValueError(f"{option} is {getattr(args, other[0])}: --compact decodes without it, choose one")
+def _decoded(options: GenerateOptions) -> Trace:
+    from rws_decode.common.threads import torch_threads
+    from rws_decode.decode import decode
+    from rws_decode.gpu import CompactSavings, decode_compact
+
+    strategy: Any = options.strategy.make(options.shape.steps, options.seed)
+    predictor = options.predictor.load()
+    prompts = [options.prompt.read(predictor)]
+    reward = options.reward.load(options.predictor.loading.device) if strategy.needs_reward else None
+    with torch_threads(options.threads):
+        if options.compact:
+            kinds = {"usual": CompactSavings.usual, "everything": CompactSavings, "nothing": CompactSavings.nothing}
+            (trace,) = decode_compact(
+                predictor,
+                prompts,
+                strategy,
+                options.shape,
+                reward=reward,
+                savings=kinds[options.savings](),
+                options=settings.Options(end_of_text=options.decoding.end_of_text),
+            )
+            return trace
+        usual = settings.Savings
+        savings = {"usual": usual, "everything": usual.everything, "nothing": usual.nothing}[options.savings]()
+        (trace,) = decode(
+            predictor, prompts, strategy, options.shape, reward=reward, options=options.decoding, savings=savings
+        )
+    return trace
 
 
 def result(trace: Trace) -> dict[str, Any]:
@@ -177,14 +205,3 @@ def _summary(trace: Trace) -> str:
         f"forwards: {trace.forwards}; reward calls: {trace.reward_calls}, saved: {trace.reward_calls_saved}; "
         f"ties at the cut: {int(trace.ties.sum())}"
     )
-
-
-def _run(args: argparse.Namespace) -> Trace | None:
-    from rws_decode.trace.trace import load
-
-    if "run" not in STRATEGIES[args.strategy].reads:
-        return None
-    trace = load(args.run)
-    if trace.steps != args.steps:
-        raise ValueError(f"--run is {args.run}: a run of {trace.steps} steps, --steps is {args.steps}")
-    return trace

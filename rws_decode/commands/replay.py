@@ -1,50 +1,66 @@
-"""`python -m rws_decode replay`: a run repeated from its trace."""
+"""`python -m rws_decode replay`: repeat a run from its trace."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass
 
-from rws_decode.commands._options import add_loading, predictor_of
+from rws_decode.commands.options import LoadingOptions
+from rws_theory.commands.options import add_options, group, json_option, option, read_options
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["ReplayOptions", "add_arguments", "run"]
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """The trace, and what it is replayed with."""
+
+    file: str = option(help="trace of the run", metavar="FILE", positional=True)
+    model: str | None = option(
+        None, "decode again with this mask predictor (default: select again from the recorded values)", metavar="NAME"
+    )
+    loading: LoadingOptions = group(LoadingOptions)
+    json: bool = json_option()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `replay` to a parser."""
-    parser.add_argument("file", metavar="FILE", help="trace of the run")
-    parser.add_argument(
-        "--model", metavar="NAME", help="decode again with this mask predictor (else: select again from the values)"
-    )
-    add_loading(parser, mask=False)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
+    add_options(parser, ReplayOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Replay and print; ValueError for input that cannot be used.
 
-    JSON: `same`, whether the tokens and their steps are those recorded; `parted_at`, the first step at which they are
-    not, or null; `tokens`, those of the replay; `steps_run`, steps of the record.
+    JSON: `same`, whether the tokens and their steps are those recorded; `parted_at`, the first step that differs, or
+    null; `tokens`, those of the replay; `steps_run`, steps of the record.
     """
+    options = read_options(ReplayOptions, args)
+
     from rws_decode.trace.trace import load
 
-    trace = load(args.file)
+    trace = load(options.file)
 
     from rws_decode.trace.diff import diff
     from rws_decode.trace.replay import replay, replay_with
 
-    if args.model is None:
+    if options.model is None:
         outcome = replay(trace)
-        tokens, parted = outcome.tokens, outcome.parted_at
+        tokens, parted_at = outcome.tokens, outcome.parted_at
     else:
-        again = replay_with(trace, predictor_of(args, trace.mask_id))
+        again = replay_with(trace, options.loading.load(options.model, trace.mask_id))
         parting = diff(trace, again).parting
-        tokens, parted = again.tokens, None if parting is None else parting.step
-    result = {"same": parted is None, "parted_at": parted, "tokens": tokens.tolist(), "steps_run": trace.steps_run}
-    if args.json:
+        tokens, parted_at = again.tokens, None if parting is None else parting.step
+    result = {
+        "same": parted_at is None,
+        "parted_at": parted_at,
+        "tokens": tokens.tolist(),
+        "steps_run": trace.steps_run,
+    }
+    if options.json:
         print(json.dumps(result, allow_nan=False))
-    elif parted is None:
+    elif parted_at is None:
         print(f"the replay commits the same tokens in all {trace.steps_run} steps")
     else:
-        print(f"the replay parts from the record at step {parted} of {trace.steps_run} (steps from 0)")
+        print(f"the replay differs from the record from step {parted_at} of {trace.steps_run} on (steps count from 0)")
     return 0

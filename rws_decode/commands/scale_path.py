@@ -5,97 +5,100 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
-from rws_decode.canvas.schedule import block_plan
-from rws_decode.commands._options import (
-    add_answer,
-    add_loading,
-    add_policies,
-    add_prompt,
-    add_reward_loading,
-    add_threads,
-    predictor_of,
-    prompt_of,
-    reward_of,
-    threads_of,
-    token_ids,
+from rws_decode import settings
+from rws_decode.commands.options import (
+    END_OF_TEXT,
+    GUIDANCE,
+    SHAPE,
+    PredictorOptions,
+    PromptOptions,
+    RewardOptions,
+    threads_option,
 )
+from rws_theory.commands.options import add_options, group, json_option, option, read_options
 
 if TYPE_CHECKING:
     from rws_decode.scales.path import Level, ScalePath
 
-__all__ = ["add_arguments", "result", "run"]
+__all__ = ["ScalePathOptions", "add_arguments", "result", "run"]
 
 _TEXT = 76  # characters of a text in the table
 
 
+@dataclass(frozen=True)
+class ScalePathOptions:
+    """The prompt, the axis and its range, and how far the path is followed."""
+
+    prompt: PromptOptions = group(PromptOptions, "the prompt: one of", one_of=True)
+    scale_min: float = option(help="least scale", metavar="X")
+    scale_max: float = option(help="greatest scale", metavar="Y")
+    over: Literal["temperature", "reward-scale"] = option(
+        "temperature", "what the scale is: the constant factor c, or s_R of reward-weighted sampling"
+    )
+    budget: int | None = option(None, "evaluate at most N canvases, at least --steps")
+    batch: int = option(16, "canvases per forward")
+    predictor: PredictorOptions = group(PredictorOptions, "the mask predictor")
+    reward: RewardOptions = group(RewardOptions, "the reward model")
+    shape: settings.Shape = group(settings.Shape, "the answer", help=SHAPE)
+    decoding: settings.Options = group(
+        settings.Options, "the decoder", help={"cfg": GUIDANCE, "end_of_text": END_OF_TEXT}
+    )
+    threads: int | None = threads_option()
+    json: bool = json_option()
+
+    def __post_init__(self) -> None:
+        if self.over == "reward-scale" and self.reward.reward is None:
+            raise ValueError("--reward is missing: --over reward-scale needs it")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `scale-path` to a parser."""
-    add_prompt(parser)
-    parser.add_argument("--scale-min", type=float, required=True, metavar="X", help="least scale")
-    parser.add_argument("--scale-max", type=float, required=True, metavar="Y", help="greatest scale")
-    parser.add_argument(
-        "--over",
-        choices=["temperature", "reward-scale"],
-        default="temperature",
-        help="what the scale is: the constant factor c, or s_R of reward-weighted sampling (temperature)",
-    )
-    add_reward_loading(parser)
-    parser.add_argument("--budget", type=int, metavar="N", help="evaluate at most N canvases, at least --steps")
-    parser.add_argument("--batch", type=int, default=16, metavar="N", help="canvases per forward (16)")
-    add_policies(parser)
-    add_answer(parser)
-    add_loading(parser)
-    add_threads(parser)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON on standard output")
+    add_options(parser, ScalePathOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Follow the path and print it; ValueError for input that cannot be used."""
-    rewarded = args.over == "reward-scale"
-    if rewarded and args.reward is None:
-        raise ValueError("--reward is missing: --over reward-scale needs it")
-    if args.reward is not None and not rewarded:
-        print(f"note: --over {args.over} does not use --reward", file=sys.stderr)
-    threads = threads_of(args)
-    block_plan(args.length, args.steps, args.block)
-    if args.input_ids is not None:
-        token_ids(args.input_ids)
+    options = read_options(ScalePathOptions, args)
+    if options.reward.reward is not None and options.over != "reward-scale":
+        print(f"note: --over {options.over} does not use --reward", file=sys.stderr)
+    path = _path(options)
+    print(json.dumps(result(path), allow_nan=False) if options.json else _table(path))
+    return 0
 
+
+def _path(options: ScalePathOptions) -> ScalePath:
     from rws_decode.common.threads import torch_threads
     from rws_decode.scales.path import scale_path
 
     def progress(level: Level) -> None:
-        line = f"step {level.step + 1} of {args.steps}: {level.states} canvases, {level.intervals} intervals"
+        line = f"step {level.step + 1} of {options.shape.steps}: {level.states} canvases, {level.intervals} intervals"
         print(line, file=sys.stderr, flush=True)
 
-    predictor = predictor_of(args)
-    with torch_threads(threads):
-        path = scale_path(
+    predictor = options.predictor.load()
+    device = options.predictor.loading.device
+    with torch_threads(options.threads):
+        return scale_path(
             predictor,
-            prompt_of(args, predictor),
-            args.scale_min,
-            args.scale_max,
-            over=args.over,
-            reward=reward_of(args) if rewarded else None,
-            length=args.length,
-            steps=args.steps,
-            block=args.block,
-            budget=args.budget,
-            batch=args.batch,
-            cfg=args.cfg,
-            end_of_text=args.end_of_text,
+            options.prompt.read(predictor),
+            options.scale_min,
+            options.scale_max,
+            options.shape,
+            over=options.over,
+            reward=options.reward.load(device) if options.over == "reward-scale" else None,
+            budget=options.budget,
+            batch=options.batch,
             progress=progress,
+            options=options.decoding,
         )
-    print(json.dumps(result(path), allow_nan=False) if args.json else _table(path))
-    return 0
 
 
 def result(path: ScalePath) -> dict[str, Any]:
     """Return what `--json` prints.
 
-    `pieces` and `unexplored` together cover the range, in rising order, each beginning where the one before ends; that
+    `pieces` and `unexplored` together cover the range in rising order, and each begins where the one before ends. That
     end lies in one of `breakpoints`, outside which the pieces are proved. The rest is as in `path.ScalePath`.
     """
     return {

@@ -3,40 +3,49 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-__all__ = ["add_arguments", "run"]
+from rws_theory.commands.options import add_options, option, read_options
 
-_MODELS = ("mini", "mini-causal", "mini-reward", "mini-judge")
+__all__ = ["TrainOptions", "add_arguments", "run"]
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """Which model is trained, and where its files go."""
+
+    name: Literal["mini", "mini-causal", "mini-reward", "mini-judge"] = option(
+        help="mini, mini-causal, mini-reward or mini-judge; the rewards need a finished run of mini",
+        metavar="NAME",
+        positional=True,
+    )
+    runs: Path = option(help="checkpoints and logs, one folder per model", metavar="DIR")
+    models: Path | None = option(None, "where finished models go (default: the package's own folder)", metavar="DIR")
+    seed: int | None = option(None, "another seed than the recipe's")
+    every: int = option(100, "steps between checkpoints", least=1)
+    stop_after: int | None = option(None, "stop at step N; the same command resumes there later", least=1)
+    threads: int = option(1, "PyTorch threads", least=1)
+    export: bool = option(False, "measure the finished run and write model and card")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `train` to a parser."""
-    parser.add_argument("name", choices=_MODELS, help="the model; the rewards need a finished run of mini")
-    parser.add_argument(
-        "--runs", type=Path, required=True, metavar="DIR", help="checkpoints and logs, one folder a model"
-    )
-    parser.add_argument("--models", type=Path, metavar="DIR", help="where finished models go (the package's own)")
-    parser.add_argument("--seed", type=int, help="another seed than the recipe's")
-    parser.add_argument("--every", type=int, default=100, metavar="N", help="steps between checkpoints (100)")
-    parser.add_argument("--stop-after", type=int, metavar="N", help="stop at step N, to be resumed later")
-    parser.add_argument("--threads", type=int, default=1, help="PyTorch threads (1)")
-    parser.add_argument("--export", action="store_true", help="measure the finished run and write model and card")
+    add_options(parser, TrainOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Train or resume a run; with --export measure it and write it as it ships."""
+    options = read_options(TrainOptions, args)
+
     import torch
 
     from rws_decode.mini.training.recipes import export_model, train_model
 
-    for option in ("every", "stop_after", "threads"):
-        value = getattr(args, option)
-        if value is not None and value < 1:
-            raise ValueError(f"--{option.replace('_', '-')} is {value}: it must be at least 1")
-    torch.set_num_threads(args.threads)
-    if args.export:
-        export_model(args.name, args.runs, args.models)
+    torch.set_num_threads(options.threads)
+    if options.export:
+        export_model(options.name, options.runs, options.models)
     else:
-        train_model(args.name, args.runs, every=args.every, stop_after=args.stop_after, seed=args.seed)
+        train_model(options.name, options.runs, every=options.every, stop_after=options.stop_after, seed=options.seed)
     return 0

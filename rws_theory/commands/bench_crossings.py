@@ -15,7 +15,7 @@ _SECONDS_PAIRS = 5.0  # the goal on one core; for one pair at vocabulary size th
 
 
 @dataclass(frozen=True)
-class Options:
+class BenchOptions:
     """What is measured."""
 
     pairs: int = option(100_000, "random pairs to classify", least=1)
@@ -27,14 +27,14 @@ class Options:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to a parser."""
-    add_options(parser, Options)
+    add_options(parser, BenchOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print the table; ValueError for input that cannot be used."""
     from rws_theory.bench import bench
 
-    options = read_options(Options, args)
+    options = read_options(BenchOptions, args)
     result = bench(options.pairs, vocabulary=options.vocabulary, per_kind=options.per_kind, seed=options.seed)
     print(json.dumps(result, allow_nan=False) if options.json else _as_text(result))
     return 0
@@ -61,7 +61,7 @@ def _as_text(result: dict[str, Any]) -> str:
     ours = result["corpus"][0]["seconds"]
     for row in result["corpus"]:
         if row["seconds"] is None:
-            lines.append(f"{row['solver']:12}  not installed; run pip install \"rws-toolkit[certify]\"")
+            lines.append(f'{row["solver"]:12}  not installed; run pip install "rws-toolkit[certify]"')
             continue
         kinds = ", ".join(f"{kind} {n}" for kind, n in row["wrong_by_kind"].items())
         numbers = f"{row['wrong']:8}{row['pairs']:6}{row['seconds']:10.2f}{row['seconds'] / ours:8.1f}"

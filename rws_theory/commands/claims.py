@@ -18,7 +18,7 @@ __all__ = ["add_arguments", "run"]
 
 
 @dataclass(frozen=True)
-class Options:
+class ClaimsOptions:
     """Which claims are checked, and what is printed."""
 
     ids: tuple[str, ...] = option((), "claims to check, such as D-gaps (default: all)", metavar="ID", positional=True)
@@ -28,14 +28,14 @@ class Options:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to a parser."""
-    add_options(parser, Options)
+    add_options(parser, ClaimsOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the claims as they are checked; ValueError for an unknown id."""
     from rws_theory.claims import CHECKS, claims
 
-    options = read_options(Options, args)
+    options = read_options(ClaimsOptions, args)
     if options.list:
         print(json.dumps(list(CHECKS)) if options.json else "\n".join(CHECKS))
         return 0

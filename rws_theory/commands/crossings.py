@@ -27,7 +27,7 @@ _LOGITS = "JSON list of logits (-Infinity forbids a token) or path of a .npy fil
 
 
 @dataclass(frozen=True)
-class Options:
+class CrossingsOptions:
     """The two positions whose confidences are compared."""
 
     a: str = option(help=_LOGITS, metavar="A", positional=True)
@@ -37,12 +37,12 @@ class Options:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to a parser."""
-    add_options(parser, Options)
+    add_options(parser, CrossingsOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the crossings; ValueError for input that cannot be used."""
-    options = read_options(Options, args)
+    options = read_options(CrossingsOptions, args)
 
     from rws_theory.crossings import crossings
 

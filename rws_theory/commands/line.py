@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
 
 from rws_theory import __version__
 from rws_theory.commands.exits import ended
 
-__all__ = ["Command", "Parser", "run_line"]
+__all__ = ["Command", "Parser", "closest", "run_line"]
 
 RESUMES = "; the same command continues where it stopped"
 
@@ -33,11 +34,23 @@ class Command(NamedTuple):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argparse parser that reports bad input in one line and names the word that may be meant."""
+    """An argparse parser that reports bad input in one line and names the word that may be meant.
+
+    fill: adds the arguments when they are first needed, so that only the command that is called is imported.
+    """
+
+    def __init__(
+        self, *args: Any, fill: Callable[[argparse.ArgumentParser], None] | None = None, **options: Any
+    ) -> None:
+        super().__init__(*args, **options)
+        self._fill = fill
 
     # typeshed declares overloads, which one signature for both cannot match.
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Report an unknown option before a missing one: the unknown one is often the missing one misspelt."""
+        fill, self._fill = self._fill, None
+        if fill is not None:
+            fill(self)
         options = [option for action in self._actions for option in action.option_strings]
         words = [] if self._subparsers or args is None else list(args)
         for word in words[: words.index("--") if "--" in words else None]:
@@ -75,26 +88,41 @@ def run_line(
     words = list(sys.argv[1:] if argv is None else argv)
     name = words[0] if words else ""
 
+    table = dict(commands)
+    if name not in table and group is not None:
+        table |= {name: command for name, command in _extensions(group).items() if name not in table}
+
     def run() -> int:
-        table = dict(commands)
-        if name not in table and group is not None:
-            table = {**_extensions(group), **table}
         parser = Parser(prog=prog, description=description)
         parser.add_argument("--version", action="version", version=__version__)
         subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
         for other, command in table.items():
             sentence = f"{command.summary[:1].upper()}{command.summary[1:]}."
-            subparser = subparsers.add_parser(other, help=command.summary, description=sentence)
-            if other == name:
-                import_module(command.module).add_arguments(subparser)
+            fill = partial(_fill, command.module)
+            subparsers.add_parser(other, help=command.summary, description=sentence, fill=fill)
         if not words:
             parser.print_help()
             return 0
         args = parser.parse_args(words)
         return import_module(table[args.command].module).run(args)
 
-    named = commands.get(name)
+    named = table.get(name)
     return ended(prog if named is None else f"{prog} {name}", run, RESUMES if named and named.resumes else "")
+
+
+def closest(word: str, names: Iterable[str]) -> str | None:
+    """Return the name that a misspelt or shortened word most likely means, or None.
+
+    >>> closest("crosings", ["claims", "crossings"]), closest("cros", ["claims", "crossings"]), closest("x", ["claims"])
+    ('crossings', 'crossings', None)
+    """
+    names = list(names)
+    close = get_close_matches(word.lower(), names, 1) or [name for name in names if word and name.startswith(word)]
+    return close[0] if close else None
+
+
+def _fill(module: str, parser: argparse.ArgumentParser) -> None:
+    import_module(module).add_arguments(parser)
 
 
 def _extensions(group: str) -> dict[str, Command]:
@@ -117,5 +145,5 @@ def _extensions(group: str) -> dict[str, Command]:
 
 def _advice(value: object, choices: Iterable[object]) -> str:
     names = [str(choice) for choice in choices]
-    close = get_close_matches(str(value).lower(), names, 1)
-    return f"{f'is {close[0]} meant? ' if close else ''}choose from {', '.join(names)}"
+    meant = closest(str(value), names)
+    return f"{f'is {meant} meant? ' if meant else ''}choose from {', '.join(names)}"

@@ -7,17 +7,36 @@ switch, `bool | None` for one with a --no- form; `tuple[X, ...]` for several wor
 from __future__ import annotations
 
 import argparse
-from dataclasses import MISSING, Field, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["add_options", "group", "option", "read_options"]
+__all__ = ["add_options", "group", "json_option", "option", "read_options"]
 
 T = TypeVar("T")
 
 # What the help shows in place of a value, where nothing else is declared.
 _METAVARS = {int: "N", float: "X", Path: "PATH"}
+
+
+@dataclass(frozen=True)
+class _Option:
+    help: str
+    metavar: str | None = None
+    choices: tuple[str, ...] | None = None
+    least: float | None = None
+    positional: bool = False
+
+
+@dataclass(frozen=True)
+class _Group:
+    kind: type
+    title: str
+    help: Mapping[str, str]
+    one_of: bool
+    default: Any
 
 
 def option(
@@ -31,88 +50,117 @@ def option(
 ) -> Any:
     """Declare an option: the field `scale_min` is the option --scale-min, or an argument in place if `positional`.
 
-    Without a default it must be given. The default is added to `help`. least: the least number that is accepted.
+    Without a default it must be given. The help shows the default. least: the least number that is accepted.
     """
-    words = {"help": help, "metavar": metavar, "choices": choices}
-    return field(default=default, metadata={"words": words, "least": least, "positional": positional})
+    return field(default=default, kw_only=True, metadata={"as": _Option(help, metavar, choices, least, positional)})
 
 
-def group(kind: type[T], title: str = "", *, one_of: bool = False, default: T | None = None) -> Any:
+def json_option(help: str = "print the result as JSON on standard output") -> Any:
+    """Declare the switch --json."""
+    return option(False, help)
+
+
+def group(
+    kind: type[T],
+    title: str = "",
+    *,
+    help: Mapping[str, str] | None = None,
+    one_of: bool = False,
+    default: T | None = None,
+) -> Any:
     """Declare a field that holds a dataclass of options.
 
-    title: of the group in the help, none if empty. one_of: exactly one of the options must be given. default: an
-    instance whose values are the defaults here, in place of the defaults of `kind`.
+    title: of the group in the help, none if empty. help: for a `kind` whose fields are plain, the fields that become
+    options, with their help; the other fields keep their defaults. one_of: exactly one of the options must be given.
+    default: an instance that holds the defaults of this command, in place of those of `kind`.
     """
-    metadata = {"group": kind, "title": title, "one_of": one_of, "default": default}
-    return field(default_factory=kind if default is None else lambda: default, metadata=metadata)
+    metadata = {"as": _Group(kind, title, help or {}, one_of, default)}
+    return field(default_factory=kind if default is None else lambda: default, kw_only=True, metadata=metadata)
 
 
-def add_options(parser: argparse._ActionsContainer, kind: type, default: Any = None) -> None:
+def add_options(parser: argparse._ActionsContainer, kind: type) -> None:
     """Add the options that a dataclass declares to a parser.
 
-    >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
-    ... class Shape:
-    ...     length: int = option(64, "answer tokens", least=1)
+    ... class Range:
+    ...     k: int = option(1, "positions at each scale", least=0)
+    ...     scale_min: float = option(help="the least scale")
     >>> parser = argparse.ArgumentParser(prog="p", add_help=False)
-    >>> add_options(parser, Shape)
-    >>> read_options(Shape, parser.parse_args(["--length", "8"]))
-    Shape(length=8)
-    >>> read_options(Shape, parser.parse_args(["--length", "0"]))
+    >>> add_options(parser, Range)
+    >>> read_options(Range, parser.parse_args(["--scale-min", "0.5"]))
+    Range(k=1, scale_min=0.5)
+    >>> read_options(Range, parser.parse_args(["--scale-min", "0.5", "--k", "-1"]))
     Traceback (most recent call last):
     ...
-    ValueError: --length is 0: at least 1 is needed
+    ValueError: --k is -1: at least 0 is needed
     """
-    hints = get_type_hints(kind)
-    for each in fields(kind):
-        if "group" in each.metadata:
-            target = parser.add_argument_group(each.metadata["title"]) if each.metadata["title"] else parser
-            if each.metadata["one_of"]:
-                target = target.add_mutually_exclusive_group(required=True)
-            add_options(target, each.metadata["group"], each.metadata["default"])
-        else:
-            _add(parser, each, hints[each.name], each.default if default is None else getattr(default, each.name))
+    _add_all(parser, kind, {}, None)
 
 
 def read_options(kind: type[T], args: argparse.Namespace) -> T:
     """Return the dataclass with the values that were parsed; ValueError for a number below the least."""
+    return _read(kind, {}, args)
+
+
+def _declared(kind: type, help: Mapping[str, str]) -> Iterator[tuple[str, Any, _Option | _Group]]:
+    """Yield name, default and declaration of every field that becomes an option or a group."""
+    for each in fields(kind):
+        if "as" in each.metadata:
+            yield each.name, each.default, each.metadata["as"]
+        elif each.name in help:
+            yield each.name, each.default, _Option(help[each.name])
+
+
+def _add_all(parser: argparse._ActionsContainer, kind: type, help: Mapping[str, str], defaults: Any) -> None:
+    hints = get_type_hints(kind)
+    for name, default, declared in _declared(kind, help):
+        if isinstance(declared, _Group):
+            target = parser.add_argument_group(declared.title) if declared.title else parser
+            target = target.add_mutually_exclusive_group(required=True) if declared.one_of else target
+            _add_all(target, declared.kind, declared.help, declared.default)
+        else:
+            _add(parser, name, hints[name], default if defaults is None else getattr(defaults, name), declared)
+
+
+def _read(kind: type[T], help: Mapping[str, str], args: argparse.Namespace) -> T:
     values: dict[str, Any] = {}
-    for each in fields(kind):  # pyright: ignore[reportArgumentType]
-        if "group" in each.metadata:
-            values[each.name] = read_options(each.metadata["group"], args)
+    for name, _, declared in _declared(kind, help):
+        if isinstance(declared, _Group):
+            values[name] = _read(declared.kind, declared.help, args)
             continue
-        value = getattr(args, each.name)
-        least = each.metadata["least"]
+        value = getattr(args, name)
+        least = declared.least
         for number in value if isinstance(value, list) else [value]:
             if least is not None and number is not None and not number >= least:
-                raise ValueError(f"{_flag(each)} is {number}: at least {least} is needed")
-        values[each.name] = tuple(value) if isinstance(value, list) else value
+                raise ValueError(f"{_flag(name, declared)} is {number}: at least {least} is needed")
+        values[name] = tuple(value) if isinstance(value, list) else value
     return kind(**values)
 
 
-def _flag(each: Field[Any]) -> str:
-    return each.name if each.metadata["positional"] else f"--{each.name.replace('_', '-')}"
+def _flag(name: str, declared: _Option) -> str:
+    return name if declared.positional else f"--{name.replace('_', '-')}"
 
 
-def _add(parser: argparse._ActionsContainer, each: Field[Any], hint: Any, default: Any) -> None:
-    optional = get_origin(hint) in (Union, UnionType)
-    (kind,) = [part for part in get_args(hint) if part is not NoneType] if optional else [hint]
-    words: dict[str, Any] = dict(each.metadata["words"])
-    words["help"] += _shown(default)
-    words["metavar"] = words["metavar"] or _METAVARS.get(get_args(kind)[0] if get_origin(kind) is tuple else kind)
+def _add(parser: argparse._ActionsContainer, name: str, hint: Any, default: Any, declared: _Option) -> None:
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    kind = next(part for part in parts if part is not NoneType)
+    several = get_origin(kind) is tuple
+    value = get_args(kind)[0] if several else kind
+    words: dict[str, Any] = {"help": declared.help + _shown(default), "choices": declared.choices}
+    words["metavar"] = declared.metavar or _METAVARS.get(value)
+    if kind is bool:
+        words["action"] = argparse.BooleanOptionalAction if NoneType in parts else "store_true"
+    elif get_origin(value) is Literal:
+        words["choices"] = get_args(value)
+    else:
+        words["type"] = value
+    if several:
+        words["nargs"] = "*" if declared.positional else "+"
+    if not declared.positional:
+        words["required"] = default is MISSING
     if default is not MISSING:
         words["default"] = default
-    if kind is bool:
-        words["action"] = argparse.BooleanOptionalAction if optional else "store_true"
-    elif get_origin(kind) is tuple:
-        words |= {"nargs": "*" if each.metadata["positional"] else "+", "type": get_args(kind)[0]}
-    elif get_origin(kind) is Literal:
-        words["choices"] = get_args(kind)
-    else:
-        words["type"] = kind
-    if not each.metadata["positional"]:
-        words["required"] = default is MISSING
-    parser.add_argument(_flag(each), **{name: word for name, word in words.items() if word is not None})
+    parser.add_argument(_flag(name, declared), **{word: value for word, value in words.items() if value is not None})
 
 
 def _shown(default: Any) -> str:

@@ -17,7 +17,7 @@ __all__ = ["add_arguments", "run"]
 
 
 @dataclass(frozen=True)
-class Options:
+class PathOptions:
     """The logits, how many positions are selected, and the range of scales."""
 
     logits: str = option(
@@ -36,12 +36,12 @@ class Options:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to a parser."""
-    add_options(parser, Options)
+    add_options(parser, PathOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the selection path; ValueError for input that cannot be used."""
-    options = read_options(Options, args)
+    options = read_options(PathOptions, args)
 
     from rws_theory.commands.arrays import read_npy
     from rws_theory.selection import selection_path

@@ -400,10 +400,8 @@ TOPK = "rws_theory path good.npy --scale-max 2"
 
 # Words of a command, `_` for an argument that is empty, and a part of the line it ends with.
 COMMANDS: dict[str, str] = {
-    # No command, an unknown one, no argument.
-    "rws_decode": "COMMAND",
+    # An unknown command, no argument.
     "rws_decode decode": "'decode'",
-    "rws_theory": "COMMAND",
     "rws_theory proofs": "'proofs'",
     "paper_figures fig7": "NAME is 'fig7'",
     "paper_figures --workers -1": "--workers is -1",
@@ -440,8 +438,8 @@ COMMANDS: dict[str, str] = {
         )
     },
     "rws_theory path /dev/null --k 1 --scale-min 0.5 --scale-max 2": "must",
-    "rws_theory bench --pairs 0": "pairs",
-    "rws_theory bench --seed -1": "seed",
+    "rws_theory bench-crossings --pairs 0": "pairs",
+    "rws_theory bench-crossings --seed -1": "seed",
     # One answer.
     f"{GENERATE} --length 0": "length is 0",
     f"{GENERATE} --steps 3 --block 4": "steps is 3",

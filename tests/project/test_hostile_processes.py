@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from rws_decode import __main__
-from rws_decode.common import exits as ending
+from paper_figures.__main__ import main as figures
+from rws_decode.__main__ import main as decoding
 from rws_decode.common import files as rws_files
-from rws_decode.common.exits import CLOSED, Terminated, ended
 from rws_decode.trace.trace import load
+from rws_theory.commands.exits import CLOSED, TERMINATED, Terminated, ended
 
 ROOT = Path(__file__).parents[2]
 CROSSINGS = ["-m", "rws_theory", "crossings", "[1.1,0.6,0.3]", "[1.0,0.4,0.4]"]
@@ -94,7 +94,7 @@ def test_text_that_a_terminal_cannot_show_is_told_or_escaped(encoding: str) -> N
 STUDY = """
 import os, sys, time
 from pathlib import Path
-from rws_decode.common.exits import ended
+from rws_theory.commands.exits import ended
 from paper_figures.runner.executors import in_process, processes
 from paper_figures.runner.runner import Each, run_units
 from paper_figures.runner.units import Model, Origin, Unit
@@ -202,7 +202,7 @@ def test_a_file_is_not_half_written_where_a_signal_comes(tmp_path: Path, monkeyp
         os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr(rws_files.os, "fsync", stopped)
-    assert ended("p", lambda: len(str(rws_files.write_text(tmp_path / "a.txt", "text")))) == ending.TERMINATED
+    assert ended("p", lambda: len(str(rws_files.write_text(tmp_path / "a.txt", "text")))) == TERMINATED
     assert list(tmp_path.iterdir()) == []
 
 
@@ -227,13 +227,13 @@ def test_a_trace_that_cannot_be_written_leaves_the_old_one(
     holder = rws_files.tempfile if call == "mkstemp" else rws_files.os
     with monkeypatch.context() as patch:
         patch.setattr(holder, call, refusing(number))
-        assert __main__.main(words) == 2
+        assert decoding(words) == 2
     told = capsys.readouterr().err.splitlines()[-1]
     assert told.startswith("python -m rws_decode generate: ") and os.strerror(number) in told
     assert [path.name for path in tmp_path.iterdir()] == ["trace.parquet"]
     assert (tmp_path / "trace.parquet").read_bytes() == old
     if number == errno.ENOSPC and call == "fsync":  # nothing lost: the same command, once there is room
-        assert __main__.main(words) == 0 and load(tmp_path / "trace.parquet").length == 8
+        assert decoding(words) == 0 and load(tmp_path / "trace.parquet").length == 8
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
@@ -244,9 +244,9 @@ def test_a_study_on_a_full_disk_ends_in_a_line_and_goes_on_later(
     words += ["--steps", "2", "--block", "4", "--json"]
     with monkeypatch.context() as patch:
         patch.setattr(rws_files.os, "fsync", refusing(number))
-        assert __main__.main(words) == 2
+        assert figures(words) == 2
     told = capsys.readouterr()
     assert told.out == "" and os.strerror(number) in told.err.splitlines()[-1]
     assert "Traceback" not in told.err
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert __main__.main(words) == 0 and json.loads(capsys.readouterr().out)
+    assert figures(words) == 0 and json.loads(capsys.readouterr().out)

@@ -12,27 +12,28 @@ from rws_decode.__main__ import main
 
 # A command, and what the line it ends with says.
 MISTAKES = {
-    "rws_decode": "COMMAND",
-    "rws_decode genrate --example 3": "(choose from 'generate',",
+    "rws_decode genrate --example 3": "invalid choice: 'genrate' (is generate meant? choose from generate, scale-path",
+    "rws_theory crossing [1] [1]": "(is crossings meant?",
+    "paper_figures experimnt controls": "(is experiment meant?",
     "rws_decode generate": "one of the arguments --prompt --input-ids --example is required",
     "rws_decode generate --promt hello": "unrecognized arguments: --promt (is --prompt meant?)",
     "rws_decode generate --example 3 --stratgy=rws": "unrecognized arguments: --stratgy (is --strategy meant?)",
     "rws_decode generate --example 3 --colour red": "unrecognized arguments: --colour\n",
     "rws_decode generate --example 3 --strategy rws": "-scale and --reward are missing: --strategy rws needs them",
     "rws_decode generate --example 3 --strategy rws --reward mini": "-scale is missing: --strategy rws needs it",
-    "rws_decode generate --example 3 --strategy RWS": "invalid choice: 'RWS' (choose from 'default'",
+    "rws_decode generate --example 3 --strategy RWS": "argument --strategy: invalid choice: 'RWS' (is rws meant? choose from default, temperature",
     "rws_decode generate --model mni --example 3": "model is 'mni': neither a shipped name (mini)",
     "rws_decode generate --example 999": "--example is 999: mini ships 112 examples, from 0",
     "rws_decode generate --example 3 --length 50": "block is 32: it must divide length, which is 50",
     "rws_decode generate --example 3 --device cuda:77": "device is 'cuda:77': not a device of this machine",
     "paper_figures experiment controls": "the following arguments are required: --out",
     "paper_figures experiment controls --ouut here": "unrecognized arguments: --ouut (is --out meant?)",
-    "paper_figures experiment rewardbench --out here": "(choose from 'reward-bench'",
+    "paper_figures experiment rewardbench --out here": "(is reward-bench meant? choose from reward-bench",
     "rws_decode replay nowhere.parquet": "no trace at nowhere.parquet",
     "paper_figures summarize nowhere": "nowhere: no results of experiments here",
     "paper_figures judge pairs.jsonl --judge-model any --cache kept": "file is pairs.jsonl: no such file",
     "rws_theory path logits.npy --k 2 --scale-min 1 --scale-max 2": "'logits.npy'",
-    "paper_figures table1": "NAME is 'table1': one of ",
+    "paper_figures table1": "NAME is 'table1' (is table1_win_rate meant?): one of ",
     "paper_figures ledger --workers 0": "is missing: make it with python -m paper_figures ledger --runs out/runs",
 }
 
@@ -55,7 +56,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing(
 def test_words_that_the_model_does_not_know_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     small = ["--length", "8", "--steps", "4", "--block", "8"]
     assert main(["generate", "--prompt", "Why is the sky blue?", *small]) == 0
-    assert capsys.readouterr().err == "note: mini knows no such words and reads each as unknown: is sky blue?\n"
+    assert capsys.readouterr().err == "note: mini does not know these words and reads each as unknown: is sky blue?\n"
     assert main(["generate", "--prompt", " ".join(f"word{n}" for n in range(12)), *small]) == 0
     assert capsys.readouterr().err.endswith(" word6 word7 and 4 more\n")
     assert main(["generate", "--prompt", "write a story .", *small]) == 0

@@ -1,0 +1,85 @@
+"""`python -m paper_figures [NAME ...]`: draw the paper's figures and tables and write the page that shows them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from paper_figures.contents import CONTENTS, NAMES
+from rws_theory.commands.line import closest
+from rws_theory.commands.options import add_options, json_option, option, read_options
+
+__all__ = ["FiguresOptions", "add_arguments", "make", "run"]
+
+
+@dataclass(frozen=True)
+class FiguresOptions:
+    """What is drawn, from which results, and where it goes."""
+
+    names: tuple[str, ...] = option((), "a figure or table (default: all)", metavar="NAME", positional=True)
+    runs: Path = option(Path("out/runs"), "results of experiments", metavar="DIR")
+    out: Path = option(Path("out"), "where files go", metavar="DIR")
+    workers: int = option(2, "processes that run the missing experiments; 0: run nothing", least=0)
+    full: bool = option(False, "run missing experiments in their own sizes: about 45 minutes for all")
+    json: bool = json_option("print what was written as JSON on standard output")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `figures` to a parser."""
+    parser.description = (
+        "Draw the paper's figures and tables beside what the paper printed, and write a page that shows them. "
+        "Experiments whose results are not below --runs are run first, in small sizes: some minutes for all."
+    )
+    parser.epilog = f"Names: {', '.join(NAMES)}. Further commands: experiment, summarize, judge, humaneval-check."
+    add_options(parser, FiguresOptions)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Draw and print what was written; ValueError for an unknown name, or results that are missing."""
+    options = read_options(FiguresOptions, args)
+    written = make(options.names or NAMES, options.runs, options.out, options.workers, options.full)
+    files = [path.relative_to(options.out).as_posix() for path in written]
+    if options.json:
+        print(json.dumps({"out": str(options.out), "page": "index.html", "written": files}))
+    else:
+        print(f"{len(files)} files below {options.out}; open {options.out / 'index.html'}", file=sys.stderr)
+    return 0
+
+
+def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bool = False) -> list[Path]:
+    """Write the named figures and tables below `out`, then the page of all that exist; return every path written.
+
+    workers: processes that run the experiments whose results are missing, in the sizes of `plan.PLAN`, or, if `full`,
+    in their own sizes; with 0 nothing is run. Inputs are read for all names before anything is written. ValueError for
+    an unknown name, and for missing results that are not to be made, with the command that makes them.
+    """
+    if unknown := [name for name in names if name not in NAMES]:
+        meant = closest(unknown[0], NAMES)
+        advice = f" (is {meant} meant?)" if meant else ""
+        raise ValueError(f"NAME is {unknown[0]!r}{advice}: one of {', '.join(NAMES)} is needed")
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out is {out}: a file; a directory is needed")
+    from paper_figures.exhibits.exhibit import save
+    from paper_figures.exhibits.style import styled
+    from paper_figures.plan import FULL, PLAN, make_missing
+    from paper_figures.report.provenance import run_facts
+    from paper_figures.report.page import write_page
+
+    modules = {name: import_module(CONTENTS[name].module) for name in NAMES if name in names}
+    needs = dict.fromkeys(need for module in modules.values() for need in module.NEEDS)
+    if workers:
+        make_missing(runs, needs, workers, FULL if full else PLAN)
+    with styled():
+        exhibits = {name: module.exhibit(runs) for name, module in modules.items()}
+        facts = {need: run_facts(runs, need) for need in needs}
+        written = [
+            path
+            for name, exhibit in exhibits.items()
+            for path in save(name, exhibit, out, {need: facts[need] for need in modules[name].NEEDS if facts[need]})
+        ]
+    return [*written, *write_page(runs, out)]

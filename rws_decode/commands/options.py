@@ -1,0 +1,164 @@
+"""Options that several commands share: the models, the prompt, and the shape of the answer."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rws_decode.common.files import parse_json
+from rws_theory.commands.options import group, option
+
+if TYPE_CHECKING:
+    from rws_decode.predictors import HFMaskPredictor
+    from rws_decode.rewards import RewardModel
+
+__all__ = [
+    "END_OF_TEXT",
+    "GUIDANCE",
+    "SHAPE",
+    "LoadingOptions",
+    "PredictorOptions",
+    "PromptOptions",
+    "RewardOptions",
+    "threads_option",
+]
+
+_UNKNOWN_WORDS = 8  # that a note names, at most
+
+# Help of the options whose types and defaults are those of `rws_decode.settings`.
+SHAPE = {
+    "length": "answer tokens; a multiple of --block",
+    "steps": "forwards; a multiple of the number of blocks",
+    "block": "tokens per block",
+}
+GUIDANCE = "scale of classifier-free guidance; 0 for none"
+END_OF_TEXT = "end-of-text tokens: leave them, never commit them, or only when nothing else in the block is masked"
+
+
+def threads_option() -> Any:
+    """Declare the number of PyTorch's threads."""
+    return option(None, "PyTorch threads (default: 1); another number may be faster and change last digits", least=1)
+
+
+@dataclass(frozen=True)
+class LoadingOptions:
+    """Where and how a mask predictor is loaded."""
+
+    device: str = option("cpu", "cpu, cuda, ...")
+    dtype: str | None = option(
+        None, "of the weights (default: float32; bfloat16 for LLaDA and Dream on CUDA)", metavar="NAME"
+    )
+    device_map: str | None = option(None, "placement by transformers, e.g. auto, instead of --device", metavar="MAP")
+    revision: str | None = option(None, "of a model on the hub", metavar="COMMIT")
+    chat: bool | None = option(
+        None, "read the text of a prompt as a message of the model's chat template, or not (default: as the model says)"
+    )
+
+    def load(self, model: str, mask_id: int | None = None) -> HFMaskPredictor:
+        """Load a mask predictor; mask_id: its mask token, for a model that does not name it."""
+        from rws_decode.predictors import load_predictor
+
+        return load_predictor(
+            model,
+            self.device,
+            mask_id=mask_id,
+            dtype=self.dtype,
+            device_map=self.device_map,
+            revision=self.revision,
+            chat=self.chat,
+            progress=_is_large(model),
+        )
+
+
+@dataclass(frozen=True)
+class PredictorOptions:
+    """The mask predictor."""
+
+    model: str = option("mini", "mask predictor: shipped name, directory or hub id", metavar="NAME")
+    mask_id: int | None = option(None, "mask token, for a model that does not name its own")
+    loading: LoadingOptions = group(LoadingOptions)
+
+    def load(self) -> HFMaskPredictor:
+        """Load the mask predictor."""
+        return self.loading.load(self.model, self.mask_id)
+
+
+@dataclass(frozen=True)
+class RewardOptions:
+    """The reward model."""
+
+    reward: str | None = option(None, "reward model: shipped name (exact too), directory or hub id", metavar="NAME")
+    reward_device: str | None = option(None, "of the reward model (default: --device)", metavar="NAME")
+    reward_dtype: str = option("float32", "of the weights of the reward model", metavar="NAME")
+    reward_revision: str | None = option(None, "of a reward model on the hub", metavar="COMMIT")
+
+    def load(self, device: str) -> RewardModel:
+        """Load the reward model, onto `device` unless --reward-device names another; ValueError if none is named."""
+        from rws_decode.rewards import load_reward
+
+        if self.reward is None:
+            raise ValueError("--reward is missing: name a reward model")
+        return load_reward(
+            self.reward,
+            self.reward_device or device,
+            dtype=self.reward_dtype,
+            revision=self.reward_revision,
+            progress=_is_large(self.reward),
+        )
+
+
+@dataclass(frozen=True)
+class PromptOptions:
+    """The prompt, named in one of three ways."""
+
+    prompt: str | None = option(None, "the prompt", metavar="TEXT")
+    input_ids: str | None = option(None, "the prompt as a JSON list of token ids, used as they are", metavar="JSON")
+    example: int | None = option(None, "the N-th held-out prompt of the model, from 0")
+
+    def __post_init__(self) -> None:
+        if self.input_ids is not None:
+            _token_ids(self.input_ids)
+
+    def read(self, predictor: HFMaskPredictor) -> str | list[int]:
+        """Return the prompt as `decode` takes it; ValueError for an example that the model does not have."""
+        if self.input_ids is not None:
+            return _token_ids(self.input_ids)
+        if self.prompt is not None:
+            _note_unknown_words(predictor, self.prompt)
+            return self.prompt
+        examples = predictor.examples
+        if self.example is None or not 0 <= self.example < len(examples):
+            raise ValueError(f"--example is {self.example}: {predictor.name} ships {len(examples)} examples, from 0")
+        return examples[self.example]["prompt"]
+
+
+def _is_large(name: str) -> bool:
+    """Return whether a model may take long to load; the shipped ones do not."""
+    from rws_decode.checkpoints.files import shipped
+    from rws_decode.rewards.loading import SHIPPED
+
+    return name not in {*shipped("ForMaskedLM"), *SHIPPED}
+
+
+def _token_ids(text: str) -> list[int]:
+    try:
+        ids = parse_json(text)
+    except ValueError as error:
+        raise ValueError(f"--input-ids is {text!r}: not JSON ({error})") from error
+    if not isinstance(ids, list) or any(type(token) is not int for token in ids):
+        raise ValueError(f"--input-ids is {text!r}: a JSON list of whole numbers is needed")
+    return ids
+
+
+def _note_unknown_words(predictor: HFMaskPredictor, text: str) -> None:
+    """Name on standard error the words of a prompt that the model reads as unknown."""
+    from rws_decode.predictors.prompts import plain_ids
+
+    unknown = getattr(predictor.tokenizer, "unk_token_id", None)
+    if unknown is None or unknown not in predictor.encode_prompt(text):
+        return
+    words = list(dict.fromkeys(word for word in text.split() if unknown in plain_ids(predictor.tokenizer, word)))
+    more = len(words) - _UNKNOWN_WORDS
+    named = " ".join(words[:_UNKNOWN_WORDS]) + (f" and {more} more" if more > 0 else "")
+    print(f"note: {predictor.name} does not know these words and reads each as unknown: {named}", file=sys.stderr)

@@ -1,1 +1,0 @@
-from rws_theory.commands.exits import CLOSED, INTERRUPTED, TERMINATED, Terminated, ended  # noqa: F401
