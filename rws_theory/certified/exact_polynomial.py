@@ -1,8 +1,8 @@
-"""Multiplicities of the zeros of an exponential sum, decided by an integer polynomial in x = exp(-r G / q).
+"""Decide the multiplicities of the zeros of an exponential sum by an integer polynomial (docs/theory.md, eq. (T14)).
 
-With G the greatest common divisor of the shifted exponents, exp(r u_1) g(r) = P(x) for a polynomial P with integer
-coefficients, and r > 0 corresponds to 0 < x < 1. The square-free decomposition P = prod P_i^i (FLINT, exact) has
-square-free, pairwise coprime P_i: each zero of g is a simple zero of exactly one P_i, and i is its multiplicity.
+With x = exp(-r G / q), G the greatest common divisor of the shifted exponents, exp(r u_1) g(r) = P(x) for an integer
+polynomial P, and r > 0 is 0 < x < 1. FLINT computes the square-free decomposition P = prod P_i^i exactly: each zero of
+g is a simple zero of exactly one P_i, and i is its multiplicity.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_DEGREE = 2000
 
 
 def square_free(g: ExponentialSum) -> list[tuple[ExponentialSum, int]] | None:
-    """Sums whose zeros in (0, inf) are all simple, each with the multiplicity that its zeros have in g.
+    """Return sums whose zeros in (0, inf) are all simple, each with the multiplicity that its zeros have in g.
 
     None where the degree of the polynomial exceeds MAX_DEGREE.
     """

@@ -1,8 +1,8 @@
 """The difference g(r) = F_a(r) - F_b(r) of two gap sums as an exact exponential sum, with signs that are proved.
 
-float64 logits are dyadic rationals, so their gaps, the cancellation of the gaps that a and b share, the power sums that
-decide g near 0 and the integrals that bound the number of zeros are computed in integers without rounding. Only g
-itself is transcendental: its sign comes from float64 with a rigorous a-priori error bound and, where that cannot
+float64 logits are dyadic rationals. So their gaps, the cancellation of shared gaps, the power sums that decide g near 0
+and the integrals that bound the number of zeros are computed in integers, without rounding. Only g itself is
+transcendental. Its sign comes from float64 with an error bound (docs/theory.md, eq. (T18)) and, where that cannot
 decide, from ball arithmetic (Arb, by python-flint) of growing precision.
 """
 
@@ -34,7 +34,7 @@ _EXACT_SUM = 4096  # up to so many terms math.fsum, which adds without error, co
 
 @contextmanager
 def precision(bits: int, terms: int = 10) -> Iterator[None]:
-    """Ball arithmetic of `bits` binary digits and series of `terms` terms; what was set before comes back."""
+    """Set ball arithmetic to `bits` binary digits and series of `terms` terms; restore what was set before."""
     before = flint.ctx.prec, flint.ctx.cap
     try:
         flint.ctx.prec, flint.ctx.cap = bits, terms
@@ -82,15 +82,7 @@ class ExponentialSum:
         return all(Fraction(u, self.denominator) >= _LOW for u in small) and Fraction(large, self.denominator) <= _HIGH
 
     def _evaluate(self, r: float) -> tuple[float, float]:
-        """exp(r u_1) g(r) in float64, and a bound on its error.
-
-        In a term c exp(-r w), w and r are off by half an ulp each and their product by half an ulp more: 1.5 eps
-        relatively, hence 1.5 z eps in exp(-z). exp is taken to be accurate to 8 ulp, the product with c adds half an
-        ulp. Up to 4,096 terms are added by math.fsum without error; more by numpy's pairwise summation, in which no
-        term passes through more than log2(n) + 20 additions. (2 z + 16 + log2(n) + 20) eps per term covers these
-        and the rounding of the bound itself. The first term is exact, so that its share covers terms below the normal
-        range: 16 eps |c_1| >= 3e-15.
-        """
+        """Return exp(r u_1) g(r) in float64, and a bound on its error (docs/theory.md, eq. (T18))."""
         n = self.weights.size
         with np.errstate(over="ignore", under="ignore"):
             z = r * self.offsets
@@ -103,15 +95,14 @@ class ExponentialSum:
         return total, EPS * (float(slack.sum()) + adding * float(np.abs(terms).sum()))
 
     def value(self, r: float) -> float:
-        """exp(r u_1) g(r) in float64, of the same sign as g(r) except where rounding hides it."""
+        """Return exp(r u_1) g(r) in float64, of the same sign as g(r) except where rounding hides it."""
         return self._evaluate(r)[0]
 
     def sign(self, r: float | Fraction, used: set[str] | None = None) -> int:
-        """The sign of g(r), proved, for a rational r > 0: -1 or 1, and 0 only for the empty sum.
+        """Return the proved sign of g(r) for a rational r > 0: -1 or 1, and 0 only for the empty sum.
 
-        By the Lindemann-Weierstrass theorem exponentials of distinct rationals are linearly independent over the
-        rationals, so g(r) is not zero at any rational r > 0 and raising the precision ends. "ball" is added to `used`
-        unless float64 decided.
+        g(r) is not zero at any rational r > 0 (docs/theory.md, eq. (T8)), so raising the precision ends. "ball" is
+        added to `used` unless float64 decided.
         """
         if not self.exponents:
             return 0
@@ -130,7 +121,7 @@ class ExponentialSum:
         return 1 if ball > 0 else -1
 
     def sign_right_of(self, r: Fraction, used: set[str] | None = None) -> int:
-        """The sign of g just right of a rational r >= 0."""
+        """Return the sign of g just right of a rational r >= 0."""
         return self.sign(r, used) if r else self.order_at_zero[1]
 
     @cached_property
@@ -138,7 +129,9 @@ class ExponentialSum:
         return {}
 
     def _condensed_ball(self, r: Fraction) -> arb:
-        """A ball that holds exp(r u_1) g(r), good to about 65 bits; the moments serve all scales of the same octave."""
+        """Return a ball that holds exp(r u_1) g(r), good to about 65 bits; the moments serve all scales of the same
+        octave.
+        """
         width = bucket_bits(r, self.denominator)
         if width < 1:
             return self.ball(r, 64)
@@ -148,7 +141,7 @@ class ExponentialSum:
             return self._condensed[width].ball(r)
 
     def ball(self, r: Fraction, bits: int) -> arb:
-        """A ball that holds exp(r u_1) g(r), computed with `bits` binary digits."""
+        """Return a ball that holds exp(r u_1) g(r), computed with `bits` binary digits."""
         with precision(bits):
             rate = fmpq(r.numerator, r.denominator) / self.denominator
             negligible = math.floor(bits / rate) + 1  # r w > bits: exp(-r w) < 2^-bits
@@ -161,10 +154,10 @@ class ExponentialSum:
             return total + within(left_out, bits)
 
     def laguerre_bound(self) -> int:
-        """Sign changes of H(t), the integral over (0, t) of D, where D(t) sums the coefficients with exponent <= t.
+        """Return Laguerre's bound on the zeros of g in (0, inf), with multiplicity: the sign changes of H (eq. (T12)).
 
-        H is linear between the exponents, so its signs there, and its slope after the last one, tell them all; the
-        arithmetic is exact. It bounds the zeros of g in (0, inf), with multiplicity: see :func:`rws_theory.crossings`.
+        H(t) is the integral over (0, t) of D, where D(t) sums the coefficients with exponent <= t. H is linear between
+        the exponents, so its signs there, and its slope after the last one, tell them all. The arithmetic is exact.
         """
         return self._changes_of_h
 
@@ -177,11 +170,7 @@ class ExponentialSum:
 
     @cached_property
     def order_at_zero(self) -> tuple[int, int]:
-        """Order m of the zero of g at r = 0, and the sign of g just right of it.
-
-        With p_k = sum_j c_j w_j^k over the shifted exponents, exp(r u_1) g(r) = sum_k (-r)^k p_k / k!, so m is the
-        first k with p_k != 0 and the sign is that of (-1)^m p_m. m is less than the number of terms (Vandermonde).
-        """
+        """The order m of the zero of g at r = 0, and the sign of g just right of it (docs/theory.md, eq. (T6))."""
         terms, order = list(self.coefficients), 0
         while not (power_sum := sum(terms)):
             terms = list(map(mul, terms, self.shifted))
@@ -189,11 +178,10 @@ class ExponentialSum:
         return order, (1 if power_sum > 0 else -1) * (-1) ** order
 
     def zero_limit(self) -> int:
-        """Largest possible number of zeros in (0, inf), with multiplicity, from Laguerre's bound and parity.
+        """Return the largest possible number of zeros in (0, inf), with multiplicity: Laguerre's bound, corrected.
 
-        L(r) = g(r) / r^2 is the Laplace transform of H. If g vanishes at 0 to order m > 2 then L does to order m - 2,
-        H has bounded support and Laguerre's bound holds for the zeros of L in all of R: m - 2 of them are at 0. And
-        the number of zeros is odd exactly if the signs of g near 0 and near infinity, that of c_1, differ.
+        Zeros at 0 are subtracted (docs/theory.md, eq. (T13)), and the parity must be that of the signs at the ends (eq.
+        (T9)).
         """
         order, near_zero = self.order_at_zero
         parity = int((near_zero > 0) != (self.coefficients[0] > 0))
@@ -202,7 +190,7 @@ class ExponentialSum:
 
 
 def sign_changes(values: Iterable[int]) -> int:
-    """Number of sign changes of a sequence, zeros left out.
+    """Count the sign changes of a sequence, zeros left out.
 
     >>> sign_changes([2, 0, 1, -3, 0, 4])
     2
@@ -212,7 +200,7 @@ def sign_changes(values: Iterable[int]) -> int:
 
 
 def exact_gaps(*rows: NDArray[np.float64] | Sequence[Fraction | float]) -> tuple[list[list[int]], int]:
-    """Finite gaps of each row of checked logits, ascending, as integers over one common denominator.
+    """Return the finite gaps of each row of checked logits, ascending, as integers over one common denominator.
 
     A row is a 1-D array of float64 (-inf: a forbidden token) or a sequence of Fractions.
     """
@@ -225,7 +213,7 @@ def exact_gaps(*rows: NDArray[np.float64] | Sequence[Fraction | float]) -> tuple
 
 
 def _float_gaps(rows: list[NDArray[np.float64]]) -> tuple[list[list[int]], int]:
-    """Gaps of rows of finite float64, descending, over a denominator that is a power of two."""
+    """Return the gaps of rows of finite float64, descending, over a denominator that is a power of two."""
     mantissas, powers = zip(*(np.frexp(row) for row in rows), strict=True)
     used = np.concatenate([p[m != 0] for m, p in zip(mantissas, powers, strict=True)])
     least = int(used.min(initial=0)) - 53
@@ -239,7 +227,7 @@ def _float_gaps(rows: list[NDArray[np.float64]]) -> tuple[list[list[int]], int]:
 
 
 def gap_difference(gaps_a: list[int], gaps_b: list[int], denominator: int) -> ExponentialSum:
-    """F_a - F_b with the gaps that a and b share cancelled; empty exactly if the gap multisets are equal."""
+    """Return F_a - F_b with the gaps that a and b share cancelled; empty exactly if the gap multisets are equal."""
     of_a, of_b = Counter(gaps_a), Counter(gaps_b)
     terms = {**of_a, **{u: -c for u, c in of_b.items()}}
     for u in of_a.keys() & of_b.keys():

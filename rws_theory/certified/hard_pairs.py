@@ -1,10 +1,8 @@
-"""Pairs of logit vectors whose number of crossings is known by construction, made to be hard to count.
+"""Make pairs of logit vectors that are hard to count, with a number of crossings known by construction.
 
 With x = exp(-r s) and integer gaps times s, F_a - F_b is a polynomial in x with integer coefficients. Each polynomial
-here is a product with factor 1 - x, for equally many gaps, and factors whose zeros in (0, 1) are known: 1 - x^i - x^j
-falls from 1 to -1 and has one; n (1 - 2 x)^2 + x^m has none and nearly touches 0 at x = 1/2; n (1 - 2 x)^2 - x^m,
-n >= 2, has one on either side of 1/2: with y = x^(m/2) convex, sqrt(n) |1 - 2 x| = y once below 1/2, where the left
-side falls, and once above, where the line starts below y and ends above it.
+here is a product of 1 - x, for equally many gaps, and factors whose zeros in (0, 1) are known (docs/theory.md, eq.
+(T27)).
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ class HardPair:
 
 
 def corpus(per_kind: int, rng: np.random.Generator) -> Iterator[HardPair]:
-    """`per_kind` pairs of each of KINDS.
+    """Yield `per_kind` pairs of each of KINDS.
 
     "several": 3 to 8 crossings, distinct and simple; "shared": 3 to 5 with 1 to 30 gaps added to both vectors;
     "touching": two crossings 4.3e-6 apart, relatively; "tangent": one of multiplicity 2; "nearly tangent": two
@@ -77,7 +75,7 @@ def _factor(i: int, j: int) -> fmpz_poly:
 
 
 def _zero(i: int, j: int) -> float:
-    """Log of the zero of 1 - x^i - x^j in (0, 1), by bisection."""
+    """Return the log of the zero of 1 - x^i - x^j in (0, 1), by bisection."""
     low, high = 0.0, 1.0
     while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if middle**i + middle**j < 1 else (low, middle)
@@ -85,7 +83,7 @@ def _zero(i: int, j: int) -> float:
 
 
 def _distinct(count: int, rng: np.random.Generator) -> list[fmpz_poly]:
-    """`count` factors 1 - x^i - x^j whose zeros in r are at least 0.1 % apart."""
+    """Draw `count` factors 1 - x^i - x^j whose zeros in r are at least 0.1 % apart."""
     chosen: list[tuple[int, int]] = []
     while len(chosen) < count:
         i, j = (int(k) for k in rng.integers(1, 25, size=2))
@@ -95,7 +93,7 @@ def _distinct(count: int, rng: np.random.Generator) -> list[fmpz_poly]:
 
 
 def _gaps(polynomial: fmpz_poly) -> tuple[list[int], list[int]]:
-    """Exponents with positive and with negative coefficients, repeated as often as these say."""
+    """Return the exponents with positive and with negative coefficients, repeated as often as these say."""
     coefficients = [int(c) for c in polynomial.coeffs()]
     u = [k for k, c in enumerate(coefficients) for _ in range(c)]
     v = [k for k, c in enumerate(coefficients) for _ in range(-c)]

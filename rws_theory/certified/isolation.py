@@ -1,9 +1,9 @@
-"""Isolation of the zeros of an exponential sum on the whole half-line: one interval per simple zero, or a cluster.
+"""Isolate the zeros of an exponential sum on the whole half-line: one interval per simple zero, or a cluster.
 
 (0, inf) is cut at powers of two into [0, 2^k], on which g is divided by its zero at r = 0; octaves; and a last part in
-which the leading term dominates. On each part a Taylor model is cut further until on every piece g is proved to have no
-zero (the constant term of the model re-centred there exceeds the rest), or proved monotone with signs at its ends that
-say whether there is one. What a model cannot resolve is modelled again with more digits, at first in float64.
+which the leading term dominates (docs/theory.md, eq. (T24)). On each part a Taylor model is cut further, until every
+piece is proved to hold no zero or exactly one (eq. (T23)). What a model cannot resolve is modelled again with more
+digits, at first in float64.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Isolation:
 
 
 def isolate(g: ExponentialSum, limit: int, used: set[str], precisions: tuple[int, ...] = PRECISIONS) -> Isolation:
-    """All zeros of a non-empty g in (0, inf), of which there are at most `limit`, with multiplicity.
+    """Isolate all zeros of a non-empty g in (0, inf), of which there are at most `limit`, with multiplicity.
 
     Where the signs at powers of two already change as often as `limit` allows, no model is needed.
     """
@@ -47,7 +47,8 @@ def isolate(g: ExponentialSum, limit: int, used: set[str], precisions: tuple[int
 
 
 def resolve(g: ExponentialSum, parts: Iterable[Interval], used: set[str], precisions: tuple[int, ...]) -> Isolation:
-    """The zeros of g in `parts`, each an interval that one model can cover, with models of growing precision."""
+    """Isolate the zeros of g in `parts`, each an interval that one model can cover, with models of growing precision.
+    """
     simple: list[Interval] = []
     pending = list(parts)
     for bits in precisions:
@@ -57,18 +58,18 @@ def resolve(g: ExponentialSum, parts: Iterable[Interval], used: set[str], precis
             used.add("ball")
         unresolved: list[Interval] = []
         for low, high in pending:
-            found, left = _cut(g, taylor_model(g, low, high, bits), used)
-            simple += found
-            unresolved += left
+            isolated, unresolved_here = _cut(g, taylor_model(g, low, high, bits), used)
+            simple += isolated
+            unresolved += unresolved_here
         pending = _joined(unresolved)
     return Isolation(tuple(sorted(simple)), tuple(pending))
 
 
 def _parts(g: ExponentialSum) -> list[Interval]:
-    """[0, 2^k] with 2^k times the largest offset at most 4, then octaves up to where c_1 outweighs all that opposes it.
+    """Return [0, 2^k] with 2^k times the largest offset at most 4, then octaves up to where c_1 outweighs its
+    opponents.
 
-    From R = 0.7 b / w on, with w the first offset whose coefficient has the other sign and C < 2^(b-1) the weight of
-    all, the terms of that sign sum to less than C exp(-R w) < C 2^-b < 1 <= |c_1|.
+    That is R = 0.7 b / w: docs/theory.md, eq. (T24).
     """
     opposing = [w for w, c in zip(g.shifted, g.coefficients, strict=True) if (c > 0) != (g.coefficients[0] > 0)]
     if not opposing:
@@ -86,7 +87,9 @@ def _log2_floor(x: Fraction) -> int:
 
 
 def _cut(g: ExponentialSum, model: TaylorModel, used: set[str]) -> tuple[list[Interval], list[Interval]]:
-    """Intervals with exactly one zero, and those that the model cannot resolve; elsewhere there is none."""
+    """Return intervals with exactly one zero, and those that the model cannot resolve; elsewhere there is none (eq.
+    (T23)).
+    """
     simple: list[Interval] = []
     unresolved: list[Interval] = []
     stack = [(Fraction(model.least), Fraction(1), 0)]
@@ -114,7 +117,7 @@ def _cut(g: ExponentialSum, model: TaylorModel, used: set[str]) -> tuple[list[In
 
 
 def _sign(g: ExponentialSum, model: TaylorModel, s: Fraction, used: set[str]) -> int:
-    """Sign of g at the end s of a piece: from the model if it can tell."""
+    """Return the sign of g at the end s of a piece: from the model if it can tell."""
     value = model.polynomial(arb(fmpq(s.numerator, s.denominator)))
     if abs(value) > model.remainder:
         return 1 if value > 0 else -1
@@ -122,7 +125,7 @@ def _sign(g: ExponentialSum, model: TaylorModel, s: Fraction, used: set[str]) ->
 
 
 def _joined(intervals: list[Interval]) -> list[Interval]:
-    """Neighbouring intervals made one, never across a power of two, so that a model can cover it."""
+    """Join neighbouring intervals, never across a power of two, so that a model can cover each."""
     joined: list[Interval] = []
     for low, high in sorted(intervals):
         if joined and joined[-1][1] == low and low != Fraction(2) ** _log2_floor(low):

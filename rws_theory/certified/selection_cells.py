@@ -55,7 +55,8 @@ class _Contest:
 
 
 def contest(pairs: Pairs, sizes: list[int], seats: int, low: float, high: float) -> list[Cell]:
-    """Cells that cover [low, high] in rising order, for classes with `sizes` members and 0 < seats < sum(sizes)."""
+    """Return cells that cover [low, high] in rising order, for classes with `sizes` members and 0 < seats < sum(sizes).
+    """
     everyone = np.arange(len(sizes))
     left = _column(pairs, everyone, low)
     right = _column(pairs, everyone, high) if high > low else left
@@ -88,8 +89,8 @@ def _column(pairs: Pairs, classes: NDArray[np.intp], c: float) -> _Column:
 def _settle(state: _Contest, pairs: Pairs, sizes: NDArray[np.int_]) -> tuple[_Contest, NDArray[np.bool_]]:
     """Drop the classes whose number of winners is the same throughout; also return the proved orders of the others.
 
-    A class of m members gets at least k less all members not proved behind it, at most k less all proved ahead,
-    within 0 to m. The winners among the others are the best of them for the seats that are left.
+    The number of a class's winners is bounded by docs/theory.md, eq. (T33). The winners among the others are the best
+    of them for the seats that remain.
     """
     better = _proved_orders(state, pairs)
     size = sizes[state.classes]
@@ -105,14 +106,14 @@ def _settle(state: _Contest, pairs: Pairs, sizes: NDArray[np.int_]) -> tuple[_Co
 
 
 def _proved_orders(state: _Contest, pairs: Pairs) -> NDArray[np.bool_]:
-    """better[p, q]: log F of class p is proved to be below that of q on the whole cell."""
+    """Return better[p, q]: log F of class p is proved to be below that of q on the whole cell."""
     better = _chord_below_tangents(state.left, state.right)
     a, b = state.scales
     for p, q in _undecided(better):
         i, j = int(state.classes[p]), int(state.classes[q])
         sign = 0
-        if known := pairs.known(i, j):
-            sign = known.sign(a, b)
+        if exact := pairs.known(i, j):
+            sign = exact.sign(a, b)
         elif a == b:
             sign = pairs.sign(i, j, a)
         better[p, q], better[q, p] = sign < 0, sign > 0
@@ -120,9 +121,10 @@ def _proved_orders(state: _Contest, pairs: Pairs) -> NDArray[np.bool_]:
 
 
 def _chord_below_tangents(left: _Column, right: _Column) -> NDArray[np.bool_]:
-    """better[p, q]: the chord of p is below a weighted mean of q's end tangents at both ends, errors included.
+    """Return better[p, q]: the chord of p is below a weighted mean of q's end tangents at both ends, errors included.
 
-    Any weight in [0, 1] proves; the one tried is in the middle of those that serve at each end.
+    See docs/theory.md, eq. (T31). Any weight in [0, 1] proves; the one tried is in the middle of those that serve at
+    each end.
     """
     width = right.scale - left.scale
     (va, ea, sa, fa), (vb, eb, sb, fb) = left.data, right.data
@@ -148,7 +150,8 @@ def _undecided(better: NDArray[np.bool_]) -> list[list[int]]:
 
 
 def _monotone(left: _Column, right: _Column) -> bool:
-    """Whether log F of the first of two classes less that of the second is proved to rise, or to fall, throughout."""
+    """Say whether log F of the first of two classes less that of the second is proved to rise, or to fall, throughout.
+    """
     (_, _, sa, fa), (_, _, sb, fb) = left.data, right.data
     # Slopes rise from left to right, so these bound them throughout.
     least, most = np.nextafter(sa - fa, -np.inf), np.nextafter(sb + fb, np.inf)
@@ -156,7 +159,7 @@ def _monotone(left: _Column, right: _Column) -> bool:
 
 
 def _duel(state: _Contest, pairs: Pairs, sizes: list[int]) -> list[Cell]:
-    """Cells for two classes whose difference is proved to be monotone with proved end signs; else none."""
+    """Return cells for two classes whose difference is proved monotone with proved end signs (eq. (T32)); else none."""
     (a, b), (i, j) = state.scales, state.classes.tolist()
     if not _monotone(state.left, state.right):
         return []
@@ -196,7 +199,7 @@ def _learn(state: _Contest, better: NDArray[np.bool_], pairs: Pairs) -> bool:
 
 
 def _split(state: _Contest, better: NDArray[np.bool_], pairs: Pairs) -> float | None:
-    """Where to cut the cell, or None where a cut would prove nothing more."""
+    """Return where to cut the cell, or None where a cut would prove nothing more."""
     a, b = state.scales
     # Off the centre, where breakpoints of symmetric ranges and round numbers would be met.
     middle = a ** (1 - _FRACTION) * b**_FRACTION
@@ -227,7 +230,7 @@ def _hidden(state: _Contest, p: int, q: int) -> bool:
 
 
 def _guess(state: _Contest, sizes: list[int]) -> Cell:
-    """The cell as an estimate, by the float64 order at its lower end, the leftmost first among equals."""
+    """Estimate the cell by the float64 order at its lower end, the leftmost first among equals."""
     counts, seats = list(state.counts), state.seats
     for i in state.classes[np.lexsort([state.left.data[0]])].tolist():
         counts[i] = min(sizes[i], seats)

@@ -28,19 +28,21 @@ class ExactPair:
 
     @classmethod
     def of(cls, a: Row, b: Row, difference: ExponentialSum) -> ExactPair:
-        """From :func:`rws_theory.crossings`; tangencies are left out, as the sign is the same on both sides."""
+        """Find the changes by :func:`rws_theory.crossings`; tangencies are left out, as the sign is the same on both
+        sides.
+        """
         size = max(a.logits.size, b.logits.size)
         padded = [np.pad(x.logits, (0, size - x.logits.size), constant_values=-np.inf) for x in (a, b)]
-        found = crossings(*padded, rtol=_TARGET).crossings
-        changes = [c for c in found if c.multiplicity is None or c.multiplicity % 2]
+        pair_crossings = crossings(*padded, rtol=_TARGET).crossings
+        changes = [c for c in pair_crossings if c.multiplicity is None or c.multiplicity % 2]
         return cls(difference, tuple((c.lower, c.upper) for c in changes))
 
     def cut(self, a: float, b: float) -> float | None:
-        """A bracket's end strictly inside (a, b), if there is one."""
+        """Return a bracket's end strictly inside (a, b), if there is one."""
         return next((c for bracket in self.brackets for c in bracket if a < c < b), None)
 
     def sign(self, a: float, b: float) -> int:
-        """Sign at the float scales of [a, b], or 0 where it may change."""
+        """Return the sign at the float scales of [a, b], or 0 where it may change."""
         if any(low < b and a < high for low, high in self.brackets):
             return 0
         return self.difference.sign(a)
@@ -48,7 +50,7 @@ class ExactPair:
 
 @dataclass(eq=False)
 class Pairs:
-    """Comparisons among rows of unequal gaps; counts the values of log F that it takes."""
+    """Comparisons among rows of unequal gaps, with a count of the values of log F that they take."""
 
     rows: list[Row]
     evaluations: int = 0
@@ -57,12 +59,13 @@ class Pairs:
     _differences: dict[tuple[int, int], ExponentialSum | None] = field(default_factory=dict)
 
     def sample(self, i: int, c: float) -> Sample:
-        """As :func:`sample`, counted."""
+        """Evaluate log F as :func:`sample` does, and count it."""
         self.evaluations += 1
         return sample(self.rows[i], c)
 
     def sign(self, i: int, j: int, c: float) -> int:
-        """Proved sign of log F_i(c) - log F_j(c), and 0 where neither the sharp sums nor exact gaps decide."""
+        """Return the proved sign of log F_i(c) - log F_j(c), and 0 where neither the sharp sums nor exact gaps decide.
+        """
         self.evaluations += 2
         value, error = sharp_difference(self.rows[i], self.rows[j], c)
         if abs(value) > error:
@@ -74,7 +77,8 @@ class Pairs:
         return g.sign(c)
 
     def enclose(self, i: int, j: int, a: float, b: float) -> tuple[float, float]:
-        """[low, high] in [a, b] around the one zero of log F_i - log F_j; proved: above 0 at low, below 0 at high."""
+        """Enclose the one zero of log F_i - log F_j by [low, high] in [a, b]; proved: above 0 at low, below 0 at high.
+        """
 
         def difference(c: float) -> float:
             return self.sample(i, c).value - self.sample(j, c).value
@@ -104,7 +108,7 @@ class Pairs:
         return low, high
 
     def exact(self, i: int, j: int) -> ExactPair | None:
-        """The order of rows i and j on the half-line from exact gaps, or None where too many gaps remain."""
+        """Return the order of rows i and j on the half-line from exact gaps, or None where too many gaps remain."""
         if (i, j) not in self._exact:
             g = self._difference(i, j)
             self._exact[i, j] = None if g is None else ExactPair.of(self.rows[i], self.rows[j], g)
@@ -112,11 +116,11 @@ class Pairs:
         return self._exact[i, j]
 
     def known(self, i: int, j: int) -> ExactPair | None:
-        """What :meth:`exact` has found earlier."""
+        """Return what :meth:`exact` has found earlier."""
         return self._exact.get((i, j))
 
     def tried(self, i: int, j: int) -> bool:
-        """Whether :meth:`exact` has been asked."""
+        """Say whether :meth:`exact` has been asked."""
         return (i, j) in self._exact
 
     def _difference(self, i: int, j: int) -> ExponentialSum | None:
@@ -126,7 +130,7 @@ class Pairs:
 
 
 def _few_terms(a: Row, b: Row) -> ExponentialSum | None:
-    """F_a - F_b in exact gaps, or None where more than _MOST_TERMS remain after cancelling."""
+    """Return F_a - F_b in exact gaps, or None where more than _MOST_TERMS remain after cancelling."""
     gaps_a, gaps_b = (row.logits[0] - row.logits[1:] for row in (a, b))
     # Counting rounded gaps first saves forming integers for nothing.
     _, which = np.unique(np.concatenate([gaps_a, gaps_b]), return_inverse=True)

@@ -1,8 +1,8 @@
-"""log F of one position at one scale, with error bounds that are proved: float64, and about 500 times sharper.
+"""log F of one position at one scale, with error bounds that are proved: in float64, and about 500 times sharper.
 
-For the sorted logits x_1 >= x_2 >= ... of a row write its gaps as delta, delta + w_3, delta + w_4, ... with
-delta = x_1 - x_2 and w_k = x_2 - x_k. Then log F(c) = -c delta + log S(c), S(c) = 1 + sum_{k >= 3} exp(-c w_k) >= 1, so
-that nothing overflows, and a term with c w_k > 60 may be left out at the price of 1e-26.
+With the sorted logits x_1 >= x_2 >= ... of a row, delta = x_1 - x_2 and w_k = x_2 - x_k, log F(c) = -c delta + log S(c)
+with S(c) = 1 + sum_{k >= 3} exp(-c w_k) >= 1. So nothing overflows, and a term with c w_k > 60 may be left out at the
+price of 1e-26 (docs/theory.md, section 6).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Row:
 
     @classmethod
     def of(cls, logits: _Array) -> Row:
-        """The row of one position's checked logits, forbidden tokens left out."""
+        """Make the row of one position's checked logits, forbidden tokens left out."""
         x = np.sort(logits[np.isfinite(logits)])[::-1].copy()
         return cls(x, float(x[0] - x[1]), x[1] - x[2:])
 
@@ -51,7 +51,7 @@ class Sample(NamedTuple):
 
 
 def _two_difference(a: _Array | np.float64, b: _Array) -> tuple[_Array, _Array]:
-    """a - b = high + low without error (Knuth's TwoSum)."""
+    """Return a - b = high + low without error (Knuth's TwoSum)."""
     high = np.asarray(a - b)
     shadow = high - a
     return high, (a - (high - shadow)) - (b + shadow)
@@ -60,10 +60,10 @@ def _two_difference(a: _Array | np.float64, b: _Array) -> tuple[_Array, _Array]:
 def equal_classes(rows: list[_Array]) -> list[list[int]]:
     """Group rows (sorted descending) with identical multisets of exact gaps, in order of their first member.
 
-    A gap is the unevaluated sum of its rounding and its rounding error, and that pair of float64 numbers is unique:
-    equal pairs are equal gaps, without tolerance.
+    A gap is the pair of its rounding and its rounding error, which is unique (docs/theory.md, eq. (T36)): equal pairs
+    are equal gaps, without tolerance.
     """
-    found: dict[tuple[int, int], list[list[int]]] = {}
+    by_hash: dict[tuple[int, int], list[list[int]]] = {}
     groups: list[list[int]] = []
 
     def exact(row: _Array) -> tuple[_Array, _Array]:
@@ -73,18 +73,18 @@ def equal_classes(rows: list[_Array]) -> list[list[int]]:
     for i, row in enumerate(rows):
         high, low = exact(row)
         key = (row.size, hash(high.tobytes() + low.tobytes()))
-        for group in found.setdefault(key, []):
+        for group in by_hash.setdefault(key, []):
             if all(np.array_equal(u, v) for u, v in zip(exact(rows[group[0]]), (high, low), strict=True)):
                 group.append(i)
                 break
         else:
             groups.append([i])
-            found[key].append(groups[-1])
+            by_hash[key].append(groups[-1])
     return groups
 
 
 def _sum(terms: _Array) -> float:
-    """Sum in ceil(log2 n) rounded additions per term, whatever the library's own order; overwrites `terms`."""
+    """Add in ceil(log2 n) rounded additions per term, whatever the library's own order; overwrites `terms`."""
     size = terms.size
     while size > 1:
         half = (size + 1) // 2
@@ -94,15 +94,7 @@ def _sum(terms: _Array) -> float:
 
 
 def sample(row: Row, c: float) -> Sample:
-    r"""log F(c) and d/dc log F(c) in float64 with a-priori error bounds, u = 2^-53.
-
-    With R = S - 1 and M = sum_k w_k exp(-c w_k): each argument c w_k carries a relative error of 2.02 u (rounding of
-    w_k and of the product), exp is taken to be accurate to 8 ulp = 16 u, and pairwise summation of n positive terms
-    adds ceil(log2 n) u. So the error of R is at most u (2.02 c M + (17 + ceil log2 n) R), where weighting the first
-    part by the terms themselves, as M does, is what keeps the bound far below 60 u; log has derivative 1 / S. log1p is
-    taken to be accurate to 4 ulp. M has c w_k <= 60 in its first part. Terms left out add at most 1e-26 each to S
-    (S >= 1) and, as z exp(-z) falls beyond 1, 60e-26 / c to M.
-    """
+    """Return log F(c) and d/dc log F(c) in float64, with the a-priori error bounds of docs/theory.md, eq. (T34)."""
     with np.errstate(over="ignore", under="ignore"):
         kept = int(np.searchsorted(row.excess, np.float64(_CUT) / c, side="right"))
         w = row.excess[:kept]
@@ -126,7 +118,7 @@ def sample(row: Row, c: float) -> Sample:
 
 @lru_cache(maxsize=1)
 def _exponentials() -> tuple[_Array, _Array]:
-    """exp(-j / 256) for j / 256 up to 60, as high + low: relative error below 2^-104."""
+    """Return exp(-j / 256) for j / 256 up to 60, as high + low: relative error below 2^-104."""
     with localcontext(Context(prec=60)):
         ratio = (Decimal(-1) / _STEPS).exp()
         values = [Decimal(1)]
@@ -138,21 +130,17 @@ def _exponentials() -> tuple[_Array, _Array]:
 
 
 def _split(a: _Array | float) -> tuple[_Array | float, _Array | float]:
-    """High and low half of the digits (Veltkamp)."""
+    """Return the high and the low half of the digits (Veltkamp)."""
     wide = 134217729.0 * a
     high = wide - (wide - a)
     return high, a - high
 
 
 def sharp_sum(row: Row, c: float) -> tuple[float, float, float]:
-    r"""S(c) = high + low, within a relative error that is also returned, about 2^-59.
+    """Return S(c) = high + low, and a proved bound on its relative error, about 2^-59 (docs/theory.md, eq. (T35)).
 
-    Only sums and products of float64 are used, so that the bound rests on IEEE arithmetic alone, not on the accuracy
-    of a library's exp. z = c w is formed without error as z_h + z_l (Knuth, Dekker); with j = round(256 z_h) and
-    r = z_h - j / 256 (exact, |r| <= 2^-9), exp(-z) = exp(-j / 256) exp(-r) exp(-z_l). The table gives the first factor
-    to 2^-104 as T + t; the others are 1 - r + q with q = r^2/2 - r^3/6 + ... - z_l exp(-r), |q| < 2^-18, whose
-    rounding is below 2^-69 and whose truncation after r^6 is below 2^-75. Then exp(-z) = T + (t + T (q - r)): four
-    errors of at most 2^-62 T remain (three roundings and t r). Sums carry their rounding errors along.
+    Only sums and products of float64 are used, so the bound rests on IEEE arithmetic alone, not on the accuracy of a
+    library's exp.
     """
     mantissa, exponent = math.frexp(c)  # powers of two move without error and keep the products in range
     with np.errstate(over="ignore", under="ignore"):
@@ -189,7 +177,7 @@ def sharp_sum(row: Row, c: float) -> tuple[float, float, float]:
 
 
 def sharp_difference(a: Row, b: Row, c: float) -> tuple[float, float]:
-    """log F_a(c) - log F_b(c), and a proved bound on its error: about 2^-58."""
+    """Return log F_a(c) - log F_b(c), and a proved bound on its error: about 2^-58."""
     (high_a, low_a, error_a), (high_b, low_b, error_b) = sharp_sum(a, c), sharp_sum(b, c)
     with localcontext(Context(prec=40)):
         sums = ((Decimal(high_a) + Decimal(low_a)) / (Decimal(high_b) + Decimal(low_b))).ln()

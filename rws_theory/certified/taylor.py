@@ -1,19 +1,7 @@
-"""Taylor models: exp(r u_1) g(r) on an interval of scales as a polynomial with balls for coefficients, and a remainder.
+"""Taylor models: exp(r u_1) g(r) on an interval of scales as a polynomial with ball coefficients, and a remainder.
 
-With the shifted exponents w_j and r = c + rho s, |s| <= 1,
-
-    exp(r u_1) g(r) = sum_j c_j exp(-c w_j) exp(-rho w_j s) = sum_k A_k s^k,
-    A_k = (-1)^k sum_j c_j exp(-c w_j) (rho w_j)^k / k!.
-
-Remainder away from 0. With theta = rho / c <= 1/3 and z = c w, one term of A_k is at most |c_j| theta^k z^k exp(-z) /
-k! <= |c_j| theta^k / sqrt(2 pi k), since z^k exp(-z) <= (k/e)^k and k! >= sqrt(2 pi k) (k/e)^k. So what follows the
-first K terms is at most C theta^K / ((1 - theta) sqrt(2 pi K)), and its derivative in s at most
-C theta^K (K / (1 - theta) + theta / (1 - theta)^2) / sqrt(2 pi K), with C the sum of |c_j|. Terms with
-(c - rho) w_j > X >= 1 are left out: each is at most |c_j| exp(-X) there, its derivative in s at most |c_j| X exp(-X).
-
-Remainder at 0. On [0, rho] (c = 0, 0 <= s <= 1) with rho w_j <= 4 what follows is at most C sum_{k >= K} 4^k / k! <=
-C 4^K / K! / (1 - 4/(K+1)), its derivative at most C 4 (sum from K - 1). If g vanishes at 0 to order m, A_k = 0 for
-k < m and the polynomial is divided by s^m, which keeps both bounds.
+With r = c + rho s, |s| <= 1, exp(r u_1) g(r) = sum_k A_k s^k (docs/theory.md, eq. (T19)). The remainders, of the value
+and of the slope, are those of eq. (T20) away from 0 and of eq. (T21) at 0.
 """
 
 from __future__ import annotations
@@ -52,12 +40,12 @@ class TaylorModel:
     bits: int
 
     def scale(self, s: Fraction) -> Fraction:
-        """The r that belongs to s."""
+        """Return the r that belongs to s."""
         return self.centre + self.half * s
 
 
 def taylor_model(g: ExponentialSum, lower: Fraction, upper: Fraction, bits: int) -> TaylorModel:
-    """Model of g on [lower, upper], upper <= 2 lower, or on [0, upper], upper times the largest offset at most 4.
+    """Model g on [lower, upper], upper <= 2 lower, or on [0, upper], upper times the largest offset at most 4.
 
     `bits` is FLOAT64, for float64 sums with an a-priori error bound, or the precision of ball arithmetic.
     """
@@ -90,13 +78,7 @@ def taylor_model(g: ExponentialSum, lower: Fraction, upper: Fraction, bits: int)
 def _float_coefficients(
     g: ExponentialSum, centre: Fraction, half: Fraction, terms: int, cut: float
 ) -> tuple[list[arb], int]:
-    """A_0 .. A_{terms-1} from float64, and the weight left out.
-
-    With M_k = sum_j |term of A_k|: the terms carry relative errors of 2 z eps (from z = c w), 8 ulp (exp), 1.5 k eps
-    (w, rho w and k products) and what chunked pairwise summation adds, at most (25 + chunks) half ulps; and
-    z |term of A_k| = (k + 1) / theta |term of A_{k+1}|. Twice eps [(2 k + 24 + chunks) M_k + 2 (k + 1) / theta M_{k+1}]
-    covers all.
-    """
+    """Return A_0 .. A_{terms-1} from float64, with the errors of docs/theory.md, eq. (T22), and the weight left out."""
     c, rho = float(centre), float(half)
     offsets, weights = g.offsets, g.weights
     keep = offsets.size if centre == 0 else int(np.searchsorted(offsets, cut / (c - rho), side="right"))
@@ -126,7 +108,7 @@ def _float_coefficients(
 def _ball_coefficients(
     g: ExponentialSum, centre: Fraction, half: Fraction, terms: int, cut: float
 ) -> tuple[list[arb], int]:
-    """A_0 .. A_{terms-1} in ball arithmetic of the precision set, series of `terms` terms, and the weight left out."""
+    """Return A_0 .. A_{terms-1} in balls of the precision set, series of `terms` terms, and the weight left out."""
     c = arb(fmpq(centre.numerator, centre.denominator) / g.denominator)
     rho = arb(fmpq(half.numerator, half.denominator) / g.denominator)
     if centre == 0:  # the power sums are integers: exact, so that those below order m vanish

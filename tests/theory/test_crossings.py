@@ -1023,7 +1023,6 @@ def test_command_runs_as_a_module_without_torch(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "COMMAND"),
         (["crossing", "[1]", "[1]"], "invalid choice"),
         (["crossings", "[1, 2]"], "required: B"),
         (["crossings", "[1, 2", "[1, 2]"], "A must be a JSON list of logits"),
