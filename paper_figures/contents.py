@@ -1,50 +1,67 @@
-"""What there is, in the order of the page: the name of every figure's or table's module, under a heading."""
+"""The one table of figures and tables, in the order of the page: name -> heading on the page, module.
+
+A module of this table has `NEEDS`, the experiments whose results it reads, and `exhibit(runs)`, which returns an
+`exhibits.exhibit.Exhibit`. To add a figure or a table, write that module and add one line here.
+"""
 
 from __future__ import annotations
 
-__all__ = ["CONTENTS", "MODULES", "NAMES"]
+from typing import NamedTuple
 
-CONTENTS: dict[str, tuple[str, ...]] = {
-    "Figures of the paper": (
-        "fig1_commit_order",
-        "fig2_masking",
-        "fig3_method",
-        "fig4_worked_decode",
-        "fig5_mean_win_rate",
-        "fig6_keyword_task",
-        "appendix_d",
-    ),
-    "Tables of the paper": (
-        "table1_win_rate",
-        "table2_llm_judge",
-        "table3_keyword_examples",
-        "table4_humaneval",
-        "table5_god_quintiles",
-        "table6_diversity",
-        "table7_reward_statistics",
-        "table8_temperature",
-        "table9_reward_models",
-        "table10_llm_judge_orders",
-        "table11_overhead",
-        "table12_frequency",
-        "judge_prompt",
-        "dialogues",
-    ),
-    "What the paper does not show": (
-        "controls",
-        "cross_judging",
-        "scale_path",
-        "regimes",
-        "saturation",
-        "calls_saved",
-        "device_cost",
-    ),
-    "What of the paper holds": ("ledger",),
-}
-NAMES: tuple[str, ...] = tuple(name for names in CONTENTS.values() for name in names)
+__all__ = ["CONTENTS", "NAMES", "Entry", "by_heading"]
 
-_TABLES = (*CONTENTS["Tables of the paper"], "ledger")
-# The module of each: in `tables` or in `figures`.
-MODULES: dict[str, str] = {
-    name: f"paper_figures.{'tables' if name in _TABLES and name != 'dialogues' else 'figures'}.{name}" for name in NAMES
+
+class Entry(NamedTuple):
+    """Where an exhibit is on the page, and which module of this package makes it."""
+
+    heading: str
+    module: str
+
+
+_FIGURES, _TABLES = "Figures of the paper", "Tables of the paper"
+_FURTHER, _LEDGER = "What the paper does not show", "What of the paper holds"
+
+CONTENTS: dict[str, Entry] = {
+    "fig1_commit_order": Entry(_FIGURES, "paper_figures.figures.fig1_commit_order"),
+    "fig2_masking": Entry(_FIGURES, "paper_figures.figures.fig2_masking"),
+    "fig3_method": Entry(_FIGURES, "paper_figures.figures.fig3_method"),
+    "fig4_worked_decode": Entry(_FIGURES, "paper_figures.figures.fig4_worked_decode"),
+    "fig5_mean_win_rate": Entry(_FIGURES, "paper_figures.figures.fig5_mean_win_rate"),
+    "fig6_keyword_task": Entry(_FIGURES, "paper_figures.figures.fig6_keyword_task"),
+    "appendix_d": Entry(_FIGURES, "paper_figures.figures.appendix_d"),
+    "table1_win_rate": Entry(_TABLES, "paper_figures.tables.table1_win_rate"),
+    "table2_llm_judge": Entry(_TABLES, "paper_figures.tables.table2_llm_judge"),
+    "table3_keyword_examples": Entry(_TABLES, "paper_figures.tables.table3_keyword_examples"),
+    "table4_humaneval": Entry(_TABLES, "paper_figures.tables.table4_humaneval"),
+    "table5_god_quintiles": Entry(_TABLES, "paper_figures.tables.table5_god_quintiles"),
+    "table6_diversity": Entry(_TABLES, "paper_figures.tables.table6_diversity"),
+    "table7_reward_statistics": Entry(_TABLES, "paper_figures.tables.table7_reward_statistics"),
+    "table8_temperature": Entry(_TABLES, "paper_figures.tables.table8_temperature"),
+    "table9_reward_models": Entry(_TABLES, "paper_figures.tables.table9_reward_models"),
+    "table10_llm_judge_orders": Entry(_TABLES, "paper_figures.tables.table10_llm_judge_orders"),
+    "table11_overhead": Entry(_TABLES, "paper_figures.tables.table11_overhead"),
+    "table12_frequency": Entry(_TABLES, "paper_figures.tables.table12_frequency"),
+    "judge_prompt": Entry(_TABLES, "paper_figures.tables.judge_prompt"),
+    "dialogues": Entry(_TABLES, "paper_figures.figures.dialogues"),
+    "controls": Entry(_FURTHER, "paper_figures.figures.controls"),
+    "cross_judging": Entry(_FURTHER, "paper_figures.figures.cross_judging"),
+    "scale_path": Entry(_FURTHER, "paper_figures.figures.scale_path"),
+    "regimes": Entry(_FURTHER, "paper_figures.figures.regimes"),
+    "saturation": Entry(_FURTHER, "paper_figures.figures.saturation"),
+    "calls_saved": Entry(_FURTHER, "paper_figures.figures.calls_saved"),
+    "device_cost": Entry(_FURTHER, "paper_figures.figures.device_cost"),
+    "ledger": Entry(_LEDGER, "paper_figures.tables.ledger"),
 }
+NAMES: tuple[str, ...] = tuple(CONTENTS)
+
+
+def by_heading() -> dict[str, list[str]]:
+    """Return heading -> the names under it, both in the order of the page.
+
+    >>> by_heading()["What of the paper holds"]
+    ['ledger']
+    """
+    names: dict[str, list[str]] = {}
+    for name, entry in CONTENTS.items():
+        names.setdefault(entry.heading, []).append(name)
+    return names

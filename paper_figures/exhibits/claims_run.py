@@ -20,8 +20,7 @@ _WORK = "rws_theory.claims"
 
 def claims_sources() -> dict[str, str]:
     """Return what verdicts follow from: the digest of the checks' code, and that of the numbers as printed."""
-    from paper_figures.runner.code import code_digest
-    from paper_figures.runner.digests import digest
+    from paper_figures.runner.digests import code_digest, digest
 
     folder = files("rws_theory.printed")
     data = {path.name: path for path in folder.iterdir() if path.name.endswith(".json")}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from paper_figures.exhibits.beside import named
 from paper_figures.exhibits.contrasts import difference_text, excludes_zero, finding
 from paper_figures.exhibits.methods import in_words
+from paper_figures.exhibits.paper_beside_ours import named
 
 __all__ = ["guide_line", "minus_text", "rws_minus", "with_names"]
 

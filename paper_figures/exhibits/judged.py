@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paper_figures.exhibits.beside import named
 from paper_figures.exhibits.contrasts import ALPHA
-from paper_figures.exhibits.inputs import Results
+from paper_figures.exhibits.paper_beside_ours import named
+from paper_figures.exhibits.runs import Results
 from paper_figures.exhibits.style import Line
 from rws_theory.printed import printed_in
 

@@ -17,10 +17,10 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from paper_figures.exhibits.dots import height_of
+from paper_figures.exhibits.dot_plot import height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.guides import with_names
-from paper_figures.exhibits.inputs import Results, read_run
+from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import LINES, figure, panel_title
 from paper_figures.table import Table
 from paper_figures.tables.table11_overhead import SAVINGS

@@ -19,13 +19,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from paper_figures.exhibits.beside import named
 from paper_figures.exhibits.contrasts import clear, difference_text, differences_table, excludes_zero
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.methods import in_words
+from paper_figures.exhibits.paper_beside_ours import named
+from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
-from paper_figures.figures.parts.control_nets import (
+from paper_figures.figures.parts.controls_net_rates import (
     Net,
     against_default,
     minus_line,

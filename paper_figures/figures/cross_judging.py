@@ -20,12 +20,12 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from paper_figures.exhibits.beside import named
 from paper_figures.exhibits.contrasts import ALPHA
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.judged import Difference, from_row, guide_names, lookup, setting, span, tally
 from paper_figures.exhibits.methods import RELATIONS
+from paper_figures.exhibits.paper_beside_ours import named
+from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import figure, panel_title
 from paper_figures.table import Table
 

@@ -17,13 +17,13 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from paper_figures.exhibits.dots import height_of
+from paper_figures.exhibits.dot_plot import height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
-from paper_figures.figures.device.arithmetic_tables import arithmetic_tables, assumed, of_8b
-from paper_figures.figures.device.device_lines import arithmetic_lines, headline, measured_lines
-from paper_figures.figures.device.measured_tables import called, measured_tables
-from paper_figures.figures.device.step_arithmetic import A100, ASSUMED_PROMPT, PROMPTS, Least, least
+from paper_figures.figures.parts.device_cost_arithmetic import arithmetic_tables, assumed, of_8b
+from paper_figures.figures.parts.device_cost_least_time import A100, ASSUMED_PROMPT, PROMPTS, Least, least
+from paper_figures.figures.parts.device_cost_measured import called, measured_tables
+from paper_figures.figures.parts.device_cost_sentences import arithmetic_lines, headline, measured_lines
 from paper_figures.measured import FOLDER, Measurement, read_measured
 from paper_figures.table import Table
 from rws_theory.printed import printed_in

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from paper_figures.exhibits.exhibit import Exhibit, Passage, Picture
-from paper_figures.exhibits.inputs import read_results, read_run, renamed
 from paper_figures.exhibits.judged import from_row, guide_names, lookup, setting, span, tally
-from paper_figures.figures.parts.dialogue_picture import NAMES, draw, left_out
-from paper_figures.figures.parts.dialogue_tables import Examples, counted_answers, tables
-from paper_figures.figures.parts.side_by_side import dialogue_text
+from paper_figures.exhibits.runs import read_results, read_run, renamed
+from paper_figures.figures.parts.dialogues_picture import NAMES, draw, left_out
+from paper_figures.figures.parts.dialogues_tables import Examples, counted_answers, tables
+from paper_figures.figures.parts.dialogues_text import dialogue_text
 from paper_figures.plan import command
 from rws_theory.printed import printed_in
 

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, Picture
-from paper_figures.exhibits.inputs import read_results
+from paper_figures.exhibits.runs import read_results
 from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
-from paper_figures.exhibits.words import words_of
+from paper_figures.exhibits.token_words import words_of
 from paper_figures.plan import command
 from paper_figures.table import Table
 from rws_decode.trace.trace import Trace, load

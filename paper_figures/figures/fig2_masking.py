@@ -17,13 +17,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from paper_figures.exhibits.canvas_cells import FRESH, HEIGHT, MASKED, SHOWN, flow, height_of, paint, sheet_axes
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import LINES, figure
-from paper_figures.exhibits.words import Words, words_of
+from paper_figures.exhibits.token_words import Words, words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
-from paper_figures.figures.parts.cells import FRESH, HEIGHT, MASKED, SHOWN, flow, height_of, paint, sheet_axes
-from paper_figures.figures.parts.rws_step import foremost
+from paper_figures.figures.parts.fig3_step import foremost
 from paper_figures.table import Table
 from rws_decode.trace.trace import Trace
 
@@ -130,7 +130,7 @@ def compute(runs: Path, seed: int = 0) -> Masking:
 
 
 def _held_out(model: str, index: int, words: Words) -> list[int] | None:
-    from paper_figures.runner.sources import examples_of
+    from paper_figures.data.examples import examples_of
 
     try:
         answer = examples_of(model)[index].get("answer")

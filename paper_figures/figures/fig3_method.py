@@ -16,10 +16,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from paper_figures.exhibits.canvas_cells import GUESSED, MASKED, SHOWN, flow, height_of, paint, sheet_axes
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import GREY, LINES, figure
-from paper_figures.figures.parts.cells import GUESSED, MASKED, SHOWN, flow, height_of, paint, sheet_axes
-from paper_figures.figures.parts.rws_step import Step, compute
+from paper_figures.figures.parts.fig3_step import Step, compute
 from paper_figures.table import Table
 
 __all__ = ["compute", "draw", "exhibit", "table"]

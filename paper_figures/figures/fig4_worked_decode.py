@@ -21,12 +21,12 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from paper_figures.exhibits.canvas_cells import MASKED
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import GREY, figure
-from paper_figures.exhibits.words import words_of
+from paper_figures.exhibits.token_words import words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
-from paper_figures.figures.parts.cells import MASKED
 from paper_figures.table import Table
 from rws_decode.trace.trace import Trace
 

@@ -15,12 +15,12 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.beside import beside
 from paper_figures.exhibits.contrasts import ALPHA
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.judged import Difference, from_row, lookup, setting, span
 from paper_figures.exhibits.methods import RELATIONS, controls_of, in_words, method_name
+from paper_figures.exhibits.paper_beside_ours import beside
+from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import figure, panel_title
 from paper_figures.figures.parts.win_bars import draw_pair, pair_handles
 from paper_figures.table import Table

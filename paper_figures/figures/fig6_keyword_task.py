@@ -16,14 +16,14 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.dots import Dots, draw_dots, height_of
+from paper_figures.exhibits.dot_plot import Dots, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.guides import guide_line, minus_text, rws_minus, with_names
-from paper_figures.exhibits.inputs import Results, read_run
+from paper_figures.exhibits.keyword_ranges import printed_range, ranges_table
 from paper_figures.exhibits.methods import method_name, methods_in
+from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
-from paper_figures.figures.parts.keyword_claims import BELOW, OVER, claim_line, claims_table
-from paper_figures.figures.parts.keyword_ranges import printed_range, ranges_table
+from paper_figures.figures.parts.fig6_claims import BELOW, OVER, claim_line, claims_table
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 

@@ -19,9 +19,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.inputs import read_named
+from paper_figures.exhibits.runs import read_named
 from paper_figures.exhibits.style import GREY, figure, panel_title
-from paper_figures.figures.parts.regime_tables import CASES, FORMS, Regimes, conclusions, source_name, tables
+from paper_figures.figures.parts.regimes_tables import CASES, FORMS, Regimes, conclusions, source_name, tables
 from paper_figures.plan import command
 
 __all__ = ["Regimes", "compute", "conclusions", "draw", "exhibit", "tables"]

@@ -18,12 +18,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from paper_figures.exhibits.beside import beside, named
 from paper_figures.exhibits.contrasts import excludes_zero
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.inputs import read_named
+from paper_figures.exhibits.paper_beside_ours import beside, named
+from paper_figures.exhibits.runs import read_named
 from paper_figures.exhibits.style import GREY, PRINTED, figure, panel_title
-from paper_figures.figures.parts.rounding import RANKINGS, STRATEGIES, Rounding, conclusions
+from paper_figures.figures.parts.saturation_rounding import RANKINGS, STRATEGIES, Rounding, conclusions
 from paper_figures.plan import command
 from paper_figures.table import Table
 from rws_theory.printed import printed_in

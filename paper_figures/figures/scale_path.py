@@ -22,9 +22,9 @@ from matplotlib.ticker import NullFormatter
 
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
-from paper_figures.figures.parts.path_profiles import AXES, WORDS, Profile, letters
-from paper_figures.figures.parts.path_profiles import read_profile as compute
-from paper_figures.figures.parts.path_tables import conclusions, tables
+from paper_figures.figures.parts.scale_path_data import AXES, WORDS, Profile, letters
+from paper_figures.figures.parts.scale_path_data import read_profile as compute
+from paper_figures.figures.parts.scale_path_tables import conclusions, tables
 
 __all__ = ["compute", "conclusions", "draw", "exhibit", "tables"]
 

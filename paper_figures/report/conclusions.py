@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from paper_figures.contents import CONTENTS
+from paper_figures.contents import by_heading
 from paper_figures.exhibits.claims_run import is_ours
 from paper_figures.report.markup import items, link, prose, verdict
 
@@ -26,7 +26,9 @@ def conclusions(records: Mapping[str, Record]) -> str:
 
     What holds and what the reward does is to be read at once, in two minutes; the rest is unfolded.
     """
-    rest = {heading: [name for name in names if name not in (_LEDGER, *_APART)] for heading, names in CONTENTS.items()}
+    rest = {
+        heading: [name for name in names if name not in (_LEDGER, *_APART)] for heading, names in by_heading().items()
+    }
     of_paper = [name for heading, names in rest.items() if heading.endswith("of the paper") for name in names]
     groups = {
         "What of the paper holds": [_LEDGER],

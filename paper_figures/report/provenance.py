@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import rws_theory
-from paper_figures.exhibits.inputs import renamed, short_names
+from paper_figures.exhibits.runs import renamed, short_names
 from paper_figures.plan import CLAIMS, FULL, PLAN, command, parsed
 from rws_decode.common.files import parse_json
 
@@ -119,7 +119,7 @@ def notes(experiment: str, facts: Mapping[str, Any]) -> list[str]:
 
 def _digest_here(work: str) -> str | None:
     """Return the digest of the code behind a module of this checkout; None if the module is not here, as it moved."""
-    from paper_figures.runner.code import code_digest
+    from paper_figures.runner.digests import code_digest
 
     try:
         return code_digest(work)

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from paper_figures.exhibits.claims_run import is_ours, up_to_date
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.inputs import read_results
+from paper_figures.exhibits.runs import read_results
 from paper_figures.exhibits.style import figure
 from paper_figures.plan import command
 from paper_figures.table import Table

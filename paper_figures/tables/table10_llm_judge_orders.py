@@ -15,14 +15,14 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.beside import beside
-from paper_figures.exhibits.dots import Dots, draw_dots, height_of
+from paper_figures.exhibits.dot_plot import Dots, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.judged import guide_names, lookup, setting, span
+from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, Line, figure, joint_legend, panel_title
 from paper_figures.table import Table
-from paper_figures.tables.parts.dialogue_judges import Dialogues, Judge, judged_dialogues, verdict_of
-from paper_figures.tables.parts.printed_orders import PLACES, counted_shares, counts_table, printed_lines
+from paper_figures.tables.parts.table2_table10_judges import Dialogues, Judge, judged_dialogues, verdict_of
+from paper_figures.tables.parts.table10_printed import PLACES, counted_shares, counts_table, printed_lines
 from rws_theory.printed import printed_in
 
 __all__ = ["Orders", "compute", "draw", "exhibit", "tables"]
@@ -46,7 +46,7 @@ _MEASURES = {
 
 @dataclass(frozen=True)
 class Orders:
-    """The run's verdicts, and the printed shares tested (`printed_orders.counted_shares`)."""
+    """The run's verdicts, and the printed shares tested (`table10_printed.counted_shares`)."""
 
     data: Dialogues
     tested: Sequence[Row]

@@ -15,16 +15,16 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.beside import beside
 from paper_figures.exhibits.contrasts import excludes_zero
-from paper_figures.exhibits.dots import AS_PRINTED, Dots, Mark, draw_dots, height_of
+from paper_figures.exhibits.dot_plot import AS_PRINTED, Dots, Mark, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.guides import with_names
-from paper_figures.exhibits.inputs import Results, read_run
+from paper_figures.exhibits.increases import ends_of, few_prompts, with_interval
 from paper_figures.exhibits.methods import method_name, methods_in
+from paper_figures.exhibits.paper_beside_ours import beside
+from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import GREY, LINES, Line, figure, joint_legend, panel_title
 from paper_figures.table import Table
-from paper_figures.tables.parts.times import ends_of, few_prompts, with_interval
 from rws_theory.printed import printed_in
 
 __all__ = ["SAVINGS", "Overhead", "compute", "draw", "exhibit", "printed_increases", "tables"]

@@ -17,16 +17,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.beside import beside
 from paper_figures.exhibits.contrasts import excludes_zero
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.guides import with_names
-from paper_figures.exhibits.inputs import Results, read_run
+from paper_figures.exhibits.increases import ends_of, few_prompts, with_interval
 from paper_figures.exhibits.methods import method_name
+from paper_figures.exhibits.paper_beside_ours import beside
+from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.table import Table
-from paper_figures.tables.parts.asking_less import every_of, every_words, quality_lines, quality_table
-from paper_figures.tables.parts.times import ends_of, few_prompts, with_interval
+from paper_figures.tables.parts.table12_quality import every_of, every_words, quality_lines, quality_table
 from rws_theory.printed import printed_in
 
 __all__ = ["Frequency", "compute", "draw", "exhibit", "tables"]

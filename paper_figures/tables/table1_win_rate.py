@@ -17,11 +17,11 @@ from matplotlib.figure import Figure
 
 from paper_figures.exhibits.contrasts import ALPHA
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.inputs import read_run
 from paper_figures.exhibits.judged import Difference, from_row, guide_names, setting, tally
 from paper_figures.exhibits.methods import controls_of, in_words
+from paper_figures.exhibits.runs import read_run
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
-from paper_figures.tables.parts.win_rate_tables import JUDGES, WinRates, win_rate_tables
+from paper_figures.tables.parts.table1_all_judges import JUDGES, WinRates, win_rate_tables
 from rws_theory.printed import printed_in
 
 __all__ = ["DRAWN", "compute", "draw", "exhibit"]

@@ -14,15 +14,15 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.beside import beside
-from paper_figures.exhibits.dots import AS_PRINTED, Dots, draw_dots, height_of
+from paper_figures.exhibits.dot_plot import AS_PRINTED, Dots, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.judged import Difference, guide_names, lookup, setting, span, tally
 from paper_figures.exhibits.methods import in_words, method_name
+from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.style import GREY, LINES, Line, figure, joint_legend, panel_title
 from paper_figures.figures.appendix_d import agrees
 from paper_figures.table import Table
-from paper_figures.tables.parts.dialogue_judges import Dialogues, Judge, judged_dialogues, preferred, verdict_of
+from paper_figures.tables.parts.table2_table10_judges import Dialogues, Judge, judged_dialogues, preferred, verdict_of
 from rws_theory.printed import printed_in
 
 __all__ = ["DRAWN", "compute", "draw", "exhibit", "tables"]

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from paper_figures.data.inclusion import included_keywords
-from paper_figures.exhibits.beside import beside
 from paper_figures.exhibits.exhibit import Exhibit, Passage
 from paper_figures.exhibits.guides import with_names
-from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.methods import method_name
+from paper_figures.exhibits.paper_beside_ours import beside
+from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 

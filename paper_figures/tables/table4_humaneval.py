@@ -15,12 +15,12 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.dot_plot import AS_PRINTED, Dots, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.guides import guide_line, minus_text, rws_minus, with_names
-from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.methods import method_name, methods_in
+from paper_figures.exhibits.paper_beside_ours import beside
+from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.statistics.intervals import share_interval
 from paper_figures.table import Table

@@ -18,10 +18,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from paper_figures.exhibits.beside import beside
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.judged import guide_names, setting
+from paper_figures.exhibits.paper_beside_ours import beside
+from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import GREY, figure, panel_title
 from paper_figures.table import Table
 from rws_decode.rewards.registry import PUBLISHED, STATISTICS

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paper_figures.exhibits.beside import beside
 from paper_figures.exhibits.exhibit import Exhibit
+from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.table import Table
 from rws_decode.rewards.registry import PUBLISHED, Layout
 from rws_theory.printed import printed_in

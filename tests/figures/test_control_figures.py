@@ -13,7 +13,7 @@ from test_illustrations import whole
 from paper_figures.exhibits.exhibit import MissingRun
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import controls, saturation
-from paper_figures.figures.parts import control_nets, rounding
+from paper_figures.figures.parts import controls_net_rates, saturation_rounding
 from rws_decode.common.files import write_json
 from rws_theory import footrule_mean
 from rws_theory.printed import printed_in
@@ -124,7 +124,7 @@ def test_saturation_draws_the_rows_of_the_results(runs: Path) -> None:
     axes = picture.axes
     for column, name in enumerate(("temperature", "rws", "constant")):
         god, due, equal, other = axes[4 * column : 4 * column + 4]
-        for ranking, look in rounding.RANKINGS.items():
+        for ranking, look in saturation_rounding.RANKINGS.items():
             rows = data.of(name, ranking)
             (line,) = (line for line in god.lines if line.get_label() == look.label)
             assert line.get_ydata().tolist() == [row["god_steps"] for row in rows]
@@ -132,7 +132,7 @@ def test_saturation_draws_the_rows_of_the_results(runs: Path) -> None:
                 (line,) = (line for line in panel.lines if line.get_color() == look.color)
                 assert line.get_ydata() == pytest.approx([100 * row[field] for row in rows])
         bars = {container.lines[0].get_color(): container for container in due.containers}
-        line, _, (ends,) = bars[rounding.RANKINGS["bfloat16"].color].lines
+        line, _, (ends,) = bars[saturation_rounding.RANKINGS["bfloat16"].color].lines
         assert line.get_ydata() == pytest.approx([0.0, -40.0, -80.0])  # of an exact GOD of 5 steps
         segments = np.array([segment[:, 1] for segment in ends.get_segments()])
         assert segments == pytest.approx(np.array([[0, 0], [-50, -30], [-90, -70]]))
@@ -142,7 +142,7 @@ def test_saturation_draws_the_rows_of_the_results(runs: Path) -> None:
 
 
 def test_saturation_says_what_the_intervals_say(runs: Path) -> None:
-    lines = rounding.conclusions(saturation.compute(runs))
+    lines = saturation_rounding.conclusions(saturation.compute(runs))
     assert len(lines) == 1 + 3 * 2 + 1  # twelve prompts are enough for three corrected tests
     # At 16 the interval excludes zero, and p says no.
     start = "Temperature, ranked by softmax in bfloat16: an effect of rounding on GOD is shown at 1 of 3 scales;"
@@ -167,7 +167,7 @@ def test_saturation_turns_with_the_signs(tmp_path: Path) -> None:
         due = -row["god_steps_due"]
         row |= {"god_steps": 5.0 + due, "god_steps_due": due}
         row |= {"god_steps_due_low": -row["god_steps_due_high"], "god_steps_due_high": -row["god_steps_due_low"]}
-    lines = rounding.conclusions(saturation.compute(_write(tmp_path, precision=results)))
+    lines = saturation_rounding.conclusions(saturation.compute(_write(tmp_path, precision=results)))
     assert "+80 % [+70, +90]" in lines[0] and "raises GOD at 2 of 3 scales" in lines[1]
     assert lines[-1].endswith("No lowering by rounding is shown here at 32, so the printed fall is not explained.")
 
@@ -266,7 +266,7 @@ def test_nets_are_drawn_as_measured_and_marked_by_p(runs: Path) -> None:
     assert [one.method for one in data.nets[::2]] == ["rws", "constant", "shuffled", "best-of-n"]
     assert [one.relation for one in data.nets[:2]] == ["own", "other"]
     with styled():
-        left, right = control_nets.draw_nets(data.nets).axes
+        left, right = controls_net_rates.draw_nets(data.nets).axes
     drawn = [container.lines[0].get_xdata()[0] for container in left.containers]
     assert drawn == [one.mean for one in data.nets]
     others = [one for one in data.nets if one.method != "rws"]

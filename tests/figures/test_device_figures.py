@@ -16,9 +16,9 @@ from paper_figures.bench.device_run import SCHEMA as WRITTEN
 from paper_figures.exhibits.exhibit import Exhibit, save
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import device_cost
-from paper_figures.figures.device.device_lines import on_gpu
-from paper_figures.figures.device.measured_tables import called
-from paper_figures.figures.device.step_arithmetic import A100, BYTES, least, weights_mib
+from paper_figures.figures.parts.device_cost_least_time import A100, BYTES, least, weights_mib
+from paper_figures.figures.parts.device_cost_measured import called
+from paper_figures.figures.parts.device_cost_sentences import on_gpu
 from paper_figures.measured import COMMAND, FOLDER, SCHEMA, read_measured, read_measurement
 from paper_figures.table import Table
 from rws_decode.common.files import write_json

@@ -14,8 +14,8 @@ from paper_figures import plan
 from paper_figures.__main__ import main
 from paper_figures.exhibits.exhibit import Exhibit
 from paper_figures.figures import fig1_commit_order
+from paper_figures.report.page import read_records
 from paper_figures.report.provenance import run_facts
-from paper_figures.report.report import read_records
 from paper_figures.table import Table
 from paper_figures.tables import table2_llm_judge, table4_humaneval, table7_reward_statistics
 from rws_decode.common.files import write_json

@@ -17,13 +17,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
+from paper_figures.exhibits.canvas_cells import FRESH, MASKED, flow, height_of
 from paper_figures.exhibits.exhibit import Exhibit, save
 from paper_figures.exhibits.style import styled
-from paper_figures.exhibits.words import Words, words_of
+from paper_figures.exhibits.token_words import Words, words_of
 from paper_figures.figures import fig2_masking, fig3_method, fig4_worked_decode
-from paper_figures.figures.parts import rws_step
-from paper_figures.figures.parts.cells import FRESH, MASKED, flow, height_of
-from paper_figures.runner.sources import examples_of
+from paper_figures.figures.parts import fig3_step
+from paper_figures.data.examples import examples_of
 from rws_decode.common.files import write_json
 from rws_decode.rewards import CallableReward
 from rws_theory import factor_range, reward_factor
@@ -192,11 +192,11 @@ def test_the_middle_step_is_shown_where_nothing_parts(level: Path) -> None:
 def test_the_foremost_positions_of_either_ranking_are_kept() -> None:
     draw = np.random.default_rng(0)
     first, second = draw.normal(size=(2, 60))
-    kept = rws_step.foremost(2, first, second, most=20)
+    kept = fig3_step.foremost(2, first, second, most=20)
     assert kept.tolist() == sorted(set(kept.tolist())) and kept.size == 20
     for values in (first, second):
         assert set(np.argsort(-values)[:10]) <= set(kept.tolist())
-        assert set(np.argsort(-values)[:30]) <= set(rws_step.foremost(30, first, second, most=20).tolist())
+        assert set(np.argsort(-values)[:30]) <= set(fig3_step.foremost(30, first, second, most=20).tolist())
 
 
 def test_a_step_without_a_reward_is_refused(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,8 @@ from tiny_models import classifier, save_predictor, save_published, save_reward
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import dialogues
-from paper_figures.figures.parts import dialogue_picture
-from paper_figures.figures.parts.side_by_side import counted, dialogue_text
+from paper_figures.figures.parts import dialogues_picture
+from paper_figures.figures.parts.dialogues_text import counted, dialogue_text
 from paper_figures.judging import judge_messages
 from paper_figures.runner.results import read_results
 from paper_figures.studies.summaries.llm_judge import printed_intervals
@@ -349,7 +349,7 @@ def test_long_answers_are_cut_and_said_to_be(tmp_path: Path) -> None:
     long = example("a cat", " ".join(["elephants"] * 300), [*range(32)] * 10)
     data = dialogues.compute(write_examples(tmp_path, long))
     made = dialogues.exhibit(tmp_path)
-    assert dialogue_picture.left_out(data) and "left out" in made.pictures[0].caption
+    assert dialogues_picture.left_out(data) and "left out" in made.pictures[0].caption
     told = [text.get_text() for axes in made.pictures[0].figure.axes for text in axes.texts]
     cut = [int(text.partition("(")[2].split()[0]) for text in told if "more tokens" in text]
     drawn = max(sum(text.get_text() == "elephants" for text in axes.texts) for axes in made.pictures[0].figure.axes)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import one_round_runs
+import single_stage_runs
 import pytest
 from grouped import grouped
-from one_round_runs import assert_refused, options_of, save_models
+from single_stage_runs import assert_refused, options_of, save_models
 from tiny_models import classifier, save_reward
 
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun
@@ -21,7 +21,7 @@ from paper_figures.exhibits.style import styled
 from paper_figures.figures import scale_path as figure
 from paper_figures.runner.results import read_results
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
-from paper_figures.studies.design.scale_selection import GRID
+from paper_figures.studies.design.options import GRID
 from rws_decode.common.files import write_json
 from rws_decode.decode import Decoding, decode
 from rws_decode.predictors import load_predictor
@@ -34,8 +34,8 @@ SHAPE = {"length": 8, "steps": 4, "block": 8}
 SCALES = (2.0, 8.0)
 
 
-run = partial(one_round_runs.run, "scale-path")
-results_of = partial(one_round_runs.results_of, experiment="scale-path")
+run = partial(single_stage_runs.run, "scale-path")
+results_of = partial(single_stage_runs.results_of, experiment="scale-path")
 
 
 @pytest.fixture(scope="module")

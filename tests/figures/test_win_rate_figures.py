@@ -17,15 +17,15 @@ from matplotlib.container import ErrorbarContainer
 
 from paper_figures.contents import NAMES
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
-from paper_figures.exhibits.runs import read_run
 from paper_figures.exhibits.judged import Difference, from_row, guide_names, setting, span, tally
+from paper_figures.exhibits.runs import read_run
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import cross_judging, fig5_mean_win_rate
 from paper_figures.statistics.intervals import share_interval
 from paper_figures.studies.reward_bench import tables
 from paper_figures.tables import table1_win_rate, table5_god_quintiles
-from paper_figures.tables.parts.table5_fifths import fifths_tables
 from paper_figures.tables.parts.table1_all_judges import win_rate_tables
+from paper_figures.tables.parts.table5_fifths import fifths_tables
 from rws_decode.common.files import write_json
 from rws_theory.printed import printed_in
 

@@ -288,13 +288,14 @@ def _make_published(name: str, folder: Path) -> None:
 
 
 def _make_units(folder: Path) -> None:
-    from paper_figures.runner.manifest import write_last_run
-    from paper_figures.runner.runner import Each, run_units
+    from paper_figures.runner.manifest import write_manifest
+    from paper_figures.runner.runner import run_units
     from paper_figures.runner.units import Unit
+    from paper_figures.runner.worker import Each
 
     units = [Unit(experiment="study", prompt=text, strategy={"name": "default"}) for text in ("a", "b", "c")]
     report = run_units(units, Each(_rows), folder, batch=3, progress=False)
-    write_last_run(report.folder, 0, report.asked)
+    write_manifest(report.folder, 0, report.asked)
     for path in [*report.folder.iterdir()]:
         os.replace(path, folder / "study" / path.name)
     report.folder.rmdir()
@@ -311,12 +312,12 @@ def _rows(unit: Any) -> list[dict[str, Any]]:
 
 
 def _read_units(folder: Path) -> None:
-    from paper_figures.runner.manifest import read_last_run
+    from paper_figures.runner.manifest import read_manifest
     from paper_figures.runner.results import read_failures, read_results
 
     read_results(folder)
     read_failures(folder)
-    read_last_run(folder / "study")
+    read_manifest(folder / "study")
 
 
 RESULTS = {
@@ -342,7 +343,7 @@ def _make_results(folder: Path) -> None:
 
 
 def _read_results(folder: Path) -> None:
-    from paper_figures.exhibits.inputs import read_run
+    from paper_figures.exhibits.runs import read_run
     from paper_figures.report.provenance import run_facts
 
     read_run(folder, "reward-bench")

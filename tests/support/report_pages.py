@@ -8,8 +8,8 @@ from typing import Any
 
 from paper_figures.exhibits.exhibit import Exhibit, Passage, Picture, save
 from paper_figures.exhibits.style import figure, styled
+from paper_figures.report.page import write_page
 from paper_figures.report.provenance import run_facts
-from paper_figures.report.report import write_page
 from paper_figures.table import Table
 from rws_decode.common.files import write_json
 

@@ -20,9 +20,8 @@ from paper_figures.contents import NAMES
 from paper_figures.plan import PLAN, parsed
 from paper_figures.report.conclusions import setting
 from paper_figures.report.markup import table
+from paper_figures.report.page import style, write_page
 from paper_figures.report.provenance import notes, provenance, run_facts
-from paper_figures.report.report import write_page
-from paper_figures.report.template import style
 from paper_figures.runner.results_json import settings_of
 from paper_figures.tables.ledger import OURS, Ledger
 from rws_decode.common.files import write_json

@@ -89,12 +89,11 @@ def read_results(path: Path, command: str, parts: Sequence[str]) -> dict[str, An
 def _schemas(experiment: str) -> tuple[tuple[str, int], ...]:
     """Return the schemas, with their versions, that results of an experiment may have."""
     from paper_figures.exhibits import claims_run
-    from paper_figures.runner import results_json as run_results
-    from paper_figures.studies.design import single_stage as one_round
+    from paper_figures.runner import results_json
 
     if experiment == claims_run.NAME:
         return (claims_run.SCHEMA,)
-    return run_results.SCHEMA, one_round.schema_of(experiment)
+    return results_json.SCHEMA, results_json.schema_of(experiment)
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:

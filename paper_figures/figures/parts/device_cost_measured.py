@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from paper_figures.exhibits.beside import beside, number_text
+from paper_figures.exhibits.paper_beside_ours import beside, number_text
 from paper_figures.measured import Measurement
 from paper_figures.table import Table
 from rws_theory.printed import printed_in

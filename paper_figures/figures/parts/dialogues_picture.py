@@ -13,9 +13,9 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, to_hex
 from matplotlib.figure import Figure
 
+from paper_figures.exhibits.canvas_cells import Cell, Look, flow, height_of, paint, sheet_axes
 from paper_figures.exhibits.style import figure
-from paper_figures.figures.parts.cells import Cell, Look, flow, height_of, paint, sheet_axes
-from paper_figures.figures.parts.dialogue_tables import Examples
+from paper_figures.figures.parts.dialogues_tables import Examples
 
 __all__ = ["NAMES", "draw", "left_out"]
 

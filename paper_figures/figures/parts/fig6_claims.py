@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from paper_figures.exhibits.keyword_ranges import printed_range
 from paper_figures.exhibits.methods import method_name
-from paper_figures.figures.parts.keyword_ranges import printed_range
 from paper_figures.table import Table
 
 __all__ = ["BELOW", "OVER", "claim_line", "claims_table"]

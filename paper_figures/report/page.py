@@ -1,21 +1,25 @@
-"""The page that shows every figure and table beside what the paper printed: OUT/index.html, one file, no network."""
+"""Write the page OUT/index.html: every figure and table beside what the paper printed, in one file.
+
+`page.html` holds the text and the places that are filled in, `page.css` the style. The page needs no network, and its
+policy lets a browser fetch nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from paper_figures.contents import CONTENTS, NAMES
+from paper_figures.contents import NAMES, by_heading
 from paper_figures.report.conclusions import conclusions, setting
 from paper_figures.report.markup import items, link, passage, picture, prose, table
 from paper_figures.report.runs_section import copied_files, runs_section
-from paper_figures.report.template import PAGE, style
 from rws_decode.common.files import parse_json, write_text
 
-__all__ = ["read_records", "write_page"]
+__all__ = ["read_records", "style", "write_page"]
 
 # So many further conclusions are read at once; more are unfolded.
 _LINES = 4
@@ -30,8 +34,8 @@ def write_page(runs: Path, out: Path) -> list[Path]:
     """
     records = read_records(out)
     copied, links = copied_files(records.values(), runs, out)
-    headings = {heading: [name for name in names if name in records] for heading, names in CONTENTS.items()}
-    page = Template(PAGE).substitute(
+    headings = {heading: [name for name in names if name in records] for heading, names in by_heading().items()}
+    page = Template(_source("page.html")).substitute(
         style=style(),
         setting=escape(setting(records)),
         contents=_contents(headings, records),
@@ -40,6 +44,15 @@ def write_page(runs: Path, out: Path) -> list[Path]:
         provenance=runs_section(records, links),
     )
     return [*copied, write_text(out / "index.html", page)]
+
+
+def style() -> str:
+    """Return the page's style sheet, which becomes part of the page."""
+    return _source("page.css")
+
+
+def _source(name: str) -> str:
+    return files("paper_figures.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def read_records(out: Path) -> dict[str, dict[str, Any]]:

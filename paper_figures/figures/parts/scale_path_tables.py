@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_figures.figures.parts.path_profiles import AXES, WORDS, Profile, letters
+from paper_figures.figures.parts.scale_path_data import AXES, WORDS, Profile, letters
 from paper_figures.table import Table
 
 __all__ = ["conclusions", "tables"]

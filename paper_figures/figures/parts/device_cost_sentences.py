@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_figures.figures.device.measured_tables import called, printed_overheads
-from paper_figures.figures.device.step_arithmetic import A100, ASSUMED_PROMPT, SHAPE, Least, weights_mib
+from paper_figures.figures.parts.device_cost_least_time import A100, ASSUMED_PROMPT, SHAPE, Least, weights_mib
+from paper_figures.figures.parts.device_cost_measured import called, printed_overheads
 from paper_figures.measured import COMMAND, Measurement
 from rws_theory.printed import printed_in
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_figures.exhibits.words import words_of
+from paper_figures.exhibits.token_words import words_of
 from paper_figures.figures import fig1_commit_order
 from paper_figures.figures.fig1_commit_order import CommitOrders
 from rws_decode.trace.trace import Trace

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from paper_figures.figures.device.measured_tables import printed_overheads
-from paper_figures.figures.device.step_arithmetic import A100, ASSUMED_PROMPT, Least
+from paper_figures.figures.parts.device_cost_least_time import A100, ASSUMED_PROMPT, Least
+from paper_figures.figures.parts.device_cost_measured import printed_overheads
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from paper_figures.exhibits.beside import named
+from paper_figures.exhibits.paper_beside_ours import named
 
 __all__ = ["counted", "dialogue_text", "who"]
 

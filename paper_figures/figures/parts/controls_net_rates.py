@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from paper_figures.exhibits.beside import named
 from paper_figures.exhibits.contrasts import clear, difference_text, excludes_zero
 from paper_figures.exhibits.exhibit import Picture
-from paper_figures.exhibits.inputs import Results
 from paper_figures.exhibits.methods import RELATIONS, method_name
+from paper_figures.exhibits.paper_beside_ours import named
+from paper_figures.exhibits.runs import Results
 from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
 from paper_figures.table import Table
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paper_figures.exhibits.inputs import Results, read_run
 from paper_figures.exhibits.judged import Difference, from_row, guide_names, lookup
 from paper_figures.exhibits.methods import controls_of
+from paper_figures.exhibits.runs import Results, read_run
 
 __all__ = ["ASKS", "Dialogues", "Judge", "judged_dialogues", "preferred", "verdict_of"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paper_figures.exhibits.inputs import read_named
+from paper_figures.exhibits.runs import read_named
 from paper_figures.plan import command
 
 __all__ = ["AXES", "WORDS", "Profile", "letters", "read_profile"]
