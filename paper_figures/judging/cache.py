@@ -1,4 +1,4 @@
-"""Replies on disk, addressed by what was asked: nobody pays twice."""
+"""Replies on disk, addressed by what was asked: no reply is paid for twice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["CacheWarning", "ReplyCache", "cache_in", "request_key"]
 
 
 class CacheWarning(UserWarning):
-    """A file of the cache that cannot be used; what it held is asked again."""
+    """A file of the cache that cannot be used; its reply is asked for again."""
 
 
 def request_key(endpoint: str, body: Mapping[str, Any], attempt: int) -> str:
@@ -74,16 +74,16 @@ def cache_in(folder: str | os.PathLike[str]) -> ReplyCache:
 def _reply(record: Any, key: str) -> Reply:
     if not isinstance(record, dict) or record.get("key") != key or not isinstance(record.get("reply"), dict):
         raise ValueError("not the record of this reply")
-    held = record["reply"]
-    counts = [held.get("tokens_in"), held.get("tokens_out")]
-    seconds = held.get("seconds")
+    reply = record["reply"]
+    counts = [reply.get("tokens_in"), reply.get("tokens_out")]
+    seconds = reply.get("seconds")
     if (
-        not isinstance(held.get("raw"), str)
-        or not isinstance(held.get("model"), str)
-        or not isinstance(held.get("finish"), str | None)
+        not isinstance(reply.get("raw"), str)
+        or not isinstance(reply.get("model"), str)
+        or not isinstance(reply.get("finish"), str | None)
         or any(count is not None and (type(count) is not int or count < 0) for count in counts)
         or type(seconds) not in (int, float)
         or not math.isfinite(seconds)
     ):
         raise ValueError("the record of a reply is incomplete")
-    return Reply(held["raw"], held["model"], held.get("finish"), counts[0], counts[1], float(seconds))
+    return Reply(reply["raw"], reply["model"], reply.get("finish"), counts[0], counts[1], float(seconds))

@@ -6,8 +6,7 @@ import ipaddress
 import json
 import math
 import os
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,16 +30,16 @@ class LLMJudge:
     temperature, max_tokens, seed: sent as they are, left out if None; a repeat sends seed + attempt, as the same seed
     would give the same reply. extra: further fields of the request, e.g. {"max_completion_tokens": 2000} for models
     that refuse max_tokens. prompt: see `judge_messages`; "paper" does not show the question to the judge.
-    repeats: how often a reply that is no verdict is asked again. timeout: seconds for one request in all, from
-    connecting to the last byte. max_retries: further tries of a request that timed out, whose connection failed, or
-    that got 408, 409, 429 or 5xx. requests_per_minute: tries included. concurrency: requests at a time.
-    trust_env: take proxies and certificates from the environment. clock and sleep: for tests.
+    repeats: how often a reply that is no verdict is asked again. timeout: seconds that the endpoint may be silent.
+    max_retries: further tries, by the openai client, of a request that timed out, whose connection failed, or that got
+    408, 409, 429 or 5xx; the client waits as long as Retry-After asks. concurrency: requests at a time. trust_env: take
+    proxies and certificates from the environment.
 
     The key is read from the environment variable OPENAI_API_KEY when the first request is made, and is no part of this
-    object. The same settings ask the same; whether the model then says the same is its operator's matter: the paper
-    names GPT-4.1, no snapshot, no temperature. ValueError for settings out of range.
+    object. The same settings ask the same, but an operator may change the model behind a name: the paper names GPT-4.1,
+    no snapshot, no temperature. ValueError for settings out of range.
 
-    >>> judge = LLMJudge("judge", "http://localhost:8000/v1/", requests_per_minute=60)
+    >>> judge = LLMJudge("judge", "http://localhost:8000/v1/")
     >>> judge.endpoint, judge.body("?", "Yes.", "No.")["temperature"]
     ('http://localhost:8000/v1', 0.0)
     """
@@ -51,15 +50,12 @@ class LLMJudge:
     max_tokens: int | None = 16
     timeout: float = 60.0
     max_retries: int = 5
-    requests_per_minute: float | None = None
     concurrency: int = 4
     seed: int | None = None
     prompt: str = "paper"
     repeats: int = 2
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     trust_env: bool = False
-    clock: Callable[[], float] = field(default=time.monotonic, repr=False, compare=False)
-    sleep: Callable[[float], None] | None = field(default=None, repr=False, compare=False)
     endpoint: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,8 +71,6 @@ class LLMJudge:
         if self.seed is not None:
             _whole("seed", self.seed, 0)
         _finite("timeout", self.timeout, positive=True)
-        if self.requests_per_minute is not None:
-            _finite("requests_per_minute", self.requests_per_minute, positive=True)
         if self.temperature is not None:
             _finite("temperature", self.temperature, positive=False)
             # 0 and 0.0 are one setting, and must be one address in the cache.

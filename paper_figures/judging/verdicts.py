@@ -1,4 +1,4 @@
-"""What a judge said: replies, verdicts in one order, and comparisons in both."""
+"""What a judge said: replies, the verdict in one order, and both verdicts on a pair."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Choice", "Comparison", "Outcome", "Reply", "Verdict", "parse_choice", "same_text", "verdict_of"]
+__all__ = ["Choice", "Outcome", "PairVerdict", "Reply", "Verdict", "parse_choice", "same_text", "verdict_of"]
 
 Choice = Literal["1", "2", "tie", "invalid"]
 Outcome = Literal["win", "draw", "loss", "invalid"]
@@ -21,7 +21,7 @@ class Reply:
     """What one request gave: the text as it came, the model that the server says it is, and what it cost.
 
     finish: the server's reason for stopping ("stop", "length", ...); tokens: as the server counts, None where it does
-    not say; seconds: from sending to the whole reply, waits and failed tries left out.
+    not say; seconds: of the try that gave the reply, from sending to its last byte.
     """
 
     raw: str
@@ -53,11 +53,11 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairVerdict:
     """Two texts judged in both orders: `forward` with the first text as answer 1, `backward` with it as answer 2.
 
     >>> def said(choice): return Verdict(choice, choice, "judge", 1, 9, 1, 0.1, False)
-    >>> always_one, better = Comparison(said("1"), said("1")), Comparison(said("1"), said("2"))
+    >>> always_one, better = PairVerdict(said("1"), said("1")), PairVerdict(said("1"), said("2"))
     >>> (always_one.outcome, better.outcome), (always_one.forward_outcome, always_one.backward_outcome)
     (('draw', 'win'), ('win', 'loss'))
     """
@@ -79,7 +79,7 @@ class Comparison:
     def outcome(self) -> Outcome:
         """Return the first text's outcome over both orders: a disagreement is a draw (FastChat's rule).
 
-        "invalid" where either order is: such a comparison belongs in no rate.
+        "invalid" where either order is: such a pair belongs in no rate.
         """
         forward, backward = self.forward_outcome, self.backward_outcome
         if "invalid" in (forward, backward):
@@ -99,10 +99,10 @@ def parse_choice(raw: str) -> Literal["1", "2"] | None:
     >>> [parse_choice(raw) for raw in ("1", " 2.\\n", '"1"', "3", "", "Answer 1", "1 or 2", "11")]
     ['1', '2', '1', None, None, None, None, None]
     """
-    found = _REPLY.fullmatch(raw.strip())
-    if found is None:
+    match = _REPLY.fullmatch(raw.strip())
+    if match is None:
         return None
-    return "1" if (found["digit"] or found["other"]) == "1" else "2"
+    return "1" if (match["digit"] or match["other"]) == "1" else "2"
 
 
 def verdict_of(replies: Sequence[Reply], *, cached: bool) -> Verdict:
@@ -130,5 +130,4 @@ def same_text(model: str) -> Verdict:
 
 
 def _total(counts: Sequence[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+    return None if None in counts else sum(count for count in counts if count is not None)

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.common.files import write_changed
+from rws_decode.common.files import parse_json, write_changed
 
 if TYPE_CHECKING:
+    import pandas
+
     from paper_figures.runner.stages import Outcome
+    from paper_figures.runner.units import Origin, Unit
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
 
-from rws_decode.common.files import parse_json
-
-__all__ = ["SCHEMA", "settings_of", "write_run_results"]
+__all__ = [
+    "SCHEMA",
+    "schema_of",
+    "seconds_of",
+    "settings_of",
+    "write_comparison_results",
+    "write_stage_results",
+]
 
 SCHEMA = ("rws_decode.experiment.results", 3)
 
@@ -37,7 +45,7 @@ def settings_of(args: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in vars(args).items() if name not in _WHERE and value is not None}
 
 
-def write_run_results(args: argparse.Namespace, prompts: Prompts, done: Outcome, found: Sequence[Table]) -> Path:
+def write_comparison_results(args: argparse.Namespace, prompts: Prompts, done: Outcome, found: Sequence[Table]) -> Path:
     """Write the results of a run, unless the file holds the same, and return its path.
 
     Parts: experiment; settings, the options; prompts, their source and how many; selection, guide -> reward scale
@@ -45,7 +53,6 @@ def write_run_results(args: argparse.Namespace, prompts: Prompts, done: Outcome,
     the name of their folder; seconds, those of all units added up; tables, name -> caption, rows and `shown`, the same
     as text.
     """
-    from paper_figures.studies.design.single_stage import seconds_of, sources_of
     from paper_figures.studies.summaries.printed import measured_tables
 
     folder = done.folder.parent
@@ -68,3 +75,40 @@ def write_run_results(args: argparse.Namespace, prompts: Prompts, done: Outcome,
     }
     text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
     return write_changed(folder / "results.json", text + "\n")
+
+
+def seconds_of(frame: pandas.DataFrame) -> float | None:
+    """Return the seconds that the units of a table's rows took, added up; None where no row says."""
+    return round(float(frame["seconds"].sum()), 3) if "seconds" in frame else None
+
+
+def sources_of(origin: Origin | None) -> dict[str, Any] | None:
+    """Return what results follow from as JSON-ready data: digests of code and of models' files, library versions.
+
+    The digest `code` is that of the modules behind `work`, the module of the work.
+    """
+    if origin is None:
+        return None
+    models = {f"{model.role} {model.name}": found for model, found in origin.models.items()}
+    return {"work": origin.root, "code": origin.code, "libraries": dict(origin.libraries), "models": models}
+
+
+def schema_of(experiment: str) -> tuple[str, int]:
+    """Return the schema and its version of an experiment's results.json."""
+    return f"rws_decode.experiment.{experiment}.results", 2
+
+
+def write_stage_results(
+    args: argparse.Namespace, unit: Unit, origin: Origin, body: Mapping[str, Any], **settings: Any
+) -> None:
+    """Write OUT/EXPERIMENT/results.json, unless it holds the same: settings, what numbers follow from, and the body."""
+    from paper_figures.studies.design.options import settings_from
+
+    shape = {name: getattr(unit, name) for name in ("length", "steps", "block", "device")}
+    known = {"model": args.model} | settings | shape | settings_from(args)
+    schema, version = schema_of(unit.experiment)
+    results: dict[str, Any] = {"schema": schema, "version": version}
+    results |= {"settings": {name: value for name, value in known.items() if value is not None}}
+    results |= {"sources": sources_of(origin), **body}
+    text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
+    write_changed(Path(args.out) / unit.experiment / "results.json", text + "\n")

@@ -65,13 +65,6 @@ def stalls(handler: Handler) -> None:
     handler.close_connection = True
 
 
-def drips(handler: Handler) -> None:
-    """Send headers, then a byte every so often, for ever: no single read takes long."""
-    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n")
-    while not handler.owner.closing.wait(0.02):
-        handler.wfile.write(b" ")
-
-
 def cuts(handler: Handler) -> None:
     """Close the connection in the middle of the body."""
     content = completion("1")
@@ -96,13 +89,13 @@ class Handler(BaseHTTPRequestHandler):
         done = self.owner.arrived(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
         try:
             assert self.path == "/v1/chat/completions"
-            found = self.owner.rule(len(done), body)
-            if isinstance(found, str):
-                self.send(completion(found), 200, {})
+            behaviour = self.owner.rule(len(done), body)
+            if isinstance(behaviour, str):
+                self.send(completion(behaviour), 200, {})
             else:
-                found(self)
+                behaviour(self)
         finally:
-            self.owner.left()
+            self.owner.answered()
 
     def send(self, content: bytes, status: int, headers: Mapping[str, str]) -> None:
         (self.send_response_only if "Date" in headers else self.send_response)(status)
@@ -198,7 +191,7 @@ class JudgeServer:
             self.most_active = max(self.most_active, self.active)
             return before
 
-    def left(self) -> None:
+    def answered(self) -> None:
         with self._lock:
             self.active -= 1
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from paper_figures.judging import LLMJudge, Pair, PairVerdict
 
-from paper_figures.studies.summaries.frames import records
+from paper_figures.table import records
 from rws_decode.common.files import parse_json
 
 __all__ = ["REPLIES", "VERDICTS", "add_judge_arguments", "ask_judge", "judge_from", "judge_pair", "read_verdicts"]

@@ -18,12 +18,12 @@ from judge_server import JudgeServer, Rule, answers, dies, longer
 from scipy import stats
 from tiny_models import classifier, save_predictor, save_reward
 
+from paper_figures.__main__ import main
 from paper_figures.runner.results import read_results
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.dialogues import dialogues_of
 from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals, verdict_rows
 from paper_figures.studies.summaries.llm_verdicts import judge_pair, read_verdicts
-from rws_decode.__main__ import main
 from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor

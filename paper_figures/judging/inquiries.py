@@ -1,18 +1,19 @@
-"""What pairs ask of a judge, what of it is stored, and what is missing."""
+"""What pairs ask of a judge, which replies are stored, and how many requests are missing."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from paper_figures.judging.cache import ReplyCache
+from paper_figures.judging.cache import ReplyCache, cache_in
 from paper_figures.judging.judge import LLMJudge
 from paper_figures.judging.prompts import Question
 from paper_figures.judging.verdicts import Reply, parse_choice
 
-__all__ = ["Inquiry", "Pair", "Plan", "plan_pairs"]
+__all__ = ["Inquiry", "Pair", "PairInquiries", "RequestCount", "count_requests", "inquiries_of"]
 
 Pair = tuple[Question, str, str]
 
@@ -45,21 +46,49 @@ class Inquiry:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The inquiries of some pairs, each once, by name; `orders`: of each pair, the names in both orders.
+class PairInquiries:
+    """The inquiries of some pairs, each once.
 
-    orders holds None for a pair of the same text, for which nobody is asked.
+    by_name: every inquiry; orders: for each pair, the names in both orders, or None for a pair of the same text, for
+    which nobody is asked.
     """
 
-    inquiries: dict[str, Inquiry]
+    by_name: dict[str, Inquiry]
     orders: tuple[tuple[str, str] | None, ...]
 
-    def open(self, judge: LLMJudge) -> list[Inquiry]:
+    def pending(self, judge: LLMJudge) -> list[Inquiry]:
         """Return the inquiries without a verdict, in the order of the pairs."""
-        return [inquiry for inquiry in self.inquiries.values() if not inquiry.is_settled(judge)]
+        return [inquiry for inquiry in self.by_name.values() if not inquiry.is_settled(judge)]
 
 
-def plan_pairs(judge: LLMJudge, pairs: Iterable[Pair], cache: ReplyCache, *, ask_identical: bool = False) -> Plan:
+class RequestCount(NamedTuple):
+    """How many requests are to be made if every reply is a verdict, and how many verdicts are stored."""
+
+    requests: int
+    stored: int
+
+    def told(self, judge: LLMJudge) -> str:
+        """Return the count in a line.
+
+        >>> RequestCount(6, 2).told(LLMJudge("judge", "http://localhost/v1", repeats=2))
+        '6 requests (2 verdicts are stored), up to 3 times that if replies are no verdicts'
+        """
+        more = f", up to {judge.repeats + 1} times that if replies are no verdicts" if judge.repeats else ""
+        return f"{self.requests:,} requests ({self.stored:,} verdicts are stored){more}"
+
+
+def count_requests(
+    judge: LLMJudge, pairs: Iterable[Pair], cache: str | os.PathLike[str], *, ask_identical: bool = False
+) -> RequestCount:
+    """Count the requests that `compare` of the same arguments makes; nothing is asked. Its errors for bad input."""
+    asked = inquiries_of(judge, pairs, cache_in(cache), ask_identical=ask_identical)
+    requests = len(asked.pending(judge))
+    return RequestCount(requests, len(asked.by_name) - requests)
+
+
+def inquiries_of(
+    judge: LLMJudge, pairs: Iterable[Pair], cache: ReplyCache, *, ask_identical: bool = False
+) -> PairInquiries:
     """Return what the pairs (question, first, second) ask in both orders, with the replies that the cache holds.
 
     ask_identical: ask even where first and second are the same text. What several pairs ask alike is one inquiry.
@@ -70,8 +99,8 @@ def plan_pairs(judge: LLMJudge, pairs: Iterable[Pair], cache: ReplyCache, *, ask
     for number, pair in enumerate(pairs):
         question, first, second = _checked(number, pair)
         names: list[str] = []
-        for place, asked in ((1, (question, first, second)), (2, (question, second, first))):
-            where = f"pairs[{number}], its first text as answer {place}"
+        for answer, asked in ((1, (question, first, second)), (2, (question, second, first))):
+            where = f"pairs[{number}], its first text as answer {answer}"
             try:
                 body = judge.body(*asked)
                 json.dumps(body, ensure_ascii=False).encode()
@@ -86,7 +115,7 @@ def plan_pairs(judge: LLMJudge, pairs: Iterable[Pair], cache: ReplyCache, *, ask
                 inquiries.setdefault(names[-1], Inquiry(names[-1], where, asked, ()))
         orders.append((names[0], names[1]) if ask_identical or first != second else None)
     stored = {name: _with_stored(judge, inquiry, cache) for name, inquiry in inquiries.items()}
-    return Plan(stored, tuple(orders))
+    return PairInquiries(stored, tuple(orders))
 
 
 def _with_stored(judge: LLMJudge, inquiry: Inquiry, cache: ReplyCache) -> Inquiry:
