@@ -1,11 +1,11 @@
-"""The decoder: prompts in, one trace per prompt out."""
+"""The decoder: prompts in, one trace per prompt out. `step.step.Decoder.step` is one step of the paper's algorithm."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,25 +13,24 @@ from numpy.typing import NDArray
 
 from rws_decode.canvas.batches import batches, logit_bytes
 from rws_decode.canvas.dialogue import Dialogue
-from rws_decode.canvas.end_of_text import EndOfText, end_tokens
-from rws_decode.canvas.layout import Padding, Prompt, encode_prompts
-from rws_decode.canvas.schedule import block_plan
+from rws_decode.canvas.end_of_text import end_tokens
+from rws_decode.canvas.layout import Prompt, encode_prompts
 from rws_decode.common.threads import torch_threads
-from rws_decode.predictors.base import MaskPredictor
-from rws_decode.rewards.base import RewardModel
+from rws_decode.predictors.base import MaskPredictor, computes_at
+from rws_decode.rewards.base import RewardModel, bounds_of
+from rws_decode.settings import Options, Savings, Shape
+from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.step.candidate import TokenSampler
-from rws_decode.step.classifier_free import check_cfg
-from rws_decode.step.loop import BatchRun, Loop
-from rws_decode.step.order import Precision, Ranking, check_ranking
 from rws_decode.step.reward import Scorer, scorer_for
-from rws_decode.step.savings import Savings
+from rws_decode.step.savings import leave_settled, saving
+from rws_decode.step.step import Decoder
 from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, Strategy, describe
-from rws_decode.trace.trace import NOT_NEEDED, Trace
-from rws_decode.view.drafts import StepCallback
+from rws_decode.trace.record import NOT_NEEDED, Record
+from rws_decode.trace.trace import Trace
 
-__all__ = ["Decoding", "check_models", "decode", "reward_settings", "run_batches"]
+__all__ = ["BatchRun", "Decoding", "Job", "decode", "prepare", "run_batches"]
 
-_USUAL = Savings()
+_SHAPE, _OPTIONS, _SAVINGS = Shape(), Options(), Savings()
 
 
 @dataclass(frozen=True)
@@ -79,171 +78,185 @@ def decode(
     predictor: MaskPredictor,
     prompts: Sequence[str | Dialogue | Sequence[int]],
     strategy: Strategy,
+    shape: Shape = _SHAPE,
     *,
-    length: int = 64,
-    steps: int = 32,
-    block: int = 32,
     reward: RewardModel | None = None,
-    ranking: Ranking = "log-odds",
-    precision: Precision = "float64",
-    padding: Padding = "right",
-    sampling_temperature: float = 0.0,
-    seed: int | Sequence[int] = 0,
-    cfg: float = 0.0,
-    end_of_text: EndOfText = "none",
-    end_ids: Sequence[int] | None = None,
-    savings: Savings = _USUAL,
+    options: Options = _OPTIONS,
+    savings: Savings = _SAVINGS,
     finished: Callable[[int, Trace], None] | None = None,
     callback: StepCallback | None = None,
 ) -> Decoding:
-    """Decode an answer of `length` tokens to each prompt, block by block, and record every step.
+    """Decode an answer to each prompt, block by block, and record every step.
 
-    The paper's algorithm (Section "Reward-Weighted Sampling Algorithm"), in each of `steps` steps: (1) one forward
-    over the whole canvas and the greedy completion of all masked positions; (2) if the strategy asks, the reward of
-    prompt and completed answer, normalised to r = (raw - mean) / std; (3) all logits times the strategy's factor;
-    (4) commit the most confident positions of the current block (`schedule.block_plan`, `order.rank_values`,
-    `order.select_top`). A strategy with an order of its own takes the place of (3) and of the confidence in (4).
+    The paper's algorithm (Section "Reward-Weighted Sampling Algorithm"), in each step: (1) one forward over the whole
+    canvas, and the greedy completion of all masked positions; (2) if the strategy asks, the reward of prompt and
+    completed answer, normalised to r = (raw - mean) / std; (3) all logits times the strategy's factor; (4) commit the
+    most confident positions of the current block. A strategy with an order of its own takes the place of (3) and of
+    the confidence in (4). `step.step` shows them.
 
-    prompts: text, a `dialogue.Dialogue` of several turns, or the token ids that stand before the answer; lengths may
-    differ (rows are padded on one side, `padding`, under an attention mask, and no mask is passed where none is
-    padded). A reward model sees the text or the dialogue itself, or for ids their decoded text.
+    prompts: text, a `dialogue.Dialogue` of several turns, or the token ids that stand before the answer. Lengths may
+    differ: rows are padded under an attention mask, and no mask is passed where none is padded. A reward model sees
+    the text or the dialogue itself, or for ids their decoded text. strategy: what `strategies` holds, or any object
+    with the members of `protocol.FactorStrategy` or `protocol.OrderStrategy`. shape, options, savings: `settings`.
 
-    ranking, precision: log-odds in float64 order as the exact probability does; "probability" is softmax in
-    `precision`, ties leftmost; "topk" is what public decoders compute: softmax over the whole vocabulary, forbidden
-    tokens too, and `torch.topk` over the canvas. sampling_temperature: above 0, the completion is drawn by Gumbel-max
-    (`candidate.TokenSampler`) and the confidence is that of the drawn token without the noise; seed: one number, or one
-    per row. cfg: scale of classifier-free guidance (`classifier_free.guided_logits`). end_of_text: "none", "suppress"
-    or "defer" (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's end_id if None.
+    finished: called with a prompt's number and its trace as soon as its batch is done. callback: called with a
+    `callback.StepView` after each step of each batch; where it returns what is true, the batch ends there: positions
+    left masked have `commit_step` -1 and hold the mask id.
 
-    savings: what is left out, and the memory that the logits of a batch may take (`savings.Savings`); prompts are
-    decoded in batches of like length, as many at a time as fit. finished: called with a prompt's number and its trace
-    as soon as its batch is done, so that what is done can be kept. callback: called with a `drafts.StepView` after
-    each step of each batch; where it returns what is true, the batch ends there. Its rows' traces are of the steps run:
-    positions left masked have `commit_step` -1 and hold the mask id, and the text is that of the committed tokens.
-
-    Guarantees: one forward per step for all rows of a batch; logits are asked of masked positions alone; [MASK],
-    padding and the predictor's forbidden ids are never candidates; prompt positions and committed tokens never change;
-    ties go to the leftmost position (but for "topk") and are counted; nothing is drawn but from `seed` and the
-    strategy's own; a row's answer follows from its prompt and seed, not from the rest of the batch, as far as the
-    predictor's arithmetic does (`Trace.near_ties`). ValueError names the argument that is wrong, or the model whose
-    output is not finite.
+    Guarantees: one forward per step for all rows of a batch; [MASK], padding and the predictor's forbidden ids are
+    never candidates; prompt positions and committed tokens never change; ties go to the leftmost position (but for
+    "topk") and are counted; nothing is drawn but from `options.seed` and the strategy's own; a row's answer follows
+    from its prompt and seed, not from its batch, as far as the predictor's arithmetic does (`Trace.near_ties`).
+    ValueError names the argument that is wrong, or the model whose output is not finite.
 
     >>> from rws_decode.strategies.factors import Confidence
     >>> from rws_decode.predictors import CallablePredictor
     >>> table = torch.tensor([[9.0, 1.0, 0.0], [9.0, 0.0, 3.0], [9.0, 0.0, 2.0]])
     >>> predictor = CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=0)
-    >>> (trace,) = decode(predictor, [[1]], Confidence(), length=2, steps=2, block=2)
+    >>> (trace,) = decode(predictor, [[1]], Confidence(), Shape(length=2, steps=2, block=2))
     >>> trace.tokens.tolist(), trace.commit_step.tolist()
     ([2, 2], [0, 1])
     """
-    plan = block_plan(length, steps, block)
-    check_ranking(ranking, precision)
-    check_cfg(cfg)
-    check_models(predictor, reward)
     if not isinstance(savings, Savings):
         raise ValueError(f"savings is {savings!r}: a Savings is needed")
-    if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy | OrderStrategy):
-        raise ValueError(f"strategy is {strategy!r}: name, needs_reward and a method factor or order are needed")
-    own_order = isinstance(strategy, OrderStrategy)
-    if own_order and ranking != "log-odds":
-        raise ValueError(f"ranking is {ranking!r}: strategy {strategy.name} ranks by its own values, leave it out")
-    encoded = encode_prompts(predictor, prompts, length)
-    ending = end_tokens(predictor, end_of_text, end_ids)
-    sampler = TokenSampler(sampling_temperature, seed, len(encoded))
-    scorer = scorer_for(predictor, strategy, reward, encoded, reuse=savings.reuse, cache=savings.cache)
-    loop = Loop(
-        predictor=predictor,
-        strategy=strategy,
-        plan=plan,
-        rows=len(encoded),
-        padding=padding,
-        ranking=ranking,
-        precision=precision,
-        sampler=sampler,
-        cfg=cfg,
-        policy=end_of_text,
-        ending=ending,
-        scorer=scorer,
-        savings=savings,
-        callback=callback,
-    )
-    settings: dict[str, Any] = {
-        "length": length,
-        "steps": steps,
-        "block": block,
-        "ranking": "order" if own_order else ranking,
-        "precision": precision,
-        "strategy": describe(strategy),
-        "predictor": predictor.name,
-        "reward_model": None if scorer is None else scorer.model.name,
-        "savings": asdict(savings),
-        "reward_settings": {} if scorer is None else reward_settings(scorer.model),
-        "mask_id": predictor.mask_id,
-        "padding": padding,
-        "sampling_temperature": sampler.temperature,
-        "cfg": float(cfg),
-        "end_of_text": end_of_text,
-        "end_ids": ending if end_of_text != "none" else [],
-    }
+    job = prepare(predictor, prompts, strategy, shape, reward, options)
+    sampler = TokenSampler(options.sampling_temperature, options.seed, len(job.prompts))
+    scorer = scorer_for(predictor, strategy, reward, job.prompts, reuse=savings.reuse, cache=savings.cache)
+    decoder = Decoder(predictor, strategy, shape.plan, options, job.end_ids, sampler, scorer, len(job.prompts))
+    decoder = saving(decoder, savings)
+
+    def run(rows: Sequence[int]) -> BatchRun:
+        state = first = decoder.init(rows, [job.prompts[row].ids for row in rows])
+        record = Record(rows, shape.length, shape.steps)
+        stopped = False
+        while state.step < shape.steps and len(state.rows) and not stopped:
+            state, info = decoder.step(state)
+            record.add(info)
+            if callback is not None:
+                stopped = bool(callback(StepView.of(state, info, shape.steps, predictor.mask_id)))
+            if savings.settled and not stopped:
+                state = leave_settled(decoder, state)
+        unfinished = state.rows[state.masked.any(dim=1)].tolist() if stopped else []
+        return BatchRun(record, state.step, first.canvas.answer[:, 0].tolist(), first.canvas.ids.shape[1], unfinished)
+
     row_bytes = None
     if predictor.vocab_size is not None:
         # A predictor without logits_at computes those of the prompt as well.
-        whole = 0 if hasattr(predictor, "logits_at") else max(len(prompt.ids) for prompt in encoded)
-        copies = {"guided": cfg != 0, "published": ranking == "topk"}
-        row_bytes = logit_bytes(length, predictor.vocab_size, width=whole, **copies)
-    widths = [len(prompt.ids) + length for prompt in encoded]
-    groups = batches(widths, row_bytes, savings.memory, savings.spread)
-    return run_batches(loop.run, groups, predictor, encoded, scorer, settings, sampler.seeds, finished)
+        whole = 0 if computes_at(predictor) else max(len(prompt.ids) for prompt in job.prompts)
+        copies = {"guided": options.cfg != 0, "published": options.ranking == "topk"}
+        row_bytes = logit_bytes(shape.length, predictor.vocab_size, width=whole, **copies)
+    groups = batches(job.widths, row_bytes, savings.memory, savings.spread)
+    return run_batches(run, groups, job, scorer, {"savings": asdict(savings)}, sampler.seeds, finished)
+
+
+class BatchRun(NamedTuple):
+    """What a batch did: its record, its forwards, the columns where answers begin, and the canvas width.
+
+    unfinished: the prompts' numbers of the rows whose masks were left when a callback ended the batch.
+    """
+
+    record: Record
+    forwards: int
+    offsets: list[int]
+    width: int
+    unfinished: Sequence[int] = ()
+
+
+class Job(NamedTuple):
+    """A checked call of a decoder: prompts as ids, end-of-text ids, and the settings that all its traces share."""
+
+    predictor: MaskPredictor
+    prompts: list[Prompt]
+    end_ids: list[int]
+    settings: dict[str, Any]
+
+    @property
+    def widths(self) -> list[int]:
+        """Return the canvas columns of each prompt and its answer."""
+        return [len(prompt.ids) + self.settings["length"] for prompt in self.prompts]
+
+
+def prepare(
+    predictor: MaskPredictor,
+    prompts: Sequence[str | Dialogue | Sequence[int]],
+    strategy: Strategy,
+    shape: Shape,
+    reward: RewardModel | None,
+    options: Options,
+) -> Job:
+    """Check the arguments that both decoders share, encode the prompts, and return what all traces will say.
+
+    ValueError names the argument that is wrong.
+    """
+    for name, value, kind in (("shape", shape, Shape), ("options", options, Options)):
+        if not isinstance(value, kind):
+            raise ValueError(f"{name} is {value!r}: {kind.__name__}(...) is needed")
+    if not hasattr(predictor, "encode_prompt"):
+        raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, load_predictor(name) gives one")
+    if reward is not None and not isinstance(reward, RewardModel):
+        raise ValueError(f"reward is {reward!r}: a reward model is needed, load_reward(name) gives one")
+    if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy | OrderStrategy):
+        raise ValueError(f"strategy is {strategy!r}: name, needs_reward and a method factor or order are needed")
+    ordered = isinstance(strategy, OrderStrategy)
+    if ordered and options.ranking != "log-odds":
+        raise ValueError(
+            f"ranking is {options.ranking!r}: strategy {strategy.name} ranks by its own values, leave it out"
+        )
+    encoded = encode_prompts(predictor, prompts, shape.length)
+    end_ids = end_tokens(predictor, options.end_of_text, options.end_ids)
+    asked = reward if strategy.needs_reward else None
+    settings = asdict(shape) | {
+        "ranking": "order" if ordered else options.ranking,
+        "precision": options.precision,
+        "strategy": describe(strategy),
+        "predictor": predictor.name,
+        "reward_model": None if asked is None else asked.name,
+        "reward_settings": {} if asked is None else _reward_settings(asked),
+        "mask_id": predictor.mask_id,
+        "padding": options.padding,
+        "sampling_temperature": float(options.sampling_temperature),
+        "cfg": float(options.cfg),
+        "end_of_text": options.end_of_text,
+        "end_ids": end_ids if options.end_of_text != "none" else [],
+    }
+    return Job(predictor, encoded, end_ids, settings)
 
 
 def run_batches(
-    run: Callable[[Sequence[int], Sequence[Sequence[int]]], BatchRun],
+    run: Callable[[Sequence[int]], BatchRun],
     groups: Sequence[Sequence[int]],
-    predictor: MaskPredictor,
-    encoded: Sequence[Prompt],
+    job: Job,
     scorer: Scorer | None,
     settings: dict[str, Any],
     seeds: Sequence[int],
     finished: Callable[[int, Trace], None] | None,
 ) -> Decoding:
-    """Run the batches, rows of the prompts each, and return what they did, with the settings that all traces share."""
-    traces: list[Trace | None] = [None] * len(encoded)
+    """Run the batches, rows of the prompts each, and return their traces; settings: further ones that all share."""
+    traces: dict[int, Trace] = {}
     forwards = 0
     for rows in groups:
         with torch_threads(), torch.inference_mode():
-            done = run(rows, [encoded[row].ids for row in rows])
-        forwards += done.forwards
+            batch = run(rows)
+        forwards += batch.forwards
         for place, row in enumerate(rows):
             # What stands where no step committed a token: the end of text, or the mask where a run stopped.
-            end = None if place in done.stopped else predictor.end_id
-            known = settings | done.record.row(place, predictor.mask_id if end is None else end)
-            known |= {"logits_dtype": done.logits_dtype, "width": done.width, "offset": done.offsets[place]}
-            known |= {"seed": seeds[row], "forwards": known["steps_run"]}
-            trace = _trace_of(predictor, encoded[row], scorer, row, known)
-            traces[row] = trace
+            end = None if row in batch.unfinished else job.predictor.end_id
+            fields = job.settings | settings | batch.record.row(place, job.predictor.mask_id if end is None else end)
+            fields |= {"width": batch.width, "offset": batch.offsets[place], "seed": seeds[row]}
+            traces[row] = _trace_of(job, scorer, row, fields | {"forwards": fields["steps_run"]})
             if finished is not None:
-                finished(row, trace)
-    return Decoding(tuple(trace for trace in traces if trace is not None), forwards)
+                finished(row, traces[row])
+    return Decoding(tuple(traces[row] for row in sorted(traces)), forwards)
 
 
-def check_models(predictor: object, reward: object) -> None:
-    """Raise ValueError, naming the argument, for what is no mask predictor, or no reward model and not None."""
-    if not hasattr(predictor, "encode_prompt"):
-        raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, load_predictor(name) gives one")
-    if reward is not None and not isinstance(reward, RewardModel):
-        raise ValueError(f"reward is {reward!r}: a reward model is needed, load_reward(name) gives one")
-
-
-def _trace_of(
-    predictor: MaskPredictor, prompt: Prompt, scorer: Scorer | None, row: int, known: dict[str, Any]
-) -> Trace:
-    """Return the trace of a row: what is known of it, with its texts and what its rewards cost."""
-    unasked = int((known["reward_use"] == NOT_NEEDED).sum())
-    committed = [token for token in known["tokens"].tolist() if token != predictor.mask_id]
+def _trace_of(job: Job, scorer: Scorer | None, row: int, fields: dict[str, Any]) -> Trace:
+    """Return a row's trace: what is known of it, with its texts and what its rewards cost."""
+    prompt, unasked = job.prompts[row], int((fields["reward_use"] == NOT_NEEDED).sum())
+    committed = [token for token in fields["tokens"].tolist() if token != job.predictor.mask_id]
     return Trace(
-        **known,
+        **fields,
         prompt_text=prompt.text,
-        text=predictor.decode_answer(committed),
+        text=job.predictor.decode_answer(committed),
         reward_calls=0 if scorer is None else scorer.calls(row),
         reward_calls_saved=0 if scorer is None else scorer.saved(row) + unasked,
         reward_tokens=0 if scorer is None else scorer.tokens(row),
@@ -252,8 +265,9 @@ def _trace_of(
     )
 
 
-def reward_settings(model: RewardModel) -> dict[str, Any]:
+def _reward_settings(model: RewardModel) -> dict[str, Any]:
     """Return what a reward's numbers follow from besides the texts."""
-    bounds = getattr(model, "bounds", None)
-    finite = None if bounds is None else [bound if math.isfinite(bound) else None for bound in bounds]
+    bounds = bounds_of(model)
+    known = any(math.isfinite(bound) for bound in bounds)
+    finite = [bound if math.isfinite(bound) else None for bound in bounds] if known else None
     return {"mean": model.mean, "std": model.std, "bounds": finite}

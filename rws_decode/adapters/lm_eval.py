@@ -27,6 +27,7 @@ from rws_decode.predictors import load_predictor
 from rws_decode.predictors.base import MaskPredictor, logits_at
 from rws_decode.rewards import load_reward
 from rws_decode.rewards.base import RewardModel
+from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 
 try:  # The methods work without the harness, on any requests that have `args`; only running its tasks needs it.
@@ -137,7 +138,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
             config = self.config if temperature is None else self.config.update(temperature=temperature)
             own = tuple(seeds[row] for row in rows)
             prompts, strategy = [wanted[row][0] for row in rows], config.make_strategy(own)
-            traces = decode(self.predictor, prompts, strategy, **config.decode_options(), seed=own, reward=self.reward)
+            traces = decode(self.predictor, prompts, strategy, **config.decode_options(own), reward=self.reward)
             for row, trace in zip(rows, traces, strict=True):
                 text = self.predictor.decode_answer(trace.tokens.tolist()[: wanted[row][1]["max_gen_toks"]])
                 answers[row] = _before(text or "", wanted[row][1]["until"])
@@ -239,7 +240,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
             rows = [row for row, (_, answer) in enumerate(pairs) if len(answer) == length]
             room = math.inf if self.predictor.max_length is None else self.predictor.max_length - length
             prompts = [pairs[row][0][max(0, len(pairs[row][0]) - int(min(room, 2**62))) :] for row in rows]
-            traces = decode(self.predictor, prompts, Confidence(), length=length, steps=length, block=length)
+            traces = decode(self.predictor, prompts, Confidence(), Shape(length=length, steps=length, block=length))
             for row, trace in zip(rows, traces, strict=True):
                 found[row] = trace.tokens.tolist() == pairs[row][1]
         return found

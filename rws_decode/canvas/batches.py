@@ -7,9 +7,7 @@ from collections.abc import Sequence
 __all__ = ["batches", "logit_bytes"]
 
 
-def logit_bytes(
-    length: int, vocabulary: int, *, width: int = 0, guided: bool = False, published: bool = False
-) -> int:
+def logit_bytes(length: int, vocabulary: int, *, width: int = 0, guided: bool = False, published: bool = False) -> int:
     """Return the bytes that one row's logits take at the first step, when all of its positions are masked.
 
     length x vocabulary numbers of 4 bytes, held as they come and once more for the current block; twice more under

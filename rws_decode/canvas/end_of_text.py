@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor
 
 from rws_decode.predictors.base import MaskPredictor, ends_of
+from rws_decode.settings import EndOfText
 
-__all__ = ["EndOfText", "deferred_positions", "end_tokens"]
-
-EndOfText = Literal["none", "suppress", "defer"]
+__all__ = ["deferred_positions", "end_tokens"]
 
 
 def end_tokens(predictor: MaskPredictor, policy: EndOfText, end_ids: Sequence[int] | None) -> list[int]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from numbers import Integral
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import torch
 from torch import Tensor
 
 from rws_decode.canvas.dialogue import Dialogue, as_dialogue
 from rws_decode.predictors.base import MaskPredictor, ends_of, prompt_ids
+from rws_decode.settings import Padding
 
-__all__ = ["Canvas", "Padding", "Prompt", "encode_prompts", "forbidden_ids", "forbidden_tokens", "lay_out"]
-
-
-Padding = Literal["right", "left"]
+__all__ = ["Canvas", "Prompt", "encode_prompts", "forbidden_ids", "forbidden_tokens", "lay_out"]
 
 
 class Prompt(NamedTuple):

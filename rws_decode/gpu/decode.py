@@ -4,45 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any, Literal, get_args
-
-import torch
 
 from rws_decode.canvas.batches import batches
 from rws_decode.canvas.dialogue import Dialogue
-from rws_decode.canvas.end_of_text import end_tokens
-from rws_decode.canvas.layout import Padding, encode_prompts
-from rws_decode.canvas.schedule import block_plan
-from rws_decode.decode import Decoding, check_models, reward_settings, run_batches
+from rws_decode.decode import BatchRun, Decoding, prepare, run_batches
 from rws_decode.gpu.rewards import DeviceScorer
 from rws_decode.gpu.savings import CompactSavings
-from rws_decode.gpu.steps import CompactLoop
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.gpu.step import CompactDecoder
+from rws_decode.predictors.base import MaskPredictor, computes_at, logit_bytes_of
 from rws_decode.rewards.base import RewardModel
+from rws_decode.settings import Options, Shape
 from rws_decode.step.reward import scorer_for
-from rws_decode.strategies.protocol import FactorStrategy, describe
+from rws_decode.strategies.protocol import FactorStrategy
 from rws_decode.trace.trace import Trace
 
-__all__ = ["CompactEnd", "decode_compact"]
+__all__ = ["decode_compact"]
 
-CompactEnd = Literal["none", "suppress"]
-
-_USUAL = CompactSavings()
+_SHAPE, _OPTIONS, _SAVINGS = Shape(), Options(), CompactSavings()
 
 
 def decode_compact(
     predictor: MaskPredictor,
     prompts: Sequence[str | Dialogue | Sequence[int]],
     strategy: FactorStrategy,
+    shape: Shape = _SHAPE,
     *,
-    length: int = 64,
-    steps: int = 32,
-    block: int = 32,
     reward: RewardModel | None = None,
-    padding: Padding = "right",
-    end_of_text: CompactEnd = "none",
-    end_ids: Sequence[int] | None = None,
-    savings: CompactSavings = _USUAL,
+    options: Options = _OPTIONS,
+    savings: CompactSavings = _SAVINGS,
     finished: Callable[[int, Trace], None] | None = None,
 ) -> Decoding:
     """Decode greedily as `decode.decode` does, ranked by log-odds, with as little as a GPU need do.
@@ -52,7 +41,8 @@ def decode_compact(
     Llama-like predictors and reward models are recorded once per shape and replayed (`savings.CompactSavings`).
 
     strategy: one that multiplies the logits; what its `factor` is given has step, rows and reward alone, no logits.
-    end_of_text: "none" or "suppress". The rest as in `decode.decode`.
+    options: greedy log-odds in float64, the defaults; padding, end_ids, and end_of_text "none" or "suppress" may
+    differ. The rest as in `decode.decode`.
 
     Guarantee: the tokens and commit steps of `decode.decode` in float64, as far as the predictor's arithmetic gives the
     same logits; a step where that cannot be shown has `inexact` in its trace, and a step that other rounding could turn
@@ -64,67 +54,46 @@ def decode_compact(
 
     >>> from rws_decode.strategies.factors import Confidence
     >>> from rws_decode.predictors import CallablePredictor
+    >>> import torch
     >>> table = torch.tensor([[9.0, 1.0, 0.0], [9.0, 0.0, 3.0], [9.0, 0.0, 2.0]])
     >>> predictor = CallablePredictor(lambda canvas: table[: canvas.shape[1]].expand(len(canvas), -1, -1), mask_id=0)
-    >>> (trace,) = decode_compact(predictor, [[1]], Confidence(), length=2, steps=2, block=2)
+    >>> (trace,) = decode_compact(predictor, [[1]], Confidence(), Shape(length=2, steps=2, block=2))
     >>> trace.tokens.tolist(), trace.commit_step.tolist()
     ([2, 2], [0, 1])
     """
-    plan = block_plan(length, steps, block)
-    check_models(predictor, reward)
     if not isinstance(savings, CompactSavings):
         raise ValueError(f"savings is {savings!r}: a CompactSavings is needed")
     if isinstance(strategy, type) or not isinstance(strategy, FactorStrategy):
         raise ValueError(f"strategy is {strategy!r}: one with name, needs_reward and a method factor is needed")
-    if end_of_text not in get_args(CompactEnd):
-        raise ValueError(f"end_of_text is {end_of_text!r}: the compact decoder knows {', '.join(get_args(CompactEnd))}")
-    encoded = encode_prompts(predictor, prompts, length)
-    ending = end_tokens(predictor, end_of_text, end_ids)
-    closed = ending if end_of_text == "suppress" else []
+    options.only("the compact decoder", "padding", "end_of_text", "end_ids")
+    if options.end_of_text == "defer":
+        raise ValueError("end_of_text is 'defer': the compact decoder knows none, suppress")
+    job = prepare(predictor, prompts, strategy, shape, reward, options)
+    closed = job.end_ids if options.end_of_text == "suppress" else []
     scorer = scorer_for(
         predictor,
         strategy,
         reward,
-        encoded,
+        job.prompts,
         DeviceScorer,
         reuse=savings.reuse,
         cache=False,
         replay=savings.graphs,
         device=predictor.device,
     )
-    loop = CompactLoop(predictor, strategy, plan, len(encoded), padding, closed, scorer, savings)
-    settings: dict[str, Any] = {
-        "length": length,
-        "steps": steps,
-        "block": block,
-        "ranking": "log-odds",
-        "precision": "float64",
-        "strategy": describe(strategy),
-        "predictor": predictor.name,
-        "reward_model": None if scorer is None else scorer.model.name,
-        "savings": {"compact": True} | asdict(savings),
-        "reward_settings": {} if scorer is None else reward_settings(scorer.model),
-        "mask_id": predictor.mask_id,
-        "padding": padding,
-        "sampling_temperature": 0.0,
-        "cfg": 0.0,
-        "end_of_text": end_of_text,
-        "end_ids": closed,
-    }
-    widths = [len(prompt.ids) + length for prompt in encoded]
+    count = len(job.prompts)
+    decoder = CompactDecoder(predictor, strategy, shape.plan, count, options.padding, closed, scorer, savings)
+
+    def run(rows: Sequence[int]) -> BatchRun:
+        return decoder.run(rows, [job.prompts[row].ids for row in rows])
+
     row_bytes = None
     if predictor.vocab_size is not None:
-        everywhere = scorer is not None or not savings.block_only
-        columns = length if everywhere else block
-        if not (savings.places and hasattr(predictor, "logits_at")):
-            columns += max(widths)
+        columns = shape.length if scorer is not None or not savings.block_only else shape.block
+        if not (savings.places and computes_at(predictor)):
+            columns += max(job.widths)
         # Once as they come, and twice more those of the block: set apart, and its positions near the cut.
-        row_bytes = _item_bytes(predictor) * predictor.vocab_size * (columns + 2 * block)
-    groups = batches(widths, row_bytes, savings.memory)
-    return run_batches(loop.run, groups, predictor, encoded, scorer, settings, [0] * len(encoded), finished)
-
-
-def _item_bytes(predictor: MaskPredictor) -> int:
-    """Return the bytes of one logit: of the dtype of a predictor's network, where it has one."""
-    dtype = getattr(getattr(predictor, "model", None), "dtype", torch.float32)
-    return dtype.itemsize
+        row_bytes = logit_bytes_of(predictor) * predictor.vocab_size * (columns + 2 * shape.block)
+    groups = batches(job.widths, row_bytes, savings.memory)
+    settings = {"savings": {"compact": True} | asdict(savings)}
+    return run_batches(run, groups, job, scorer, settings, [0] * count, finished)

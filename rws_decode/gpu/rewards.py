@@ -11,7 +11,8 @@ from torch import Tensor
 from rws_decode.gpu.transfer import sent
 from rws_decode.rewards.base import check_scores, score_checked
 from rws_decode.rewards.causal import CausalReward
-from rws_decode.step.reward import REUSED, SCORED, Scorer
+from rws_decode.step.reward import Scorer
+from rws_decode.trace.record import REUSED, SCORED
 
 __all__ = ["DeviceScorer", "scores_there"]
 
@@ -96,4 +97,3 @@ def scores_there(reward: CausalReward, texts: Sequence[list[int]]) -> Tensor:
         at = hidden[torch.arange(rows, device=device), sent(last, device)]
         found.append(reward.model.score(at)[: len(batch), 0].double())
     return torch.cat(found)
-

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from rws_decode.canvas.dialogue import Dialogue
-from rws_decode.canvas.end_of_text import EndOfText, end_tokens
+from rws_decode.canvas.end_of_text import end_tokens
 from rws_decode.canvas.layout import encode_prompts
-from rws_decode.canvas.schedule import block_plan
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
 from rws_decode.scales.parts import assemble
 from rws_decode.scales.states import Forwards, Left, Span, widest
-from rws_decode.step.classifier_free import check_cfg
+from rws_decode.settings import Options, Shape
 from rws_decode.step.reward import scorer_for
 from rws_decode.strategies.factors import RWS
 
@@ -24,6 +23,7 @@ __all__ = ["Breakpoint", "Level", "Over", "ScalePath", "ScalePiece", "Unexplored
 Over = Literal["temperature", "reward-scale"]
 
 _WIDTH = 1e-12
+_SHAPE, _OPTIONS = Shape(), Options()
 
 
 @dataclass(frozen=True)
@@ -133,18 +133,14 @@ def scale_path(
     prompt: str | Dialogue | Sequence[int],
     c_min: float,
     c_max: float,
+    shape: Shape = _SHAPE,
     *,
     over: Over = "temperature",
     reward: RewardModel | None = None,
-    length: int = 64,
-    steps: int = 32,
-    block: int = 32,
     eps: float = 1e-5,
+    options: Options = _OPTIONS,
     budget: int | None = None,
     batch: int = 16,
-    cfg: float = 0.0,
-    end_of_text: EndOfText = "none",
-    end_ids: Sequence[int] | None = None,
     progress: Callable[[Level], None] | None = None,
 ) -> ScalePath:
     r"""Return every answer that greedy decoding gives at any scale in [c_min, c_max], and where on the axis it does.
@@ -172,7 +168,7 @@ def scale_path(
     of what is left allows, those of the widest intervals in log scale; the others become `unexplored`. Whatever is
     explored is as without a budget.
 
-    length, steps, block, cfg, end_of_text, end_ids: as in `decode`; nothing is sampled. progress: called after each
+    shape: as in `decode`; options: cfg, end_of_text and end_ids; nothing is sampled. progress: called after each
     level. Memory: the logits of two batches, those of one canvas in float64, and one level's tokens and commit steps.
 
     ValueError names the argument that is wrong, or the model whose output is not finite.
@@ -181,26 +177,26 @@ def scale_path(
     >>> from rws_decode.predictors import CallablePredictor
     >>> table = torch.tensor([[0.0, 1.1, 0.6, 0.3], [0.0, 1.0, 0.4, 0.4]], dtype=torch.float64)
     >>> predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
-    >>> path = scale_path(predictor, [], 0.01, 32.0, length=2, steps=2, block=2)
+    >>> path = scale_path(predictor, [], 0.01, 32.0, Shape(length=2, steps=2, block=2))
     >>> [(round(piece.lower, 4), round(piece.upper, 4), piece.commit_step) for piece in path.pieces], path.certified
     ([(0.01, 4.8121, (0, 1)), (4.8121, 32.0, (1, 0))], True)
     >>> path.states, path.grid_forwards  # Appendix D's pair: three canvases tell what happens at every factor
     (3, 4)
     """
-    plan = block_plan(length, steps, block)
+    length, steps = shape.length, shape.steps
     _check(c_min, c_max, over, budget, batch, steps)
-    check_cfg(cfg)
+    options.only("the scale path", "cfg", "end_of_text", "end_ids")
     rule = RWS(1.0, eps)
     encoded = encode_prompts(predictor, [prompt], length)
-    ending = end_tokens(predictor, end_of_text, end_ids)
+    end_ids = end_tokens(predictor, options.end_of_text, options.end_ids)
     # A session's cache would make scores depend, by rounding, on the texts before them.
     scorer = scorer_for(predictor, rule, reward, encoded, cache=False) if over == "reward-scale" else None
-    run = Forwards(predictor, encoded[0].ids, length, batch, cfg, end_of_text, ending, scorer, rule)
+    run = Forwards(predictor, encoded[0].ids, length, batch, options, end_ids, scorer, rule)
     low, high = float(c_min), float(c_max)
 
     met, left = 0, list[Left]()
     states = {(predictor.mask_id,) * length: [Span(low, high, (-1,) * length)]}
-    for step, planned in enumerate(plan):
+    for step, planned in enumerate(shape.plan):
         met += len(states)
         if budget is not None:
             states, dropped = widest(states, (budget - run.forwards) // (steps - step))

@@ -11,11 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.canvas.end_of_text import EndOfText, deferred_positions
+from rws_decode.canvas.end_of_text import deferred_positions
 from rws_decode.canvas.layout import Canvas, lay_out
 from rws_decode.canvas.schedule import PlannedStep
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor
+from rws_decode.settings import Options
 from rws_decode.step.candidate import greedy
 from rws_decode.step.forward import masked_logits
 from rws_decode.step.reward import Scorer
@@ -124,18 +125,16 @@ class Forwards:
         prompt: list[int],
         length: int,
         batch: int,
-        cfg: float,
-        policy: EndOfText,
-        ending: Sequence[int],
+        options: Options,
+        end_ids: Sequence[int],
         scorer: Scorer | None,
         rule: RWS,
     ) -> None:
         self.predictor = predictor
         self.start = lay_out(predictor, [prompt], length)
         self.batch = batch
-        self.cfg = cfg
-        self.policy: EndOfText = policy
-        self.ending = ending
+        self.options = options
+        self.end_ids = end_ids
         self.scorer = scorer
         self.rule = rule
         self.gains: dict[str, float] = {}
@@ -164,8 +163,8 @@ class Forwards:
             predictor,
             Canvas(canvas, None, columns.expand(len(answers), -1), prompt.expand(len(answers), -1)),
             masked,
-            cfg=self.cfg,
-            suppressed=self.ending if self.policy == "suppress" else [],
+            cfg=self.options.cfg,
+            suppressed=self.end_ids if self.options.end_of_text == "suppress" else [],
         )
         self.forwards += len(answers)
         self.batches += 1
@@ -174,7 +173,7 @@ class Forwards:
             raise ValueError(f"predictor {predictor.name} gives no finite largest logit")
         completed = before.index_put((row, position), token).tolist()
         near = lead <= 2 * error
-        deferred = deferred_positions(token, self.policy, self.ending)
+        deferred = deferred_positions(token, self.options.end_of_text, self.end_ids)
         here = (position >= planned.start) & (position < planned.stop)
         views = []
         for n, answer in enumerate(completed):
@@ -222,5 +221,5 @@ class Forwards:
                 committed.update(chosen)
                 yield tuple(child), Span(lower, upper, tuple(when))
         # A score depends on every candidate, what is deferred on those of the block, a commit on those committed.
-        read = view.near if view.gain is not None else view.block if self.policy == "defer" else committed
+        read = view.near if view.gain is not None else view.block if self.options.end_of_text == "defer" else committed
         self.near_tokens += len(view.near & read)

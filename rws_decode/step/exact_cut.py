@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rws_decode.step.order import at_the_cut
+from rws_decode.step.cut import at_the_cut
 from rws_theory.selection import same_at_every_scale, selection_path
 
 __all__ = ["exact_at_the_cut"]

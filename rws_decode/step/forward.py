@@ -1,18 +1,18 @@
-"""What a forward says of the masked positions: their logits, and which tokens they may take."""
+"""Step 1, first half: one forward, and what it says of the masked positions, with or without guidance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from rws_decode.canvas.layout import Canvas, forbidden_tokens
-from rws_decode.predictors.base import MaskPredictor
-from rws_decode.step.classifier_free import guided_logits
+from rws_decode.predictors.base import MaskPredictor, logits_at
 from rws_decode.step.rounding import logit_error
 
-__all__ = ["MaskedLogits", "masked_logits"]
+__all__ = ["MaskedLogits", "guided_logits", "masked_logits"]
 
 
 class MaskedLogits(NamedTuple):
@@ -45,12 +45,11 @@ def masked_logits(
     committed and take no probability, also not among those published. Forbidden: [MASK], padding and the predictor's
     forbidden ids (`layout.forbidden_tokens`).
 
-    >>> import torch
     >>> from rws_decode.canvas.layout import lay_out
     >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(3)[canvas], mask_id=0)
-    >>> found = masked_logits(predictor, lay_out(predictor, [[1]], length=2), torch.tensor([[False, True]]))
-    >>> found.position.tolist(), found.logits.tolist()
+    >>> seen = masked_logits(predictor, lay_out(predictor, [[1]], length=2), torch.tensor([[False, True]]))
+    >>> seen.position.tolist(), seen.logits.tolist()
     ([1], [[-inf, 0.0, 0.0]])
     """
     row, position = masked.nonzero(as_tuple=True)
@@ -63,3 +62,38 @@ def masked_logits(
     forbidden = forbidden_tokens(predictor)
     logits[:, forbidden[forbidden < logits.shape[-1]]] = float("-inf")
     return MaskedLogits(row, position, logits, given, logit_error(logits) if error is None else error)
+
+
+def guided_logits(
+    predictor: MaskPredictor,
+    canvas: Tensor,
+    attention_mask: Tensor | None,
+    prompt: Tensor,
+    row: Tensor,
+    column: Tensor,
+    cfg: float,
+) -> tuple[Tensor, Tensor | None]:
+    """Return classifier-free guided logits at N positions, [N, V], and by how much they may be off, float64 [N].
+
+    un + (s + 1) (cond - un), as in LLaDA (Nie et al. 2025): `cond` of the canvas, `un` of the canvas with its prompt
+    masked, both in one forward of 2 B rows. s = cfg = 0 is `cond` itself, by one forward of B rows; the error is None
+    there, else s + 1 times that of `cond` plus s times that of `un` (`rounding.logit_error`).
+
+    canvas: int64 [B, L]; attention_mask: bool [B, L] or None; prompt: bool [B, L], its columns; row and column:
+    int64 [N]. A token that `cond` excludes (-inf) stays excluded. ValueError where the logits have another shape.
+
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(3)[canvas], mask_id=0)
+    >>> at, canvas = torch.tensor([0]), torch.tensor([[2, 0]])
+    >>> guided_logits(predictor, canvas, None, torch.tensor([[True, False]]), at, at, 1.0)[0].tolist()
+    [[-1.0, 0.0, 2.0]]
+    """
+    if cfg == 0:
+        return logits_at(predictor, canvas, attention_mask, row, column), None
+    both = torch.cat([canvas, canvas.masked_fill(prompt, predictor.mask_id)])
+    mask = None if attention_mask is None else torch.cat([attention_mask, attention_mask])
+    rows = torch.cat([row, row + len(canvas)])
+    conditional, unconditional = logits_at(predictor, both, mask, rows, torch.cat([column, column])).chunk(2)
+    error = (cfg + 1) * logit_error(conditional) + cfg * logit_error(unconditional)
+    logits = unconditional + (cfg + 1) * (conditional - unconditional)
+    return logits.masked_fill_(conditional == -torch.inf, -torch.inf), error

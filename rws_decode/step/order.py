@@ -1,47 +1,16 @@
-"""How masked positions are ordered by confidence, in which precision, and how ties break."""
+"""Step 4, first half: the order of positions, by the confidence of their scaled logits in a chosen precision."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
 
-__all__ = [
-    "Precision",
-    "Ranking",
-    "Selection",
-    "at_the_cut",
-    "check_ranking",
-    "dtype_of",
-    "rank_rows",
-    "rank_values",
-    "select_deferring",
-    "select_top",
-    "select_topk",
-]
+from rws_decode.settings import Precision, Ranking, check_ranking
 
-Ranking = Literal["log-odds", "probability", "topk"]
-Precision = Literal["model", "bfloat16", "float32", "float64"]
+__all__ = ["dtype_of", "rank_rows", "rank_values"]
 
 # Rows of logits widened at once: 64 rows of a 126,464-word vocabulary are 62 MiB in float64.
 _CHUNK = 64
-
-
-class Selection(NamedTuple):
-    """The outcome of `select_top`: chosen, bool [B, n]; ties, int64 [B], candidates level with the last chosen one."""
-
-    chosen: Tensor
-    ties: Tensor
-
-
-def check_ranking(ranking: str, precision: str) -> None:
-    """Raise ValueError, naming the argument, unless both are among `Ranking` and `Precision`."""
-    known = {"ranking": (ranking, get_args(Ranking)), "precision": (precision, get_args(Precision))}
-    for name, (value, allowed) in known.items():
-        if value not in allowed:
-            raise ValueError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}")
 
 
 def dtype_of(precision: Precision, logits: Tensor) -> torch.dtype:
@@ -108,102 +77,3 @@ def rank_rows(logits: Tensor, token: Tensor, factor: Tensor, ranking: Ranking, d
     gaps = wide - wide.gather(1, picked)
     gaps.scatter_(1, picked, float("-inf"))
     return -torch.logsumexp((gaps * factor[:, None]).to(dtype), dim=-1).double()
-
-
-def select_top(values: Tensor, candidates: Tensor, k: int | Tensor) -> Selection:
-    """Choose the k candidates of largest value in each row; among equal values the leftmost goes first.
-
-    The top-k commit of Step 4 of the paper's algorithm, with the tie rule that it leaves open. values: [B, n];
-    candidates: bool [B, n]; k: one number or int64 [B], at most the candidates of that row. Guarantee: exact
-    comparison of the values given; `ties` counts the candidates equal to the k-th value that did not fit, so it is 0
-    exactly where the chosen set does not depend on the tie rule. ValueError for NaN among the candidates' values or
-    for a k out of range.
-
-    >>> values = torch.tensor([[0.5, 1.0, 1.0, 1.0, 2.0]])
-    >>> select_top(values, torch.tensor([[True, True, True, True, False]]), 2)
-    Selection(chosen=tensor([[False,  True,  True, False, False]]), ties=tensor([1]))
-    """
-    if values.ndim != 2 or values.shape != candidates.shape:
-        shapes = f"{tuple(values.shape)} and {tuple(candidates.shape)}"
-        raise ValueError(f"values and candidates have shapes {shapes}: one shape [B, n] is needed")
-    wanted = torch.as_tensor(k, device=values.device).expand(values.shape[0])
-    available = candidates.sum(dim=1)
-    if bool(((wanted < 0) | (wanted > available)).any()):
-        raise ValueError(
-            f"k is {wanted.tolist()}: each at least 0 and at most its row's candidates, {available.tolist()}"
-        )
-    if bool((values.isnan() & candidates).any()):
-        raise ValueError("values holds NaN at a candidate: NaN has no rank")
-    # Two stable sorts: candidates first, larger values first, leftmost first, even where values are infinite.
-    order = torch.argsort(values, dim=1, descending=True, stable=True)
-    candidates_first = torch.argsort((~candidates).gather(1, order).to(torch.uint8), dim=1, stable=True)
-    order = order.gather(1, candidates_first)
-    fits = torch.arange(values.shape[1], device=values.device)[None, :] < wanted[:, None]
-    chosen = torch.zeros_like(candidates).scatter_(1, order, fits)
-    if values.shape[1] == 0:
-        return Selection(chosen, torch.zeros_like(wanted))
-    last = values.gather(1, order.gather(1, (wanted - 1).clamp(min=0)[:, None]))
-    level = candidates & ~chosen & (values == last)
-    return Selection(chosen, torch.where(wanted > 0, level.sum(dim=1), 0))
-
-
-def select_topk(
-    values: Tensor, candidates: Tensor, k: int | Tensor, *, columns: Tensor, width: int, dtype: torch.dtype
-) -> Selection:
-    """Choose the k candidates of largest value in each row by `torch.topk`, as public decoders do.
-
-    What ties break by is PyTorch's affair: it depends on device, dtype and the length of the row, so the confidences
-    are laid out as the official LLaDA loop has them, over all `width` columns of the canvas, -inf elsewhere, in
-    `dtype`. columns: int64 [B, n], the canvas column of each value; the rest as in `select_top`, whose tie count it
-    shares. Guarantee: the same set as `select_top` wherever `ties` is 0 and `dtype` holds the values.
-
-    >>> values = torch.tensor([[0.5, 1.0, 0.25]])
-    >>> everywhere, columns = torch.ones(1, 3, dtype=torch.bool), torch.tensor([[4, 5, 6]])
-    >>> select_topk(values, everywhere, 1, columns=columns, width=7, dtype=torch.float32).chosen.tolist()
-    [[False, True, False]]
-    """
-    leftmost = select_top(values, candidates, k)
-    canvas = torch.full((len(values), width), float("-inf"), dtype=dtype, device=values.device)
-    canvas.scatter_(1, columns, values.to(dtype).masked_fill(~candidates, float("-inf")))
-    picked = torch.zeros_like(canvas, dtype=torch.bool)
-    for row, number in enumerate(leftmost.chosen.sum(dim=1).tolist()):
-        picked[row, torch.topk(canvas[row], number).indices] = True
-    return Selection(picked.gather(1, columns), leftmost.ties)
-
-
-def at_the_cut(eligible: Tensor, deferred: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:
-    """Return the positions among which a choice of k is made, bool [B, n], and how many of them are chosen, int64 [B].
-
-    Those that are not deferred if there are more than k of them; else the deferred ones, for what is left of k.
-
-    >>> both, late = torch.tensor([[True, True, True]]), torch.tensor([[False, True, True]])
-    >>> at_the_cut(both, late, 2)
-    (tensor([[False,  True,  True]]), tensor([1]))
-    """
-    early = eligible & ~deferred
-    spare = k - early.sum(dim=1)
-    return torch.where((spare < 0)[:, None], early, eligible & deferred), torch.where(spare < 0, k, spare)
-
-
-def select_deferring(
-    select: Callable[[Tensor, Tensor, Tensor], Selection],
-    values: Tensor,
-    candidates: Tensor,
-    deferred: Tensor,
-    k: int | Tensor,
-) -> Selection:
-    """Choose k candidates, those that are `deferred` (bool [B, n]) only once no other is left; by `select` within each.
-
-    `ties` counts those at the cut, which lies in one of the two groups.
-
-    >>> values, everywhere = torch.tensor([[3.0, 2.0, 1.0]]), torch.ones(1, 3, dtype=torch.bool)
-    >>> select_deferring(select_top, values, everywhere, torch.tensor([[True, False, False]]), 2).chosen.tolist()
-    [[False, True, True]]
-    """
-    wanted = torch.as_tensor(k, device=values.device).expand(values.shape[0])
-    if not bool(deferred.any()):
-        return select(values, candidates, wanted)
-    early, late = candidates & ~deferred, candidates & deferred
-    now = torch.minimum(wanted, early.sum(dim=1))
-    first, second = select(values, early, now), select(values, late, wanted - now)
-    return Selection(first.chosen | second.chosen, first.ties + second.ties)

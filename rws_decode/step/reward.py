@@ -1,27 +1,41 @@
-"""Rewards of completed answers, each text of a row scored once."""
+"""Step 2: the rewards of completed answers, each text of a row scored once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.canvas.layout import Prompt
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, SessionReward, check_scores, prompts_for, score_checked
 from rws_decode.strategies.protocol import Strategy
+from rws_decode.trace.record import NOT_NEEDED, REUSED, SCORED
 from rws_theory.gain import normalise
 
-__all__ = ["REUSED", "SCORED", "Scorer", "scorer_for"]
+__all__ = ["Rewards", "Scorer", "score_rows", "scorer_for"]
 
 Floats = NDArray[np.float64]
 
-SCORED, REUSED = 1, 2
-
 S = TypeVar("S", bound="Scorer")
+
+
+class Rewards(NamedTuple):
+    """The rewards of b rows: raw and normalised, float64 [b], NaN where not needed.
+
+    use: int8 [b], one of `record.SCORED`, REUSED, NOT_NEEDED. assumed: the normalised rewards, with one within the
+    model's bounds where none was needed: any leads to the same choice.
+    """
+
+    raw: Tensor
+    normalised: Tensor
+    use: Tensor
+    assumed: Tensor
 
 
 class Scorer:
@@ -128,3 +142,19 @@ def scorer_for(
     if len(said) < len(prompts) or predictor.decode_answer([]) is None:
         raise ValueError(f"reward {reward.name} reads text: predictor {predictor.name} has no tokenizer")
     return make(predictor, reward, said, **options)
+
+
+def score_rows(scorer: Scorer, rows: Tensor, tokens: Tensor, needed: Tensor) -> Rewards:
+    """Score the completed answers of the rows that need it.
+
+    rows: int64 [b], the prompts' numbers; tokens: int64 [b, n], the completed answers; needed: bool [b].
+    """
+    raw, normalised = (torch.full((len(rows),), torch.nan, dtype=torch.float64) for _ in range(2))
+    use = torch.full((len(rows),), NOT_NEEDED, dtype=torch.int8)
+    asked = rows[needed].tolist()
+    if asked:
+        at = needed.cpu()
+        raw[at], normalised[at] = map(torch.from_numpy, scorer.score(asked, tokens[needed].tolist()))
+        use[at] = torch.tensor(scorer.uses(asked), dtype=torch.int8)
+    inside = float(np.clip(0.0, *scorer.rewards))
+    return Rewards(raw, normalised, use, torch.where(normalised.isnan(), inside, normalised))

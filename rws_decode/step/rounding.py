@@ -7,7 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-from rws_decode.step.order import Ranking, at_the_cut
+from rws_decode.settings import Ranking
+from rws_decode.step.cut import at_the_cut
 
 __all__ = ["ROUNDING_UNITS", "logit_error", "near_ties", "saturated", "value_range"]
 

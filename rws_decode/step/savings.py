@@ -1,54 +1,92 @@
-"""What a decode may leave out without another outcome, each part to be switched off alone."""
+"""Savings: wrappers of a step's forward and score, and of the loop; the step itself does not know them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
-__all__ = ["Savings"]
+import torch
+from torch import Tensor
+
+from rws_decode.predictors.base import ends_of
+from rws_decode.settings import Savings
+from rws_decode.step.certainty import certain
+from rws_decode.step.cut import at_the_cut
+from rws_decode.step.forward import MaskedLogits
+from rws_decode.step.reward import Rewards, score_rows
+from rws_decode.step.step import Completion, Decoder, State, forward, in_block
+from rws_decode.strategies.protocol import BoundedFactor, OrderStrategy
+
+__all__ = ["block_alone", "leave_settled", "saving", "unless_certain"]
 
 
-@dataclass(frozen=True)
-class Savings:
-    """Work that a decode leaves out, and how much memory it takes. The text is the same with each of them on or off,
-    and so are the tokens up to its end; `settled` alone changes what stands after it.
+def saving(decoder: Decoder, savings: Savings) -> Decoder:
+    """Return the decoder with the savings that are on. (`Scorer` reuses scores; `leave_settled` is the loop's.)"""
+    exact = decoder.options.ranking == "log-odds" and decoder.options.precision == "float64"
+    if savings.block_only and decoder.options.sampling_temperature == 0:
+        decoder = replace(decoder, forward=block_alone)
+    if savings.certain and exact and _scaled_by_reward(decoder):
+        decoder = replace(decoder, score=unless_certain)
+    return decoder
 
-    reuse: a text that was scored before for the same row is not scored again. cache: a causal reward model keeps its
-    keys and values up to the first token that changed, where it can (`rewards.RewardSession`). certain: the reward is
-    not asked at a step whose choice is proved to be the same for every factor that a reward within the model's bounds
-    can give (`certainty.certain`, `rewards.bounds`; only for log-odds in float64); the trace says so, and has no factor
-    there. block_only: without a reward, the completion is computed for the current block alone, and the trace has no
-    other candidates; tokens that are drawn are drawn everywhere all the same. settled: a row ends once its text cannot
-    change, that is once an end-of-text token and all before it are committed; what is left is filled with that token.
-    spread: by how large a share prompt and answer of a row may be longer than the shortest of its batch, as what is
-    padded is computed in vain; None for no limit, and batches of any lengths. memory: bytes that the logits of a batch
-    may take, as `batches.batches` counts them; at least 1.
 
-    Off by default is what leaves something out of the trace, and what parts batches.
+def block_alone(decoder: Decoder, state: State) -> MaskedLogits:
+    """Return the logits of the block's masked positions alone where no reward reads the whole completion."""
+    if not decoder.asks(state.step):
+        state = state._replace(masked=in_block(state, decoder.plan))
+    return forward(decoder, state)
 
-    >>> Savings().reuse, Savings().settled, Savings.everything().settled
-    (True, False, True)
+
+def unless_certain(decoder: Decoder, completion: Completion) -> Rewards | None:
+    """Score the rows whose commit a reward could change; no other row asks, unless its text has a score already.
+
+    Guarantee: a row that is left out commits the same positions for every reward within the model's bounds
+    (`certainty.certain`).
     """
+    scorer, strategy = decoder.scorer, decoder.strategy
+    if scorer is None or not decoder.asks(completion.view.step):
+        return None
+    assert isinstance(strategy, BoundedFactor)
+    scored = torch.tensor(scorer.known(completion.rows.tolist(), completion.tokens.tolist()))
+    unscored = ~scored.to(completion.rows.device)
+    contested, seats = at_the_cut(completion.block, completion.deferred, completion.commits)
+    view, (low, high) = completion.view, strategy.factor_range(*scorer.rewards)
+    same = certain(
+        view.logits,
+        view.candidate,
+        completion.row,
+        view.position,
+        contested & unscored[:, None],
+        seats,
+        low,
+        high,
+        completion.error,
+    )
+    return score_rows(scorer, completion.rows, completion.tokens, ~(same & unscored))
 
-    reuse: bool = True
-    cache: bool = True
-    certain: bool = False
-    block_only: bool = False
-    settled: bool = False
-    spread: float | None = None
-    memory: int = 2**30
 
-    def __post_init__(self) -> None:
-        if self.memory < 1:
-            raise ValueError(f"memory is {self.memory}: at least 1 byte is needed")
-        if self.spread is not None and not self.spread >= 0:
-            raise ValueError(f"spread is {self.spread}: a share, at least 0, or None is needed")
+def leave_settled(decoder: Decoder, state: State) -> State:
+    """Return the state without the rows whose text is final: an end of text is committed, and all before it."""
+    ends = ends_of(decoder.predictor)
+    if not ends:
+        return state
+    canvas = state.canvas
+    ids = canvas.ids.gather(1, canvas.answer)
+    ended = torch.isin(ids, torch.tensor(ends, device=ids.device)) & ~state.masked
+    first = ended.to(torch.uint8).argmax(dim=1, keepdim=True)
+    open_before = state.masked.cumsum(dim=1).gather(1, first)[:, 0]
+    stay = ~(ended.any(dim=1) & (open_before == 0))
+    if bool(stay.all()):
+        return state
 
-    @classmethod
-    def everything(cls, memory: int = 2**30) -> Savings:
-        """Return all savings at once."""
-        return cls(certain=True, block_only=True, settled=True, spread=0.125, memory=memory)
+    def of(rows: Tensor) -> Tensor:
+        return rows[stay]
 
-    @classmethod
-    def nothing(cls, memory: int = 2**30) -> Savings:
-        """Return no saving at all."""
-        return cls(reuse=False, cache=False, memory=memory)
+    mask = None if canvas.attention_mask is None else of(canvas.attention_mask)
+    canvas = canvas._replace(
+        ids=of(canvas.ids), attention_mask=mask, answer=of(canvas.answer), prompt=of(canvas.prompt)
+    )
+    return State(state.step, canvas, of(state.masked), of(state.rows))
+
+
+def _scaled_by_reward(decoder: Decoder) -> bool:
+    return isinstance(decoder.strategy, BoundedFactor) and not isinstance(decoder.strategy, OrderStrategy)

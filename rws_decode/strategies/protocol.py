@@ -12,12 +12,13 @@ from torch import Tensor
 
 __all__ = [
     "AsksAtSteps",
+    "BoundedFactor",
     "FactorStrategy",
     "MaskedPositions",
     "OrderStrategy",
-    "RewardFactor",
     "Sensitive",
     "Strategy",
+    "TensorFactor",
     "asks_reward",
     "describe",
     "factors_of",
@@ -95,15 +96,20 @@ class AsksAtSteps(Protocol):
 
 
 @runtime_checkable
-class RewardFactor(Protocol):
-    """A strategy whose factor follows from the reward alone.
+class BoundedFactor(Protocol):
+    """A strategy whose factor follows from the reward alone, and so has a range.
 
-    Its range lets `savings.unless_certain` leave out rewards that cannot matter; on a device its factors need no host.
+    `savings.unless_certain` leaves out rewards that cannot matter by it.
     """
 
     def factor_range(self, low: float, high: float) -> tuple[float, float]:
         """Return the least and greatest factor of normalised rewards in [low, high], rounded outward."""
         ...
+
+
+@runtime_checkable
+class TensorFactor(Protocol):
+    """A strategy that computes its factors where the rewards are: on a GPU nothing waits for the host."""
 
     def tensor_factor(self, reward: Tensor) -> Tensor:
         """Return the factors of normalised rewards on their device; NaN of NaN."""

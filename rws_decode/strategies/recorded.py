@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from rws_decode.strategies.factors import RWS, RewardReplay, Schedule, Temperature
 from rws_decode.strategies.orders import RecordedOrder
-from rws_decode.trace.trace import NOT_NEEDED, Trace
+from rws_decode.trace.record import NOT_NEEDED
+from rws_decode.trace.trace import Trace
 
 __all__ = ["constant_of", "recorded", "shuffled"]
 
@@ -29,7 +30,8 @@ def recorded(traces: Trace | Sequence[Trace]) -> Schedule | RecordedOrder:
     >>> from rws_decode.predictors import CallablePredictor
     >>> import torch
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> (trace,) = decode(predictor, [[2]], Temperature(2.0), length=3, steps=3, block=3)
+    >>> from rws_decode.settings import Shape
+    >>> (trace,) = decode(predictor, [[2]], Temperature(2.0), Shape(3, 3, 3))
     >>> recorded(trace)
     Schedule(factors=(2.0, 2.0, 2.0))
     """
@@ -81,7 +83,8 @@ def shuffled(traces: Trace | Sequence[Trace], rng: np.random.Generator) -> Rewar
     >>> import torch
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, decode=str)
     >>> reward = CallableReward(lambda prompt, answer: answer.count("1"))
-    >>> (trace,) = decode(predictor, [[2]], RWS(8.0), length=3, steps=3, block=3, reward=reward)
+    >>> from rws_decode.settings import Shape
+    >>> (trace,) = decode(predictor, [[2]], RWS(8.0), Shape(3, 3, 3), reward=reward)
     >>> control = shuffled(trace, np.random.default_rng(0))
     >>> sorted(control.rewards) == sorted(trace.reward_normalised)
     True
@@ -113,7 +116,8 @@ def constant_of(traces: Trace | Sequence[Trace]) -> Temperature:
     >>> from rws_decode.predictors import CallablePredictor
     >>> import torch
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> (trace,) = decode(predictor, [[2]], Schedule((1.0, 3.0)), length=2, steps=2, block=2)
+    >>> from rws_decode.settings import Shape
+    >>> (trace,) = decode(predictor, [[2]], Schedule((1.0, 3.0)), Shape(2, 2, 2))
     >>> constant_of(trace)
     Temperature(scale=2.0)
     """

@@ -148,8 +148,8 @@ def diff(first: Trace, second: Trace, predictor: MaskPredictor | None = None) ->
     >>> from rws_decode.predictors import CallablePredictor
     >>> table = torch.tensor([[0, 0, 0, 0.0], [9, 1.1, 0.6, 0.3], [9, 1.0, 0.4, 0.4]])  # Appendix D's two positions
     >>> predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
-    >>> options = {"length": 2, "steps": 2, "block": 2}
-    >>> runs = [decode(predictor, [[1]], rule, **options)[0] for rule in (Confidence(), Temperature(8.0))]
+    >>> from rws_decode.settings import Shape
+    >>> runs = [decode(predictor, [[1]], rule, Shape(2, 2, 2))[0] for rule in (Confidence(), Temperature(8.0))]
     >>> print(diff(*runs, predictor))  # doctest: +ELLIPSIS
     strategy: {'name': 'default'} | {'name': 'temperature', 'scale': 8.0}
     the runs part at step 0 (order); factors 1 | 8

@@ -1,24 +1,64 @@
-"""What a trace keeps of a decode: the per-step arrays of a batch, and the rule by which they are thinned."""
+"""What a trace keeps of a decode: a row per step, and the rule by which values and candidates are thinned."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["CHANGED_CANDIDATES", "PASSED_OVER", "Record", "changed_candidates", "kept_values"]
+__all__ = [
+    "CHANGED_CANDIDATES",
+    "NOT_ASKED",
+    "NOT_NEEDED",
+    "PASSED_OVER",
+    "REUSED",
+    "SCORED",
+    "Info",
+    "Record",
+    "changed_candidates",
+    "kept_values",
+]
 
 PASSED_OVER = 16  # passed-over positions whose values are kept, for each position that a step commits
 CHANGED_CANDIDATES = 128  # changes of candidates that are kept, for each committed token of a run
 
+# The values of `Info.reward_use`: what became of the reward of a step.
+NOT_ASKED, SCORED, REUSED, NOT_NEEDED = range(4)
+
+
+class Info(NamedTuple):
+    """What one step did to b rows: a row of each of their traces (`trace.Trace` describes the fields).
+
+    step: from 0; rows: int64 [b], the prompts' numbers; candidate, value, chosen: [b, n]; the rest: [b].
+    """
+
+    step: int
+    rows: Tensor
+    candidate: Tensor
+    value: Tensor
+    chosen: Tensor
+    factor: Tensor
+    reward_raw: Tensor
+    reward_normalised: Tensor
+    reward_use: Tensor
+    ties: Tensor
+    saturated: Tensor
+    inexact: Tensor
+    near_ties: Tensor
+    near_tokens: Tensor
+    logits_dtype: str
+
 
 class Record:
-    """The per-step arrays of all traces of a batch."""
+    """The per-step arrays of all traces of a batch. rows: the numbers of its prompts, rising."""
 
-    def __init__(self, rows: int, length: int, steps: int) -> None:
-        grid, column = (rows, steps, length), (rows, steps)
+    def __init__(self, rows: Sequence[int], length: int, steps: int) -> None:
+        self.rows = np.asarray(rows)
+        self.logits_dtype = ""
+        grid, column = (len(rows), steps, length), (len(rows), steps)
         self.arrays: dict[str, NDArray[Any]] = {
             "candidate": np.full(grid, -1, np.int64),
             "value": np.full(grid, np.nan),
@@ -29,11 +69,12 @@ class Record:
             "inexact": np.zeros(column, np.bool_),
         }
 
-    def add(self, step: int, rows: Any = slice(None), **values: Any) -> None:
-        """Set what one step did, by name, for all rows or for those given; names that no trace holds are left out."""
-        for name, value in values.items():
-            if name in self.arrays:
-                self.arrays[name][rows, step] = value.cpu().numpy() if isinstance(value, Tensor) else value
+    def add(self, info: Info) -> None:
+        """Keep what one step did."""
+        at = np.searchsorted(self.rows, info.rows.cpu().numpy())
+        self.logits_dtype = info.logits_dtype
+        for name, array in self.arrays.items():
+            array[at, info.step] = getattr(info, name).cpu().numpy()
 
     def row(self, index: int, uncommitted: int = -1) -> dict[str, Any]:
         """Return a row's `steps_run` and arrays, those of its steps that committed something.
@@ -47,7 +88,8 @@ class Record:
         commit_step = np.where(chosen.any(axis=0), chosen.argmax(axis=0), -1).astype(np.int64)
         tokens = self.arrays["candidate"][index][commit_step, np.arange(len(commit_step))]
         tokens = np.where(commit_step < 0, uncommitted, tokens).astype(np.int64)
-        return arrays | {"steps_run": run, "tokens": tokens, "commit_step": commit_step}
+        arrays |= {"steps_run": run, "tokens": tokens, "commit_step": commit_step}
+        return arrays | {"logits_dtype": self.logits_dtype}
 
 
 def kept_values(

@@ -13,11 +13,12 @@ from rws_decode.canvas.end_of_text import deferred_positions
 from rws_decode.canvas.schedule import PlannedStep, block_plan
 from rws_decode.decode import decode
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.step.order import select_deferring, select_top
-from rws_decode.step.savings import Savings
+from rws_decode.settings import Options, Savings, Shape
+from rws_decode.step.cut import select_deferring, select_top
 from rws_decode.strategies.orders import RecordedOrder
 from rws_decode.strategies.recorded import recorded
-from rws_decode.trace.trace import NOT_NEEDED, Trace
+from rws_decode.trace.record import NOT_NEEDED
+from rws_decode.trace.trace import Trace
 
 __all__ = ["Replay", "replay", "replay_with"]
 
@@ -45,7 +46,8 @@ def replay(trace: Trace) -> Replay:
     >>> from rws_decode.strategies.factors import Confidence
     >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> (trace,) = decode(predictor, [[2]], Confidence(), length=3, steps=3, block=3)
+    >>> from rws_decode.settings import Shape
+    >>> (trace,) = decode(predictor, [[2]], Confidence(), Shape(3, 3, 3))
     >>> replay(trace).tokens.tolist() == trace.tokens.tolist(), replay(trace).parted_at
     (True, None)
     """
@@ -87,7 +89,8 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
     >>> from rws_decode.strategies.factors import Temperature
     >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> (trace,) = decode(predictor, [[2]], Temperature(5.0), length=3, steps=3, block=3)
+    >>> from rws_decode.settings import Shape
+    >>> (trace,) = decode(predictor, [[2]], Temperature(5.0), Shape(3, 3, 3))
     >>> again = replay_with(trace, predictor)
     >>> again.strategy["name"], again.tokens.tolist() == trace.tokens.tolist()
     ('schedule', True)
@@ -100,19 +103,19 @@ def replay_with(trace: Trace, predictor: MaskPredictor) -> Trace:
         predictor,
         [trace.prompt.tolist()],
         strategy,
-        length=trace.length,
-        steps=trace.steps,
-        block=trace.block,
-        ranking="log-odds" if isinstance(strategy, RecordedOrder) else trace.ranking,  # type: ignore[arg-type]
-        precision=trace.precision,  # type: ignore[arg-type]
-        padding=trace.padding,  # type: ignore[arg-type]
-        sampling_temperature=trace.sampling_temperature,
-        seed=trace.seed,
-        cfg=trace.cfg,
-        end_of_text=trace.end_of_text,  # type: ignore[arg-type]
-        end_ids=trace.end_ids or None,
+        Shape(length=trace.length, steps=trace.steps, block=trace.block),
         savings=Savings(settled=trace.steps_run < trace.steps and not stopped),
         callback=(lambda view: view.step + 1 == trace.steps_run) if stopped else None,
+        options=Options(
+            ranking="log-odds" if isinstance(strategy, RecordedOrder) else trace.ranking,
+            precision=trace.precision,
+            padding=trace.padding,
+            sampling_temperature=trace.sampling_temperature,
+            seed=trace.seed,
+            cfg=trace.cfg,
+            end_of_text=trace.end_of_text,
+            end_ids=trace.end_ids or None,
+        ),
     )
     # The ids alone do not tell the turns of a dialogue apart.
     return dataclasses.replace(again, prompt_text=trace.prompt_text)

@@ -16,16 +16,21 @@ from rws_decode.canvas.end_of_text import deferred_positions
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.common.files import write_bytes
 from rws_decode.trace.file import read_trace, trace_bytes, trace_table
-from rws_decode.trace.record import CHANGED_CANDIDATES, changed_candidates, kept_values
+from rws_decode.trace.record import (
+    CHANGED_CANDIDATES,
+    NOT_ASKED,
+    NOT_NEEDED,
+    REUSED,
+    SCORED,
+    changed_candidates,
+    kept_values,
+)
 from rws_theory.orders.deviation import generation_order_deviation
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["NOT_ASKED", "NOT_NEEDED", "REUSED", "SCORED", "Trace", "load"]
-
-# The values of `Trace.reward_use`.
-NOT_ASKED, SCORED, REUSED, NOT_NEEDED = range(4)
+__all__ = ["Trace", "load"]
 
 # Array fields of a trace: dtype and shape in terms of R steps run, n answer positions, p prompt ids.
 _LAYOUT: dict[str, tuple[str, str]] = {
@@ -293,7 +298,8 @@ def load(path: str | os.PathLike[str]) -> Trace:
     >>> from rws_decode.strategies.factors import Confidence
     >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> (trace,) = decode(predictor, [[2]], Confidence(), length=3, steps=3, block=3)
+    >>> from rws_decode.settings import Shape
+    >>> (trace,) = decode(predictor, [[2]], Confidence(), Shape(3, 3, 3))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     load(trace.save(Path(folder) / "trace.parquet")) == trace
     True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import (
@@ -20,8 +21,10 @@ from rws_decode.canvas.layout import lay_out
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor
 from rws_decode.rewards import CallableReward
-from rws_decode.strategies.factors import RWS, Confidence, Strategy, Temperature
+from rws_decode.settings import Shape
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import Entropy, Margin, RandomOrder
+from rws_decode.strategies.protocol import Strategy
 
 
 def roberta_predictor() -> HFMaskPredictor:
@@ -89,10 +92,10 @@ def test_alone_together_and_in_another_order_the_answer_is_the_same(
     options = {"length": 8, "steps": 5, "block": 8, "reward": REWARD, "sampling_temperature": temperature, "seed": 4}
     order = list(range(len(prompts)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    together = decode(predictor, prompts, strategy, padding=padding, **options)  # type: ignore[arg-type]
-    moved = decode(predictor, [prompts[i] for i in order], strategy, **options)  # type: ignore[arg-type]
+    together = decode(predictor, prompts, strategy, **grouped(padding=padding, **options))  # type: ignore[arg-type]
+    moved = decode(predictor, [prompts[i] for i in order], strategy, **grouped(**options))  # type: ignore[arg-type]
     for place, index in enumerate(order):
-        (alone,) = decode(predictor, [prompts[index]], strategy, **options)  # type: ignore[arg-type]
+        (alone,) = decode(predictor, [prompts[index]], strategy, **grouped(**options))  # type: ignore[arg-type]
         if alone.near_ties.any() or alone.near_tokens.any():
             continue  # counted, not hidden
         for other in (together[index], moved[place]):
@@ -102,7 +105,7 @@ def test_alone_together_and_in_another_order_the_answer_is_the_same(
 
 def test_near_ties_are_rare_enough_for_that_to_say_something() -> None:
     prompts = [[6 + i, 7 + i, 8 + i] for i in range(12)]
-    runs = decode(PREDICTORS["bert"], prompts, Temperature(8.0), length=8, steps=5, block=8)
+    runs = decode(PREDICTORS["bert"], prompts, Temperature(8.0), Shape(length=8, steps=5, block=8))
     assert sum(bool(trace.near_ties.any() or trace.near_tokens.any()) for trace in runs) <= 2
 
 
@@ -119,8 +122,8 @@ def test_where_the_batch_changes_an_answer_a_near_tie_is_counted() -> None:
 
     predictor = CallablePredictor(logits, mask_id=MASK, vocab_size=VOCABULARY)
     options = {"length": 4, "steps": 4, "block": 4}
-    (alone,) = decode(predictor, [[7]], Confidence(), **options)
-    together = decode(predictor, [[7], [8]], Confidence(), **options)
+    (alone,) = decode(predictor, [[7]], Confidence(), **grouped(**options))
+    together = decode(predictor, [[7], [8]], Confidence(), **grouped(**options))
     assert alone.commit_step.tolist() == together[0].commit_step.tolist()[::-1]
     assert alone.near_ties.tolist() == together[0].near_ties.tolist() == [4, 3, 2, 0]
     assert not alone.ties.any()
@@ -130,10 +133,10 @@ def test_tokens_that_are_all_but_level_are_counted() -> None:
     table = torch.zeros(6, VOCABULARY)
     table[:, 9], table[:, 10] = 4.0, 4.0 - 2.0**-21
     predictor = CallablePredictor(lambda c: table[: c.shape[1]].expand(len(c), -1, -1), mask_id=MASK)
-    (trace,) = decode(predictor, [[7]], Confidence(), length=4, steps=2, block=4)
+    (trace,) = decode(predictor, [[7]], Confidence(), Shape(length=4, steps=2, block=4))
     assert trace.near_tokens.tolist() == [2, 2]
     table[:, 10] = 3.9
-    assert not decode(predictor, [[7]], Confidence(), length=4, steps=2, block=4)[0].near_tokens.any()
+    assert not decode(predictor, [[7]], Confidence(), Shape(length=4, steps=2, block=4))[0].near_tokens.any()
 
 
 def test_left_padding_is_refused_where_a_model_cannot_be_told_of_it() -> None:
@@ -149,7 +152,7 @@ def test_left_padding_is_refused_where_a_model_cannot_be_told_of_it() -> None:
     blind = HFMaskPredictor(Blind(), name="blind")
     options = {"length": 2, "steps": 1, "block": 2}
     with pytest.raises(ValueError, match=r"^padding is 'left': blind takes no position_ids"):
-        decode(blind, [[7], [7, 8]], Confidence(), padding="left", **options)
+        decode(blind, [[7], [7, 8]], Confidence(), **grouped(padding="left", **options))
     with pytest.raises(ValueError, match=r"^padding is 'middle'"):
-        decode(blind, [[7]], Confidence(), padding="middle", **options)  # type: ignore[arg-type]
-    assert len(decode(blind, [[7], [7, 8]], Confidence(), **options)) == 2
+        decode(blind, [[7]], Confidence(), **grouped(padding="middle", **options))  # type: ignore[arg-type]
+    assert len(decode(blind, [[7], [7, 8]], Confidence(), **grouped(**options))) == 2

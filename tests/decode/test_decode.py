@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import (
@@ -30,7 +31,7 @@ from torch import Tensor
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, MaskPredictor
 from rws_decode.rewards import CallableReward
-from rws_decode.step.savings import Savings
+from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Schedule, Temperature
 from rws_decode.strategies.protocol import MaskedPositions, Strategy
 from rws_decode.strategies.recorded import recorded
@@ -104,7 +105,7 @@ def test_decoder_is_the_slow_decoder(model: str, strategy: str, shape: tuple[int
     length, steps, block = shape
     predictor = PREDICTORS[model]
     (trace,) = decode(
-        predictor, PROMPTS[:1], STRATEGIES[strategy], length=length, steps=steps, block=block, reward=REWARD
+        predictor, PROMPTS[:1], STRATEGIES[strategy], Shape(length=length, steps=steps, block=block), reward=REWARD
     )
     rule = factor_rule(strategy, predictor, PROMPTS[0])
     tokens, committed, factors = slow_decode(predictor, predictor.encode_prompt(PROMPTS[0]), rule, length, steps, block)
@@ -119,7 +120,7 @@ def test_decoder_is_the_slow_decoder(model: str, strategy: str, shape: tuple[int
 @pytest.mark.parametrize("model", PREDICTORS)
 def test_each_row_of_an_uneven_batch_is_its_prompt_alone(model: str, strategy: str) -> None:
     predictor = PREDICTORS[model]
-    batch = decode(predictor, PROMPTS, STRATEGIES[strategy], length=12, steps=6, block=6, reward=REWARD)
+    batch = decode(predictor, PROMPTS, STRATEGIES[strategy], Shape(length=12, steps=6, block=6), reward=REWARD)
     assert len(batch) == len(PROMPTS)
     for prompt, trace in zip(PROMPTS, batch, strict=True):
         rule = factor_rule(strategy, predictor, prompt)
@@ -132,7 +133,7 @@ def test_each_row_of_an_uneven_batch_is_its_prompt_alone(model: str, strategy: s
 @pytest.mark.parametrize("model", PREDICTORS)
 def test_scale_one_is_the_default(model: str) -> None:
     runs = [
-        decode(PREDICTORS[model], PROMPTS, rule, length=12, steps=6, block=6)
+        decode(PREDICTORS[model], PROMPTS, rule, Shape(length=12, steps=6, block=6))
         for rule in (Confidence(), Temperature(1.0))
     ]
     for plain, scaled in zip(*runs, strict=True):
@@ -144,8 +145,8 @@ def test_scale_one_is_the_default(model: str) -> None:
 @pytest.mark.parametrize("model", PREDICTORS)
 def test_recorded_factors_repeat_an_rws_run_without_its_rewards(model: str, ranking: str) -> None:
     options = {"length": 12, "steps": 6, "block": 6, "ranking": ranking, "precision": "float32"}
-    run = decode(PREDICTORS[model], PROMPTS, RWS(8.0), reward=REWARD, **options)
-    again = decode(PREDICTORS[model], PROMPTS, recorded(list(run)), **options)
+    run = decode(PREDICTORS[model], PROMPTS, RWS(8.0), reward=REWARD, **grouped(**options))
+    again = decode(PREDICTORS[model], PROMPTS, recorded(list(run)), **grouped(**options))
     for first, second in zip(run, again, strict=True):
         assert first.tokens.tolist() == second.tokens.tolist()
         np.testing.assert_array_equal(first.value, second.value)
@@ -154,7 +155,9 @@ def test_recorded_factors_repeat_an_rws_run_without_its_rewards(model: str, rank
 
 def test_the_scale_matters() -> None:
     orders = {
-        tuple(decode(PREDICTORS["bert"], PROMPTS[:1], Temperature(c), length=16, steps=16, block=16)[0].commit_step)
+        tuple(
+            decode(PREDICTORS["bert"], PROMPTS[:1], Temperature(c), Shape(length=16, steps=16, block=16))[0].commit_step
+        )
         for c in (0.05, 1.0, 8.0)
     }
     assert len(orders) > 1
@@ -169,7 +172,9 @@ def table_predictor(table: Tensor, **options: object) -> CallablePredictor:
 def test_mask_padding_and_declared_ids_are_never_committed() -> None:
     table = torch.zeros(8, VOCABULARY)
     table[:, MASK], table[:, PAD], table[:, CLS], table[:, SEP], table[:, 9] = 50.0, 40.0, 30.0, 20.0, 10.0
-    (trace,) = decode(table_predictor(table, forbidden_ids=(CLS, SEP)), [[7]], Confidence(), length=4, steps=2, block=4)
+    (trace,) = decode(
+        table_predictor(table, forbidden_ids=(CLS, SEP)), [[7]], Confidence(), Shape(length=4, steps=2, block=4)
+    )
     assert trace.tokens.tolist() == [9] * 4
     assert not np.isin(trace.candidate, [MASK, PAD, CLS, SEP]).any()
     # Forbidden tokens take no probability either: 20 others share what 9 leaves.
@@ -179,7 +184,9 @@ def test_mask_padding_and_declared_ids_are_never_committed() -> None:
 def test_for_topk_forbidden_tokens_take_probability_as_in_public_decoders() -> None:
     table = torch.zeros(3, VOCABULARY)
     table[:, MASK], table[:, 9] = 10.0, 9.0
-    (trace,) = decode(table_predictor(table), [[7]], Confidence(), length=2, steps=2, block=2, ranking="topk")
+    (trace,) = decode(
+        table_predictor(table), [[7]], Confidence(), Shape(length=2, steps=2, block=2), options=Options(ranking="topk")
+    )
     expected = math.exp(9) / (math.exp(10) + math.exp(9) + VOCABULARY - 2)
     assert trace.tokens.tolist() == [9, 9] and trace.value[0].tolist() == pytest.approx([expected] * 2)
 
@@ -187,14 +194,14 @@ def test_for_topk_forbidden_tokens_take_probability_as_in_public_decoders() -> N
 def test_padding_that_also_ends_the_text_can_be_committed() -> None:
     table = torch.zeros(8, VOCABULARY)
     table[:, EOS] = 5.0
-    (trace,) = decode(table_predictor(table, pad_id=EOS), [[7]], Confidence(), length=4, steps=2, block=4)
+    (trace,) = decode(table_predictor(table, pad_id=EOS), [[7]], Confidence(), Shape(length=4, steps=2, block=4))
     assert trace.tokens.tolist() == [EOS] * 4
 
 
 def test_ties_go_leftmost_and_are_counted() -> None:
     table = torch.zeros(8, VOCABULARY)
     table[:, 9] = 3.0
-    (trace,) = decode(table_predictor(table), [[7]], Temperature(2.0), length=6, steps=3, block=6)
+    (trace,) = decode(table_predictor(table), [[7]], Temperature(2.0), Shape(length=6, steps=3, block=6))
     assert trace.commit_step.tolist() == [0, 0, 1, 1, 2, 2]
     assert trace.ties.tolist() == [4, 2, 0]
     assert trace.saturated.tolist() == [0, 0, 0]
@@ -205,7 +212,11 @@ def test_bfloat16_probability_saturates_loses_the_order_and_says_so() -> None:
     table[:, 9] = torch.arange(20.0, 28.0)
     runs = {
         ranking: decode(
-            table_predictor(table), [[]], Confidence(), length=8, steps=4, block=8, ranking=ranking, precision=precision
+            table_predictor(table),
+            [[]],
+            Confidence(),
+            Shape(length=8, steps=4, block=8),
+            options=Options(ranking=ranking, precision=precision),
         )[0]
         for ranking, precision in (("log-odds", "float64"), ("probability", "bfloat16"))
     }
@@ -245,7 +256,7 @@ def test_only_masks_of_the_current_block_ever_change(prompts: list[list[int]], r
     predictor = Spy()
     strategy = (Confidence(), Temperature(5.0), RWS(4.0))[rule]
     reward = CallableReward(lambda prompt, answer: float(len(prompt + answer) % 5))
-    batch = decode(predictor, prompts, strategy, length=8, steps=4, block=4, reward=reward)
+    batch = decode(predictor, prompts, strategy, Shape(length=8, steps=4, block=4), reward=reward)
     assert len(predictor.seen) == 4
     final = batch.tokens
     for row, prompt in enumerate(prompts):
@@ -269,7 +280,7 @@ def test_the_reward_reads_prompt_and_the_whole_completed_answer() -> None:
         asked.append((prompt, answer))
         return 0.0
 
-    (trace,) = decode(Spy(), [[7, 8]], RWS(4.0), length=8, steps=8, block=4, reward=CallableReward(remember))
+    (trace,) = decode(Spy(), [[7, 8]], RWS(4.0), Shape(length=8, steps=8, block=4), reward=CallableReward(remember))
     completions = [" ".join(map(str, row)) for row in trace.candidate.tolist()]
     completions = [text.split(f" {EOS}")[0] for text in completions]
     assert [prompt for prompt, _ in asked] == ["7 8"] * len(asked)
@@ -280,7 +291,7 @@ def test_the_reward_reads_prompt_and_the_whole_completed_answer() -> None:
 
 
 def test_rewards_are_recorded_raw_and_normalised() -> None:
-    (trace,) = decode(PREDICTORS["llada"], PROMPTS[:1], RWS(8.0), length=12, steps=6, block=12, reward=REWARD)
+    (trace,) = decode(PREDICTORS["llada"], PROMPTS[:1], RWS(8.0), Shape(length=12, steps=6, block=12), reward=REWARD)
     texts = [PREDICTORS["llada"].decode_answer(row) or "" for row in trace.candidate.tolist()]
     assert trace.reward_raw.tolist() == [many_words(PROMPTS[0], text) for text in texts]
     np.testing.assert_allclose(trace.reward_normalised, (trace.reward_raw - 4) / 1.5, rtol=1e-15)
@@ -295,13 +306,13 @@ def test_the_prompt_given_as_text_reaches_the_reward_unchanged() -> None:
         return 0.0
 
     prompts: Sequence[str | Sequence[int]] = ["The  CAT", [CLS, 6, 8, SEP]]
-    decode(bert_predictor(), prompts, RWS(1.0), length=2, steps=1, block=2, reward=CallableReward(remember))
+    decode(bert_predictor(), prompts, RWS(1.0), Shape(length=2, steps=1, block=2), reward=CallableReward(remember))
     assert asked == ["The  CAT", "the cat"]
 
 
 def test_the_same_call_gives_the_same_trace() -> None:
     first, second = (
-        decode(PREDICTORS["modernbert"], PROMPTS, RWS(8.0), length=12, steps=6, block=6, reward=REWARD)
+        decode(PREDICTORS["modernbert"], PROMPTS, RWS(8.0), Shape(length=12, steps=6, block=6), reward=REWARD)
         for _ in range(2)
     )
     assert first == second
@@ -310,7 +321,9 @@ def test_the_same_call_gives_the_same_trace() -> None:
 def test_a_predictor_without_padding_takes_uneven_batches() -> None:
     table = torch.zeros(20, VOCABULARY)
     table[:, 9] = 1.0
-    batch = decode(table_predictor(table, pad_id=None), [[7], [7, 8, 9]], Confidence(), length=2, steps=1, block=2)
+    batch = decode(
+        table_predictor(table, pad_id=None), [[7], [7, 8, 9]], Confidence(), Shape(length=2, steps=1, block=2)
+    )
     assert batch.tokens.tolist() == [[9, 9], [9, 9]]
 
 
@@ -352,7 +365,7 @@ STRATEGY = "name, needs_reward and a method factor or order are needed"
 def test_misuse_is_named(options: dict[str, object], message: str) -> None:
     call = {"predictor": PREDICTORS["bert"], "prompts": [[6, 7]], "strategy": Confidence(), "length": 8} | options
     with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
-        decode(**({"steps": 4, "block": 4} | call))  # type: ignore[arg-type]
+        decode(**grouped(**{"steps": 4, "block": 4} | call))  # type: ignore[arg-type]
 
 
 def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() -> None:
@@ -368,11 +381,7 @@ def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() ->
     }
     bounded = CallableReward(many_words, mean=4.0, std=1.5, name="many-words", bounds=(0.0, math.inf))
     savings = Savings(reuse=False, certain=True, spread=9.0, memory=10**6)
-    batch = decode(
-        PREDICTORS["llada"], [[6, 7], "the cat sat"], RWS(2.0, 0.25), length=8, steps=4, block=4, reward=bounded,
-        ranking="probability", precision="float32", padding="left", sampling_temperature=1, seed=(3, 4), cfg=1,
-        end_of_text="defer", end_ids=[9, 8], savings=savings,
-    )  # fmt: skip
+    batch = decode(PREDICTORS["llada"], [[6, 7], "the cat sat"], RWS(2.0, 0.25), Shape(length=8, steps=4, block=4), reward=bounded, savings=savings, options=Options(ranking="probability", precision="float32", padding="left", sampling_temperature=1, seed=(3, 4), cfg=1, end_of_text="defer", end_ids=[9, 8]))  # fmt: skip
     for trace, seed, prompt in zip(batch, (3, 4), ("the a", "the cat sat"), strict=True):
         assert trace.metadata() == {
             **{"length": 8, "steps": 4, "steps_run": 4, "block": 4, "ranking": "probability", "precision": "float32"},
@@ -401,7 +410,7 @@ class Least:
 
 def test_a_reward_need_not_say_what_its_bounds_are() -> None:
     shape = {"length": 4, "steps": 2, "block": 4}
-    (trace,) = decode(PREDICTORS["bert"], ["a dog"], RWS(2.0), reward=Least(), **shape)
+    (trace,) = decode(PREDICTORS["bert"], ["a dog"], RWS(2.0), reward=Least(), **grouped(**shape))
     assert trace.reward_settings == {"mean": 1.0, "std": 2.0, "bounds": None} and trace.reward_calls == 2
 
 
@@ -432,8 +441,7 @@ class Remembering(Least):
 @pytest.mark.parametrize("cache", [True, False])
 def test_a_trace_counts_the_tokens_that_its_reward_model_read(cache: bool) -> None:
     reward, savings = Remembering(), Savings(cache=cache, reuse=False)
-    batch = decode(PREDICTORS["bert"], ["a dog", "the cat"], RWS(2.0), reward=reward, length=4, steps=2, block=4,
-                   savings=savings)  # fmt: skip
+    batch = decode(PREDICTORS["bert"], ["a dog", "the cat"], RWS(2.0), Shape(length=4, steps=2, block=4), reward=reward, savings=savings)  # fmt: skip
     assert [session.cache for session in reward.given] == [cache]
     assert [(trace.reward_tokens, trace.reward_tokens_saved) for trace in batch] == [(2, 20 * cache), (4, 20 * cache)]
 
@@ -459,10 +467,7 @@ def test_a_batch_takes_as_many_rows_as_their_logits_fit_the_memory(
         predictor.logits_at = lambda canvas, mask, row, column: table[column].clone()  # type: ignore[attr-defined]
     row = 4 * VOCABULARY * numbers
     forwards = [
-        decode(
-            predictor, [[7] * n for n in (5, 0, 3, 1)], Confidence(), length=8, steps=2, block=8,
-            **options | {"savings": replace(options.get("savings", Savings()), memory=memory)},
-        ).forwards
+        decode(predictor, [[7] * n for n in (5, 0, 3, 1)], Confidence(), **grouped(length=8, steps=2, block=8, **options | {"savings": replace(options.get("savings", Savings()), memory=memory)})).forwards
         for memory in (4 * row, 4 * row - 1, 2 * row, 2 * row - 1)
     ]  # fmt: skip
     assert forwards == [2, 4, 4, 8]
@@ -472,30 +477,36 @@ def test_a_batch_takes_as_many_rows_as_their_logits_fit_the_memory(
 def test_rows_of_a_batch_are_wider_by_the_spread_at_most(spread: float | None, forwards: int) -> None:
     """Prompt and answer are of 9 and 11 columns."""
     predictor, savings = table_predictor(torch.randn(11, VOCABULARY)), Savings(spread=spread)
-    batch = decode(predictor, [[7] * 3, [7]], Confidence(), length=8, steps=2, block=8, savings=savings)
+    batch = decode(predictor, [[7] * 3, [7]], Confidence(), Shape(length=8, steps=2, block=8), savings=savings)
     assert batch.forwards == forwards and [trace.offset for trace in batch] == [3, 1]
 
 
 def test_a_reward_needs_text() -> None:
     with pytest.raises(ValueError, match=r"no tokenizer"):
-        decode(table_predictor(torch.zeros(9, VOCABULARY)), [[7]], RWS(1.0), length=2, steps=1, block=2, reward=REWARD)
+        decode(
+            table_predictor(torch.zeros(9, VOCABULARY)),
+            [[7]],
+            RWS(1.0),
+            Shape(length=2, steps=1, block=2),
+            reward=REWARD,
+        )
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_outputs_that_are_not_numbers_are_named(value: float) -> None:
     broken = CallableReward(lambda prompt, answer: value, name="broken")
     with pytest.raises(ValueError, match=rf"^reward model broken scored {value} for prompt 'a dog'"):
-        decode(PREDICTORS["bert"], ["a dog"], RWS(1.0), length=2, steps=1, block=2, reward=broken)
+        decode(PREDICTORS["bert"], ["a dog"], RWS(1.0), Shape(length=2, steps=1, block=2), reward=broken)
     table = torch.zeros(9, VOCABULARY)
     table[3, 9] = value
     with pytest.raises(ValueError, match=r"^predictor odd gives no finite largest logit at step 0$"):
-        decode(table_predictor(table, name="odd"), [[7]], Confidence(), length=4, steps=1, block=4)
+        decode(table_predictor(table, name="odd"), [[7]], Confidence(), Shape(length=4, steps=1, block=4))
 
 
 def test_logits_of_another_shape_are_named() -> None:
     predictor = CallablePredictor(lambda canvas: torch.zeros(len(canvas), 3, 9), mask_id=0, name="short")
     with pytest.raises(ValueError, match=r"predictor short returned logits of shape"):
-        decode(predictor, [[1]], Confidence(), length=4, steps=1, block=4)
+        decode(predictor, [[1]], Confidence(), Shape(length=4, steps=1, block=4))
 
 
 class Alternating:
@@ -510,11 +521,11 @@ class Alternating:
 
 def test_any_object_with_a_factor_is_a_strategy() -> None:
     rule: Strategy = Alternating()
-    (trace,) = decode(PREDICTORS["bert"], ["a dog"], rule, length=4, steps=4, block=4)
+    (trace,) = decode(PREDICTORS["bert"], ["a dog"], rule, Shape(length=4, steps=4, block=4))
     assert trace.factor.tolist() == [1.0, 2.0, 1.0, 2.0]
     assert trace.strategy == {"name": "alternating"}
 
 
 def test_words_come_out() -> None:
-    (trace,) = decode(PREDICTORS["llada"], PROMPTS[:1], Confidence(), length=12, steps=6, block=6)
+    (trace,) = decode(PREDICTORS["llada"], PROMPTS[:1], Confidence(), Shape(length=12, steps=6, block=6))
     assert trace.text and set(trace.text.split()) <= set(WORDS)

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import torch
+from grouped import grouped
 from study_runs import save_models
 from tiny_models import bert_predictor
 
@@ -22,7 +23,7 @@ from rws_decode.common.threads import hold_threads, torch_threads
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, load_predictor
 from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.step.savings import Savings
+from rws_decode.settings import Savings
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.trace.file import trace_bytes
 
@@ -105,7 +106,9 @@ def test_what_is_compared_is_there(written: Path) -> None:
 def mini_traces(**options: Any) -> list[bytes]:
     predictor, reward = load_predictor("mini"), load_reward("mini")
     prompts = [example["prompt"] for example in predictor.examples[:2]]
-    return [trace_bytes(one) for one in decode(predictor, prompts, RWS(8.0), reward=reward, **SHAPE | options)]
+    return [
+        trace_bytes(one) for one in decode(predictor, prompts, RWS(8.0), reward=reward, **grouped(**SHAPE | options))
+    ]
 
 
 @pytest.fixture
@@ -152,11 +155,11 @@ def test_decoding_has_one_thread_or_as_many_as_are_asked_for() -> None:
     seen: list[int] = []
     shape = {"length": 1, "steps": 1, "block": 1}
     scored = CallableReward(lambda prompt, answer: float(seen.append(torch.get_num_threads()) or 0))
-    decode(counting(seen), [[2]], RWS(1.0), reward=scored, **shape)
+    decode(counting(seen), [[2]], RWS(1.0), reward=scored, **grouped(**shape))
     with torch_threads(2) as count:
-        decode(counting(seen), [[2]], RWS(1.0), reward=scored, **shape)
+        decode(counting(seen), [[2]], RWS(1.0), reward=scored, **grouped(**shape))
         with torch_threads() as inner, torch_threads(4):
-            decode(counting(seen), [[2]], Confidence(), **shape)
+            decode(counting(seen), [[2]], Confidence(), **grouped(**shape))
     assert seen == [1, 1, 2, 2, 4] and (count, inner) == (2, 2) and torch.get_num_threads() == 3
 
 
@@ -195,8 +198,8 @@ def test_other_batches_are_told_apart_by_settings_alone() -> None:
     predictor = bert_predictor()
     prompts = ["the cat sat", "a dog ran over it"]
     shape = {"length": 16, "steps": 8, "block": 8}
-    together = decode(predictor, prompts, Confidence(), **shape)
-    one_by_one = decode(predictor, prompts, Confidence(), savings=Savings(memory=1), **shape)
+    together = decode(predictor, prompts, Confidence(), **grouped(**shape))
+    one_by_one = decode(predictor, prompts, Confidence(), savings=Savings(memory=1), **grouped(**shape))
     for first, second in zip(together, one_by_one, strict=True):
         changed = {name for name, held in first.metadata().items() if held != second.metadata()[name]}
         assert changed <= {"savings", "width", "offset"} and (first.tokens == second.tokens).all()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from grouped import grouped
 from stand_in_device import DEVICE, Elsewhere, MixedDevices, move, stand_in
 from tiny_checkpoints import write_dream, write_llada
 from tiny_models import bert_predictor, full_modernbert_predictor, save_published, save_reward
@@ -16,7 +17,7 @@ from rws_decode.decode import Decoding, decode
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import RewardModel, load_reward
-from rws_decode.step.savings import Savings
+from rws_decode.settings import Savings
 from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.orders import Entropy, RandomOrder
 
@@ -41,7 +42,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[], A
 
 
 def both(predictor: HFMaskPredictor, reward: RewardModel, **options: Any) -> Decoding:
-    return decode(predictor, PROMPTS, RWS(8.0), reward=reward, **(SHAPE | options))
+    return decode(predictor, PROMPTS, RWS(8.0), reward=reward, **grouped(**SHAPE | options))
 
 
 def same(one: Decoding, other: Decoding) -> bool:
@@ -111,14 +112,14 @@ def test_the_compact_decoder_does_not_mix_them_either(
     for network in [part for part in away.values() if isinstance(part, nn.Module)]:
         move(network)
     with stand_in():
-        found = decode_compact(held, PROMPTS, RWS(8.0), reward=guide, savings=savings, **SHAPE)
+        found = decode_compact(held, PROMPTS, RWS(8.0), reward=guide, savings=savings, **grouped(**SHAPE))
     assert same(found, wanted)
 
 
 def test_orders_are_made_on_the_predictors_device(models: dict[str, Callable[[], Any]]) -> None:
     predictor, strategies = models["bert"](), (Entropy(), RandomOrder(3))
-    plain = [decode(predictor, PROMPTS, strategy, **SHAPE) for strategy in strategies]
+    plain = [decode(predictor, PROMPTS, strategy, **grouped(**SHAPE)) for strategy in strategies]
     move(predictor.model)
     with stand_in():
         for strategy, wanted in zip(strategies, plain, strict=True):
-            assert same(decode(predictor, PROMPTS, strategy, **SHAPE), wanted)
+            assert same(decode(predictor, PROMPTS, strategy, **grouped(**SHAPE)), wanted)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import EOS, bert_predictor
@@ -17,7 +18,7 @@ from rws_decode.adapters.generation import CONFIG_NAME, RWSGenerationConfig, RWS
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward
-from rws_decode.step.savings import Savings
+from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.strategies.orders import RandomOrder
 from rws_decode.strategies.recorded import recorded
@@ -132,7 +133,7 @@ def test_generate_is_decode(name: str) -> None:
     output = generate(PREDICTOR, PROMPTS, config, reward=REWARD)
     assert isinstance(output, RWSGenerationOutput)
     options: dict[str, Any] = {"length": 8, "steps": 4, "block": 4, "reward": REWARD, "seed": config.seed}
-    expected = decode(PREDICTOR, PROMPTS, config.make_strategy(), **options)
+    expected = decode(PREDICTOR, PROMPTS, config.make_strategy(), **grouped(**options))
     assert list(output.traces) == list(expected)
     assert output.sequences.tolist() == expected.tokens.tolist() and output.sequences.dtype == torch.int64
     assert output.texts == expected.texts
@@ -194,7 +195,7 @@ def test_a_generator_gives_each_row_a_seed_and_moves_on() -> None:
     assert alone.sequences.tolist() == first.sequences[:1].tolist()
     order = generate(PREDICTOR, PROMPTS, SMALL, strategy="random-order", generator=torch.Generator().manual_seed(1))
     own = decode(
-        PREDICTOR, PROMPTS, RandomOrder(tuple(trace.seed for trace in order.traces)), length=8, steps=4, block=4
+        PREDICTOR, PROMPTS, RandomOrder(tuple(trace.seed for trace in order.traces)), Shape(length=8, steps=4, block=4)
     )
     assert order.sequences.tolist() == own.tokens.tolist()
     with pytest.raises(ValueError, match="seed is 1: the generator gives the seeds"):

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
+from rws_decode.settings import Options, Shape
 from rws_decode.strategies.factors import Confidence
 from rws_decode.trace.replay import replay
 
@@ -74,12 +75,8 @@ def test_topk_is_the_public_loop(dtype: str, precision: str, sharpness: float, c
         predictor,
         prompt.tolist(),
         Confidence(),
-        length=24,
-        steps=10,
-        block=12,
-        ranking="topk",
-        precision=dtype if precision == "same" else "model",  # type: ignore[arg-type]
-        cfg=cfg,
+        Shape(length=24, steps=10, block=12),
+        options=Options(ranking="topk", precision=dtype if precision == "same" else "model", cfg=cfg),
     )
     assert batch.tokens.tolist() == canvas[:, 5:].tolist()
     assert [trace.commit_step.tolist() for trace in batch] == when[:, 5:].tolist()

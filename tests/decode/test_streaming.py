@@ -11,17 +11,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from tiny_models import EOS, MASK, bert_predictor, tokenizer
 from transformers import TextDiffusionStreamer, TextStreamer
 
 from rws_decode.decode import Decoding, decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward
-from rws_decode.step.savings import Savings
-from rws_decode.strategies.factors import RWS, Confidence, recorded
+from rws_decode.settings import Savings
+from rws_decode.step.callback import StepView
+from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode.strategies.recorded import recorded
 from rws_decode.trace.replay import replay
 from rws_decode.trace.trace import load
-from rws_decode.view.drafts import MASK_CHARACTER, DraftIterator, DraftStreamer, Feed, StepView
+from rws_decode.view.drafts import MASK_CHARACTER, DraftIterator, DraftStreamer, Feed
 
 PREDICTOR = bert_predictor()
 PROMPTS = ["the cat", "a dog sat on the mat", "it"]
@@ -35,7 +38,7 @@ ONE_BATCH = replace(Savings.everything(), spread=None)
 
 def run(callback: Any = None, prompts: Any = PROMPTS, savings: Savings = USUAL, **more: Any) -> Decoding:
     options = SIZE | {"reward": REWARD, "savings": savings, "callback": callback} | more
-    return decode(PREDICTOR, prompts, RWS(8.0), **options)
+    return decode(PREDICTOR, prompts, RWS(8.0), **grouped(**options))
 
 
 def test_views_are_what_the_traces_record() -> None:
@@ -81,7 +84,9 @@ def test_a_stop_ends_its_batch_alone() -> None:
     small = Savings(memory=1)  # one row per batch
     traces = run(lambda view: view.rows.tolist() == [1] and view.step == 1, savings=small)
     assert [trace.steps_run for trace in traces] == [4, 2, 4]
-    again = decode(PREDICTOR, PROMPTS[1:2], recorded(traces[1]), **SIZE, callback=lambda view: view.step == 1)
+    again = decode(
+        PREDICTOR, PROMPTS[1:2], recorded(traces[1]), callback=lambda view: view.step == 1, **grouped(**SIZE)
+    )
     np.testing.assert_array_equal(again[0].tokens, traces[1].tokens)
 
 
@@ -95,7 +100,9 @@ def test_rows_that_settled_before_a_stop_keep_their_ends() -> None:
 
     predictor = CallablePredictor(logits, mask_id=0, end_id=end, decode=str)
     options: dict[str, Any] = {"length": 6, "steps": 6, "block": 6, "savings": Savings(settled=True)}
-    first, second = decode(predictor, [[2], [3]], Confidence(), **options, callback=lambda view: view.step == 2)
+    first, second = decode(
+        predictor, [[2], [3]], Confidence(), callback=lambda view: view.step == 2, **grouped(**options)
+    )
     assert (first.steps_run, first.tokens.tolist(), first.text) == (1, [end] * 6, "[]")
     assert (second.steps_run, second.tokens.tolist(), second.text) == (3, [3, 3, 3, 0, 0, 0], "[3, 3, 3]")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import single_stage_runs
 import pytest
+import single_stage_runs
 from grouped import grouped
 from single_stage_runs import assert_refused, options_of, save_models
 from tiny_models import classifier, save_reward

@@ -17,6 +17,7 @@ import torch
 
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
+from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Temperature
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
@@ -125,7 +126,7 @@ def test_the_sliders_of_shares_and_prompts_retell() -> None:
 def test_a_trace_of_another_model_is_read_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = torch.randn(12, 50, generator=torch.Generator().manual_seed(0))
     predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=49)
-    (trace,) = decode(predictor, [[1, 2]], Temperature(3.0), length=10, steps=5, block=10)
+    (trace,) = decode(predictor, [[1, 2]], Temperature(3.0), Shape(length=10, steps=5, block=10))
     monkeypatch.setenv("RWS_TRACE", str(trace.save(tmp_path / "mine.parquet")))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))

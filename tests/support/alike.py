@@ -1,4 +1,5 @@
-"""Work whose bytes must not depend on the process: `python alike.py MODELS OUT WORKERS` writes them below OUT."""
+"""Work whose bytes must not depend on the process: `python alike.py MODELS OUT Wfrom grouped import grouped
+ORKERS` writes them below OUT."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def shipped(out: Path) -> None:
     for name, run in (("batch", decode), ("compact", decode_compact)):
         for row, trace in enumerate(run(predictor, prompts, RWS(8.0), reward=reward, **shape)):
             trace.save(out / name / f"{row}.parquet")
-    decode(predictor, prompts[:1], RWS(8.0), reward=reward, **shape)[0].save(out / "alone.parquet")
+    decode(predictor, prompts[:1], RWS(8.0), reward=reward, **grouped(**shape))[0].save(out / "alone.parquet")
 
 
 def tiny(models: Path, out: Path) -> None:

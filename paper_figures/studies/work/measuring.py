@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from paper_figures.data.inclusion import included_keywords
-from paper_figures.runner.runner import Measured, Rows
 from paper_figures.runner.units import Unit
+from paper_figures.runner.worker import Measured, Rows
 from paper_figures.statistics.causal_scores import answer_scores
 from paper_figures.studies.work.decoding import causal_of, decode_units, predictor_for, prompt_of, reward_for
 from paper_figures.studies.work.timing import time_units

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, get_args
 
-from paper_figures.runner.runner import Rows
 from paper_figures.runner.units import Unit
+from paper_figures.runner.worker import Rows
 from paper_figures.studies.work.decoding import predictor_for, prompt_of, reward_for
 from rws_decode.scales.path import Over, ScalePath, scale_path
 from rws_decode.scales.reach import Reach, compare_reach

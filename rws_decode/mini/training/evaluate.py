@@ -13,7 +13,9 @@ from rws_decode.mini.stories.tasks import Task, sample_split
 from rws_decode.mini.training.objective import encode_tasks, masked_loss
 from rws_decode.mini.training.tokenizer import special_id
 from rws_decode.predictors import HFMaskPredictor
-from rws_decode.strategies.factors import Confidence, Strategy
+from rws_decode.settings import Shape
+from rws_decode.strategies.factors import Confidence
+from rws_decode.strategies.protocol import Strategy
 
 __all__ = ["coherence", "coherence_by_kind", "decode_tasks", "held_out", "masked_accuracy", "nelbo"]
 
@@ -36,9 +38,7 @@ def decode_tasks(
             predictor,
             [task.prompt for task in part],
             strategy or Confidence(),
-            length=length,
-            steps=length // per_step,
-            block=min(32, length),
+            Shape(length=length, steps=length // per_step, block=min(32, length)),
         )
         out += [judge(task.prompt, text or "") for task, text in zip(part, done.texts, strict=True)]
     return out

@@ -25,10 +25,10 @@ from tiny_checkpoints import (
 from tiny_models import bert, save_predictor, tokenizer
 
 from rws_decode import __main__
-from rws_decode.checkpoints.convert import convert as convert_checkpoint
-from rws_decode.checkpoints import convert, weights
+from rws_decode.checkpoints import weights
 from rws_decode.checkpoints.files import fetch, locate
-from rws_decode.predictors import load_predictor, loading
+from rws_decode.predictors import convert, load_predictor, loading
+from rws_decode.predictors.convert import convert as convert_checkpoint
 
 SHARD = "model-00002-of-00003.safetensors"
 

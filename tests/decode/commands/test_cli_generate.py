@@ -10,19 +10,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from grouped import grouped
 from tiny_models import CLS, MASK, SEP, bert, save_predictor, save_reward
 
 import rws_decode
 from rws_decode.__main__ import COMMANDS, main
-from rws_decode.strategies.table import OFFERED
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
+from rws_decode.settings import Options, Shape
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
+from rws_decode.strategies.table import OFFERED
 from rws_decode.trace.replay import replay
 from rws_decode.trace.trace import Trace, load
 
@@ -175,7 +177,9 @@ def test_every_strategy_has_a_name_here(models: Path, tmp_path: Path, capsys: py
     }
     for name, (words, strategy) in expected.items():
         trace = traced(capsys, tmp_path / name, *common, "--strategy", name, *words)
-        (own,) = decode(predictor, ["the cat"], strategy, reward=reward, length=8, steps=4, block=4, seed=3)
+        (own,) = decode(
+            predictor, ["the cat"], strategy, Shape(length=8, steps=4, block=4), reward=reward, options=Options(seed=3)
+        )
         assert trace == own, name
         assert replay(trace).parted_at is None
     assert set(OFFERED) == {"default", "temperature", "rws", *expected}
@@ -189,7 +193,7 @@ def test_sampling_guidance_end_of_text_and_topk_reach_the_decoder(
     trace = traced(capsys, tmp_path, *words)
     options = {"length": 8, "steps": 4, "block": 4, "sampling_temperature": 0.9, "seed": 5, "cfg": 0.5}
     options |= {"end_of_text": "defer", "ranking": "topk", "precision": "model"}
-    (own,) = decode(load_predictor(str(models / "tiny")), ["the cat"], Confidence(), **options)  # type: ignore[arg-type]
+    (own,) = decode(load_predictor(str(models / "tiny")), ["the cat"], Confidence(), **grouped(**options))  # type: ignore[arg-type]
     assert trace == own
     assert (trace.sampling_temperature, trace.seed, trace.cfg, trace.end_of_text) == (0.9, 5, 0.5, "defer")
     assert trace.ranking == "topk"

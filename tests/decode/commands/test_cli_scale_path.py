@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from grouped import grouped
 from tiny_models import save_predictor, save_reward
 
 from rws_decode.__main__ import main
@@ -56,7 +57,7 @@ def test_json_is_the_path_and_progress_goes_to_standard_error(models: Path, caps
     out, err = printed(capsys, "--model", models / "tiny", "--example", 1, *RANGE, *SIZE, "--json")
     result = json.loads(out)
     assert list(result) == KEYS and out.count("\n") == 1
-    path = scale_path(load_predictor(str(models / "tiny")), "a dog ran", 0.05, 20.0, **SHAPE)
+    path = scale_path(load_predictor(str(models / "tiny")), "a dog ran", 0.05, 20.0, **grouped(**SHAPE))
     assert result["certified"] is path.certified is True and result["unexplored"] == []
     assert len(result["pieces"]) == len(path.pieces) > 1
     for found, piece in zip(result["pieces"], path.pieces, strict=True):
@@ -88,8 +89,7 @@ def test_over_the_reward_scale_and_under_a_budget(models: Path, capsys: pytest.C
         over="reward-scale",
         reward=load_reward(str(models / "reward")),
         batch=3,
-        end_of_text="defer",
-        **SHAPE,
+        **grouped(end_of_text="defer", **SHAPE),
     )
     assert [piece["tokens"] for piece in result["pieces"]] == [list(piece.tokens) for piece in path.pieces]
     assert result["over"] == "reward-scale" and result["reward_calls"] == path.reward_calls > 0

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import (
@@ -38,24 +39,27 @@ from paper_figures.studies.work.decoding import decode_units
 from rws_decode.canvas.layout import lay_out
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
-from rws_decode.gpu import CompactSavings, decode_compact, steps
+from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.gpu import forward as network_at
 from rws_decode.gpu import rewards as scoring
+from rws_decode.gpu import step as gpu_step
 from rws_decode.gpu.choice import choose
 from rws_decode.gpu.forward import Network
 from rws_decode.gpu.rewards import DeviceScorer, scores_there
 from rws_decode.gpu.row_statistics import RELATIVE, row_statistics
-from rws_decode.gpu.steps import CompactLoop
+from rws_decode.gpu.step import CompactDecoder
 from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors import CallablePredictor
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.rewards import CallableReward, CausalReward
+from rws_decode.settings import Savings, Shape
 from rws_decode.step.certainty import certain, certain_from
-from rws_decode.step.savings import Savings
-from rws_decode.strategies.controls import FlippedReward, RWSEvery
-from rws_decode.strategies.factors import RWS, Confidence, Schedule, Temperature, constant_of, shuffled
-from rws_decode.strategies.orders import Margin, MaskedPositions
+from rws_decode.strategies.factors import RWS, Confidence, Schedule, Temperature
+from rws_decode.strategies.orders import Margin
+from rws_decode.strategies.protocol import MaskedPositions
+from rws_decode.strategies.recorded import constant_of, shuffled
+from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
 from rws_decode.trace.replay import replay
 
 SIZES: dict[str, Any] = {
@@ -155,8 +159,8 @@ def test_the_tokens_are_those_of_decode(
     options = {"length": shape[0], "steps": shape[1], "block": shape[2], "reward": reward_named(reward)}
     options |= {"end_of_text": policy, "padding": padding}
     predictor, strategy = predictor_named(model), rule(scale)
-    full = decode(predictor, prompts, strategy, savings=Savings.nothing(), **options)
-    less = decode_compact(predictor, prompts, strategy, savings=ALL[name], **options)
+    full = decode(predictor, prompts, strategy, savings=Savings.nothing(), **grouped(**options))
+    less = decode_compact(predictor, prompts, strategy, savings=ALL[name], **grouped(**options))
     for one, other in zip(full, less, strict=True):
         run, steps = other.commit_step >= 0, other.steps_run
         assert replay(other).parted_at is None
@@ -180,8 +184,10 @@ def test_logits_that_are_the_same_give_the_very_trace_of_decode() -> None:
     predictor, reward = predictor_named("bert"), reward_named("words")
     options = {"length": 12, "steps": 6, "block": 6, "reward": reward}
     for strategy in (Confidence(), Schedule(tuple(np.linspace(0.1, 30, 6).tolist())), RWS(8.0)):
-        (one,) = decode(predictor, PROMPTS[:1], strategy, savings=Savings.nothing(), **options)
-        (other,) = decode_compact(predictor, PROMPTS[:1], strategy, savings=CompactSavings.nothing(), **options)
+        (one,) = decode(predictor, PROMPTS[:1], strategy, savings=Savings.nothing(), **grouped(**options))
+        (other,) = decode_compact(
+            predictor, PROMPTS[:1], strategy, savings=CompactSavings.nothing(), **grouped(**options)
+        )
         mine, theirs = one.arrays(), other.arrays()
         for field in set(mine) - {"value", "factor", "reward_raw", "reward_normalised"}:
             assert np.array_equal(mine[field], theirs[field]), field
@@ -261,12 +267,12 @@ def test_a_model_that_was_moved_is_laid_out_again() -> None:
 SHAPE = {"length": 8, "steps": 4, "block": 8}
 
 
-class Silent(CompactLoop):
-    """A loop whose texts are made up, on a device whose tensors have no values."""
+class Silent(CompactDecoder):
+    """A decoder whose texts are made up, on a device whose tensors have no values."""
 
-    def _told(self, candidate: torch.Tensor, proved: torch.Tensor | None) -> Any:
-        assert proved is not None and candidate.is_meta
-        return [[6] * candidate.shape[1]] * len(candidate), [False] * len(candidate)
+    def _to_host(self, tokens: torch.Tensor, proved: torch.Tensor | None) -> Any:
+        assert proved is not None and tokens.is_meta
+        return [[6] * tokens.shape[1]] * len(tokens), [False] * len(tokens)
 
 
 class OrdinaryCopies(TorchFunctionMode):
@@ -289,7 +295,7 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypat
     def sent(host: torch.Tensor, device: torch.device) -> torch.Tensor:
         return torch.empty(host.shape, dtype=host.dtype, device=device)
 
-    for module in (steps, scoring, network_at):
+    for module in (gpu_step, scoring, network_at):
         monkeypatch.setattr(module, "sent", sent)
     # Tensors of the meta device have no values: whatever looks at one, or has a shape that depends on one, raises.
     reward = causal_reward()
@@ -303,12 +309,15 @@ def test_a_step_asks_nothing_of_the_device_but_the_text(strategy: Any, monkeypat
     with torch.inference_mode():
         canvas = lay_out(predictor, prompts, 12)
         with OrdinaryCopies() as copies:
-            kept, dtype = loop.steps(canvas, Network(predictor, canvas, [], savings), [0, 1])
+            seen = loop.steps(canvas, Network(predictor, canvas, [], savings), [0, 1])
     assert copies.found == []
-    assert len(kept) == 6 and dtype == "float32"
-    assert all(array.is_meta for step in kept for array in step.arrays.values())
+    assert [step.info.logits_dtype for step in seen] == ["float32"] * 6
+    on_host = {"rows", "reward_use"}
+    for step in seen:
+        arrays = {name: value for name, value in step.info._asdict().items() if isinstance(value, torch.Tensor)}
+        assert all(array.is_meta for name, array in arrays.items() if name not in on_host)
     asked = {"rws": 6, "rws-every": 3}.get(strategy.name, 0)
-    assert sum(step.asked is not None for step in kept) == asked
+    assert sum(bool(step.info.reward_use.any()) for step in seen) == asked
 
 
 @settings(max_examples=settings.default.max_examples // 2)
@@ -389,9 +398,9 @@ def test_scores_on_the_device_are_those_of_the_reward_model() -> None:
 def test_forwards_of_one_shape_are_recorded_once_over_all_decodes() -> None:
     predictor = bidirectional("llama")
     for _ in range(2):
-        decode_compact(predictor, [[6, 7], [8, 9]], Confidence(), length=8, steps=4, block=4)
+        decode_compact(predictor, [[6, 7], [8, 9]], Confidence(), Shape(length=8, steps=4, block=4))
     assert predictor.body.replays.recorded == 1
-    decode_compact(predictor, [[6]], Confidence(), length=8, steps=4, block=4)
+    decode_compact(predictor, [[6]], Confidence(), Shape(length=8, steps=4, block=4))
     assert predictor.body.replays.recorded == 2
 
 
@@ -420,10 +429,12 @@ def test_rows_are_decoded_together_as_far_as_their_logits_fit() -> None:
     guided = {"strategy": RWS(8.0), "reward": reward_named("words")} | shape
     texts = [predictor.decode_prompt(ids) for ids in prompts]
     for memory, batches in ((6 * row, 1), (3 * row, 2), (1, 6)):
-        found = decode_compact(predictor, texts, savings=CompactSavings(memory=memory), **guided)
+        found = decode_compact(predictor, texts, savings=CompactSavings(memory=memory), **grouped(**guided))
         assert found.forwards == 4 * batches
     small = 2 * VOCABULARY * (4 + 2 * 4)
-    plain = decode_compact(predictor, prompts, Confidence(), savings=CompactSavings(memory=6 * small), **shape)
+    plain = decode_compact(
+        predictor, prompts, Confidence(), savings=CompactSavings(memory=6 * small), **grouped(**shape)
+    )
     assert plain.forwards == 4
 
 
@@ -436,8 +447,8 @@ def test_a_batch_ends_with_the_block_in_which_all_rows_have_ended() -> None:
         mask_id=MASK, end_id=EOS, vocab_size=VOCABULARY, decode=str,
     )  # fmt: skip
     options = {"length": 12, "steps": 12, "block": 6}
-    (full,) = decode_compact(predictor, [[6]], Confidence(), savings=CompactSavings.nothing(), **options)
-    (short,) = decode_compact(predictor, [[6]], Confidence(), **options)
+    (full,) = decode_compact(predictor, [[6]], Confidence(), savings=CompactSavings.nothing(), **grouped(**options))
+    (short,) = decode_compact(predictor, [[6]], Confidence(), **grouped(**options))
     assert (full.steps_run, short.steps_run, short.forwards) == (12, 6, 6)
     assert short.tokens.tolist() == full.tokens.tolist() and short.text == full.text
 
@@ -448,14 +459,14 @@ def test_rewards_that_are_no_numbers_or_out_of_bounds_are_told() -> None:
     broken = causal_reward()
     broken.model.score.weight.data.fill_(torch.nan)
     with pytest.raises(ValueError, match="reward model causal scored nan for prompt 'a dog'"):
-        decode_compact(predictor, ["a dog"], RWS(8.0), reward=broken, **options)
+        decode_compact(predictor, ["a dog"], RWS(8.0), reward=broken, **grouped(**options))
     beyond = causal_reward()
     beyond.bounds = (0.0, 1e-9)
     with pytest.raises(ValueError, match="its bounds are"):
-        decode_compact(predictor, ["a dog"], RWS(8.0), reward=beyond, **options)
+        decode_compact(predictor, ["a dog"], RWS(8.0), reward=beyond, **grouped(**options))
     odd = CallablePredictor(lambda canvas: torch.full((1, 9, 4), torch.nan), mask_id=0, vocab_size=4)
     with pytest.raises(ValueError, match="no finite largest logit at step 0"):
-        decode_compact(odd, [[1]], Confidence(), **options)
+        decode_compact(odd, [[1]], Confidence(), **grouped(**options))
 
 
 def test_units_are_decoded_by_the_compact_decoder_where_they_ask_for_it_and_it_can() -> None:
@@ -514,5 +525,5 @@ class Wrong:
 def test_misuse_is_told_in_one_line(changes: dict[str, Any], message: str) -> None:
     options: dict[str, Any] = {"prompts": ["a dog"], "strategy": Confidence(), "length": 8, "steps": 4, "block": 4}
     with pytest.raises(ValueError, match=message) as caught:
-        decode_compact(predictor_named("bert"), **options | changes)
+        decode_compact(predictor_named("bert"), **grouped(**options | changes))
     assert "\n" not in str(caught.value)

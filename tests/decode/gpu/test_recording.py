@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from grouped import grouped
 from tiny_models import tokenizer
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LlamaConfig, LlamaForCausalLM
@@ -181,9 +182,11 @@ def test_a_decode_by_recorded_forwards_gives_the_tokens_of_one_without(cuda: Cud
     shape: dict[str, Any] = {"length": 16, "steps": 8, "block": 8}
     for strategy in (Confidence(), RWS(8.0)):
         asked = reward if strategy.needs_reward else None
-        own = decode_compact(predictor, prompts, strategy, reward=asked, savings=CompactSavings(graphs=False), **shape)
+        own = decode_compact(
+            predictor, prompts, strategy, reward=asked, savings=CompactSavings(graphs=False), **grouped(**shape)
+        )
         assert len(cuda.recorded) == (0 if asked is None else 1)
-        found = decode_compact(predictor, prompts, strategy, reward=asked, **shape)
+        found = decode_compact(predictor, prompts, strategy, reward=asked, **grouped(**shape))
         assert (found.tokens == own.tokens).all()
     assert len(cuda.recorded) == predictor.body.replays.recorded + reward.body.replays.recorded > 1
 

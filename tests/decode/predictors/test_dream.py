@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from grouped import grouped
 from reference_layers import rms_norm, rotate
 from tiny_checkpoints import DREAM_CONFIG, DREAM_IDS, DREAM_SPECIAL, FIRST_SPECIAL, write_dream
 from torch import Tensor
@@ -142,7 +143,7 @@ def test_special_tokens_in_the_users_text_are_text(folder: Path, special: str, c
 
 def test_decoding_gives_the_same_alone_and_in_a_batch(predictor: HFMaskPredictor) -> None:
     options: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
-    both = decode(predictor, ["the cat", "a much longer prompt"], Confidence(), **options)
-    (alone,) = decode(predictor, ["the cat"], Confidence(), **options)
+    both = decode(predictor, ["the cat", "a much longer prompt"], Confidence(), **grouped(**options))
+    (alone,) = decode(predictor, ["the cat"], Confidence(), **grouped(**options))
     assert both[0].tokens.tolist() == alone.tokens.tolist()
     assert all(isinstance(trace.text, str) and MASK not in trace.tokens for trace in both)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from grouped import grouped
 from reference_layers import rms_norm, rotate
 from safetensors.torch import save_file
 from tiny_checkpoints import (
@@ -27,6 +28,7 @@ from torch.nn import functional as F
 from rws_decode.decode import decode
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.predictors.bidirectional import BidirectionalPredictor
+from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 
 MASK, END, TURN, BOS = (LLADA_IDS[name] for name in ("<|mdm_mask|>", "<|endoftext|>", "<|eot_id|>", "<|startoftext|>"))
@@ -177,7 +179,7 @@ def test_without_a_tokenizer_the_filling_of_the_embedding_is_forbidden(tmp_path:
     loaded = load_predictor(str(tmp_path / "model"), progress=False)
     assert loaded.forbidden_ids == tuple(range(LLADA_CONFIG["vocab_size"], LLADA_CONFIG["embedding_size"]))
     assert (loaded.mask_id, loaded.end_ids, loaded.pad_id) == (MASK, (END,), END)
-    (trace,) = decode(loaded, [[BOS, 83]], Confidence(), length=4, steps=2, block=4)
+    (trace,) = decode(loaded, [[BOS, 83]], Confidence(), Shape(length=4, steps=2, block=4))
     assert trace.text is None and max(trace.tokens.tolist()) < LLADA_CONFIG["vocab_size"]
 
 
@@ -217,7 +219,7 @@ def test_special_tokens_in_the_users_text_are_text(folder: Path, special: str, c
     ids, without = loaded.encode_prompt(text), loaded.encode_prompt("the cat")
     assert [token for token in ids if token >= FIRST_SPECIAL] == [token for token in without if token >= FIRST_SPECIAL]
     assert loaded.decode_prompt(ids) == text
-    (trace,) = decode(loaded, [text], Confidence(), length=2, steps=1, block=2)
+    (trace,) = decode(loaded, [text], Confidence(), Shape(length=2, steps=1, block=2))
     assert trace.prompt.tolist() == ids and trace.prompt_text == text
 
 
@@ -295,8 +297,8 @@ def test_answers_end_at_the_first_end_of_text_or_turn(predictor: HFMaskPredictor
 
 def test_decoding_gives_text_and_no_filling(predictor: HFMaskPredictor) -> None:
     options: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}
-    both = decode(predictor, ["the cat", "a much longer prompt"], Confidence(), **options)
-    alone = decode(predictor, ["the cat"], Confidence(), **options)
+    both = decode(predictor, ["the cat", "a much longer prompt"], Confidence(), **grouped(**options))
+    alone = decode(predictor, ["the cat"], Confidence(), **grouped(**options))
     assert both[0].tokens.tolist() == alone[0].tokens.tolist()
     assert all(isinstance(trace.text, str) and MASK not in trace.tokens for trace in both)
     assert max(int(trace.tokens.max()) for trace in both) < FIRST_SPECIAL + len(LLADA_SPECIAL)

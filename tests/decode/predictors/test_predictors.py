@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from grouped import grouped
 from tiny_models import (
     CLS,
     EOS,
@@ -34,9 +35,10 @@ from transformers import (
     RobertaConfig,
 )
 
-from rws_decode.checkpoints.files import files as checkpoints
+from rws_decode.checkpoints import files as checkpoints
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, load_predictor
+from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 
 PREDICTORS = {"bert": bert_predictor, "modernbert": modernbert_predictor, "llada": llada_predictor}
@@ -87,16 +89,16 @@ def test_a_directory_gives_the_model_that_was_saved(saved: Path) -> None:
     assert predictor.forbidden_ids == () and predictor.max_length == 64
     assert [example["prompt"] for example in predictor.examples] == ["the cat", "a dog"]
     options = {"length": 8, "steps": 4, "block": 4}
-    (loaded,) = decode(predictor, ["the cat"], Confidence(), **options)
-    (built,) = decode(bert_predictor(), ["the cat"], Confidence(), **options)
+    (loaded,) = decode(predictor, ["the cat"], Confidence(), **grouped(**options))
+    (built,) = decode(bert_predictor(), ["the cat"], Confidence(), **grouped(**options))
     assert loaded.tokens.tolist() == built.tokens.tolist() and loaded.text == built.text
 
 
 def test_without_a_tokenizer_ids_go_in_and_no_text_comes_out(bare: Path) -> None:
     predictor = load_predictor(str(bare))
     assert (predictor.mask_id, predictor.pad_id, predictor.end_id) == (MASK, PAD, EOS)
-    (trace,) = decode(predictor, [[CLS, 6, 8, SEP]], Confidence(), length=8, steps=4, block=4)
-    (same,) = decode(bert_predictor(), [[CLS, 6, 8, SEP]], Confidence(), length=8, steps=4, block=4)
+    (trace,) = decode(predictor, [[CLS, 6, 8, SEP]], Confidence(), Shape(length=8, steps=4, block=4))
+    (same,) = decode(bert_predictor(), [[CLS, 6, 8, SEP]], Confidence(), Shape(length=8, steps=4, block=4))
     assert trace.tokens.tolist() == same.tokens.tolist()
     assert trace.text is None and trace.prompt_text is None
     with pytest.raises(ValueError, match=r"has no tokenizer, give token ids"):
@@ -113,7 +115,7 @@ def test_a_mask_in_the_users_text_is_text() -> None:
     ids = predictor.encode_prompt("the [MASK] cat")
     assert MASK not in ids
     assert ids == [CLS, 6, UNK, UNK, UNK, 8, SEP]
-    (trace,) = decode(predictor, ["the [MASK] cat"], Confidence(), length=4, steps=2, block=4)
+    (trace,) = decode(predictor, ["the [MASK] cat"], Confidence(), Shape(length=4, steps=2, block=4))
     assert trace.prompt.tolist() == ids
 
 
@@ -164,7 +166,7 @@ def test_any_masked_language_model_loads_and_gives_the_logits_of_chosen_places(t
     torch.testing.assert_close(
         predictor.logits_at(canvas, None, row, column), logits[row, column], rtol=1e-5, atol=1e-5
     )
-    (trace,) = decode(predictor, ["the cat"], Confidence(), length=4, steps=2, block=4)
+    (trace,) = decode(predictor, ["the cat"], Confidence(), Shape(length=4, steps=2, block=4))
     assert MASK not in trace.tokens
 
 
@@ -194,7 +196,7 @@ def test_answers_end_at_the_first_end_of_text_without_special_tokens(model: str)
 def test_ids_without_a_name_are_forbidden() -> None:
     predictor = HFMaskPredictor(bert(vocabulary=VOCABULARY + 3), tokenizer())
     assert predictor.forbidden_ids == (VOCABULARY, VOCABULARY + 1, VOCABULARY + 2)
-    batch = decode(predictor, ["the cat", "a dog"], Confidence(), length=16, steps=8, block=8)
+    batch = decode(predictor, ["the cat", "a dog"], Confidence(), Shape(length=16, steps=8, block=8))
     assert max(int(trace.candidate.max()) for trace in batch) < VOCABULARY
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import CLS, EOS, PAD, SEP, VOCABULARY, WORDS, bert_predictor, classifier, llada_predictor, tokenizer
@@ -34,7 +35,7 @@ from rws_decode.rewards import (
     SessionReward,
     load_reward,
 )
-from rws_decode.step.savings import Savings
+from rws_decode.settings import Savings
 from rws_decode.strategies.factors import RWS
 
 SIZES: dict[str, Any] = {
@@ -173,9 +174,9 @@ def test_the_memory_is_what_is_stated_and_least_recently_used_rows_go_first() ->
     session.score([0], ["the cat"], ["it sat ."])
     session.score([1], ["the cat"], ["it sat ."])  # was dropped for row 2
     assert session.tokens == [10, 16, 8] and session.bytes_held == 16 * BYTES_PER_TOKEN
-    layers = [layer for _, cache in session._held.values() for layer in cache.layers]
-    held = [tensor.untyped_storage().nbytes() for layer in layers for tensor in (layer.keys, layer.values)]
-    assert sum(held) == session.bytes_held
+    layers = [layer for _, cache in session._cache.values() for layer in cache.layers]
+    sizes = [tensor.untyped_storage().nbytes() for layer in layers for tensor in (layer.keys, layer.values)]
+    assert sum(sizes) == session.bytes_held
     session.score([1], ["the " * 30], ["it sat ."])  # does not fit alone: scored, not kept
     assert session.bytes_held == 8 * BYTES_PER_TOKEN  # row 0
 
@@ -244,7 +245,7 @@ def test_a_decode_is_the_same_with_and_without_the_cache(
     plain = CallableReward(lambda prompt, answer: model.score([prompt], [answer])[0], name=model.name)
     shape = {"length": 8, "steps": 8 // per_step, "block": 8}
     runs = [
-        decode(predictor, prompts, RWS(scale), reward=scorer, savings=Savings(cache=cache), **shape)
+        decode(predictor, prompts, RWS(scale), reward=scorer, savings=Savings(cache=cache), **grouped(**shape))
         for scorer, cache in ((model, True), (model, False), (plain, True))
     ]
     for cached, whole, called in zip(*runs, strict=True):

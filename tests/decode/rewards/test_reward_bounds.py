@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import VOCABULARY, bert_predictor, classifier
@@ -22,10 +23,10 @@ from transformers import (
 from rws_decode.decode import decode
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.rewards.bounds import head_bounds
-from rws_decode.step.savings import Savings
-from rws_decode.strategies.controls import FlippedReward
+from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, reward_factors
-from rws_decode.strategies.orders import MaskedPositions
+from rws_decode.strategies.protocol import MaskedPositions
+from rws_decode.strategies.reward_controls import FlippedReward
 from rws_theory.gain import reward_factor
 
 SIZES = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
@@ -128,7 +129,7 @@ def test_bounds_leave_more_rewards_out_and_the_tokens_alone() -> None:
             RWS(2.0),
             reward=CallableReward(words, mean=4.0, std=1.5, bounds=bounds),
             savings=Savings(certain=True),
-            **options,
+            **grouped(**options),
         )
         for bounds in (None, (0.0, 9.0))
     ]
@@ -139,6 +140,6 @@ def test_bounds_leave_more_rewards_out_and_the_tokens_alone() -> None:
 def test_a_score_outside_its_bounds_is_refused() -> None:
     reward = CallableReward(lambda prompt, answer: 3.0, bounds=(0.0, 2.0))
     with pytest.raises(ValueError, match=r"scored 3\.0: its bounds"):
-        decode(bert_predictor(), ["a dog"], RWS(1.0), reward=reward, length=4, steps=2, block=4)
+        decode(bert_predictor(), ["a dog"], RWS(1.0), Shape(length=4, steps=2, block=4), reward=reward)
     with pytest.raises(ValueError, match="bounds of reward model callable"):
         CallableReward(lambda prompt, answer: 3.0, bounds=(2.0, 0.0))

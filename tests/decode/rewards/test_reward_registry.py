@@ -26,8 +26,9 @@ from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.common.files import write_json
-from rws_decode.rewards import CausalReward, QuantileReward, classifier, heads, load_reward
+from rws_decode.rewards import CausalReward, QuantileReward, layouts, load_reward, loading
 from rws_decode.rewards.registry import PUBLISHED, STATISTICS, layout_of, published_reward
+from rws_theory.printed import printed_in
 
 NAMES = sorted(PUBLISHED)
 PAIRS = [
@@ -37,7 +38,6 @@ PAIRS = [
     ("the cat", "sat on the mat"),
 ]
 PROMPTS, ANSWERS = (list(column) for column in zip(*PAIRS, strict=True))
-TABLE = json.loads((Path(__file__).parents[3] / "rws_theory/printed/table7_reward_statistics.json").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -178,9 +178,11 @@ def reference(name: str, prompt: str, answer: str, stored: torch.dtype = torch.f
 
 
 def test_the_statistics_are_those_the_paper_prints() -> None:
-    printed = {row["model"]: (row["mean"], row["std"]) for row in TABLE["rows"]}
+    table = printed_in("table7_reward_statistics")
+    printed = {row["model"]: (row["mean"], row["std"]) for row in table["rows"]}
     assert {entry.paper: (entry.mean, entry.std) for entry in PUBLISHED.values()} == printed
-    assert TABLE["where"] == STATISTICS
+    assert (PUBLISHED["skywork-v0.2"].mean, PUBLISHED["eurus"].std) == (-4.95, 1697.11)
+    assert table["where"] == STATISTICS
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -202,7 +204,7 @@ def test_a_name_stands_for_the_hub_id_its_commit_and_the_papers_statistics(
         asked.append((checkpoint.name, revision))
         return Checkpoint(checkpoint.name, folders[name])
 
-    monkeypatch.setattr(classifier, "fetch", fetch)
+    monkeypatch.setattr(loading, "fetch", fetch)
     spoken = name if by == "name" else entry.hub_id
     if entry.revision is None:
         with pytest.raises(ValueError, match=rf"^revision of reward {spoken} is None: the commit of {entry.hub_id}"):
@@ -376,8 +378,8 @@ HEADS = {"intern": "v_head.weight", "eurus": "regression_head.weight", "qrm": "g
         (lambda folder: changed(folder, num_hidden_layers=3), r"lacks weights: model.layers.2"),
         (lambda folder: changed(folder, vocab_size=40), r"embed"),
         (lambda folder: changed(folder, hidden_size="wide"), r"hidden_size"),
-        (lambda folder: changed(folder, bos_token_id=3), r"another vocabulary$"),
-        (other_vocabulary, r"another vocabulary$"),
+        (lambda folder: changed(folder, bos_token_id=3), r"config.json says 3$"),
+        (other_vocabulary, r"its tokenizer has ids up to \d+, its embedding \d+ tokens$"),
         (lambda folder: (folder / "config.json").write_text("{"), r"config.json of .* is not JSON"),
         (lambda folder: [file.unlink() for file in folder.glob("tokenizer*")], r"holds no tokenizer"),
     ],
@@ -403,12 +405,12 @@ def test_a_model_that_is_not_the_one_named_is_refused(name: str, folders: dict[s
     ("name", "fields", "named"),
     [
         ("intern", {"num_key_value_heads": 3}, r"4 attention heads of 3 groups"),
-        ("intern", {"rms_norm_eps": 0}, r"rms_norm_eps in config.json of reward intern is 0: a positive number"),
-        ("intern", {"reward_token_id": 4000}, r"reward_token_id in config.json of reward intern is 4000"),
-        ("intern", {"rope_scaling": {"type": "odd"}}, r"rope_scaling in config.json of reward intern is 'odd'"),
-        ("qrm", {"num_quantiles": None}, r"num_quantiles in config.json of reward qrm is None"),
+        ("intern", {"rms_norm_eps": 0}, r"rms_norm_eps in its config.json is 0, not a positive number"),
+        ("intern", {"reward_token_id": 4000}, r"reward_token_id in its config.json is 4000"),
+        ("intern", {"rope_scaling": {"type": "odd"}}, r"rope_scaling in its config.json is 'odd'"),
+        ("qrm", {"num_quantiles": None}, r"num_quantiles in its config.json is None"),
         ("eurus", {"hidden_act": "odd"}, r"its network is not one that transformers reads \(KeyError: 'odd'\)"),
-        ("qrm", {"gating_temperature": -1}, r"gating_temperature in config.json of reward qrm is -1"),
+        ("qrm", {"gating_temperature": -1}, r"gating_temperature in its config.json is -1"),
     ],
 )
 def test_a_config_that_cannot_be_is_named(name: str, fields: dict[str, Any], named: str, tmp_path: Path) -> None:
@@ -473,7 +475,7 @@ def test_a_tokenizer_that_is_none_is_refused(name: str, content: str, tmp_path: 
 def test_a_sentencepiece_tokenizer_names_the_packages_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = save_published(tmp_path / "eurus", "eurus")
     (folder / "tokenizer.json").rename(folder / "tokenizer.model")
-    monkeypatch.setattr(heads, "_installed", lambda module: module != "google.protobuf")
+    monkeypatch.setattr(layouts, "_installed", lambda module: module != "google.protobuf")
     with pytest.raises(ValueError, match=r"tokenizer.model only, which needs protobuf: install them, or"):
         load_reward(str(folder), published="eurus")
 

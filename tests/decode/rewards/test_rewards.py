@@ -12,9 +12,9 @@ from transformers import BertForSequenceClassification
 
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
-from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward
-from rws_decode.rewards import classifier as loading
+from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, load_reward, loading
 from rws_decode.rewards.base import score_checked
+from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS
 
 PAIRS = [
@@ -110,7 +110,7 @@ def test_without_a_tokenizer_nothing_can_be_scored(tmp_path: Path) -> None:
 
 
 def test_a_pair_that_does_not_fit_is_refused_not_cut(saved: Path) -> None:
-    with pytest.raises(ValueError, match=r"make 203 tokens: reward model tiny-reward reads at most 128"):
+    with pytest.raises(ValueError, match=r"make 203 tokens: reward model tiny-reward reads 1 to 128"):
         load_reward(str(saved)).score(["the " * 100], ["cat " * 100])
 
 
@@ -146,7 +146,7 @@ def test_a_classifier_guides_a_decode(saved: Path, tmp_path: Path) -> None:
     from tiny_models import save_predictor
 
     predictor, reward = load_predictor(str(save_predictor(tmp_path / "p"))), load_reward(str(saved))
-    (trace,) = decode(predictor, ["the cat"], RWS(8.0), length=8, steps=4, block=8, reward=reward)
+    (trace,) = decode(predictor, ["the cat"], RWS(8.0), Shape(length=8, steps=4, block=8), reward=reward)
     first = predictor.decode_answer(trace.candidate[0].tolist())
     assert trace.reward_raw[0] == pytest.approx(reward.score(["the cat"], [first or ""])[0], abs=1e-5)
     assert trace.reward_normalised.tolist() == [(raw - 0.5) / 2 for raw in trace.reward_raw.tolist()]

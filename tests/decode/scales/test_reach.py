@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import one_round_runs
+import single_stage_runs
 import pytest
-from one_round_runs import PROMPTS, assert_refused, options_of, save_models
+from grouped import grouped
+from single_stage_runs import PROMPTS, assert_refused, options_of, save_models
 from table_models import REWARD, table_predictor
 from tiny_models import bert
 
@@ -25,6 +26,7 @@ from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
 from rws_decode.scales.path import ScalePath, scale_path
 from rws_decode.scales.reach import Reach, compare_reach
+from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Temperature
 
 SHAPE = {"length": 8, "steps": 8, "block": 8}
@@ -34,8 +36,8 @@ LOW, HIGH = 0.05, 30.0
 def paths(seed: int, **options: Any) -> tuple[ScalePath, ScalePath]:
     predictor = table_predictor(seed)
     asked: dict[str, Any] = SHAPE | options
-    one = scale_path(predictor, "", LOW, HIGH, **asked)
-    return one, scale_path(predictor, "", LOW, HIGH, over="reward-scale", reward=REWARD, **asked)
+    one = scale_path(predictor, "", LOW, HIGH, **grouped(**asked))
+    return one, scale_path(predictor, "", LOW, HIGH, over="reward-scale", reward=REWARD, **grouped(**asked))
 
 
 def split(reach: Reach) -> list[set[tuple[int, ...]]]:
@@ -49,10 +51,11 @@ def test_it_is_what_decoding_at_many_scales_finds() -> None:
         reach = compare_reach(*paths(seed))
         predictor = table_predictor(seed)
         grid = np.geomspace(LOW, HIGH, 40).tolist()
-        factors = decode(predictor, [""] * 40, Temperature(tuple(grid)), **SHAPE)
+        factors = decode(predictor, [""] * 40, Temperature(tuple(grid)), **grouped(**SHAPE))
         tried = {tuple(trace.tokens.tolist()) for trace in factors}
         rewarded = {
-            tuple(decode(predictor, [""], RWS(s_r), reward=REWARD, **SHAPE)[0].tokens.tolist()) for s_r in grid[::4]
+            tuple(decode(predictor, [""], RWS(s_r), reward=REWARD, **grouped(**SHAPE))[0].tokens.tolist())
+            for s_r in grid[::4]
         }
         shared, only_temperature, only_reward_scale, unknown = split(reach)
         assert not unknown and reach.temperature_certified and reach.reward_certified
@@ -89,13 +92,13 @@ def test_other_axes_and_answers_of_another_length_are_refused() -> None:
         compare_reach(two, one)
     with pytest.raises(ValueError, match="reward_path is over 'temperature'"):
         compare_reach(one, one)
-    short = scale_path(table_predictor(0), [1, 2, 3, 4], LOW, HIGH, length=4, steps=4, block=4)
+    short = scale_path(table_predictor(0), [1, 2, 3, 4], LOW, HIGH, Shape(length=4, steps=4, block=4))
     with pytest.raises(ValueError, match="answers of different lengths"):
         compare_reach(short, two)
 
 
-run_reach = partial(one_round_runs.run, "reach")
-results_of = partial(one_round_runs.results_of, experiment="reach")
+run_reach = partial(single_stage_runs.run, "reach")
+results_of = partial(single_stage_runs.results_of, experiment="reach")
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +143,7 @@ def test_rows_count_what_the_paths_hold_and_the_last_adds_them_up(finished: Path
         for over, rule in (("temperature", Temperature(3.0)), ("reward-scale", RWS(3.0))):
             (piece,) = [piece for piece in paths[over]["pieces"] if piece["lower"] <= 3.0 < piece["upper"]]
             guide = reward if rule.needs_reward else None
-            (trace,) = decode(predictor, [unit["prompt"]], rule, reward=guide, **shape)
+            (trace,) = decode(predictor, [unit["prompt"]], rule, reward=guide, **grouped(**shape))
             assert list(piece["tokens"]) == trace.tokens.tolist()
     assert all(total[name] == sum(row[name] for row in rows) for name in rows[0] if name != "prompt")
     with open(finished / "reach/summary.csv", newline="") as stream:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import random_chain, random_table, scales
@@ -24,6 +25,7 @@ from rws_decode.predictors.exact import exact_predictor, token_reward
 from rws_decode.rewards import CallableReward
 from rws_decode.scales import states as _scale_states
 from rws_decode.scales.path import Level, ScalePath, scale_path
+from rws_decode.settings import Options, Shape
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_theory.selection import Bracket, SelectionPath, selection_path
 
@@ -38,9 +40,9 @@ def outcomes(
 ) -> list[Commits]:
     """Tokens and commit steps of decoding at each scale; constant factors in one batch, each row its own."""
     if path.over == "temperature":
-        traces = decode(predictor, [prompt] * len(at), Temperature(tuple(at)), **options)
+        traces = decode(predictor, [prompt] * len(at), Temperature(tuple(at)), **grouped(**options))
     else:
-        traces = [decode(predictor, [prompt], RWS(s_r), reward=reward, **options)[0] for s_r in at]
+        traces = [decode(predictor, [prompt], RWS(s_r), reward=reward, **grouped(**options))[0] for s_r in at]
     return [(tuple(trace.tokens.tolist()), tuple(trace.commit_step.tolist())) for trace in traces]
 
 
@@ -87,7 +89,7 @@ def test_every_factor_decodes_to_its_piece(
     seed: int, shape: dict[str, int], spread: float, policy: Any, more: list[float]
 ) -> None:
     predictor = table_predictor(seed, spread)
-    path = scale_path(predictor, [], LOW, HIGH, **shape, end_of_text=policy)
+    path = scale_path(predictor, [], LOW, HIGH, **grouped(end_of_text=policy, **shape))
     check_shape(path)
     assert path.certified and path.forwards == path.states and path.reward_calls == 0
     check_against_decode(predictor, [], path, more, **shape, end_of_text=policy)
@@ -98,7 +100,7 @@ def test_every_factor_decodes_to_its_piece(
 def test_every_reward_scale_decodes_to_its_piece(seed: int, shape: dict[str, int], policy: Any, eps: float) -> None:
     predictor = table_predictor(seed)
     path = scale_path(
-        predictor, "", LOW, HIGH, over="reward-scale", reward=REWARD, eps=eps, **shape, end_of_text=policy
+        predictor, "", LOW, HIGH, over="reward-scale", reward=REWARD, eps=eps, **grouped(end_of_text=policy, **shape)
     )
     check_shape(path)
     assert path.certified
@@ -107,7 +109,7 @@ def test_every_reward_scale_decodes_to_its_piece(seed: int, shape: dict[str, int
     else:
         for piece in path.pieces:
             c = math.sqrt(piece.lower * piece.upper)
-            (trace,) = decode(predictor, [""], RWS(c, eps), reward=REWARD, **shape, end_of_text=policy)
+            (trace,) = decode(predictor, [""], RWS(c, eps), reward=REWARD, **grouped(end_of_text=policy, **shape))
             assert trace.tokens.tolist() == list(piece.tokens) and trace.commit_step.tolist() == list(piece.commit_step)
 
 
@@ -118,7 +120,7 @@ def test_exactly_solvable_models(seed: int, chain: bool, holes: float, rewarded:
     predictor, shape = exact_predictor(model), {"length": 5, "steps": 5, "block": 5}
     reward = token_reward(lambda tokens: math.cos(sum(3**n * t for n, t in enumerate(tokens))))
     asked: dict[str, Any] = {"over": "reward-scale", "reward": reward} if rewarded else {}
-    path = scale_path(predictor, "", LOW, HIGH, **shape, **asked)
+    path = scale_path(predictor, "", LOW, HIGH, **grouped(**shape, **asked))
     check_shape(path)
     check_against_decode(predictor, "", path, [0.1, 1.0, 4.0], **({"reward": reward} if rewarded else {}), **shape)
 
@@ -146,7 +148,7 @@ def reference(decoded: Callable[[float], Commits], low: float, high: float, poin
 def test_a_plain_search_by_decoding_finds_the_same_pieces(seed: int, over: Any) -> None:
     predictor, shape = table_predictor(seed, 0.8), SHAPE
     reward = REWARD if over == "reward-scale" else None
-    path = scale_path(predictor, "", 0.1, 10.0, over=over, reward=reward, **shape)
+    path = scale_path(predictor, "", 0.1, 10.0, over=over, reward=reward, **grouped(**shape))
 
     @cache
     def decoded(c: float) -> Commits:
@@ -171,7 +173,7 @@ def test_a_canvas_is_evaluated_once_however_many_intervals_lead_to_it() -> None:
         seen: list[bytes] = []
         levels: list[Level] = []
         predictor = table_predictor(seed, 0.8, seen)
-        path = scale_path(predictor, [], LOW, HIGH, **SHAPE, progress=levels.append)
+        path = scale_path(predictor, [], LOW, HIGH, progress=levels.append, **grouped(**SHAPE))
         assert len(seen) == len(set(seen)) == path.forwards == sum(level.states for level in levels)
         assert [level.step for level in levels] == list(range(8)) and levels[-1].forwards == path.forwards
         assert all(level.states <= level.intervals for level in levels)
@@ -185,7 +187,7 @@ def test_a_canvas_is_evaluated_once_however_many_intervals_lead_to_it() -> None:
 def test_the_size_of_batches_does_not_matter(seed: int, batch: int, rewarded: bool) -> None:
     predictor = table_predictor(seed)
     asked: dict[str, Any] = {"over": "reward-scale", "reward": REWARD} if rewarded else {}
-    one, many = (scale_path(predictor, "", LOW, HIGH, **SHAPE, **asked, batch=size) for size in (batch, 64))
+    one, many = (scale_path(predictor, "", LOW, HIGH, batch=size, **grouped(**SHAPE, **asked)) for size in (batch, 64))
     assert many.batches == 8 and replace(one, batches=8) == many
 
 
@@ -194,8 +196,8 @@ def test_the_size_of_batches_does_not_matter(seed: int, batch: int, rewarded: bo
 def test_a_budget_is_kept_and_what_is_explored_is_right(seed: int, budget: int, rewarded: bool) -> None:
     predictor = table_predictor(seed, 0.8)
     asked: dict[str, Any] = {"over": "reward-scale", "reward": REWARD} if rewarded else {}
-    whole = scale_path(predictor, "", LOW, HIGH, **SHAPE, **asked)
-    part = scale_path(predictor, "", LOW, HIGH, **SHAPE, **asked, budget=budget)
+    whole = scale_path(predictor, "", LOW, HIGH, **grouped(**SHAPE, **asked))
+    part = scale_path(predictor, "", LOW, HIGH, budget=budget, **grouped(**SHAPE, **asked))
     check_shape(part)
     assert part.forwards <= budget
     assert part.certified == (not part.unexplored)
@@ -209,10 +211,10 @@ def test_a_budget_is_kept_and_what_is_explored_is_right(seed: int, budget: int, 
 
 def test_a_budget_that_suffices_changes_nothing_and_the_least_one_follows_one_output() -> None:
     predictor = table_predictor(12, 0.8)
-    whole = scale_path(predictor, [], LOW, HIGH, **SHAPE)
+    whole = scale_path(predictor, [], LOW, HIGH, **grouped(**SHAPE))
     # Equal shares of the steps that are left may not suit a path that widens, so the sum alone need not be enough.
-    assert scale_path(predictor, [], LOW, HIGH, **SHAPE, budget=8 * whole.states) == whole
-    least = scale_path(predictor, [], LOW, HIGH, **SHAPE, budget=8)
+    assert scale_path(predictor, [], LOW, HIGH, budget=8 * whole.states, **grouped(**SHAPE)) == whole
+    least = scale_path(predictor, [], LOW, HIGH, budget=8, **grouped(**SHAPE))
     assert least.forwards == 8 < least.states and set(least.pieces) < set(whole.pieces)
 
 
@@ -227,27 +229,38 @@ def test_positions_with_equal_logits_go_leftmost_first() -> None:
     predictor = equal_rows([b, a, b, a, a])
     for steps in (5, 2):
         shape = {"length": 5, "steps": steps, "block": 5}
-        path = scale_path(predictor, [], LOW, HIGH, **shape)
+        path = scale_path(predictor, [], LOW, HIGH, **grouped(**shape))
         assert path.certified and len(path.pieces) == 2
         check_against_decode(predictor, [], path, [1.0], **shape)
-    path = scale_path(predictor, [], LOW, HIGH, length=5, steps=5, block=5)
+    path = scale_path(predictor, [], LOW, HIGH, Shape(length=5, steps=5, block=5))
     assert [piece.commit_step for piece in path.pieces] == [(3, 0, 4, 1, 2), (0, 2, 1, 3, 4)]
     assert path.pieces[0].upper == pytest.approx(10 * math.log((1 + math.sqrt(5)) / 2), rel=1e-12)
     assert {piece.tokens for piece in path.pieces} == {(0,) * 5}
-    same = scale_path(equal_rows([a] * 4), [], LOW, HIGH, length=4, steps=4, block=4)
+    same = scale_path(equal_rows([a] * 4), [], LOW, HIGH, Shape(length=4, steps=4, block=4))
     assert [piece.commit_step for piece in same.pieces] == [(0, 1, 2, 3)] and not same.breakpoints and same.certified
 
 
 def test_end_of_text_is_deferred_or_suppressed_at_every_factor() -> None:
     rows = [[0.0, 1.0, 6.0], [0.0, 3.0, 1.0], [0.5, 0.0, 4.0], [0.0, 2.0, 1.9]]
     predictor = equal_rows(rows)
-    deferred = scale_path(predictor, [], LOW, HIGH, length=4, steps=4, block=4, end_of_text="defer", end_ids=[2])
+    deferred = scale_path(
+        predictor, [], LOW, HIGH, Shape(length=4, steps=4, block=4), options=Options(end_of_text="defer", end_ids=[2])
+    )
     for piece in deferred.pieces:
         assert piece.tokens == (2, 1, 2, 1) and {piece.commit_step[1], piece.commit_step[3]} == {0, 1}
-    suppressed = scale_path(predictor, [], LOW, HIGH, length=4, steps=4, block=4, end_of_text="suppress", end_ids=[2])
+    suppressed = scale_path(
+        predictor,
+        [],
+        LOW,
+        HIGH,
+        Shape(length=4, steps=4, block=4),
+        options=Options(end_of_text="suppress", end_ids=[2]),
+    )
     assert {piece.tokens for piece in suppressed.pieces} == {(1, 1, 0, 1)}
     # Two of the four per step: the first step takes all that are not deferred, with no choice left.
-    pairs = scale_path(predictor, [], LOW, HIGH, length=4, steps=2, block=4, end_of_text="defer", end_ids=[2])
+    pairs = scale_path(
+        predictor, [], LOW, HIGH, Shape(length=4, steps=2, block=4), options=Options(end_of_text="defer", end_ids=[2])
+    )
     assert [piece.commit_step for piece in pairs.pieces] == [(1, 0, 1, 0)]
 
 
@@ -255,7 +268,7 @@ def test_end_of_text_is_deferred_or_suppressed_at_every_factor() -> None:
 def test_a_single_scale_is_one_piece(over: Any) -> None:
     predictor = table_predictor(5)
     reward = REWARD if over == "reward-scale" else None
-    path = scale_path(predictor, "", 2.0, 2.0, over=over, reward=reward, **SHAPE)
+    path = scale_path(predictor, "", 2.0, 2.0, over=over, reward=reward, **grouped(**SHAPE))
     (piece,) = path.pieces
     assert (piece.lower, piece.upper, path.forwards, path.certified) == (2.0, 2.0, 8, True)
     assert outcomes(predictor, "", path, [2.0], reward=reward, **SHAPE) == [(piece.tokens, piece.commit_step)]
@@ -269,10 +282,10 @@ def test_each_completed_text_is_scored_once() -> None:
         return word_reward(prompt, answer)
 
     predictor = table_predictor(4, 0.8)
-    path = scale_path(predictor, "", LOW, HIGH, over="reward-scale", reward=CallableReward(counted), **SHAPE)
+    path = scale_path(predictor, "", LOW, HIGH, over="reward-scale", reward=CallableReward(counted), **grouped(**SHAPE))
     assert len(asked) == len(set(asked)) == path.reward_calls < path.forwards
     whole = scale_path(
-        predictor, "", LOW, HIGH, over="reward-scale", reward=CallableReward(counted), **SHAPE | {"steps": 1}
+        predictor, "", LOW, HIGH, over="reward-scale", reward=CallableReward(counted), **grouped(**SHAPE | {"steps": 1})
     )
     assert whole.reward_calls == 0  # all is committed at once, whatever the factor
     assert path.pieces[0].text == " ".join(map(str, path.pieces[0].tokens)) or END in path.pieces[0].tokens
@@ -288,14 +301,14 @@ def doubtful(change: Callable[[list[Bracket], float, float], list[Bracket]]) -> 
 
 def test_what_is_not_proved_is_enclosed_and_not_certified(monkeypatch: pytest.MonkeyPatch) -> None:
     predictor = table_predictor(5, 0.8)
-    whole = scale_path(predictor, [], LOW, HIGH, **SHAPE)
+    whole = scale_path(predictor, [], LOW, HIGH, **grouped(**SHAPE))
 
     def at_the_end(brackets: list[Bracket], low: float, high: float) -> list[Bracket]:
         first = brackets[0].lower if brackets else high
         return [Bracket(low, low + (first - low) / 8, False), *brackets]
 
     monkeypatch.setattr(_scale_states, "selection_path", doubtful(at_the_end))
-    path = scale_path(predictor, [], LOW, HIGH, **SHAPE)
+    path = scale_path(predictor, [], LOW, HIGH, **grouped(**SHAPE))
     check_shape(path)
     assert not path.certified and path.breakpoints[0].lower == LOW and not path.breakpoints[0].proved
     assert {(p.tokens, p.commit_step) for p in path.pieces} <= {(p.tokens, p.commit_step) for p in whole.pieces}
@@ -305,13 +318,13 @@ def test_what_is_not_proved_is_enclosed_and_not_certified(monkeypatch: pytest.Mo
         return [*brackets, Bracket(last + 0.25 * (high - last), last + 0.5 * (high - last), False)]
 
     monkeypatch.setattr(_scale_states, "selection_path", doubtful(inside))
-    path = scale_path(predictor, [], LOW, HIGH, **SHAPE)
+    path = scale_path(predictor, [], LOW, HIGH, **grouped(**SHAPE))
     check_shape(path)
     assert not path.certified and any(not gap.proved for gap in path.breakpoints)
     assert {(p.tokens, p.commit_step) for p in path.pieces} == {(p.tokens, p.commit_step) for p in whole.pieces}
 
     monkeypatch.setattr(_scale_states, "selection_path", doubtful(lambda _, low, high: [Bracket(low, high, False)]))
-    path = scale_path(predictor, [], LOW, HIGH, **SHAPE)
+    path = scale_path(predictor, [], LOW, HIGH, **grouped(**SHAPE))
     assert path.pieces == path.unexplored == () and not path.certified
     assert [(gap.lower, gap.upper, gap.proved) for gap in path.breakpoints] == [(LOW, HIGH, False)]
 
@@ -320,14 +333,14 @@ def test_candidates_within_rounding_are_counted() -> None:
     close = [[4.0, 4.0 - 2.0**-20, 0.0], [3.0, 1.0, 0.0]]
     table = torch.tensor([[*row, 0.0] for row in close])  # float32
     predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1).clone(), mask_id=3)
-    assert scale_path(predictor, [], LOW, HIGH, length=2, steps=2, block=2).near_tokens == 1
+    assert scale_path(predictor, [], LOW, HIGH, Shape(length=2, steps=2, block=2)).near_tokens == 1
     clear = equal_rows([[4.0, 2.0, 0.0], [3.0, 1.0, 0.0]])
-    assert scale_path(clear, [], LOW, HIGH, length=2, steps=2, block=2).near_tokens == 0
+    assert scale_path(clear, [], LOW, HIGH, Shape(length=2, steps=2, block=2)).near_tokens == 0
 
 
 def test_a_network_in_float32() -> None:
     predictor, shape = bert_predictor(), {"length": 12, "steps": 6, "block": 6}
-    path = scale_path(predictor, "the cat sat", LOW, HIGH, **shape, batch=1, cfg=0.5)
+    path = scale_path(predictor, "the cat sat", LOW, HIGH, batch=1, **grouped(cfg=0.5, **shape))
     check_shape(path)
     assert len(path.pieces) > 2
     for piece in path.pieces:  # one at a time, as the states were
@@ -338,7 +351,7 @@ def test_a_network_in_float32() -> None:
 def test_the_shipped_model() -> None:
     predictor, shape = load_predictor("mini"), {"length": 16, "steps": 8, "block": 16}
     prompt = predictor.examples[3]["prompt"]
-    path = scale_path(predictor, prompt, LOW, HIGH, **shape)
+    path = scale_path(predictor, prompt, LOW, HIGH, **grouped(**shape))
     check_shape(path)
     assert path.certified and path.forwards < path.grid_forwards
     at = [math.sqrt(piece.lower * piece.upper) for piece in path.pieces]
@@ -366,13 +379,13 @@ def test_the_shipped_model() -> None:
 def test_misuse_names_the_argument(options: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"prompt": "", "c_min": LOW, "c_max": HIGH} | SHAPE | options
     with pytest.raises(ValueError, match="^.*" + message.replace("(", r"\(")):
-        scale_path(table_predictor(0), **arguments)
+        scale_path(table_predictor(0), **grouped(**arguments))
 
 
 def test_a_scale_outside_the_range_and_a_model_without_numbers_are_refused() -> None:
-    path = scale_path(table_predictor(0), [], 1.0, 2.0, **SHAPE)
+    path = scale_path(table_predictor(0), [], 1.0, 2.0, **grouped(**SHAPE))
     with pytest.raises(ValueError, match=r"scale is 2\.5: the path covers 1\.0 to 2\.0"):
         path.at(2.5)
     broken = CallablePredictor(lambda canvas: torch.full((*canvas.shape, 3), math.nan), mask_id=0, name="broken")
     with pytest.raises(ValueError, match="predictor broken gives no finite largest logit"):
-        scale_path(broken, [], 1.0, 2.0, length=2, steps=2, block=2)
+        scale_path(broken, [], 1.0, 2.0, Shape(length=2, steps=2, block=2))

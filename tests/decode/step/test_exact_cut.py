@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,8 +12,8 @@ from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward
 from rws_decode.scales.path import scale_path
+from rws_decode.settings import Options, Savings, Shape
 from rws_decode.step.rounding import logit_error
-from rws_decode.step.savings import Savings
 from rws_decode.strategies.factors import Confidence, Temperature
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_decode.trace.diff import diff
@@ -27,7 +28,7 @@ def predictor_of(rows: list[list[float]]) -> CallablePredictor:
 
 def commit_steps(rows: list[list[float]], scale: float) -> list[int]:
     shape = {"length": len(rows), "steps": len(rows), "block": len(rows)}
-    (trace,) = decode(predictor_of(rows), [[]], Temperature(scale), **shape)
+    (trace,) = decode(predictor_of(rows), [[]], Temperature(scale), **grouped(**shape))
     assert replay(trace).parted_at is None
     return trace.commit_step.tolist()
 
@@ -47,7 +48,10 @@ def test_equal_gaps_in_any_order_tie_and_the_leftmost_goes_first() -> None:
         assert commit_steps([row.tolist(), other.tolist()], 1.3) == [0, 1]
         assert commit_steps([other.tolist(), row.tolist()], 1.3) == [0, 1]
     (trace,) = decode(
-        predictor_of([row.tolist(), rng.permutation(row).tolist()]), [[]], Confidence(), length=2, steps=2, block=2
+        predictor_of([row.tolist(), rng.permutation(row).tolist()]),
+        [[]],
+        Confidence(),
+        Shape(length=2, steps=2, block=2),
     )
     assert trace.ties.tolist() == [1, 0]
 
@@ -59,8 +63,8 @@ def test_decoding_is_on_the_scale_path_however_coarse_the_logits(
     rng = np.random.default_rng(seed)
     rows = rng.integers(0, 4, size=(count, words)).astype(float).tolist()
     predictor, shape = predictor_of(rows), {"length": count, "steps": min(steps, count), "block": count}
-    path = scale_path(predictor, [], 0.01, 60.0, **shape)
-    (trace,) = decode(predictor, [[]], Temperature(scale), **shape)
+    path = scale_path(predictor, [], 0.01, 60.0, **grouped(**shape))
+    (trace,) = decode(predictor, [[]], Temperature(scale), **grouped(**shape))
     if all(not one.lower * (1 - 1e-9) < scale < one.upper * (1 + 1e-9) for one in path.breakpoints):
         piece = path.at(scale)
         assert piece is not None and piece.commit_step == tuple(trace.commit_step.tolist())
@@ -71,7 +75,7 @@ def test_a_diff_with_another_model_certifies_nothing() -> None:
     rows = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
     shape = {"length": 2, "steps": 2, "block": 2}
     own, other = predictor_of(rows), predictor_of([[2 * z for z in row] for row in rows])
-    runs = [decode(own, [[]], rule, **shape)[0] for rule in (Confidence(), Temperature(8.0))]
+    runs = [decode(own, [[]], rule, **grouped(**shape))[0] for rule in (Confidence(), Temperature(8.0))]
     parting = diff(*runs, own).parting
     assert parting is not None and parting.reversals[0].certified
     parting = diff(*runs, other).parting
@@ -93,7 +97,7 @@ class Surest:
 
 
 def test_a_factor_may_depend_on_logits() -> None:
-    (trace,) = decode(predictor_of([[3.0, 1.0], [1.0, 0.5]]), [[]], Surest(), length=2, steps=2, block=2)
+    (trace,) = decode(predictor_of([[3.0, 1.0], [1.0, 0.5]]), [[]], Surest(), Shape(length=2, steps=2, block=2))
     assert trace.factor.tolist() == [1 / 3, 1 / 1.5]
 
 
@@ -116,7 +120,7 @@ def test_an_order_of_its_own_is_asked_every_time() -> None:
     reward = CallableReward(lambda prompt, answer: 1.0)
     options = {"length": 4, "steps": 4, "block": 4, "reward": reward}
     predictor._encode = lambda text: []
-    (trace,) = decode(predictor, [""], Backwards(), savings=Savings(certain=True), **options)
+    (trace,) = decode(predictor, [""], Backwards(), savings=Savings(certain=True), **grouped(**options))
     assert trace.commit_step.tolist() == [3, 2, 1, 0] and not (trace.reward_use == 3).any()
 
 
@@ -124,7 +128,7 @@ def test_near_tokens_are_counted_wherever_they_can_move_others() -> None:
     shape = {"length": 2, "steps": 2, "block": 2}
     for shift in (1e-14, -1e-14):  # between a word and the end of text, which waits
         rows = [[4.0 + shift, 4.0, 0.0], [3.0, 0.0, 0.0]]
-        (trace,) = decode(predictor_of(rows), [[]], Confidence(), end_of_text="defer", end_ids=[2], **shape)
+        (trace,) = decode(predictor_of(rows), [[]], Confidence(), **grouped(end_of_text="defer", end_ids=[2], **shape))
         assert trace.near_tokens[0] > 0
 
 
@@ -134,7 +138,9 @@ def test_guidance_amplifies_what_rounding_does() -> None:
     table = torch.tensor([[-20.0, 10.0 + gap, 10.0]])
     predictor = CallablePredictor(lambda canvas: table.expand(*canvas.shape, 3), mask_id=0)
     counted = [
-        decode(predictor, [[1]], Confidence(), cfg=cfg, length=1, steps=1, block=1)[0].near_tokens.tolist()
+        decode(predictor, [[1]], Confidence(), Shape(length=1, steps=1, block=1), options=Options(cfg=cfg))[
+            0
+        ].near_tokens.tolist()
         for cfg in (0.0, 3.0)
     ]
     assert counted == [[0], [1]]
@@ -143,5 +149,5 @@ def test_guidance_amplifies_what_rounding_does() -> None:
 def test_a_token_that_is_impossible_stays_so_under_guidance() -> None:
     table = torch.tensor([[-np.inf, 0.0, -np.inf, 1.0]])
     predictor = CallablePredictor(lambda canvas: table.expand(*canvas.shape, 4), mask_id=0)
-    (trace,) = decode(predictor, [[1]], Confidence(), cfg=2.0, length=2, steps=2, block=2)
+    (trace,) = decode(predictor, [[1]], Confidence(), Shape(length=2, steps=2, block=2), options=Options(cfg=2.0))
     assert trace.tokens.tolist() == [3, 3]

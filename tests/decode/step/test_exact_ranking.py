@@ -13,6 +13,7 @@ import pytest
 import strategies
 import torch
 from exact_ranks import ball, compared, exact_gaps, exact_order, exact_top, log_odds_ball
+from grouped import grouped
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -23,10 +24,11 @@ from rws_decode.gpu.choice import choose
 from rws_decode.gpu.row_statistics import RELATIVE, log_f_error, row_statistics
 from rws_decode.predictors import CallablePredictor, exact_predictor
 from rws_decode.rewards import CallableReward
+from rws_decode.settings import Precision, Savings
 from rws_decode.step.certainty import certain, certain_from
+from rws_decode.step.cut import select_top
 from rws_decode.step.exact_cut import exact_at_the_cut
-from rws_decode.step.order import Precision, rank_values, select_top
-from rws_decode.step.savings import Savings
+from rws_decode.step.order import rank_values
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.protocol import Strategy
 from rws_theory.crossings import crossings
@@ -129,9 +131,7 @@ def test_float64_alone_parts_the_set_by_no_more_than_its_error(case: tuple[Float
     assert misplaced(z, chosen, c, lambda odds: between(odds, z.shape[1])) == []
 
 
-def misplaced(
-    z: Floats, chosen: torch.Tensor, c: float, error: Callable[[float], float]
-) -> list[tuple[int, int]]:
+def misplaced(z: Floats, chosen: torch.Tensor, c: float, error: Callable[[float], float]) -> list[tuple[int, int]]:
     """Pairs of a position left out and one chosen of which the former leads by more than both errors."""
     gaps = [exact_gaps(row) for row in z.tolist()]
     odds = [log_odds_ball(u, Fraction(c)) if u else None for u in gaps]
@@ -332,7 +332,7 @@ def test_whole_decodes_are_those_of_exact_arithmetic(
         lambda prompt, answer: float(reward_of(seed)([int(word) for word in answer.split()])), mean=7.25, std=5.5
     )
     savings = Savings(certain=certain_)
-    (trace,) = decode(predictor, [[]], strategy, reward=reward, savings=savings, **shape)
+    (trace,) = decode(predictor, [[]], strategy, reward=reward, savings=savings, **grouped(**shape))
     tokens, commit_step, ties = exact_decode(predictor, scale, **shape)
     assert [len(set(commit_step)), commit_step.count(0)] == [shape["steps"], block_plan(**shape)[0].commits]
     assert trace.tokens.tolist() == tokens

@@ -7,12 +7,15 @@ import math
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
-from rws_decode.step.order import rank_values, select_deferring, select_top, select_topk
+from rws_decode.settings import Options, Shape
+from rws_decode.step.cut import select_deferring, select_top, select_topk
+from rws_decode.step.order import rank_values
 from rws_decode.step.rounding import ROUNDING_UNITS, logit_error, near_ties, saturated, value_range
 from rws_decode.strategies.factors import Temperature
 from rws_decode.strategies.orders import Margin
@@ -166,7 +169,7 @@ def test_a_trace_says_what_rounding_did() -> None:
     options = {"length": 8, "steps": 4, "block": 8}
     runs = {
         (ranking, precision): decode(
-            staircase(), [[]], Temperature(1.0), ranking=ranking, precision=precision, **options
+            staircase(), [[]], Temperature(1.0), **grouped(ranking=ranking, precision=precision, **options)
         )[0]
         for ranking, precision in (
             ("log-odds", "float64"),
@@ -204,7 +207,7 @@ def test_each_row_of_a_batch_has_its_own_counts() -> None:
         lambda canvas: torch.stack([torch.cat([torch.zeros(1, 12), tables[int(row[0])]]) for row in canvas]), mask_id=4
     )
     options = {"length": 8, "steps": 4, "block": 8, "ranking": "probability", "precision": "float32"}
-    sure, unsure = decode(predictor, [[6], [7]], Temperature(1.0), **options)
+    sure, unsure = decode(predictor, [[6], [7]], Temperature(1.0), **grouped(**options))
     assert sure.inexact.tolist() == [True, True, True, False] and sure.saturated.tolist() == [8, 6, 4, 2]
     assert not unsure.inexact.any() and not unsure.saturated.any() and sure.forwards == 4
 
@@ -215,16 +218,18 @@ def test_a_probability_is_saturated_as_it_was_computed() -> None:
     predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), 1, -1), mask_id=0)
     for ranking, expected in (("probability", [0]), ("log-odds", [1])):
         options = {"ranking": ranking, "precision": "bfloat16", "length": 1, "steps": 1, "block": 1}
-        assert decode(predictor, [[]], Temperature(1.0), **options)[0].saturated.tolist() == expected
+        assert decode(predictor, [[]], Temperature(1.0), **grouped(**options))[0].saturated.tolist() == expected
 
 
 def test_an_order_of_its_own_is_not_inexact() -> None:
-    (trace,) = decode(staircase(), [[]], Margin("logit"), length=8, steps=4, block=8, precision="float32")
+    (trace,) = decode(
+        staircase(), [[]], Margin("logit"), Shape(length=8, steps=4, block=8), options=Options(precision="float32")
+    )
     assert trace.ranking == "order" and trace.commit_step.tolist() == [3, 3, 2, 2, 1, 1, 0, 0]
     assert not trace.inexact.any() and trace.saturated.tolist() == [8, 6, 4, 2]
     assert np.array_equal(trace.factor, np.ones(4))
     # Nor where it is not the order of confidence at all.
-    (trace,) = decode(staircase(), [[]], Leftmost(), length=8, steps=4, block=8)
+    (trace,) = decode(staircase(), [[]], Leftmost(), Shape(length=8, steps=4, block=8))
     assert trace.commit_step.tolist() == [0, 0, 1, 1, 2, 2, 3, 3] and not trace.inexact.any()
 
 
@@ -232,7 +237,7 @@ def test_positions_that_are_all_but_certain_are_near_in_probability_alone() -> N
     """From a lead of 37 nats on a probability is 1.0 in float64; the log-odds still tell 42 from 44."""
     options = {"length": 8, "steps": 4, "block": 8}
     odds, probability = (
-        decode(staircase(), [[]], Temperature(2.0), ranking=ranking, **options)[0]
+        decode(staircase(), [[]], Temperature(2.0), **grouped(ranking=ranking, **options))[0]
         for ranking in ("log-odds", "probability")
     )
     assert odds.saturated.tolist() == probability.saturated.tolist() == [8, 6, 4, 2]
@@ -240,5 +245,5 @@ def test_positions_that_are_all_but_certain_are_near_in_probability_alone() -> N
 
 
 def test_bfloat16_models_have_wide_near_ties() -> None:
-    (trace,) = decode(staircase(torch.bfloat16), [[]], Temperature(1.0), length=8, steps=4, block=8)
+    (trace,) = decode(staircase(torch.bfloat16), [[]], Temperature(1.0), Shape(length=8, steps=4, block=8))
     assert trace.logits_dtype == "bfloat16" and trace.near_ties.tolist() == [8, 6, 4, 0]

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import CLS, EOS, MASK, PAD, VOCABULARY, bert_predictor, modernbert_predictor
@@ -14,7 +15,7 @@ from tiny_models import CLS, EOS, MASK, PAD, VOCABULARY, bert_predictor, modernb
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.step.candidate import TokenSampler, greedy, gumbel_scores
-from rws_decode.step.classifier_free import guided_logits
+from rws_decode.step.forward import guided_logits
 from rws_decode.step.rounding import logit_error
 from rws_decode.strategies.factors import Confidence, Temperature
 from rws_decode.trace.replay import replay, replay_with
@@ -66,14 +67,14 @@ def test_temperature_zero_is_greedy_and_draws_nothing() -> None:
     found = TokenSampler(0.0, 0, rows=1).draw(z, torch.zeros(5, dtype=torch.int64))
     assert torch.equal(found.token, z.argmax(-1))
     assert greedy(torch.zeros(2, 1)).lead.tolist() == [math.inf, math.inf]
-    runs = [decode(PREDICTOR, ["a dog"], Confidence(), seed=seed, **SIZE) for seed in (0, 9)]
+    runs = [decode(PREDICTOR, ["a dog"], Confidence(), **grouped(seed=seed, **SIZE)) for seed in (0, 9)]
     assert runs[0].tokens.tolist() == runs[1].tokens.tolist()
 
 
 def test_the_same_seed_the_same_answer_and_seeds_per_row() -> None:
     def run(prompts: list[str], seed: object) -> list[list[int]]:
         options = SIZE | {"sampling_temperature": 2.0, "seed": seed}
-        return decode(PREDICTOR, prompts, Confidence(), **options).tokens.tolist()  # type: ignore[arg-type]
+        return decode(PREDICTOR, prompts, Confidence(), **grouped(**options)).tokens.tolist()  # type: ignore[arg-type]
 
     assert run(["a dog"], 1) == run(["a dog"], 1) != run(["a dog"], 2)
     assert run(["a dog", "a dog"], [1, 2]) == [*run(["a dog"], 1), *run(["a dog"], 2)]
@@ -84,7 +85,7 @@ def test_confidence_is_that_of_the_drawn_token_without_the_noise() -> None:
     table = torch.randn(8, VOCABULARY, generator=torch.Generator().manual_seed(2))
     options = {"length": 6, "steps": 1, "block": 6, "ranking": "probability", "sampling_temperature": 3.0}
     predictor = fixed(table, forbidden_ids=(CLS,))
-    (trace,) = decode(predictor, [[7]], Temperature(1.5), **options)  # type: ignore[arg-type]
+    (trace,) = decode(predictor, [[7]], Temperature(1.5), **grouped(**options))  # type: ignore[arg-type]
     z = table[1:7].clone()
     z[:, [MASK, PAD, CLS]] = -torch.inf
     expected = torch.softmax(1.5 * z.double(), dim=-1)[torch.arange(6), torch.from_numpy(trace.tokens.copy())]
@@ -94,7 +95,7 @@ def test_confidence_is_that_of_the_drawn_token_without_the_noise() -> None:
 
 def test_a_sampled_run_replays() -> None:
     options = {"sampling_temperature": 1.0, "seed": 3, "cfg": 0.7, "end_of_text": "defer", "ranking": "topk"}
-    (trace,) = decode(PREDICTOR, ["a dog"], Temperature(2.0), **SIZE, **options)  # type: ignore[arg-type]
+    (trace,) = decode(PREDICTOR, ["a dog"], Temperature(2.0), **grouped(**SIZE, **options))  # type: ignore[arg-type]
     assert replay(trace).parted_at is None
     again = replay_with(trace, bert_predictor())
     assert np.array_equal(again.tokens, trace.tokens)
@@ -105,10 +106,13 @@ def test_a_sampled_run_replays() -> None:
 @pytest.mark.parametrize("padding", ["right", "left"])
 def test_guidance_under_an_attention_mask_is_guidance_alone(make: object, padding: str) -> None:
     predictor, prompts = make(), ["a dog", "the cat sat on the mat ."]  # type: ignore[operator]
-    together = decode(predictor, prompts, Confidence(), cfg=2.0, padding=padding, **SIZE)  # type: ignore[arg-type]
-    plain = decode(predictor, prompts, Confidence(), **SIZE)
+    together = decode(predictor, prompts, Confidence(), **grouped(cfg=2.0, padding=padding, **SIZE))  # type: ignore[arg-type]
+    plain = decode(predictor, prompts, Confidence(), **grouped(**SIZE))
     for prompt, trace in zip(prompts, together, strict=True):
-        assert trace.tokens.tolist() == decode(predictor, [prompt], Confidence(), cfg=2.0, **SIZE)[0].tokens.tolist()
+        assert (
+            trace.tokens.tolist()
+            == decode(predictor, [prompt], Confidence(), **grouped(cfg=2.0, **SIZE))[0].tokens.tolist()
+        )
     assert together.tokens.tolist() != plain.tokens.tolist()
 
 
@@ -144,7 +148,7 @@ def ending_table() -> torch.Tensor:
 def test_policies_mean_the_same_at_any_scale(scale: float) -> None:
     def run(policy: str) -> tuple[list[int], list[int]]:
         options = {"length": 6, "steps": 3, "block": 6, "end_of_text": policy}
-        (trace,) = decode(fixed(ending_table()), [[7]], Temperature(scale), **options)  # type: ignore[arg-type]
+        (trace,) = decode(fixed(ending_table()), [[7]], Temperature(scale), **grouped(**options))  # type: ignore[arg-type]
         assert replay(trace).parted_at is None
         return trace.tokens.tolist(), trace.commit_step.tolist()
 
@@ -161,13 +165,13 @@ def test_policies_mean_the_same_at_any_sampling_temperature(ranking: str, temper
     table[:, EOS] += 7.0
     options = {"length": 16, "steps": 16, "block": 8, "ranking": ranking, "seed": 8}
     options |= {"sampling_temperature": temperature}
-    (deferred,) = decode(fixed(table), [[7]], Confidence(), end_of_text="defer", **options)  # type: ignore[arg-type]
+    (deferred,) = decode(fixed(table), [[7]], Confidence(), **grouped(end_of_text="defer", **options))  # type: ignore[arg-type]
     assert (deferred.tokens == EOS).any()
     for step in range(16):
         if deferred.candidate[step, deferred.chosen[step]] == EOS:
             assert (deferred.candidate[step, deferred.eligible[step]] == EOS).all()
     options["end_of_text"] = "suppress"
-    (suppressed,) = decode(fixed(table), [[7]], Confidence(), **options)  # type: ignore[arg-type]
+    (suppressed,) = decode(fixed(table), [[7]], Confidence(), **grouped(**options))  # type: ignore[arg-type]
     assert not (suppressed.candidate == EOS).any()
 
 
@@ -175,7 +179,7 @@ def test_a_model_may_end_its_text_in_several_ways() -> None:
     table = ending_table()
     table[2, EOS], table[2, 11] = 0.0, 9.0
     options = {"length": 6, "steps": 3, "block": 6, "end_of_text": "defer", "end_ids": [EOS, 11]}
-    (trace,) = decode(fixed(table), [[7]], Confidence(), **options)  # type: ignore[arg-type]
+    (trace,) = decode(fixed(table), [[7]], Confidence(), **grouped(**options))  # type: ignore[arg-type]
     assert trace.commit_step.tolist() == [2, 2, 0, 0, 1, 1]
     assert (trace.end_of_text, trace.end_ids) == ("defer", [EOS, 11])
 
@@ -196,10 +200,10 @@ def test_a_model_may_end_its_text_in_several_ways() -> None:
 )
 def test_misuse_is_named(options: dict[str, object], named: str) -> None:
     with pytest.raises(ValueError, match=rf"^{named}"):
-        decode(PREDICTOR, ["a dog"], Confidence(), **SIZE, **options)  # type: ignore[arg-type]
+        decode(PREDICTOR, ["a dog"], Confidence(), **grouped(**SIZE, **options))  # type: ignore[arg-type]
 
 
 def test_a_policy_needs_an_end_of_text() -> None:
     endless = fixed(torch.zeros(20, VOCABULARY), end_id=None)
     with pytest.raises(ValueError, match=r"^end_of_text is 'suppress': predictor callable names no end of text"):
-        decode(endless, [[7]], Confidence(), end_of_text="suppress", **SIZE)
+        decode(endless, [[7]], Confidence(), **grouped(end_of_text="suppress", **SIZE))

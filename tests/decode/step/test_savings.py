@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import EOS, MASK, VOCABULARY, bert_predictor, classifier, llada_predictor, modernbert_predictor
@@ -23,7 +24,7 @@ from rws_decode.decode import decode
 from rws_decode.plain_loop import plain_loop, plain_rws
 from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward, SequenceClassifierReward
-from rws_decode.step.savings import Savings
+from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.protocol import MaskedPositions, Strategy
 from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
@@ -35,8 +36,7 @@ REWARDS = {
 }
 PROMPTS = ["the cat sat on the mat .", "a dog", "", "it was red and small"]
 ONE = {
-    name: replace(Savings.nothing(), **{name: True})
-    for name in ("reuse", "cache", "certain", "block_only", "settled")
+    name: replace(Savings.nothing(), **{name: True}) for name in ("reuse", "cache", "certain", "block_only", "settled")
 }
 ALL = ONE | {
     "everything": Savings.everything(),
@@ -72,8 +72,8 @@ def test_tokens_are_the_same_with_each_saving(
     options = {"length": shape[0], "steps": shape[1], "block": shape[2], "reward": REWARDS[reward]}
     options |= {"end_of_text": policy, "sampling_temperature": drawn, "seed": 5}
     predictor, strategy = PREDICTORS[model], rule(scale)
-    full = decode(predictor, prompts, strategy, savings=Savings.nothing(), **options)
-    less = decode(predictor, prompts, strategy, savings=ALL[name], **options)
+    full = decode(predictor, prompts, strategy, savings=Savings.nothing(), **grouped(**options))
+    less = decode(predictor, prompts, strategy, savings=ALL[name], **grouped(**options))
     for one, other in zip(full, less, strict=True):
         run = other.commit_step >= 0
         if (one.near_ties[: other.steps_run].any() or one.near_tokens[: other.steps_run].any()) and not np.array_equal(
@@ -105,9 +105,9 @@ def test_a_row_leaves_once_its_text_is_settled() -> None:
 
     predictor = CallablePredictor(logits, mask_id=MASK, end_id=EOS, vocab_size=VOCABULARY, decode=str)
     options = {"length": 12, "steps": 12, "block": 12}
-    full = decode(predictor, [[6], [7]], Confidence(), **options)
+    full = decode(predictor, [[6], [7]], Confidence(), **grouped(**options))
     seen.clear()
-    short, long = decode(predictor, [[6], [7]], Confidence(), savings=Savings(settled=True), **options)
+    short, long = decode(predictor, [[6], [7]], Confidence(), savings=Savings(settled=True), **grouped(**options))
     assert seen == [[6, 7]] * 4 + [[7]] * 6
     assert (short.steps_run, long.steps_run, short.forwards, long.forwards) == (4, 10, 4, 10)
     assert short.tokens.tolist() == full[0].tokens.tolist() == [7] * 3 + [EOS] * 9
@@ -117,7 +117,7 @@ def test_a_row_leaves_once_its_text_is_settled() -> None:
     # The rows that stay keep the rewards that are their own.
     score = CallableReward(lambda prompt, answer: float(answer.count("7")), std=4.0)
     options |= {"reward": score, "savings": Savings(settled=True, reuse=False)}
-    for row, trace in zip([6, 7, 7], decode(predictor, [[6], [7], [7]], RWS(2.0), **options), strict=True):
+    for row, trace in zip([6, 7, 7], decode(predictor, [[6], [7], [7]], RWS(2.0), **grouped(**options)), strict=True):
         kept, steps = (3.0, 4) if row == 6 else (9.0, 10)
         assert trace.reward_raw.tolist() == [kept] * steps and trace.reward_use.tolist() == [1] * steps
 
@@ -136,8 +136,8 @@ def test_a_row_that_stays_keeps_its_prompt_and_its_padding(padding: Any, cfg: fl
 
     predictor = CallablePredictor(logits, mask_id=MASK, pad_id=0, end_id=EOS, vocab_size=VOCABULARY, decode=str)
     options = {"length": 12, "steps": 12, "block": 12, "padding": padding, "cfg": cfg}
-    full = decode(predictor, prompts, Confidence(), **options)
-    less = decode(predictor, prompts, Confidence(), savings=Savings(settled=True), **options)
+    full = decode(predictor, prompts, Confidence(), **grouped(**options))
+    less = decode(predictor, prompts, Confidence(), savings=Savings(settled=True), **grouped(**options))
     assert [trace.steps_run for trace in less] == [4, 10]
     for one, other in zip(full, less, strict=True):
         assert other.text == one.text
@@ -147,8 +147,8 @@ def test_a_row_that_stays_keeps_its_prompt_and_its_padding(padding: Any, cfg: fl
 def test_without_a_reward_only_the_block_is_completed_if_asked() -> None:
     predictor = PREDICTORS["bert"]
     options = {"length": 12, "steps": 6, "block": 6}
-    (whole,) = decode(predictor, PROMPTS[:1], Temperature(2.0), **options)
-    (block,) = decode(predictor, PROMPTS[:1], Temperature(2.0), savings=Savings(block_only=True), **options)
+    (whole,) = decode(predictor, PROMPTS[:1], Temperature(2.0), **grouped(**options))
+    (block,) = decode(predictor, PROMPTS[:1], Temperature(2.0), savings=Savings(block_only=True), **grouped(**options))
     assert (whole.candidate >= 0).all()
     assert (block.candidate[:3, 6:] == -1).all() and (block.candidate[:, :6] >= 0).all()
     assert np.array_equal(block.tokens, whole.tokens) and np.array_equal(block.commit_step, whole.commit_step)
@@ -162,24 +162,24 @@ def test_a_reward_that_cannot_matter_is_not_asked_and_the_trace_says_so() -> Non
         mask_id=MASK, vocab_size=VOCABULARY, encode=lambda text: [], decode=str,
     )  # fmt: skip
     options = {"length": 12, "steps": 6, "block": 12, "reward": reward}
-    (full,) = decode(predictor, [""], RWS(8.0), savings=Savings.nothing(), **options)
+    (full,) = decode(predictor, [""], RWS(8.0), savings=Savings.nothing(), **grouped(**options))
     assert len(asked) == full.reward_calls == 6 and full.reward_calls_saved == 0
     asked.clear()
-    (less,) = decode(predictor, [""], RWS(8.0), savings=Savings(certain=True), **options)
+    (less,) = decode(predictor, [""], RWS(8.0), savings=Savings(certain=True), **grouped(**options))
     assert asked == [] and less.reward_calls == 0 and less.reward_calls_saved == 6
     assert (less.reward_use == 3).all() and np.isnan(less.factor).all()
     assert np.array_equal(full.commit_step, less.commit_step)
     # In other numbers what the path proves of exact ones need not hold: the reward is asked.
     for ranking, precision in (("probability", "bfloat16"), ("probability", "float64"), ("log-odds", "float32")):
         rounded = options | {"ranking": ranking, "precision": precision}
-        (asks,) = decode(predictor, [""], RWS(8.0), savings=Savings(certain=True), **rounded)
+        (asks,) = decode(predictor, [""], RWS(8.0), savings=Savings(certain=True), **grouped(**rounded))
         assert (asks.reward_use > 0).all() and not (asks.reward_use == 3).any()
 
 
 def test_savings_save_on_a_tiny_model() -> None:
     options = {"length": 12, "steps": 12, "block": 12, "reward": REWARDS["words"]}
     saved = {
-        name: decode(PREDICTORS["bert"], PROMPTS, RWS(1.0), savings=ALL[name], **options).reward_calls
+        name: decode(PREDICTORS["bert"], PROMPTS, RWS(1.0), savings=ALL[name], **grouped(**options)).reward_calls
         for name in ("cache", "reuse", "certain", "everything")
     }
     assert saved["cache"] == 12 * len(PROMPTS)
@@ -210,14 +210,14 @@ def test_batches_hold_every_row_once_and_keep_to_memory_and_spread(
 def test_small_batches_give_each_prompt_its_own_and_report_it_when_done(rule: Strategy) -> None:
     predictor, order = PREDICTORS["bert"], []
     options = {"length": 12, "steps": 6, "block": 6, "reward": REWARDS["words"]}
-    together = decode(predictor, PROMPTS, rule, **options)
+    together = decode(predictor, PROMPTS, rule, **grouped(**options))
     apart = decode(
         predictor,
         PROMPTS,
         rule,
         savings=Savings(memory=1),
         finished=lambda row, trace: order.append((row, trace)),
-        **options,
+        **grouped(**options),
     )
     assert (together.forwards, apart.forwards) == (6, 24)
     assert sorted(row for row, _ in order) == [0, 1, 2, 3] and order[0][0] == 2  # the shortest first
@@ -240,8 +240,10 @@ def test_the_plain_loops_of_the_bench_decode_what_decode_does(model: str) -> Non
     with torch.inference_mode():
         plain = plain_loop(predictor, prompt, **shape)
         naive = plain_rws(predictor, REWARDS["words"], PROMPTS[0], 8.0, **shape)
-    (exact,) = decode(predictor, PROMPTS[:1], Confidence(), ranking="probability", precision="model", **shape)
-    (rws,) = decode(predictor, PROMPTS[:1], RWS(8.0), reward=REWARDS["words"], **shape)
+    (exact,) = decode(
+        predictor, PROMPTS[:1], Confidence(), **grouped(ranking="probability", precision="model", **shape)
+    )
+    (rws,) = decode(predictor, PROMPTS[:1], RWS(8.0), reward=REWARDS["words"], **grouped(**shape))
     assert plain.tokens[0].tolist() == exact.tokens.tolist() and plain.ties == int((exact.ties > 0).sum()) == 0
     assert naive.tokens[0].tolist() == rws.tokens.tolist() and naive.reward_calls == 5
 
@@ -305,12 +307,12 @@ def test_any_token_that_ends_the_text_settles_and_is_deferred() -> None:
     )
     predictor.end_ids = (EOS, 9)
     options = {"length": 12, "steps": 12, "block": 12}
-    (full,) = decode(predictor, [[]], Confidence(), **options)
-    (less,) = decode(predictor, [[]], Confidence(), savings=Savings(settled=True), **options)
+    (full,) = decode(predictor, [[]], Confidence(), **grouped(**options))
+    (less,) = decode(predictor, [[]], Confidence(), savings=Savings(settled=True), **grouped(**options))
     assert less.steps_run == 4 and less.text == full.text == "[7, 7, 7]"
-    (late,) = decode(predictor, [[]], Confidence(), end_of_text="defer", **options)
+    (late,) = decode(predictor, [[]], Confidence(), **grouped(end_of_text="defer", **options))
     assert late.end_ids == sorted([EOS, 9])
-    (never,) = decode(predictor, [[]], Confidence(), end_of_text="suppress", **options)
+    (never,) = decode(predictor, [[]], Confidence(), **grouped(end_of_text="suppress", **options))
     assert not np.isin(never.tokens, [EOS, 9]).any()
 
 
@@ -339,11 +341,11 @@ def test_a_choice_is_taken_for_certain_within_the_bounds_of_the_reward_alone(
     asked: list[str] = []
     score = CallableReward(lambda prompt, answer: asked.append(answer) or bounds[0], std=2.0, bounds=bounds)
     options = {"length": 4, "steps": 4, "block": 2, "reward": score}
-    (full,) = decode(crossing(), [""], RWS(8.0), savings=Savings.nothing(), **options)
+    (full,) = decode(crossing(), [""], RWS(8.0), savings=Savings.nothing(), **grouped(**options))
     assert len(asked) == 4
     asked.clear()
     savings = replace(Savings.nothing(), certain=True)
-    less, other = decode(crossing(), ["", ""], RWS(8.0), savings=savings, **options)
+    less, other = decode(crossing(), ["", ""], RWS(8.0), savings=savings, **grouped(**options))
     assert less.reward_use.tolist() == other.reward_use.tolist() == use
     assert len(asked) == 2 * use.count(1) and less.reward_calls_saved == use.count(3)
     assert less.commit_step.tolist() == full.commit_step.tolist() and less.candidate.tolist() == full.candidate.tolist()
@@ -376,7 +378,7 @@ class Bare:
 def test_a_choice_is_not_taken_for_certain_where_factors_are_not_what_decides(rule: Any, order: list[int]) -> None:
     score = CallableReward(lambda prompt, answer: 10.0, bounds=(10.0, 14.0))
     options = {"length": 4, "steps": 4, "block": 2, "reward": score, "savings": Savings(reuse=False, certain=True)}
-    (trace,) = decode(crossing(), [""], rule, **options)
+    (trace,) = decode(crossing(), [""], rule, **grouped(**options))
     assert trace.reward_use.tolist() == [1, 1, 1, 1] and trace.commit_step.tolist() == order
 
 
@@ -389,13 +391,13 @@ def test_a_choice_is_taken_for_certain_among_those_that_are_not_deferred() -> No
     score = CallableReward(lambda prompt, answer: -10.0, bounds=(-12.0, 14.0))
     options = {"length": 3, "steps": 3, "block": 3, "reward": score, "savings": Savings(reuse=False, certain=True)}
     for policy, use, order in (("none", [3, 1, 3], [0, 1, 2]), ("defer", [1, 3, 3], [2, 0, 1])):
-        (trace,) = decode(predictor, [""], RWS(8.0), end_of_text=policy, **options)
+        (trace,) = decode(predictor, [""], RWS(8.0), **grouped(end_of_text=policy, **options))
         assert (trace.reward_use.tolist(), trace.commit_step.tolist()) == (use, order), policy
 
 
 def test_no_text_is_settled_where_the_predictor_has_no_end() -> None:
-    (usual,) = decode(crossing(), [""], Confidence(), length=4, steps=4, block=2)
-    (less,) = decode(crossing(), [""], Confidence(), length=4, steps=4, block=2, savings=Savings(settled=True))
+    (usual,) = decode(crossing(), [""], Confidence(), Shape(length=4, steps=4, block=2))
+    (less,) = decode(crossing(), [""], Confidence(), Shape(length=4, steps=4, block=2), savings=Savings(settled=True))
     assert less.steps_run == 4 and less.commit_step.tolist() == usual.commit_step.tolist()
 
 
@@ -413,11 +415,11 @@ def test_tokens_that_rounding_could_change_are_counted_where_they_count() -> Non
         (Confidence(), {"sampling_temperature": 0.5}, [3, 2, 1, 3, 2, 1]),
         (RWS(8.0), {"reward": REWARDS["words"]}, [6, 5, 4, 3, 2, 1]),
     ):
-        for trace in decode(predictor, ["", ""], strategy, length=6, steps=6, block=3, **options):
+        for trace in decode(predictor, ["", ""], strategy, **grouped(length=6, steps=6, block=3, **options)):
             assert trace.near_tokens.tolist() == expected, options
     # In float32 logits of 16 are off by 2**-13 at most: a lead of twice as much can be lost, a larger one cannot.
     for lead, counted in ((2.0**-12, 1), (2.0**-12 + 2.0**-19, 0)):
         exact = torch.zeros(1, VOCABULARY)
         exact[:, 8], exact[:, 9] = 16.0, 16.0 - lead
         one = CallablePredictor(lambda canvas, exact=exact: exact[None], mask_id=MASK)
-        assert decode(one, [[]], Confidence(), length=1, steps=1, block=1)[0].near_tokens.tolist() == [counted]
+        assert decode(one, [[]], Confidence(), Shape(length=1, steps=1, block=1))[0].near_tokens.tolist() == [counted]

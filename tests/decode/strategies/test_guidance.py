@@ -16,6 +16,7 @@ from tiny_models import llada_predictor
 
 from rws_decode.decode import Decoding, decode
 from rws_decode.rewards import CallableReward
+from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence, RewardReplay, Schedule, Temperature
 from rws_decode.strategies.protocol import MaskedPositions, Strategy, describe
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
@@ -29,7 +30,7 @@ REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=
 
 
 def rws_run() -> Decoding:
-    return decode(llada_predictor(), PROMPTS, RWS(8.0), length=12, steps=6, block=12, reward=REWARD)
+    return decode(llada_predictor(), PROMPTS, RWS(8.0), Shape(length=12, steps=6, block=12), reward=REWARD)
 
 
 RUN = rws_run()
@@ -118,7 +119,7 @@ def test_shuffled_keeps_each_rows_rewards_and_moves_them() -> None:
 
 
 def test_the_controls_of_one_run_are_of_its_steps_scale_and_eps() -> None:
-    (run,) = decode(llada_predictor(), PROMPTS[:1], RWS(2.0, 0.25), length=12, steps=6, block=12, reward=REWARD)
+    (run,) = decode(llada_predictor(), PROMPTS[:1], RWS(2.0, 0.25), Shape(length=12, steps=6, block=12), reward=REWARD)
     drawn = np.random.default_rng(3).permutation(run.reward_normalised).tolist()
     assert shuffled(run, np.random.default_rng(3)) == RewardReplay(2.0, tuple(drawn), 0.25)
     assert shuffled([run], np.random.default_rng(3)) == RewardReplay(2.0, (tuple(drawn),), 0.25)
@@ -129,7 +130,7 @@ def test_the_controls_of_one_run_are_of_its_steps_scale_and_eps() -> None:
 
 def test_unshuffled_rewards_repeat_the_run() -> None:
     rewards = tuple(tuple(trace.reward_normalised.tolist()) for trace in RUN)
-    again = decode(llada_predictor(), PROMPTS, RewardReplay(8.0, rewards), length=12, steps=6, block=12)
+    again = decode(llada_predictor(), PROMPTS, RewardReplay(8.0, rewards), Shape(length=12, steps=6, block=12))
     assert again.tokens.tolist() == RUN.tokens.tolist()
     assert [trace.factor.tolist() for trace in again] == [trace.factor.tolist() for trace in RUN]
     assert again.reward_calls == 0
@@ -142,8 +143,8 @@ def test_constant_is_the_mean_factor_of_each_row() -> None:
 
 
 def test_only_rws_runs_of_one_setting_have_a_shuffled_control() -> None:
-    (plain,) = decode(llada_predictor(), PROMPTS[:1], Confidence(), length=4, steps=2, block=4)
-    (other,) = decode(llada_predictor(), PROMPTS[:1], RWS(2.0), length=4, steps=2, block=4, reward=REWARD)
+    (plain,) = decode(llada_predictor(), PROMPTS[:1], Confidence(), Shape(length=4, steps=2, block=4))
+    (other,) = decode(llada_predictor(), PROMPTS[:1], RWS(2.0), Shape(length=4, steps=2, block=4), reward=REWARD)
     default, eight, two = {"name": "default"}, RUN[0].strategy, other.strategy
     for traces, found in ((plain, [default]), ([RUN[0], other], [eight, two]), ([], [])):
         message = f"traces come from {found}: rws runs of one reward_scale and eps are needed"

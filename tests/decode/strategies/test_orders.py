@@ -10,11 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from tiny_models import MASK, VOCABULARY, bert_predictor, llada_predictor
 
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward
+from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence, Schedule, Temperature
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder, RecordedOrder
 from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, describe
@@ -42,7 +44,7 @@ def counting() -> tuple[CallableReward, list[str]]:
 @pytest.mark.parametrize("strategy", ORDERS, ids=str)
 def test_orders_keep_the_protocol_and_replay(strategy: OrderStrategy) -> None:
     assert isinstance(strategy, OrderStrategy) and not isinstance(strategy, FactorStrategy)
-    batch = decode(PREDICTOR, PROMPTS, strategy, **SIZE)
+    batch = decode(PREDICTOR, PROMPTS, strategy, **grouped(**SIZE))
     for trace in batch:
         assert trace.ranking == "order" and trace.strategy["name"] == strategy.name
         assert (trace.factor == 1).all() and trace.reward_calls == 0
@@ -55,8 +57,8 @@ def test_orders_keep_the_protocol_and_replay(strategy: OrderStrategy) -> None:
 @pytest.mark.parametrize("strategy", CONTROLS, ids=str)
 def test_controls_keep_the_protocol_and_replay(strategy: FactorStrategy) -> None:
     assert isinstance(strategy, FactorStrategy) and not isinstance(strategy, OrderStrategy)
-    batch = decode(PREDICTOR, PROMPTS, strategy, reward=counting()[0], **SIZE)
-    again = decode(PREDICTOR, PROMPTS, recorded(list(batch)), **SIZE)
+    batch = decode(PREDICTOR, PROMPTS, strategy, reward=counting()[0], **grouped(**SIZE))
+    again = decode(PREDICTOR, PROMPTS, recorded(list(batch)), **grouped(**SIZE))
     assert again.tokens.tolist() == batch.tokens.tolist()
 
 
@@ -74,20 +76,21 @@ def test_descriptions_name_every_number() -> None:
 
 
 def test_left_to_right_has_no_deviation_and_random_orders_differ_by_seed() -> None:
-    (straight,) = decode(PREDICTOR, PROMPTS[:1], LeftToRight(), length=12, steps=12, block=12)
+    (straight,) = decode(PREDICTOR, PROMPTS[:1], LeftToRight(), Shape(length=12, steps=12, block=12))
     assert straight.commit_step.tolist() == list(range(12)) and straight.god_tokens == 0
     options = {"length": 12, "steps": 12, "block": 12}
     orders = {
-        seed: decode(PREDICTOR, PROMPTS, RandomOrder(seed), **options)[0].commit_step.tolist() for seed in range(4)
+        seed: decode(PREDICTOR, PROMPTS, RandomOrder(seed), **grouped(**options))[0].commit_step.tolist()
+        for seed in range(4)
     }
     assert len({tuple(order) for order in orders.values()}) == 4
-    both = decode(PREDICTOR, PROMPTS, RandomOrder((1, 2)), **options)
+    both = decode(PREDICTOR, PROMPTS, RandomOrder((1, 2)), **grouped(**options))
     assert [trace.commit_step.tolist() for trace in both] == [orders[1], orders[2]]
 
 
 def test_a_random_order_is_uniform() -> None:
     first = [
-        int(np.argmin(decode(PREDICTOR, [[7]], RandomOrder(seed), length=4, steps=4, block=4)[0].commit_step))
+        int(np.argmin(decode(PREDICTOR, [[7]], RandomOrder(seed), Shape(length=4, steps=4, block=4))[0].commit_step))
         for seed in range(120)
     ]
     assert all(15 <= count <= 48 for count in np.bincount(first, minlength=4))
@@ -96,20 +99,20 @@ def test_a_random_order_is_uniform() -> None:
 @pytest.mark.parametrize("every", [1, 2, 4, 7])
 def test_the_reward_is_asked_every_so_many_steps_and_the_factor_is_one_between(every: int) -> None:
     reward, asked = counting()
-    (trace,) = decode(PREDICTOR, PROMPTS[:1], RWSEvery(8.0, every), reward=reward, **SIZE)
+    (trace,) = decode(PREDICTOR, PROMPTS[:1], RWSEvery(8.0, every), reward=reward, **grouped(**SIZE))
     called = [step % every == 0 for step in range(6)]
     assert trace.reward_asked.tolist() == called
     assert (trace.factor[~trace.reward_asked] == 1).all() and (trace.factor[trace.reward_asked] != 1).all()
     assert trace.reward_calls == len(asked) and trace.reward_calls + trace.reward_calls_saved == sum(called)
     if every == 1:
-        (rws,) = decode(PREDICTOR, PROMPTS[:1], RWS(8.0), reward=counting()[0], **SIZE)
+        (rws,) = decode(PREDICTOR, PROMPTS[:1], RWS(8.0), reward=counting()[0], **grouped(**SIZE))
         assert np.array_equal(rws.value, trace.value, equal_nan=True) and np.array_equal(rws.factor, trace.factor)
 
 
 def test_a_flipped_reward_turns_the_factor_around() -> None:
     reward = CallableReward(lambda prompt, answer: 6.0, mean=4.0, std=1.0)
-    (plain,) = decode(PREDICTOR, PROMPTS[:1], RWS(8.0), reward=reward, **SIZE)
-    (flipped,) = decode(PREDICTOR, PROMPTS[:1], FlippedReward(8.0), reward=reward, **SIZE)
+    (plain,) = decode(PREDICTOR, PROMPTS[:1], RWS(8.0), reward=reward, **grouped(**SIZE))
+    (flipped,) = decode(PREDICTOR, PROMPTS[:1], FlippedReward(8.0), reward=reward, **grouped(**SIZE))
     assert plain.factor[0] == pytest.approx(8 * math.sqrt(1 / (1 + math.exp(-2)) + 1e-5))
     assert flipped.factor[0] == pytest.approx(8 * math.sqrt(1 / (1 + math.exp(2)) + 1e-5))
     assert (flipped.reward_normalised == 2).all()
@@ -135,7 +138,7 @@ class Longest:
 
 
 def test_any_object_with_an_order_is_a_strategy() -> None:
-    (trace,) = decode(PREDICTOR, PROMPTS[:1], Longest(), length=12, steps=12, block=12)
+    (trace,) = decode(PREDICTOR, PROMPTS[:1], Longest(), Shape(length=12, steps=12, block=12))
     for step in range(12):
         assert trace.value[step, trace.chosen[step]] == trace.candidate[step, trace.eligible[step]].max()
 
@@ -197,19 +200,21 @@ class OddFactor:
 )
 def test_misuse_is_named(strategy: object, options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
-        decode(PREDICTOR, PROMPTS[:1], strategy, **SIZE, **options)  # type: ignore[arg-type]
+        decode(PREDICTOR, PROMPTS[:1], strategy, **grouped(**SIZE, **options))  # type: ignore[arg-type]
 
 
 def test_a_factor_may_be_one_number_or_a_list_and_an_order_any_array() -> None:
-    exact = decode(PREDICTOR, PROMPTS, Temperature((2.0, 2.0)), **SIZE)
+    exact = decode(PREDICTOR, PROMPTS, Temperature((2.0, 2.0)), **grouped(**SIZE))
     for value in (2, [2, 2], np.float32(2)):
-        found = decode(PREDICTOR, PROMPTS, OddFactor(lambda view, value=value: value), **SIZE)  # type: ignore[arg-type]
+        found = decode(PREDICTOR, PROMPTS, OddFactor(lambda view, value=value: value), **grouped(**SIZE))  # type: ignore[arg-type]
         for one, other in zip(exact, found, strict=True):
             assert one.arrays().keys() == other.arrays().keys()
             for name, array in one.arrays().items():
                 np.testing.assert_array_equal(array, other.arrays()[name], name)
-    (left,) = decode(PREDICTOR, PROMPTS[:1], LeftToRight(), **SIZE)
-    (own,) = decode(PREDICTOR, PROMPTS[:1], Odd(lambda view: -view.position.numpy().astype(np.float32)), **SIZE)
+    (left,) = decode(PREDICTOR, PROMPTS[:1], LeftToRight(), **grouped(**SIZE))
+    (own,) = decode(
+        PREDICTOR, PROMPTS[:1], Odd(lambda view: -view.position.numpy().astype(np.float32)), **grouped(**SIZE)
+    )
     assert own.commit_step.tolist() == left.commit_step.tolist() and own.value.dtype == np.float64
 
 
@@ -226,7 +231,7 @@ def test_an_order_is_as_uncertain_as_it_is_sensitive_to_the_logits(
     if sensitivity is not None:
         strategy.sensitivity = sensitivity  # type: ignore[attr-defined]
     (trace,) = decode(
-        CallablePredictor(lambda canvas: table[None], mask_id=0), [[]], strategy, length=2, steps=2, block=2
+        CallablePredictor(lambda canvas: table[None], mask_id=0), [[]], strategy, Shape(length=2, steps=2, block=2)
     )
     assert trace.near_ties.tolist() == [near, 0] and trace.ties.tolist() == [int(distance == 0), 0]
 
@@ -252,8 +257,8 @@ def test_numbers_that_make_no_strategy_are_named(build: Callable[[], object], na
 
 
 def test_a_batch_of_orders_and_factors_cannot_be_repeated_as_one() -> None:
-    order = decode(PREDICTOR, PROMPTS[:1], Entropy(), **SIZE)[0]
-    factor = decode(PREDICTOR, PROMPTS[:1], Confidence(), **SIZE)[0]
+    order = decode(PREDICTOR, PROMPTS[:1], Entropy(), **grouped(**SIZE))[0]
+    factor = decode(PREDICTOR, PROMPTS[:1], Confidence(), **grouped(**SIZE))[0]
     assert isinstance(recorded([order, order]), RecordedOrder) and isinstance(recorded([factor]), Schedule)
     for traces in ([order, factor], []):
         found = [trace.strategy for trace in traces]
@@ -268,12 +273,12 @@ def test_one_possible_token_has_the_widest_margin() -> None:
     table[2, 10] = -1.0
     predictor = CallablePredictor(lambda c: table[: c.shape[1]].expand(len(c), -1, -1), mask_id=MASK)
     for strategy, values in ((Margin("logit"), [math.inf, 1.0]), (Margin(), [1.0, math.tanh(0.5)])):
-        (trace,) = decode(predictor, [[7]], strategy, length=2, steps=2, block=2)
+        (trace,) = decode(predictor, [[7]], strategy, Shape(length=2, steps=2, block=2))
         assert trace.value[0].tolist() == pytest.approx(values)
     single = CallablePredictor(lambda c: torch.zeros(*c.shape, 1), mask_id=1)
-    assert decode(single, [[0]], Margin(), length=2, steps=2, block=2)[0].value[0].tolist() == [1.0, 1.0]
+    assert decode(single, [[0]], Margin(), Shape(length=2, steps=2, block=2))[0].value[0].tolist() == [1.0, 1.0]
 
 
 def test_strategies_read_a_bert_too() -> None:
     for strategy in (*ORDERS, Temperature(2.0)):
-        assert decode(bert_predictor(), PROMPTS, strategy, **SIZE).tokens.shape == (2, 12)
+        assert decode(bert_predictor(), PROMPTS, strategy, **grouped(**SIZE)).tokens.shape == (2, 12)

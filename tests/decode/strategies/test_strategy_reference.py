@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from tiny_models import EOS, MASK, PAD, VOCABULARY, bert_predictor, modernbert_predictor
 
 from rws_decode.decode import decode
@@ -126,7 +127,7 @@ def slow_decode(predictor: MaskPredictor, rule: Rule, **options: Any) -> tuple[l
 
 def rules(predictor: MaskPredictor, run_options: dict[str, Any]) -> dict[str, tuple[Strategy, Rule]]:
     """Every strategy with its definition; the controls of a run are those of an RWS run with the same options."""
-    run = decode(predictor, [PROMPT], RWS(S_R), reward=REWARD, **SHAPE, **run_options)[0]
+    run = decode(predictor, [PROMPT], RWS(S_R), reward=REWARD, **grouped(**SHAPE, **run_options))[0]
     permuted = np.random.default_rng(5).permutation(run.reward_normalised)
     drawn = np.random.default_rng(7).random(SHAPE["length"])
 
@@ -177,13 +178,13 @@ NAMES = list(rules(PREDICTORS["bert"], {}))
 def test_every_strategy_commits_what_its_definition_says(model: str, name: str, options: str) -> None:
     predictor, chosen = PREDICTORS[model], OPTIONS[options]
     strategy, rule = rules(predictor, chosen)[name]
-    (trace,) = decode(predictor, [PROMPT], strategy, reward=REWARD, **SHAPE, **chosen)
+    (trace,) = decode(predictor, [PROMPT], strategy, reward=REWARD, **grouped(**SHAPE, **chosen))
     assert (trace.tokens.tolist(), trace.commit_step.tolist()) == slow_decode(predictor, rule, **chosen)
 
 
 def test_the_strategies_are_not_all_alike() -> None:
     found = {
-        name: tuple(decode(PREDICTORS["bert"], [PROMPT], strategy, reward=REWARD, **SHAPE)[0].commit_step)
+        name: tuple(decode(PREDICTORS["bert"], [PROMPT], strategy, reward=REWARD, **grouped(**SHAPE))[0].commit_step)
         for name, (strategy, _) in rules(PREDICTORS["bert"], {}).items()
     }
     assert len(set(found.values())) >= 6

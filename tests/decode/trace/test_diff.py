@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import bert_predictor, save_predictor
@@ -21,7 +22,8 @@ from rws_decode.rewards import CallableReward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import LeftToRight
 from rws_decode.trace.diff import diff
-from rws_decode.trace.trace import NOT_NEEDED, Trace
+from rws_decode.trace.record import NOT_NEEDED
+from rws_decode.trace.trace import Trace
 from rws_theory import crossings
 
 GOLDEN = 10 * math.log((1 + math.sqrt(5)) / 2)  # where the two positions of Appendix D cross
@@ -40,7 +42,7 @@ APPENDIX = table_predictor([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]])
 
 def run(rule: object, predictor: object = PREDICTOR, prompt: object = "the cat sat", **options: object) -> Trace:
     shape = {"length": 12, "steps": 6, "block": 12} | options
-    (trace,) = decode(predictor, [prompt], rule, **shape)  # type: ignore[arg-type]
+    (trace,) = decode(predictor, [prompt], rule, **grouped(**shape))  # type: ignore[arg-type]
     return trace
 
 

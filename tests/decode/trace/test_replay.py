@@ -12,17 +12,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from grouped import grouped
 from tiny_models import EOS, VOCABULARY, bert_predictor, modernbert_predictor, save_predictor
 
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward
-from rws_decode.step.savings import Savings
+from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.orders import Margin
+from rws_decode.trace.record import NOT_NEEDED
 from rws_decode.trace.replay import replay, replay_with
-from rws_decode.trace.trace import NOT_NEEDED, Trace, load
+from rws_decode.trace.trace import Trace, load
 
 REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")
 PREDICTOR = bert_predictor()
@@ -30,7 +32,7 @@ PREDICTOR = bert_predictor()
 
 def run(**options: object) -> Trace:
     settings = {"length": 12, "steps": 5, "block": 12, "reward": REWARD} | options
-    (trace,) = decode(PREDICTOR, ["the cat sat"], RWS(8.0), **settings)  # type: ignore[arg-type]
+    (trace,) = decode(PREDICTOR, ["the cat sat"], RWS(8.0), **grouped(**settings))  # type: ignore[arg-type]
     return trace
 
 
@@ -53,7 +55,7 @@ def test_long_blocks_replay_from_the_values_that_are_kept(ranking: str, policy: 
     predictor = CallablePredictor(lambda canvas: (table + 0.1 * canvas.sum() % 3)[None], mask_id=4, end_id=EOS)
     options = {"length": 64, "steps": 32, "block": 64, "end_of_text": policy, "sampling_temperature": temperature}
     # In bfloat16 at factor 64 most probabilities are 1: more positions tie than would be kept otherwise.
-    (trace,) = decode(predictor, [[]], Temperature(64.0), ranking=ranking, precision="bfloat16", **options)  # type: ignore[arg-type]
+    (trace,) = decode(predictor, [[]], Temperature(64.0), **grouped(ranking=ranking, precision="bfloat16", **options))  # type: ignore[arg-type]
     assert ranking == "log-odds" or temperature or trace.ties.max() > 32
     assert replay(trace).parted_at is None
     assert np.array_equal(replay(trace).tokens, trace.tokens)
@@ -121,7 +123,7 @@ def test_runs_with_every_saving_are_kept_and_repeated(tmp_path: Path, scale: flo
     )
     options = {"length": 24, "steps": 12, "block": 8, "reward": REWARD, "end_of_text": policy}
     runs = [
-        decode(predictor, [[]], RWS(scale), savings=savings, **options)[0]  # type: ignore[arg-type]
+        decode(predictor, [[]], RWS(scale), savings=savings, **grouped(**options))[0]  # type: ignore[arg-type]
         for savings in (Savings.nothing(), Savings.everything())
     ]
     whole, saved = runs
@@ -139,7 +141,7 @@ def test_runs_with_every_saving_are_kept_and_repeated(tmp_path: Path, scale: flo
 def test_an_order_of_its_own_is_repeated_from_the_values_that_are_kept() -> None:
     table = torch.randn(48, 9, generator=torch.Generator().manual_seed(2))
     predictor = CallablePredictor(lambda canvas: table[None], mask_id=0)
-    (trace,) = decode(predictor, [[]], Margin(), length=48, steps=48, block=48)
+    (trace,) = decode(predictor, [[]], Margin(), Shape(length=48, steps=48, block=48))
     assert np.isnan(trace.value[trace.eligible]).any()
     again = replay_with(trace, predictor)
     assert np.array_equal(again.commit_step, trace.commit_step) and np.array_equal(again.tokens, trace.tokens)
@@ -167,7 +169,7 @@ def test_the_command_line_finds_a_change_in_the_file(tmp_path: Path, capsys: pyt
     pq.write_table(other.replace_schema_metadata({b"rws_decode.trace": metadata[b"rws_decode.trace"]}), path)
     assert load(path) != TRACE and shown(path)["parted_at"] == 2
     assert main(["replay", str(path)]) == 0
-    assert capsys.readouterr().out == "the replay parts from the record at step 2 of 5 (steps from 0)\n"
+    assert capsys.readouterr().out == "the replay differs from the record from step 2 of 5 on (steps count from 0)\n"
     path.write_bytes(b"?")
     assert main(["replay", str(path)]) == 2 and capsys.readouterr().err.count("\n") == 1
 

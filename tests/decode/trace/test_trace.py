@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
+from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import MASK, bert_predictor
@@ -23,12 +24,14 @@ from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, load_predictor
 from rws_decode.rewards import CallableReward
-from rws_decode.strategies.factors import RWS, Confidence, constant_of, recorded, shuffled
+from rws_decode.settings import Shape
+from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.strategies.orders import RecordedOrder
+from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.trace.file import SCHEMA, trace_bytes
-from rws_decode.trace.record import CHANGED_CANDIDATES, PASSED_OVER, Record
+from rws_decode.trace.record import CHANGED_CANDIDATES, NOT_NEEDED, PASSED_OVER, Record
 from rws_decode.trace.replay import replay
-from rws_decode.trace.trace import NOT_NEEDED, Trace, load
+from rws_decode.trace.trace import Trace, load
 from rws_theory.orders.deviation import generation_order_deviation
 
 REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")
@@ -38,7 +41,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "trace-format.md"
 
 def run(**options: object) -> Trace:
     settings = {"length": 12, "steps": 5, "block": 12, "reward": REWARD} | options
-    (trace,) = decode(PREDICTOR, ["the cat sat"], RWS(8.0), **settings)  # type: ignore[arg-type]
+    (trace,) = decode(PREDICTOR, ["the cat sat"], RWS(8.0), **grouped(**settings))  # type: ignore[arg-type]
     return trace
 
 
@@ -63,7 +66,7 @@ def made(
     grid: values are multiples of it, so that they tie; fewer: steps at the end that are not run.
     """
     rng = np.random.default_rng(seed)
-    record = Record(1, length, steps)
+    record = Record([0], length, steps)
     masked, candidate = np.ones(length, bool), rng.integers(0, vocabulary, length)
     for step, planned in enumerate(block_plan(length, steps, block)[: steps - fewer]):
         moved = masked & (rng.random(length) < changing)
@@ -75,10 +78,12 @@ def made(
         chosen = np.zeros(length, bool)
         chosen[order[: planned.commits]] = True
         level = eligible & ~chosen & (value == value[order[planned.commits - 1]])
-        record.add(step, candidate=candidate, value=np.where(eligible, value, np.nan), chosen=chosen)
-        record.add(step, ties=level.sum(), factor=rng.random() + 1, saturated=rng.integers(9))
+        row = {"candidate": candidate, "value": np.where(eligible, value, np.nan), "chosen": chosen}
+        row |= {"ties": level.sum(), "factor": rng.random() + 1, "saturated": rng.integers(9)}
         if asked:
-            record.add(step, reward_raw=rng.normal(), reward_normalised=rng.normal(), reward_use=1)
+            row |= {"reward_raw": rng.normal(), "reward_normalised": rng.normal(), "reward_use": 1}
+        for name, value in row.items():
+            record.arrays[name][0, step] = value
         masked &= ~chosen
     given: dict[str, Any] = {
         **{"length": length, "steps": steps, "block": block, "ranking": "log-odds", "precision": "float64"},
@@ -126,7 +131,7 @@ def test_whatever_was_kept_comes_back_and_replays(
 
 def test_an_empty_prompt_no_text_and_infinite_values_are_kept(tmp_path: Path) -> None:
     predictor = CallablePredictor(lambda canvas: torch.eye(2)[canvas], mask_id=0)  # one token alone is possible
-    (trace,) = decode(predictor, [[]], Confidence(), length=2, steps=2, block=2)
+    (trace,) = decode(predictor, [[]], Confidence(), Shape(length=2, steps=2, block=2))
     again = load(trace.save(tmp_path / "t.parquet"))
     assert again == trace and np.isposinf(again.value[0]).all()
     assert again.text is None and again.prompt.shape == (0,)
@@ -188,14 +193,14 @@ def test_decodes_of_a_model_that_changes_its_mind_cost_no_more(shape: tuple[int,
         lambda canvas: table[None] + moved[(canvas.cumsum(1) + canvas.sum()) % 97], mask_id=0, decode=str
     )
     options = {"length": shape[0], "steps": shape[1], "block": shape[2], "reward": REWARD}
-    (trace,) = decode(predictor, [[]], RWS(8.0), sampling_temperature=temperature, **options)  # type: ignore[arg-type]
+    (trace,) = decode(predictor, [[]], RWS(8.0), **grouped(sampling_temperature=temperature, **options))  # type: ignore[arg-type]
     assert len(trace_bytes(trace)) <= 1024 * shape[0]
 
 
 def test_decodes_of_a_shipped_model_cost_no_more() -> None:
     predictor = load_predictor("mini")
     prompt = predictor.examples[3]["prompt"]
-    (trace,) = decode(predictor, [prompt], Confidence(), length=32, steps=32, block=32)
+    (trace,) = decode(predictor, [prompt], Confidence(), Shape(length=32, steps=32, block=32))
     assert len(trace_bytes(trace)) <= 1024 * 32
 
 
@@ -556,7 +561,7 @@ def test_the_reward_of_each_step_is_scored_or_reused() -> None:
     texts = [PREDICTOR.decode_answer(row) for row in trace.candidate.tolist()]
     assert trace.reward_use.tolist() == [2 if text in texts[:step] else 1 for step, text in enumerate(texts)]
     assert trace.reward_calls == len(seen) == int((trace.reward_use == 1).sum()) and trace.reward_asked.all()
-    (plain,) = decode(PREDICTOR, ["a dog"], Confidence(), length=4, steps=2, block=2)
+    (plain,) = decode(PREDICTOR, ["a dog"], Confidence(), Shape(length=4, steps=2, block=2))
     assert not plain.reward_use.any() and np.isnan(plain.reward_raw).all() and not plain.reward_asked.any()
 
 
@@ -579,12 +584,10 @@ def test_steps_that_needed_no_reward_are_kept_replayed_and_not_taken_for_known(t
     for name in ("factor", "value", "reward_raw", "reward_normalised"):  # null in the file, not a number that is none
         assert table[name].null_count == (rows["step"] == 2).sum() > 0 and not pc.any(pc.is_nan(table[name])).as_py()
     assert replay(trace).parted_at is None
-    (again,) = decode(PREDICTOR, ["the cat sat"], recorded(trace), length=12, steps=5, block=12)
+    (again,) = decode(PREDICTOR, ["the cat sat"], recorded(trace), Shape(length=12, steps=5, block=12))
     assert again.commit_step.tolist() == trace.commit_step.tolist() and np.array_equal(again.tokens, trace.tokens)
     for control in (constant_of, lambda run: shuffled(run, np.random.default_rng(0))):
-        message = (
-            "traces[1] lacks 1 factors, of steps where no reward was needed: decode again with every reward asked"
-        )
+        message = "traces[1] lacks 1 factors, of steps where no reward was needed: decode again with every reward asked"
         with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
             control([TRACE, trace])
         with pytest.raises(ValueError, match=rf"^{re.escape(message.replace('[1]', '[0]'))}$"):

@@ -11,18 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from tiny_models import bert_predictor
 
-from paper_figures.bench import ceilings, check, whole
-from paper_figures.bench.ceilings import Ceilings
-from paper_figures.bench.clock import Measured
+from paper_figures.bench import check, floor, whole
+from paper_figures.bench.clock import TimedCall
 from paper_figures.bench.device_run import device_run, passed
+from paper_figures.bench.floor import Ceilings
 from paper_figures.bench.kernels import KernelRow, kernel_table, reference
 from paper_figures.bench.random_models import make_models, random_prompts
 from paper_figures.bench.shapes import SHAPES
 from paper_figures.bench.tables import frequency, overhead, ratios, savings_table
 from paper_figures.bench.ways import Answering, all_ways
-from paper_figures.bench.whole import Plan, measure
+from paper_figures.bench.whole import BenchSettings, measure
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
@@ -33,7 +34,7 @@ from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.trace.agreement import agreement
 
 CPU, TINY = torch.device("cpu"), SHAPES["tiny"]
-PLAN = Plan("tiny", "float32", prompt=6, length=8, steps=4, block=4, batches=(1, 2), repeats=1, every=(2,))
+PLAN = BenchSettings("tiny", "float32", prompt=6, length=8, steps=4, block=4, batches=(1, 2), repeats=1, every=(2,))
 KERNELS = {"rows": 3, "vocabulary": 70, "factors": (1, 3), "repeats": 1}
 OPTIONS = "--shape tiny --prompt-tokens 6 --length 8 --steps 4 --block 4 --batches 1 --repeats 1 --rows 2".split()
 
@@ -41,14 +42,14 @@ OPTIONS = "--shape tiny --prompt-tokens 6 --length 8 --steps 4 --block 4 --batch
 @pytest.fixture(scope="module", autouse=True)
 def _small_ceilings() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(ceilings._SIDE, "cpu", 128)
-        patch.setitem(ceilings._COPY_BYTES, "cpu", 2**20)
+        patch.setitem(floor._SIDE, "cpu", 128)
+        patch.setitem(floor._COPY_BYTES, "cpu", 2**20)
         yield
 
 
 @pytest.fixture(scope="module")
 def run(_small_ceilings: None) -> dict[str, Any]:
-    return device_run(CPU, plan=PLAN, kernels=KERNELS, check_shape="tiny")
+    return device_run(CPU, settings=PLAN, kernels=KERNELS, check_shape="tiny")
 
 
 def rows_of(result: dict[str, Any], batch: int, group: str = "ways") -> dict[str, dict[str, Any]]:
@@ -64,7 +65,7 @@ def test_the_naive_loop_decodes_a_batch_as_its_rows_alone() -> None:
         unasked = plain_rws(predictor, reward, prompts, 8.0, count_ties=False, **answer)
         with pytest.raises(ValueError, match=r"prompt has texts of \[5, 3\] tokens"):
             plain_rws(predictor, reward, [prompts[0], "cat"], 8.0, **answer)
-    traces = decode(predictor, prompts, RWS(8.0), reward=reward, **answer)
+    traces = decode(predictor, prompts, RWS(8.0), reward=reward, **grouped(**answer))
     assert together.reward_calls == 18 and sum(one.reward_calls for one in alone) == 18
     for row, (one, trace) in enumerate(zip(alone, traces, strict=True)):
         assert together.tokens[row].tolist() == one.tokens[0].tolist() == trace.tokens.tolist()
@@ -76,7 +77,7 @@ def test_the_naive_loop_decodes_a_batch_as_its_rows_alone() -> None:
 def test_agreement_finds_where_answers_part_and_whether_a_tie_explains_it() -> None:
     predictor, _ = make_models(TINY)
     prompts, answer = random_prompts(TINY, 3, 6), {"length": 8, "steps": 4, "block": 4}
-    ours = decode_compact(predictor, prompts, Confidence(), **answer)
+    ours = decode_compact(predictor, prompts, Confidence(), **grouped(**answer))
     ids = torch.tensor([predictor.encode_prompt(prompt) for prompt in prompts])
     with torch.inference_mode():
         plain = plain_loop(predictor, ids, **answer)
@@ -143,9 +144,9 @@ def test_a_run_measures_all_ways_and_holds_what_figures_read(run: dict[str, Any]
 
 
 def test_what_recordings_compute_in_counts_for_the_ways_that_replay_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole, "measured", lambda call, device: Measured(call(), 1.0, 5 * 10**6))
+    monkeypatch.setattr(whole, "measured", lambda call, device: TimedCall(call(), 1.0, 5 * 10**6))
     monkeypatch.setattr(Replays, "idle_bytes", property(lambda replays: 100 * replays.recorded))
-    found = measure(Plan("tiny", "float32", 6, 8, 4, 4, (1,), 1, every=()), CPU, Ceilings(1e9, 1e9, "float32"))
+    found = measure(BenchSettings("tiny", "float32", 6, 8, 4, 4, (1,), 1, every=()), CPU, Ceilings(1e9, 1e9, "float32"))
     weights = found["parameters"]["predictor_bytes"] + found["parameters"]["reward_bytes"]
     held = {row["way"]: row["peak_bytes"] - 5 * 10**6 for row in found["ways"]}
     assert all(row["memory_bytes"] == row["peak_bytes"] - weights for row in found["ways"])

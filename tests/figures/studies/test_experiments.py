@@ -17,15 +17,15 @@ import pytest
 from grouped import grouped
 from tiny_models import bert_predictor, classifier, llama, save_predictor, save_reward, tokenizer
 
+from paper_figures.__main__ import main
+from paper_figures.data.examples import examples_of
 from paper_figures.runner.results import read_results
-from paper_figures.runner.sources import examples_of
 from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal, pooled_perplexity
 from paper_figures.statistics.significance import holm
-from paper_figures.studies import EXPERIMENTS
+from paper_figures.studies import STUDIES
 from paper_figures.studies.summaries.temperature import COMPARED, METRICS
 from paper_figures.studies.summaries.temperature_answers import answers_table
 from paper_figures.studies.temperature import METHODS, SCALES, add_arguments, tables
-from rws_decode.__main__ import main
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge
@@ -378,7 +378,7 @@ def test_the_defaults_leave_nothing_out() -> None:
 
 def test_a_file_is_no_folder_for_results(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "out").write_text("")
-    for name in EXPERIMENTS:
+    for name in STUDIES:
         assert main(["experiment", name, "--out", str(tmp_path / "out"), "--model", str(models / "model")]) == 2
         assert "--out is" in capsys.readouterr().err
 

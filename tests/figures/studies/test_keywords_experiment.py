@@ -13,11 +13,11 @@ import pytest
 from grouped import grouped
 from study_runs import EXAMPLES, SHAPE, frame_of, run_again, save_models
 
+from paper_figures.__main__ import main
 from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal
 from paper_figures.studies.design.arms import METHODS
 from paper_figures.studies.keywords import tables
 from paper_figures.table import Table
-from rws_decode.__main__ import main
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import one_round_runs
 import pandas as pd
 import pytest
+import single_stage_runs
 import torch
 from grouped import grouped
-from one_round_runs import PROMPTS, assert_refused, options_of, save_models
+from single_stage_runs import PROMPTS, assert_refused, options_of, save_models
 from tiny_models import bert, tokenizer
 
+from paper_figures.__main__ import main
 from paper_figures.runner.results import ResultsWarning, read_results
 from paper_figures.statistics.significance import holm
 from paper_figures.studies.precision import RANKINGS
-from rws_decode.__main__ import main
 from rws_decode.decode import decode
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import load_reward
@@ -32,8 +32,8 @@ STRATEGIES = ("temperature", "rws", "constant", "shuffled")
 SHAPE: dict[str, Any] = {"length": 16, "steps": 8, "block": 8}
 
 
-precision = partial(one_round_runs.run, "precision")
-results_of = partial(one_round_runs.results_of, experiment="precision")
+precision = partial(single_stage_runs.run, "precision")
+results_of = partial(single_stage_runs.results_of, experiment="precision")
 
 
 @pytest.fixture(scope="module")

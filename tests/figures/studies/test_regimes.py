@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import one_round_runs
 import pytest
+import single_stage_runs
 from grouped import grouped
-from one_round_runs import PROMPTS, assert_refused, options_of, save_models
 from scipy.stats import beta
+from single_stage_runs import PROMPTS, assert_refused, options_of, save_models
 
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun
 from paper_figures.exhibits.style import styled
@@ -102,8 +102,8 @@ def test_shares_have_intervals_that_know_of_prompts() -> None:
         clustered_share([2], [1], rng)
 
 
-run = partial(one_round_runs.run, "regimes")
-results_of = partial(one_round_runs.results_of, experiment="regimes")
+run = partial(single_stage_runs.run, "regimes")
+results_of = partial(single_stage_runs.results_of, experiment="regimes")
 
 
 @pytest.fixture(scope="module")

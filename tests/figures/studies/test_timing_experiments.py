@@ -16,6 +16,7 @@ from grouped import grouped
 from safetensors.torch import load_file
 from study_runs import SHAPE, frame_of, run_again, save_models
 
+from paper_figures.__main__ import main
 from paper_figures.runner.units import Unit
 from paper_figures.studies import frequency, overhead
 from paper_figures.studies.design.arms import METHODS
@@ -23,7 +24,6 @@ from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.timing import check_timing, measured, timed_rows, untimed
 from paper_figures.studies.work import decoding, timing
-from rws_decode.__main__ import main
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward

@@ -15,6 +15,7 @@ from scipy.stats import beta
 
 from rws_decode.decode import decode
 from rws_decode.predictors import exact_predictor, token_reward
+from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_theory.gain import reward_factor
 from rws_theory.worlds import ensembles
@@ -323,7 +324,7 @@ def test_both_decoders_do_on_it_what_is_proved() -> None:
         (RWS(8.0), rws_rule(8.0), found.rws),
     ):
         reference = decode_masked(table, rule, reward=table_reward(table, rewards))
-        (trace,) = decode(predictor, [[]], strategy, length=2, steps=2, block=2, reward=reward)
+        (trace,) = decode(predictor, [[]], strategy, Shape(length=2, steps=2, block=2), reward=reward)
         assert tuple(reference.tokens) == tuple(trace.tokens) == tokens
         assert reference.commit_step.tolist() == trace.commit_step.tolist()
 

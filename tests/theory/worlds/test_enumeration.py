@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
 from rws_decode.predictors import exact_predictor, token_reward
-from rws_decode.settings import Savings
+from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, RewardReplay, Schedule, Temperature
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.strategies.protocol import Strategy
@@ -323,7 +324,9 @@ def check(case: Case, name: str, options: dict[str, Any], savings: Savings) -> N
     reward = token_reward(lambda x: case.rewards[tuple(x)], MEAN, STD)
 
     def run_package() -> Any:
-        return decode(exact_predictor(case.model), [case.prompt], strategy, reward=reward, **case.shape, **fast)[0]
+        return decode(
+            exact_predictor(case.model), [case.prompt], strategy, reward=reward, **grouped(**case.shape, **fast)
+        )[0]
 
     if reference.dead is not None:
         with pytest.raises(ValueError, match=r"has probability 0|no finite largest logit"):
@@ -399,6 +402,6 @@ def test_equal_positions_are_committed_from_the_left() -> None:
     truth = Enumeration(weights, 3, 3)
     reward = token_reward(lambda x: float(sum(x)))
     for strategy in (strategy for strategy, _ in [*FACTORS.values(), *ORDERS.values()]):
-        (trace,) = decode(exact_predictor(truth), [[]], strategy, reward=reward, length=3, steps=3, block=3)
+        (trace,) = decode(exact_predictor(truth), [[]], strategy, Shape(length=3, steps=3, block=3), reward=reward)
         assert trace.commit_step.tolist() == [0, 1, 2] and trace.tokens.tolist() == [0, 0, 0]
         assert trace.ties.tolist() == ([0, 0, 0] if strategy.name == "left-to-right" else [2, 1, 0])

@@ -16,6 +16,7 @@ from strategies import random_chain, random_table
 
 from rws_decode.decode import decode
 from rws_decode.predictors import exact_predictor, token_reward
+from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence, RewardReplay, Temperature
 from rws_decode.strategies.protocol import Strategy
 from rws_theory.confidence import log_odds
@@ -163,7 +164,9 @@ def test_the_decoding_loop_commits_what_the_reference_commits(
     reference = decode_masked(model, rule, length=length, per_step=per_step, reward=scored if kind == "rws" else None)
     reward = token_reward(lambda x: float(rewards[tuple(x)]), *reward_statistics(table, rewards))
     steps = -(-length // per_step)
-    found = decode(exact_predictor(model), [[]], strategy, length=length, steps=steps, block=length, reward=reward)
+    found = decode(
+        exact_predictor(model), [[]], strategy, Shape(length=length, steps=steps, block=length), reward=reward
+    )
     (trace,) = found
     # Positions of a chain between equal neighbours tie, and rounding may then decide: ties are tested below.
     assume(margins(model, reference, per_step) > 1e-9)
@@ -179,7 +182,7 @@ def test_the_decoding_loop_commits_what_the_reference_commits(
 def test_ties_go_to_the_leftmost_position_and_the_lowest_token() -> None:
     model = JointTable(np.zeros((3,) * 4))
     reference = decode_masked(model, constant_rule(2.0), per_step=3)
-    (trace,) = decode(exact_predictor(model), [[]], Temperature(2.0), length=4, steps=2, block=4)
+    (trace,) = decode(exact_predictor(model), [[]], Temperature(2.0), Shape(length=4, steps=2, block=4))
     assert reference.tokens.tolist() == trace.tokens.tolist() == [0, 0, 0, 0]
     assert reference.commit_step.tolist() == [0, 0, 0, 1] and trace.commit_step.tolist() == [0, 0, 1, 1]
 
@@ -223,7 +226,9 @@ def test_decoding_continues_a_prompt_that_excludes_tokens() -> None:
     """After a 0 only 1 is possible, then anything: -inf logits reach the decoder, and it never commits them."""
     chain = MarkovChain(np.log([0.5, 0.5]), np.array([[-np.inf, 0.0], [1.0, 0.0]]))
     predictor = exact_predictor(chain)
-    found = decode(predictor, ["0", "1 1"], Confidence(), length=2, steps=2, block=2)  # rows of different lengths
+    found = decode(
+        predictor, ["0", "1 1"], Confidence(), Shape(length=2, steps=2, block=2)
+    )  # rows of different lengths
     assert found.texts == ["1 0", "0 1"]
     assert np.isposinf(found[0].value[0, 0]) and found[0].commit_step.tolist() == [0, 1]
     assert found[0].value[1, 1] == pytest.approx(1.0)

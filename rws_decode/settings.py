@@ -1,0 +1,149 @@
+"""What a decode is told besides models, prompts and strategy: its shape, its options, and what it may leave out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Literal, get_args
+
+from rws_decode.canvas.schedule import PlannedStep, block_plan
+
+__all__ = ["EndOfText", "Options", "Padding", "Precision", "Ranking", "Savings", "Shape", "check_cfg", "check_ranking"]
+
+Ranking = Literal["log-odds", "probability", "topk"]
+Precision = Literal["model", "bfloat16", "float32", "float64"]
+Padding = Literal["right", "left"]
+EndOfText = Literal["none", "suppress", "defer"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size of an answer and how it is filled: `length` tokens in `steps` steps, block by block.
+
+    block: tokens per block; blocks are filled from left to right. ValueError unless length % block == 0,
+    steps % (length // block) == 0 and steps <= length (`schedule.block_plan`).
+
+    >>> Shape(length=4, steps=2, block=4).plan
+    [PlannedStep(start=0, stop=4, commits=2), PlannedStep(start=0, stop=4, commits=2)]
+    """
+
+    length: int = 64
+    steps: int = 32
+    block: int = 32
+
+    def __post_init__(self) -> None:
+        block_plan(self.length, self.steps, self.block)
+
+    @property
+    def plan(self) -> list[PlannedStep]:
+        """Return every step: where it commits, and how many positions."""
+        return block_plan(self.length, self.steps, self.block)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a decode ranks, samples, pads and ends. The defaults are greedy and exact.
+
+    ranking, precision: log-odds in float64 order positions as the exact probability does. "probability" is softmax in
+    `precision`, ties leftmost. "topk" is what public decoders compute: softmax over the whole vocabulary, forbidden
+    tokens too, and `torch.topk` over the canvas.
+
+    sampling_temperature: above 0, completions are drawn by Gumbel-max (`candidate.TokenSampler`); the confidence is
+    that of the drawn token without the noise. seed: one number, or one per row. cfg: the scale of classifier-free
+    guidance (`forward.guided_logits`), 0 for none. end_of_text: "none", "suppress" or "defer"
+    (`end_of_text.end_tokens`); end_ids: the tokens that it is about, the predictor's own if None. padding: the side on
+    which shorter rows are padded, under an attention mask.
+
+    ValueError names the option that is wrong.
+
+    >>> Options(ranking="probability", precision="float32").cfg
+    0.0
+    """
+
+    ranking: Ranking = "log-odds"
+    precision: Precision = "float64"
+    sampling_temperature: float = 0.0
+    seed: int | Sequence[int] = 0
+    cfg: float = 0.0
+    end_of_text: EndOfText = "none"
+    end_ids: Sequence[int] | None = None
+    padding: Padding = "right"
+
+    def __post_init__(self) -> None:
+        check_ranking(self.ranking, self.precision)
+        check_cfg(self.cfg)
+        for name, kind in (("end_of_text", EndOfText), ("padding", Padding)):
+            if getattr(self, name) not in get_args(kind):
+                raise ValueError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(get_args(kind))}")
+
+    def only(self, who: str, *names: str) -> None:
+        """Raise ValueError, naming the option, where another than these is not at its default.
+
+        >>> Options(cfg=0.5).only("the compact decoder", "padding")
+        Traceback (most recent call last):
+        ...
+        ValueError: cfg is 0.5: the compact decoder has 0.0 alone
+        """
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if option.name not in names and value != option.default:
+                raise ValueError(f"{option.name} is {value!r}: {who} has {option.default!r} alone")
+
+
+@dataclass(frozen=True)
+class Savings:
+    """Work that a decode leaves out, and how much memory it takes.
+
+    The text is the same with each of them on or off, and so are the tokens up to its end; `settled` alone changes what
+    stands after it. What leaves something out of the trace, and what parts batches, is off by default.
+
+    reuse: a text that was scored before for the same row is not scored again. cache: a causal reward model keeps its
+    keys and values up to the first token that changed (`rewards.RewardSession`). certain: the reward is not asked at a
+    step that commits the same positions whatever the reward (`savings.unless_certain`); the trace says so, and has no
+    factor there. block_only: without a reward, only the current block is completed, and the trace has no other
+    candidates (`savings.block_alone`). settled: a row ends once its text cannot change (`savings.leave_settled`);
+    what is left is filled with the token that ended it. spread: by how large a share a row may be longer than the
+    shortest of its batch, as padding is computed in vain; None for no limit. memory: bytes that the logits of a batch
+    may take (`batches.batches`), at least 1.
+
+    >>> Savings().reuse, Savings().settled, Savings.everything().settled
+    (True, False, True)
+    """
+
+    reuse: bool = True
+    cache: bool = True
+    certain: bool = False
+    block_only: bool = False
+    settled: bool = False
+    spread: float | None = None
+    memory: int = 2**30
+
+    def __post_init__(self) -> None:
+        if self.memory < 1:
+            raise ValueError(f"memory is {self.memory}: at least 1 byte is needed")
+        if self.spread is not None and not self.spread >= 0:
+            raise ValueError(f"spread is {self.spread}: a share, at least 0, or None is needed")
+
+    @classmethod
+    def everything(cls, memory: int = 2**30) -> Savings:
+        """Return all savings at once."""
+        return cls(certain=True, block_only=True, settled=True, spread=0.125, memory=memory)
+
+    @classmethod
+    def nothing(cls, memory: int = 2**30) -> Savings:
+        """Return no saving at all."""
+        return cls(reuse=False, cache=False, memory=memory)
+
+
+def check_ranking(ranking: str, precision: str) -> None:
+    """Raise ValueError, naming the argument, unless both are among `Ranking` and `Precision`."""
+    for name, value, kind in (("ranking", ranking, Ranking), ("precision", precision, Precision)):
+        if value not in get_args(kind):
+            raise ValueError(f"{name} is {value!r}: it must be one of {', '.join(get_args(kind))}")
+
+
+def check_cfg(cfg: float) -> None:
+    """Raise ValueError unless the guidance scale is finite and at least 0."""
+    if not (isinstance(cfg, int | float) and math.isfinite(cfg) and cfg >= 0):
+        raise ValueError(f"cfg is {cfg!r}: it must be finite and at least 0")
