@@ -1,4 +1,4 @@
-"""How fast crossings are certified, and how often other root finders miscount them: all measured in one run."""
+"""Measure how fast crossings are certified, and how often other root finders miscount them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GRID = 400
 def bench(
     pairs: int = 100_000, dimension: int = 17, vocabulary: int = 126_464, per_kind: int = 12, seed: int = 0
 ) -> dict[str, Any]:
-    """All three measurements: {"pairs", "vocabulary", "corpus"}. Times are CPU seconds of this process.
+    """Run all three measurements: {"pairs", "vocabulary", "corpus"}. Times are CPU seconds of this process.
 
     ValueError unless every size is a positive integer (dimension and vocabulary at least 2).
     """
@@ -52,16 +52,16 @@ def bench(
 def bench_pairs(pairs: int, dimension: int, seed: int) -> dict[str, Any]:
     """Classify random pairs of normal logits; `one_by_one` extrapolates from certifying 200 of them singly."""
     a, b = np.random.default_rng(seed).normal(scale=3.0, size=(2, pairs, dimension))
-    found, seconds = _timed(lambda: classify_pairs(a, b))
+    classes, seconds = _timed(lambda: classify_pairs(a, b))
     few = min(pairs, 200)
     _, single = _timed(lambda: [crossings(a[i], b[i]) for i in range(few)])
-    decided = Counter(DECIDED_BY[k] for k in found.decided_by)
+    decided = Counter(DECIDED_BY[k] for k in classes.decided_by)
     return {
         "pairs": pairs,
         "dimension": dimension,
         "seconds": seconds,
         "one_by_one": single * pairs / few,
-        "proved": int(found.complete.sum()),
+        "proved": int(classes.complete.sum()),
         "decided_by": {name: decided[name] for name in DECIDED_BY},
     }
 
@@ -77,13 +77,13 @@ def bench_vocabulary(vocabulary: int, seed: int) -> dict[str, Any]:
         if name == "equal totals":
             tail = vocabulary // 2
             b[tail:] -= (gaps(a).sum() - gaps(b).sum() + 1.0) / (vocabulary - tail)
-        found, seconds = _timed(lambda a=a, b=b: crossings(a, b))
+        pair_crossings, seconds = _timed(lambda a=a, b=b: crossings(a, b))
         results[name] = {
             "seconds": seconds,
-            "count": found.count,
-            "bound": found.bound,
-            "complete": found.complete,
-            "certificate": found.certificate,
+            "count": pair_crossings.count,
+            "bound": pair_crossings.bound,
+            "complete": pair_crossings.complete,
+            "certificate": pair_crossings.certificate,
         }
     return {"dimension": vocabulary, **results}
 
@@ -123,21 +123,21 @@ def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
 
 def _certified() -> Callable[[HardPair], int]:
     def count(pair: HardPair) -> int:
-        found = crossings(pair.a, pair.b)
-        return found.count if found.complete else -1
+        pair_crossings = crossings(pair.a, pair.b)
+        return pair_crossings.count if pair_crossings.complete else -1
 
     return count
 
 
 def _scaled(pair: HardPair) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
-    """Gaps in units of their mean, and the interval of log r to search: scales are no obstacle to the others."""
+    """Return gaps in units of their mean, and the interval of log r to search: scales are no obstacle to the others."""
     u, v = gaps(pair.a), gaps(pair.b)
     mean = float(u.mean())
     return u / mean, v / mean, -_DECADES * math.log(10), _DECADES * math.log(10)
 
 
 def _difference(u: NDArray[np.float64], v: NDArray[np.float64]) -> Callable[[float], float]:
-    """F_a - F_b at exp(t), times exp(r u_1), so that it does not underflow."""
+    """Return F_a - F_b at exp(t), times exp(r u_1), so that it does not underflow."""
     first = min(float(u.min()), float(v.min()))
 
     def value(t: float) -> float:
@@ -148,7 +148,7 @@ def _difference(u: NDArray[np.float64], v: NDArray[np.float64]) -> Callable[[flo
 
 
 def _brackets() -> Callable[[HardPair], int]:
-    """SciPy's brentq between neighbours of a grid in log r whose signs differ."""
+    """Count by SciPy's brentq, between neighbours of a grid in log r whose signs differ."""
 
     def count(pair: HardPair) -> int:
         u, v, low, high = _scaled(pair)
@@ -161,7 +161,7 @@ def _brackets() -> Callable[[HardPair], int]:
 
 
 def _mpmath() -> Callable[[HardPair], int]:
-    """The same with mpmath at 30 digits, in x = exp(-r), distinct gaps counted once."""
+    """Count by the same with mpmath at 30 digits, in x = exp(-r), distinct gaps taken once."""
     mpmath: Any = import_module("mpmath")
 
     def count(pair: HardPair) -> int:
@@ -183,7 +183,7 @@ def _mpmath() -> Callable[[HardPair], int]:
 
 
 def _chebpy() -> Callable[[HardPair], int]:
-    """Roots of chebpy's Chebyshev approximation in log r."""
+    """Count the roots of chebpy's Chebyshev approximation in log r."""
     chebfun = import_module("chebpy").chebfun
 
     def count(pair: HardPair) -> int:

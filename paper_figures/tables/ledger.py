@@ -120,7 +120,7 @@ def table(ledger: Ledger) -> Table:
     caption = (
         "Every statement of the paper that can be checked, in the ledger's order: the method, Theorem 1, its example, "
         "rewards, tables. Verdicts are computed by proof, exact arithmetic, certified enclosure or exhaustive search; "
-        "the proofs stand in the docstrings of rws_theory/claims. “Ours” marks one that is not in the paper."
+        "the proofs stand in docs/theory.md. “Ours” marks one that is not in the paper."
     )
     if not ledger.current:
         caption += " Checked by other code, or against other printed numbers, than this checkout has."

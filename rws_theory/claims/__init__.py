@@ -1,7 +1,7 @@
-"""The ledger: the statements of the paper that can be checked, with verdicts computed when asked.
+"""The ledger: the statements of the paper that can be checked, each with a verdict that is computed when asked.
 
-One function per statement, whose docstring holds the proof or the argument; `CHECKS` lists them: the method, Theorem 1,
-its example, rewards, tables.
+One function checks one statement; its docstring says how, and docs/theory.md holds the proofs. `CHECKS` lists them: the
+method, Theorem 1, its example, rewards, tables.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ CHECKS: dict[str, Check] = {
 
 
 def claims(ids: Iterable[str] | None = None) -> Iterator[Claim]:
-    """Check statements of the paper one by one: verdict, evidence, counterexample and correction of each.
+    """Check statements of the paper one by one, and yield the verdict, evidence, counterexample and correction of each.
 
-    Guarantee: every verdict is computed by this call: from exact arithmetic, certified enclosures and exhaustive
-    search, or by confirming on a grid what the check's docstring proves. All of them take about a minute.
+    Guarantee: this call computes every verdict: by exact arithmetic, certified enclosures and exhaustive search, or by
+    confirming on a grid what docs/theory.md proves. All of them take about a minute.
 
     Parameters
     ----------
-    ids : the ids wanted, in any order; None for all. They come in the order of the ledger.
+    ids : the ids to check, in any order; None for all. They come in the order of the ledger.
 
     Raises
     ------
@@ -39,8 +39,8 @@ def claims(ids: Iterable[str] | None = None) -> Iterator[Claim]:
     >>> [(claim.id, claim.verdict) for claim in claims(["D-gaps", "T1b-printed"])]
     [('T1b-printed', 'false'), ('D-gaps', 'true')]
     """
-    wanted = set(CHECKS if ids is None else ids)
-    unknown = sorted(wanted - set(CHECKS))
+    chosen = set(CHECKS if ids is None else ids)
+    unknown = sorted(chosen - set(CHECKS))
     if unknown:
         raise ValueError(f"ids has {', '.join(unknown)}: the ledger holds {', '.join(CHECKS)}")
-    return (check() for claim_id, check in CHECKS.items() if claim_id in wanted)
+    return (check() for claim_id, check in CHECKS.items() if claim_id in chosen)

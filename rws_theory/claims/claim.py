@@ -1,4 +1,4 @@
-"""The form of a claim: what the paper states, where, and what a check found."""
+"""The form of a claim: what the paper states and where, and the verdict of a check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Verdict = Literal["true", "false", "true with correction", "not about RWS", "not
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of the paper and what checking it found.
+    """One statement of the paper, and the verdict of its check.
 
     Attributes
     ----------
@@ -24,8 +24,8 @@ class Claim:
         refutes it. "not about RWS": true of something that the algorithm does not do. "not confirmed": the check that
         should have confirmed or refuted it did not; no claim of the ledger should ever say so.
     evidence : what was proved, computed or enumerated, with the numbers that came out.
-    counterexample : the smallest one found, in exact form, with what "smallest" means; None unless refuted.
-    correction : the corrected statement, whose proof is in the docstring of the check; None where none is needed.
+    counterexample : the smallest counterexample in exact form, with what "smallest" means; None unless refuted.
+    correction : the corrected statement, proved in docs/theory.md; None where none is needed.
     """
 
     id: str
@@ -37,7 +37,7 @@ class Claim:
     correction: str | None = None
 
     def as_dict(self) -> dict[str, str | None]:
-        """The record as JSON has it."""
+        """Return the claim as JSON has it."""
         return asdict(self)
 
 

@@ -29,24 +29,24 @@ def _ball(number: Fraction) -> arb:
 
 
 def _probability(logits: list[Fraction], r: int) -> arb:
-    """P(r) = 1 / (1 + sum exp(-r u)) in ball arithmetic."""
+    """Return P(r) = 1 / (1 + sum exp(-r u)) in ball arithmetic."""
     return 1 / sum((_ball(-r * gap).exp() for gap in _gaps(logits)), arb(1))
 
 
 def _values(r: int) -> dict[str, tuple[arb, Fraction]]:
-    """Both probabilities at r, enclosed and as printed."""
+    """Return both probabilities at r, enclosed and as printed."""
     a, b = _logits()
     row = next(row for row in printed_in("appendix_d", exact=True)["probability"] if row["r"] == r)
     return {f"P^a({r})": (_probability(a, r), row["a"]), f"P^b({r})": (_probability(b, r), row["b"])}
 
 
 def _right(values: dict[str, tuple[arb, Fraction]]) -> bool:
-    """Whether every number rounds to the printed three decimals, proved."""
+    """Say whether every number rounds to the printed three decimals, proved."""
     return all(abs(ball - _ball(said)) <= _ball(Fraction(1, 2000)) for ball, said in values.values())
 
 
 def gap_values() -> Claim:
-    """Differences of decimals."""
+    """Compare differences of decimals with the printed gaps."""
     example = printed_in("appendix_d", exact=True)
     gaps = [_gaps(x) for x in _logits()]
     holds = [sum(u) for u in gaps] == [example["sigma_a"], example["sigma_b"]] and [u[0] for u in gaps] == [
@@ -64,7 +64,7 @@ def gap_values() -> Claim:
 
 
 def at_one() -> Claim:
-    """Probabilities in ball arithmetic, compared with three printed decimals."""
+    """Compare both probabilities, in ball arithmetic, with three printed decimals."""
     values = _values(1)
     shown = ", ".join(f"{name} = {float(ball):.6f}" for name, (ball, _) in values.items())
     return Claim(
@@ -77,7 +77,7 @@ def at_one() -> Claim:
 
 
 def at_two() -> Claim:
-    """Probabilities in ball arithmetic; neither ball is near the printed number."""
+    """Compare both probabilities, in ball arithmetic, with the printed ones; neither ball is near its number."""
     values = _values(2)
     flip = values["P^a(2)"][0] < values["P^b(2)"][0]
     holds = _right(values) and flip
@@ -94,10 +94,10 @@ def at_two() -> Claim:
 
 
 def crossing() -> Claim:
-    """With x = exp(r / 10): F_a - F_b = x^-5 + x^-8 - 2 x^-6 = x^-8 (x^3 - 2 x^2 + 1) = x^-8 (x - 1)(x^2 - x - 1).
+    """Solve the example exactly: its one crossing is 10 log phi, phi the golden ratio (docs/theory.md, end of section
+    2).
 
-    x > 1 leaves the golden ratio phi, so r = 10 log phi, and there is no other crossing. SymPy factors and solves;
-    the certified enclosure must hold the number.
+    SymPy factors and solves the polynomial in x = exp(r / 10); the certified enclosure must hold the number.
     """
     import sympy  # heavy, and needed by two checks only
 
@@ -106,10 +106,10 @@ def crossing() -> Claim:
     polynomial = sympy.factor(sympy.expand((f_a - f_b) * x**8))
     golden = sympy.Rational(1, 2) + sympy.sqrt(5) / 2
     exact = 10 * sympy.log(golden)
-    found = crossings(*_logits())
-    enclosed = [sympy.Rational(c.lower) <= exact <= sympy.Rational(c.upper) for c in found.crossings]
+    certified = crossings(*_logits())
+    enclosed = [sympy.Rational(c.lower) <= exact <= sympy.Rational(c.upper) for c in certified.crossings]
     roots = [root for root in sympy.solve(polynomial) if root > 1]
-    confirmed = roots == [golden] and found.complete and enclosed == [True]
+    confirmed = roots == [golden] and certified.complete and enclosed == [True]
     wrong = bool(abs(exact - printed_in("appendix_d", exact=True)["crossing"]) > Fraction(1, 200))
     refuted = confirmed and wrong
     return Claim(

@@ -30,9 +30,8 @@ def _largest(values: tuple[Fraction | int, ...]) -> list[int]:
 
 
 def argmax_unchanged() -> Claim:
-    """A positive factor is an increasing map of the logits, so it keeps which of them is the largest.
-
-    RWS's factor s_R sqrt(sigmoid(r) + eps) is positive for s_R > 0.
+    """Check that a positive factor keeps which logit is the largest, exactly, on a grid (proof: docs/theory.md, section
+    7).
     """
     tried = [logits for d in (1, 2, 3) for logits in product(range(-2, 3), repeat=d)]
     kept = all(_largest(tuple(c * x for x in logits)) == _largest(logits) for logits in tried for c in FACTORS)
@@ -41,21 +40,19 @@ def argmax_unchanged() -> Claim:
         "Section 3.2, Step 4",
         "The argmax at each position is the same whatever the factor.",
         "true" if kept else "false",
-        f"Proof in the docstring of the check; all {len(tried)} logits in {{-2, ..., 2}}^d, d <= 3, at factors"
-        f" {', '.join(map(str, FACTORS))}, exactly. So within a step RWS changes where a token is committed, never"
-        " which.",
+        f"Proof: docs/theory.md, section 7. All {len(tried)} logits in {{-2, ..., 2}}^d, d <= 3, at factors"
+        f" {', '.join(map(str, FACTORS))} agree, exactly. So within a step RWS changes where a token is committed,"
+        " never which.",
     )
 
 
 def probability_gaps() -> Claim:
-    """The top's lead p_t - p_j = p_t (1 - exp(-r u_j)) is a product of two factors that do not decrease with r.
-
-    log(p_i / p_j) = r (x_i - x_j), so every log-odds is multiplied by r. Between tokens that are not the top,
-    p_i - p_j <= p_i -> 0 as r grows.
+    """Find two tokens whose gap in probability falls with r; only the top's lead never does (docs/theory.md, section
+    7).
     """
 
     def lead(r: int) -> arb:
-        """p_2 - p_3 of logits (0, -1, -2), enclosed."""
+        """Return p_2 - p_3 of logits (0, -1, -2), enclosed."""
         first, second, third = (arb(-r * gap).exp() for gap in range(3))
         return (second - third) / (first + second + third)
 
@@ -65,7 +62,7 @@ def probability_gaps() -> Claim:
         "Section 3.1",
         "Increasing the logits amplifies the probability gaps.",
         "true with correction" if at_three < at_one else "not confirmed",
-        "True of the lead of the most likely token, and of log-odds between any two: proof in the docstring.",
+        "It is true of the lead of the most likely token, and of log-odds between any two (docs/theory.md, section 7).",
         f"d = 3, logits (0, -1, -2): the second token leads the third by {float(at_one):.4f} at r = 1 and by"
         f" {float(at_three):.4f} at r = 3 (smallest: with d = 2 there is only the top's lead)",
         "The lead of the most likely token over every other does not decrease with r; other gaps may.",
@@ -73,7 +70,7 @@ def probability_gaps() -> Claim:
 
 
 def selective() -> Claim:
-    """Every P^x(r) = 1 / (1 + F_x(r)) increases with r unless all its logits tie: one factor moves all one way."""
+    """Check that every P^x(r) increases with r unless all its logits tie: one factor moves all one way (eq. (T1))."""
     factor = 2
     moved = all(Pair(gaps, tuple(factor * u for u in gaps)).order_at_one < 0 for gaps in RISING)
     return Claim(
@@ -81,8 +78,8 @@ def selective() -> Claim:
         "Abstract",
         "RWS selectively increases the confidence of tokens that initially have lower scores.",
         "false" if moved else "not confirmed",
-        f"One factor for all positions: proof in the docstring of the check; proved for {len(RISING)} vectors at r = 1"
-        f" and {factor}.",
+        f"One factor moves all positions the same way (docs/theory.md, section 1); proved for {len(RISING)} vectors at"
+        f" r = 1 and {factor}.",
         "Two positions, d = 2, gaps (1) and (2): a factor of 2 raises both, the more confident one too, and keeps"
         " their order (smallest: fewest tokens)",
         "A factor above 1 raises the confidence of every position whose logits are not all equal, one below 1 lowers"
@@ -91,11 +88,7 @@ def selective() -> Claim:
 
 
 def more_reversals() -> Claim:
-    """Count the pairs whose order at c differs from that at 1, as c grows.
-
-    Below 1 a pair with one crossing r* is reversed for c < r* and no longer for c in (r*, 1): fewer at the larger
-    factor. Above 1 a pair with two crossings is reversed between them and restored beyond.
-    """
+    """Find a pair below 1 and one above 1 that a larger factor puts back in order (docs/theory.md, section 7)."""
     below = smallest(lambda p: p.counts[0] == 1)
     above = smallest(lambda p: p.counts == (0, 2), bound=2, units=UNITS)
     verdict: Verdict = "not confirmed"
@@ -111,7 +104,7 @@ def more_reversals() -> Claim:
         "Section 3.2, Step 3",
         "Larger multiplicative scaling values increase the likelihood of rank reversals.",
         verdict,
-        f"Below a factor of 1 a pair can go the other way round. Above 1 too: {shown}; signs proved.",
+        f"Below 1 a larger factor can undo a reversal. Above 1 too: {shown}; signs proved.",
         f"d = {below.dimension}, {below}: reversed for factors below {below.values}, not for larger ones up to 1"
         f" ({SMALLEST})"
         if below
@@ -122,11 +115,7 @@ def more_reversals() -> Claim:
 
 
 def adaptive() -> Claim:
-    """The factor s_R sqrt(sigmoid(r) + eps) increases with the reward r and is at most s_R sqrt(1 + eps).
-
-    For s_R <= 1 it moves toward 1 as the reward grows (up to 5e-6 beyond it), so a pair that crosses below 1 is
-    reversed at a low reward and not at a high one.
-    """
+    """Find a pair that a low reward reverses and a high one does not, at s_R = 1 (docs/theory.md, eq. (T37))."""
     grid = [row["scale"] for row in printed_in("table8_temperature", exact=True)["rows"]]
     pair = smallest(lambda p: p.counts[0] == 1)
     low, high = (float(reward_factor(reward, 1.0)) for reward in (-4.0, 4.0))
@@ -148,7 +137,7 @@ def adaptive() -> Claim:
 
 
 def factor_bounds() -> Claim:
-    """sqrt is increasing and sqrt(x) >= x on [0, 1], so the factor lies in [s_R sqrt(eps), s_R sqrt(1 + eps)]."""
+    """Check the range of the factor and that sqrt(x) >= x on [0, 1] keeps it large (docs/theory.md, eq. (T37))."""
     low, high = factor_range(1.0)
     factors = {r: float(reward_factor(r, 1.0)) for r in REWARDS}
     inside = all(low <= factor <= high for factor in factors.values())
@@ -164,10 +153,8 @@ def factor_bounds() -> Claim:
 
 
 def footrule() -> Claim:
-    """With one token per step o is a permutation of a = (1, ..., n) and sum |a_i - o_i| is Spearman's footrule.
-
-    Its mean over all orders is (n^2 - 1) / 3 and its maximum floor(n^2 / 2) (Diaconis and Graham 1977). |i - o_i| over
-    positions and over steps has the same sum, as o and its inverse do.
+    """Check that GOD is Spearman's footrule over n, with its mean and maximum, on all short orders (docs/theory.md,
+    (T47)).
     """
     ok = []
     for n in SIZES:
@@ -193,14 +180,12 @@ def footrule() -> Claim:
 
 
 def _masked(rates: Iterable[Fraction]) -> Fraction:
-    """Share masked after steps that mask what is left with these probabilities."""
+    """Return the share that is masked after steps that mask what is unmasked with these probabilities."""
     return 1 - math.prod((1 - rate for rate in rates), start=Fraction(1))
 
 
 def forward_process() -> Claim:
-    """If every step s masked an unmasked token with probability s / T, after t steps 1 - prod_{s <= t} (1 - s / T)
-    would be masked, which is not t / T. The process with marginal t / T masks with probability 1 / (T - t + 1).
-    """
+    """Compose the printed steps exactly: they do not give the printed marginal t / T (docs/theory.md, eq. (T55))."""
     cases = [(total, t) for total in SIZES for t in range(1, total + 1)]
     right = all(
         _masked(Fraction(1, total - s + 1) for s in range(1, t + 1)) == Fraction(t, total) for total, t in cases

@@ -1,4 +1,4 @@
-"""Pairs of gap vectors on a grid: every pair up to a size, what is true of each, and the first with a property.
+"""Search pairs of gap vectors on a grid: every pair up to a size, what is true of each, and the first with a property.
 
 Gaps are positive integers over a common positive integer, the unit. One counterexample is smaller than another if it
 has fewer tokens, then a smaller largest integer, then is first in lexicographic order, then has the smaller unit.
@@ -69,7 +69,7 @@ class Pair:
 
     @cached_property
     def order_near_zero(self) -> int:
-        """The sign of P^a - P^b at all small enough scales, by the first power sum that differs; exact."""
+        """The sign of P^a - P^b at all small enough scales, by the first power sum that differs; exact (eq. (T6))."""
         for m in range(1, len(self.a) + 1):
             difference = sum(u**m for u in self.a) - sum(v**m for v in self.b)
             if difference:  # g = (-r)^m / m! times it, to leading order
@@ -78,7 +78,9 @@ class Pair:
 
     @cached_property
     def order_at_infinity(self) -> int:
-        """The sign of P^a - P^b at all large enough scales, by the smallest gap left after cancelling; exact."""
+        """The sign of P^a - P^b at all large enough scales, by the smallest gap left after cancelling; exact (eq.
+        (T7)).
+        """
         coefficients = self.g.coefficients
         return 0 if not coefficients else (-1 if coefficients[0] > 0 else 1)
 
@@ -93,9 +95,7 @@ class Pair:
         """How many crossings lie in (0, 1) and in (1, inf).
 
         With at most one (Laguerre) it lies where the order differs from that at 1; otherwise by certified isolation.
-
-        Raises:
-            ArithmeticError: the isolation was not complete.
+        ArithmeticError if the isolation was not complete.
         """
         if self.g.laguerre_bound() <= 1:
             return int(self.order_near_zero != self.order_at_one), int(self.order_at_infinity != self.order_at_one)
@@ -120,37 +120,38 @@ def _multisets(n: int, largest: int) -> tuple[tuple[int, ...], ...]:
 
 @lru_cache(maxsize=64)
 def _integrals(n: int, largest: int) -> NDArray[np.int16]:
-    """H of each multiset on its own, (t, multisets): the running integral of its number of gaps <= t, at integers t."""
+    """Return H of each multiset alone, (t, multisets): the running integral of its number of gaps <= t, at integers t.
+    """
     counts = np.zeros((len(_multisets(n, largest)), largest + 1), dtype=np.int16)
     for row, gaps in zip(counts, _multisets(n, largest), strict=True):
         np.add.at(row, list(gaps), 1)
     return np.ascontiguousarray(counts.cumsum(axis=1, dtype=np.int16).cumsum(axis=1, dtype=np.int16).T)
 
 
-def _bounds(integrals: NDArray[np.int16], one: int) -> NDArray[np.int8]:
-    """Laguerre's bound of one multiset against all: the sign changes of H, which is linear between integers."""
+def _bounds(integrals: NDArray[np.int16], index: int) -> NDArray[np.int8]:
+    """Return Laguerre's bound of one multiset against all: the sign changes of H, which is linear between integers."""
     last, changes = (np.zeros(integrals.shape[1], dtype=np.int8) for _ in range(2))
     for level in integrals:
-        sign = np.sign(level[one] - level).astype(np.int8)
+        sign = np.sign(level[index] - level).astype(np.int8)
         changes += sign * last < 0
         np.copyto(last, sign, where=sign != 0)
     return changes
 
 
 def all_pairs(n: int, largest: int, bound: int = 0) -> Iterator[Pair]:
-    """Yield the pairs of different multisets of n gaps up to `largest`, which one of them has, in lexicographic order.
+    """Yield, in lexicographic order, the pairs of different multisets of n gaps up to `largest`, which one of them has.
 
     Only those whose Laguerre bound is at least `bound`. Each unordered pair comes in both orders.
     """
     multisets, integrals = _multisets(n, largest), _integrals(n, largest)
-    found = set()
-    for one, gaps in enumerate(multisets):
+    index_pairs = set()
+    for first, gaps in enumerate(multisets):
         if gaps[-1] == largest:
-            for other in np.flatnonzero(_bounds(integrals, one) >= bound).tolist():
-                found |= {(one, other), (other, one)}
-    for one, other in sorted(found):
-        if one != other:
-            yield Pair(multisets[one], multisets[other])
+            for second in np.flatnonzero(_bounds(integrals, first) >= bound).tolist():
+                index_pairs |= {(first, second), (second, first)}
+    for first, second in sorted(index_pairs):
+        if first != second:
+            yield Pair(multisets[first], multisets[second])
 
 
 def ordered_pairs(n: int, largest: int) -> Iterator[Pair]:
@@ -160,12 +161,10 @@ def ordered_pairs(n: int, largest: int) -> Iterator[Pair]:
 
 
 def smallest(holds: Callable[[Pair], bool], *, bound: int = 0, units: tuple[int, ...] = (1,)) -> Pair | None:
-    """Return the smallest pair with P^a(1) > P^b(1) and a property, or None if none is found.
+    """Return the smallest pair with P^a(1) > P^b(1) and a property, or None if the search finds none.
 
-    Args:
-        holds: the property.
-        bound: pairs whose Laguerre bound is lower are passed over, because they cannot have the property; 0, 2 or 3.
-        units: what the integers are divided by, ascending; the first that fits is taken.
+    `holds` is the property. Pairs whose Laguerre bound is below `bound` (0, 2 or 3) are passed over, because they
+    cannot have it. `units` is what the integers are divided by, ascending; the first that fits is taken.
     """
     dimension, largest = _TRIED[bound]
     for d in range(2, dimension + 1):

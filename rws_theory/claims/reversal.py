@@ -1,8 +1,8 @@
 """Theorem 1 (rank reversal), its proof, and the intuition before it (Sections 4.2 and 4.3, Appendix D).
 
 Throughout, g = F_a - F_b with F_x(r) = sum_k exp(-r u_k) over the gaps u of x, and P^a > P^b exactly where g < 0.
-What holds instead of Theorem 1 is proved in :mod:`rws_theory.theorem1` and :func:`rws_theory.crossings`; the checks
-here look for the smallest counterexample, or confirm a statement on every pair of a grid beside its proof.
+docs/theory.md, sections 2 and 3, proves what holds instead of Theorem 1. The checks here look for the smallest
+counterexample, or confirm a statement on every pair of a grid.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GRID: Grid = ((2, 8), (3, 8), (4, 6), (5, 5))
 
 
 def _everywhere(holds: Callable[[Pair], bool], grid: Grid | None = None) -> tuple[int, Pair | None]:
-    """How many ordered pairs of the grid were tried, and the first that breaks the property."""
+    """Return how many ordered pairs of the grid were tried, and the first that breaks the property."""
     tried = 0
     for d, largest in grid or GRID:
         for pair in ordered_pairs(d - 1, largest):
@@ -45,7 +45,7 @@ def _shown(pair: Pair | None, what: str) -> str | None:
 
 
 def _mended(pair: Pair) -> bool:
-    """Whether Theorem 1 with the sign of (b) mended holds for an ordered pair."""
+    """Say whether Theorem 1 with the sign of (b) mended holds for an ordered pair."""
     low, high = pair.counts
     first, second = pair.sigma[0] < pair.sigma[1], pair.delta[0] < pair.delta[1]
     if first and second:
@@ -54,21 +54,16 @@ def _mended(pair: Pair) -> bool:
 
 
 def exclusive() -> Claim:
-    """Premises of (a) and (b) concern different functions of the gaps, the sum and the least, so both can hold.
-
-    With d = 2 both are functions of the one gap, which P^a(1) > P^b(1) orders: Sigma_a > Sigma_b, and only (b)'s
-    printed premise holds. From d = 3 on the search finds pairs. With the sign of (b) mended two flips need two
-    crossings, hence d - 2 >= 2 by Laguerre's bound.
-    """
+    """Find a pair that meets the printed premises of (a) and (b), and one that flips on both sides of 1 (section 3)."""
     as_printed = smallest(lambda p: p.sigma[0] < p.sigma[1] and p.delta[0] > p.delta[1])
     mended = smallest(lambda p: min(p.counts) >= 1, bound=2, units=UNITS)
-    found = f"d = {mended.dimension}, {mended}, crossings {mended.values}" if mended else "none found"
+    flips = f"d = {mended.dimension}, {mended}, crossings {mended.values}" if mended else "none found"
     return Claim(
         "T1-exclusive",
         "Theorem 1, and Step 4 of Appendix D",
         "Exactly one of (a), (b), (c) holds.",
         _refuted(as_printed and mended),
-        f"With the sign of (b) mended one pair can still flip on both sides of 1: {found}.",
+        f"With the sign of (b) mended one pair can still flip on both sides of 1: {flips}.",
         _shown(as_printed, "the printed premises of (a) and (b) both hold"),
         "With the sign of (b) mended the premises exclude each other for d <= 3; from d = 4 on a pair may cross below"
         " 1, above 1, on both sides or on neither.",
@@ -76,12 +71,7 @@ def exclusive() -> Claim:
 
 
 def low_existence() -> Claim:
-    """If Sigma_a < Sigma_b, g(r) = r (Sigma_b - Sigma_a) + O(r^2) is positive near 0, and g(1) < 0.
-
-    By continuity g has a zero in (0, 1). Zeros of g, which is analytic and not identically zero, do not accumulate in
-    [0, 1] (g(r) / r is analytic and positive at 0), so there is a least one, r*; below it g keeps its sign near 0, and
-    P^a < P^b there. The number of zeros in (0, 1) is odd, counted with multiplicity, as the end signs differ.
-    """
+    """Confirm (a) without uniqueness: an odd number of crossings in (0, 1), and P^a < P^b near 0 (eq. (T10))."""
 
     def holds(p: Pair) -> bool:
         return p.sigma[0] >= p.sigma[1] or (p.counts[0] % 2 == 1 and p.order(1e-3) < 0)
@@ -92,49 +82,41 @@ def low_existence() -> Claim:
         "Theorem 1 (a)",
         "If Sigma_a < Sigma_b there is r* in (0, 1) with P^a(r*) = P^b(r*) and P^a < P^b on (0, r*).",
         _proved(broken),
-        f"Proof in the docstring of the check; no exception among {tried:,} ordered pairs.",
+        f"Proof: docs/theory.md, eq. (T10); no exception among {tried:,} ordered pairs.",
     )
 
 
 def low_unique() -> Claim:
-    """Uniqueness fails where g has three zeros in (0, 1), which Laguerre's bound d - 2 allows from d = 5 on.
-
-    For d <= 4 at most two crossings exist in all, and an odd number in (0, 1): exactly one.
-    """
-    found = smallest(lambda p: p.sigma[0] < p.sigma[1] and p.counts[0] >= 3, bound=3)
+    """Find a pair with three crossings in (0, 1), which Laguerre's bound allows from d = 5 on (eq. (T12))."""
+    pair = smallest(lambda p: p.sigma[0] < p.sigma[1] and p.counts[0] >= 3, bound=3)
     return Claim(
         "T1a-unique",
         "Theorem 1 (a)",
         "If Sigma_a < Sigma_b the crossing in (0, 1) is unique.",
-        _refuted(found),
+        _refuted(pair),
         "For d <= 4 it is unique, by parity and Laguerre's bound d - 2.",
-        _shown(found, f"three crossings in (0, 1), {found and found.values}"),
+        _shown(pair, f"three crossings in (0, 1), {pair and pair.values}"),
         "The number of crossings in (0, 1) is odd, counted with multiplicity, and at most the number of sign changes"
         " of H, itself at most d - 2.",
     )
 
 
 def high_printed() -> Claim:
-    """With d = 2 the one gap decides at every scale, delta_a > delta_b is P^a(1) > P^b(1), and nothing crosses."""
-    found = smallest(lambda p: p.delta[0] > p.delta[1] and sum(p.counts) == 0)
+    """Find a pair that meets the printed premise of (b) and never crosses."""
+    pair = smallest(lambda p: p.delta[0] > p.delta[1] and sum(p.counts) == 0)
     return Claim(
         "T1b-printed",
         "Theorem 1 (b)",
         "If delta_a > delta_b there is r > 1 where the curves cross, and P^a < P^b beyond it.",
-        _refuted(found),
+        _refuted(pair),
         "The proof's own Step 3 derives the opposite premise, delta_a < delta_b.",
-        _shown(found, "delta_a > delta_b, and P^a > P^b at every scale"),
+        _shown(pair, "delta_a > delta_b, and P^a > P^b at every scale"),
         "The premise must read delta_a < delta_b (T1b-mended). If delta_a > delta_b, P^a > P^b at all large scales.",
     )
 
 
 def high_mended() -> Claim:
-    """If delta_a < delta_b, exp(r delta_a) g(r) tends to the number of a's smallest gaps, > 0, while g(1) < 0.
-
-    By continuity g has a zero in (1, inf); the zeros are finitely many (Laguerre), so there is a last one, beyond
-    which P^a < P^b; and their number is odd, with multiplicity. Uniqueness fails like that of (a): dividing all gaps by
-    a number multiplies every crossing by it, and a pair with three crossings below 1 gets them above 1.
-    """
+    """Confirm (b) with the premise delta_a < delta_b, and find a pair with three crossings above 1 (eq. (T10))."""
 
     def holds(p: Pair) -> bool:
         return p.delta[0] >= p.delta[1] or (p.counts[1] % 2 == 1 and p.order(64.0) < 0)
@@ -146,7 +128,7 @@ def high_mended() -> Claim:
         "Theorem 1 (b) with the premise of Step 3, Appendix D",
         "If delta_a < delta_b there is a unique r > 1 where the curves cross, and P^a < P^b beyond it.",
         _proved(broken, "true with correction") if thrice else "not confirmed",
-        f"Existence and the order beyond: proof in the docstring of the check, no exception among {tried:,} ordered"
+        f"Existence and the order beyond: docs/theory.md, eq. (T10), no exception among {tried:,} ordered"
         " pairs. Uniqueness holds for d <= 4 and fails from d = 5 on.",
         _shown(thrice, f"three crossings above 1, {thrice and thrice.values}"),
         "The number of crossings in (1, inf) is odd, counted with multiplicity; P^a < P^b beyond the last one.",
@@ -154,35 +136,28 @@ def high_mended() -> Claim:
 
 
 def otherwise() -> Claim:
-    """Printed, the premise of (c) is Sigma_a >= Sigma_b and delta_a <= delta_b: where delta_a < delta_b, (b) as proved
-    gives a flip. With the sign mended it is Sigma_a >= Sigma_b and delta_a >= delta_b, under which the numbers of
-    crossings in (0, 1) and in (1, inf) are even unless a premise is an equality, but need not be zero.
-
-    What is sufficient is weak supermajorisation (:func:`rws_theory.theorem1.no_flip_certificate`).
-    """
+    """Find pairs that (c) says never cross, and that do; what suffices is weak supermajorisation (eq. (T16))."""
     as_printed = smallest(
         lambda p: p.sigma[0] >= p.sigma[1] and p.delta[0] <= p.delta[1] and sum(p.counts) > 0,
         units=UNITS,
     )
     mended = smallest(lambda p: p.sigma[0] > p.sigma[1] and p.delta[0] > p.delta[1] and sum(p.counts) > 0, bound=2)
-    found = f"d = {mended.dimension}, {mended}, crossings {mended.values}" if mended else "none found"
+    shown = f"d = {mended.dimension}, {mended}, crossings {mended.values}" if mended else "none found"
     return Claim(
         "T1c-otherwise",
         "Theorem 1 (c)",
         "Otherwise P^a > P^b for every r > 0.",
         _refuted(as_printed and mended),
-        f"With the sign of (b) mended it still fails: {found}.",
+        f"With the sign of (b) mended it still fails: {shown}.",
         _shown(as_printed, f"neither printed premise holds, crossing at {as_printed and as_printed.values}"),
         "If for every m the m smallest gaps of a sum to at least those of b, P^a >= P^b for every r > 0.",
     )
 
 
 def step_two() -> Claim:
-    """g(r) = sum_m (-r)^m p_m / m!, with p_m the sum of a's gaps to the power m less that of b's.
+    """Confirm the expansion of g near 0, and find a pair of equal Sigma, about which it says nothing (eq. (T6)).
 
-    Near 0 the first p_m that is not zero decides: sign g = (-1)^m sign p_m. Some m <= d - 1 has p_m != 0 unless the
-    gap multisets are equal (Newton's identities), and then g is zero everywhere. The paper takes m = 1, which says
-    nothing where Sigma_a = Sigma_b. The expansion is derived with SymPy for two gaps each.
+    SymPy derives the expansion for two gaps each.
     """
     import sympy  # heavy, and needed by two checks only
 
@@ -213,10 +188,8 @@ def step_two() -> Claim:
 
 
 def step_three() -> Claim:
-    """exp(r delta_x) F_x(r) tends to C_x, the multiplicity of delta_x, as every other term tends to 0.
-
-    So where delta_a != delta_b the smaller one decides. Where they are equal, common gaps cancel in g, and the smallest
-    gap left, with its multiplicity, decides in the same way; if none is left g is zero everywhere.
+    """Confirm the leading term at large r, and find a pair of equal leading terms, about which it says nothing (eq.
+    (T7)).
     """
 
     def holds(p: Pair) -> bool:
@@ -233,31 +206,29 @@ def step_three() -> Claim:
         "Appendix D, Step 3",
         "For large r, g(r) ~ C_a exp(-r delta_a) - C_b exp(-r delta_b), so the smaller of delta_a, delta_b decides.",
         _proved(broken, "true with correction") if silent else "not confirmed",
-        f"Proof in the docstring of the check; sign proved at r = 64 for {tried:,} ordered pairs.",
+        f"Proof: docs/theory.md, eq. (T7); sign proved at r = 64 for {tried:,} ordered pairs.",
         _shown(silent, "delta_a = delta_b and C_a = C_b: the formula gives 0, and yet P^a > P^b at all large scales"),
         "The smallest gap left after cancelling the common gaps of a and b decides: P is lower for its owner.",
     )
 
 
 def step_four() -> Claim:
-    """The difference of two increasing functions may change sign any number of times.
-
-    P^a and P^b increase, and g may have up to d - 2 zeros; two are found at the smallest d that allows them.
+    """Find a pair that crosses twice: the difference of two increasing functions may change sign any number of times.
     """
-    found = smallest(lambda p: sum(p.counts) >= 2, bound=2, units=UNITS)
+    pair = smallest(lambda p: sum(p.counts) >= 2, bound=2, units=UNITS)
     return Claim(
         "T1-step4",
         "Appendix D, Step 4",
         "P^a and P^b increase, so their difference changes sign at most once.",
-        _refuted(found),
+        _refuted(pair),
         "For d <= 3 it does, by Laguerre's bound d - 2, not by monotonicity.",
-        _shown(found, f"two simple crossings, {found and found.values}"),
+        _shown(pair, f"two simple crossings, {pair and pair.values}"),
         "The difference changes sign at most as often as H, hence at most d - 2 times.",
     )
 
 
 def strictly_increasing() -> Claim:
-    """F is a sum of exp(-r u) with u >= 0: strictly decreasing if some gap is positive, else constant."""
+    """Confirm that P rises if some gap is positive; it is constant if all logits are equal (eq. (T1))."""
     scale = 2
 
     def rises(gaps: tuple[int, ...]) -> bool:
@@ -279,24 +250,16 @@ def strictly_increasing() -> Claim:
 
 
 def dimension() -> Claim:
-    """For d <= 3 at most one crossing exists (Laguerre's bound d - 2), so existence and parity leave no choice.
-
-    If Sigma_a < Sigma_b one crossing lies in (0, 1) and none above; if delta_a < delta_b one above and none below;
-    both premises would need two. If neither holds: for d = 2, u > v and g < 0 everywhere. For d = 3, with equal sums
-    and the larger smallest gap, F_a <= F_b by convexity of exp; with equal smallest gaps one gap is left on each side;
-    with both strictly larger, a crossing would change the order at 0 or at infinity, which agree with that at 1.
-    For d >= 4 a counterexample is padded: a gap common to a and b changes neither g nor the signs of Sigma_a - Sigma_b
-    and, if large, of delta_a - delta_b.
-    """
+    """Confirm the mended theorem for d <= 3, and find a pair that breaks it at d = 4 and padded beyond (eq. (T17))."""
     tried, broken = _everywhere(_mended, ((2, 12), (3, 12)))
-    found = smallest(lambda p: not _mended(p), bound=2, units=UNITS)
+    pair = smallest(lambda p: not _mended(p), bound=2, units=UNITS)
     shown = None
-    if found:
+    if pair:
         far = 100
-        padded = [replace(found, a=found.a + n * (far,), b=found.b + n * (far,)) for n in range(1, 5)]
+        padded = [replace(pair, a=pair.a + n * (far,), b=pair.b + n * (far,)) for n in range(1, 5)]
         if not any(_mended(pair) for pair in padded):
             shown = (
-                f"{found} fails, with crossings {found.values}; padded with gaps of {far} of its units it fails for"
+                f"{pair} fails, with crossings {pair.values}; padded with gaps of {far} of its units it fails for"
                 f" d = {padded[0].dimension} to {padded[-1].dimension} too."
             )
     return Claim(
@@ -304,27 +267,27 @@ def dimension() -> Claim:
         "Ours, on Theorem 1",
         "With the sign of (b) mended Theorem 1 holds for d <= 3 and fails for every d >= 4.",
         _proved(broken) if shown else "not confirmed",
-        f"Proof in the docstring of the check. d <= 3: no exception among {tried:,} ordered pairs. d = 4:"
+        f"Proof: docs/theory.md, eq. (T17). d <= 3: no exception among {tried:,} ordered pairs. d = 4:"
         f" {shown or 'none found that fails there and padded.'}",
     )
 
 
 def intuition_low() -> Claim:
-    """With d = 2 the position of the larger gap is the more confident at every scale."""
-    found = smallest(lambda p: p.sigma[0] > p.sigma[1] and sum(p.counts) == 0)
+    """Find a pair with the larger sum and no reversal: with d = 2 the larger gap is more confident at every scale."""
+    pair = smallest(lambda p: p.sigma[0] > p.sigma[1] and sum(p.counts) == 0)
     return Claim(
         "S52-low",
         "Section 4.2 (its summary, first half)",
         "A reversal occurs for r < 1 if the more confident vector has the larger total gap sum.",
-        _refuted(found),
+        _refuted(pair),
         "The proof's Step 2 needs the smaller sum; the prose says the larger.",
-        _shown(found, "the larger sum, and no reversal at any scale"),
+        _shown(pair, "the larger sum, and no reversal at any scale"),
         "A reversal below 1 is certain if the more confident vector has the smaller total gap.",
     )
 
 
 def intuition_high() -> Claim:
-    """This is T1b-mended without uniqueness; the proof is there."""
+    """Confirm T1b-mended without uniqueness (eq. (T10))."""
     tried, broken = _everywhere(lambda p: p.delta[0] >= p.delta[1] or p.counts[1] % 2 == 1)
     return Claim(
         "S52-high",
@@ -336,7 +299,7 @@ def intuition_high() -> Claim:
 
 
 def most_likely() -> Claim:
-    """r > 0 keeps the order of the logits, hence of the probabilities, at every position (S3-argmax)."""
+    """Refute it by S3-argmax: r > 0 keeps the order of the logits, hence of the probabilities, at every position."""
     return Claim(
         "S4-most-likely",
         "Section 4, first sentence",

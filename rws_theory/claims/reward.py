@@ -26,7 +26,7 @@ def _expected(weights: Sequence[Fraction | int], rewards: tuple[int, ...]) -> Fr
 
 
 def _mean(weights: tuple[int, ...], rewards: tuple[int, ...], y: Fraction) -> Fraction:
-    """E_{p_r}[R] for p proportional to the weights and exp(r) = y."""
+    """Return E_{p_r}[R] for p proportional to the weights and exp(r) = y."""
     return _expected([w * y**reward for w, reward in zip(weights, rewards, strict=True)], rewards)
 
 
@@ -41,10 +41,7 @@ def _grid() -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
 
 
 def inequality() -> Claim:
-    """A(r) = log E_p[exp(rR)] has A'' = Var_{p_r}[R] >= 0, so A' = E_{p_r}[R] does not decrease.
-
-    E_{p_r}[R] - E_p[R] is the integral of Var_{p_s}[R] over s in (0, r), which is not negative.
-    """
+    """Confirm Theorem 2 in exact arithmetic on a grid (proof: docs/theory.md, eq. (T39))."""
     cases = [(w, rewards, y) for w, rewards in _grid() for y in BASES]
     holds = all(_mean(w, rewards, y) >= _mean(w, rewards, Fraction(1)) for w, rewards, y in cases)
     return Claim(
@@ -52,12 +49,12 @@ def inequality() -> Claim:
         "Theorem 2",
         "E_{p_r}[R] >= E_p[R] for p_r proportional to p exp(rR) and every r > 0.",
         "true" if holds else "not confirmed",
-        f"Proof in the docstring of the check; {len(cases):,} distributions with exp(r) rational, in exact arithmetic.",
+        f"Proof: docs/theory.md, eq. (T39); {len(cases):,} distributions with exp(r) rational, in exact arithmetic.",
     )
 
 
 def strict() -> Claim:
-    """Var_{p_s}[R] is positive for every s or for none, as all p_s have the support of p: the integral is positive."""
+    """Confirm that the gain is positive exactly where R varies on the support (proof: docs/theory.md, eq. (T39))."""
     cases = [(w, rewards, y) for w, rewards in _grid() for y in BASES]
     holds = all(
         (_mean(w, rewards, y) > _mean(w, rewards, Fraction(1)))
@@ -69,16 +66,14 @@ def strict() -> Claim:
         "Theorem 2",
         "The inequality is strict if Var_{p_r}[R] > 0.",
         "true" if holds else "not confirmed",
-        f"Proof in the docstring of the check; strict exactly where R varies on the support, in {len(cases):,} cases.",
+        f"Proof: docs/theory.md, eq. (T39); strict exactly where R varies on the support, in {len(cases):,} cases.",
     )
 
 
 def identity() -> Claim:
-    """For R in {0, 1} and p = 1/2, y = exp(r): the gain is y / (1 + y) - 1/2 and r Var_{p_r} is r y / (1 + y)^2.
+    """Refute the identity of Appendix E by two states in ball arithmetic (docs/theory.md, eq. (T42)).
 
-    The first tends to 1/2 as r grows, the second to 0. At r = 2 both are enclosed in ball arithmetic. By the mean
-    value theorem the gain is r Var_{p_s} for some s in (0, r); the paper takes s = r. SymPy confirms that the
-    derivative of the gain is Var_{p_r}.
+    SymPy confirms that the derivative of the gain is Var_{p_r}.
     """
     import sympy  # heavy, and needed by three checks only
 
@@ -104,7 +99,7 @@ def identity() -> Claim:
 
 
 def tilted() -> Claim:
-    """Theorem 2 for p = p_theta(. | x^(t)), with equality only if R is constant on the support of p_r (T2-strict)."""
+    """Apply Theorem 2 to p = p_theta(. | x^(t)); equality holds only if R is constant on the support (T2-strict)."""
     holds = inequality().verdict == strict().verdict == "true"
     return Claim(
         "C1-tilted",
@@ -117,10 +112,7 @@ def tilted() -> Claim:
 
 
 def as_printed() -> Claim:
-    """p exp(rR) weighs every outcome by its own reward; RWS multiplies all logits by one number, which gives p^c / Z.
-
-    The two agree only if c log p and log p + rR differ by a constant, that is, if R = ((c - 1) / r) log p + constant.
-    For p = (2/3, 1/3) and R = (1, 1) tilting changes nothing and c = 2 does, in exact arithmetic.
+    """Show, in exact arithmetic, a distribution that scaling changes and tilting does not (docs/theory.md, section 8).
     """
     scaled = tuple(x**2 / sum(y**2 for y in TWO_WORDS) for x in TWO_WORDS)
     return Claim(
@@ -135,7 +127,7 @@ def as_printed() -> Claim:
 
 
 def scaling() -> Claim:
-    """d/dc E_{p^c}[R] = Cov_{p^c}(log p, R), of either sign; p = (2/3, 1/3), in exact arithmetic at c = 1 and 2."""
+    """Show a reward whose mean falls when the logits are doubled, in exact arithmetic (docs/theory.md, eq. (T43))."""
     (falls_from, falls_to), (rises_from, rises_to) = (
         [_expected([x**c for x in TWO_WORDS], rewards) for c in (1, 2)] for rewards in ((0, 1), (1, 0))
     )
@@ -151,9 +143,10 @@ def scaling() -> Claim:
 
 
 def algorithm() -> Claim:
-    """One masked model on which RWS earns less, proved in rational arithmetic, refutes the corollary for RWS:
-    :func:`rws_theory.worlds.less_reward.rws_less_reward_example`. How often it happens is a matter of the ensemble:
-    :func:`rws_theory.worlds.ensembles.corollary_study`, whose cells are summed here, each with its own random models.
+    """Refute the corollary for RWS by one masked model, in rational arithmetic, and count how often it fails.
+
+    The model is :func:`rws_theory.worlds.less_reward.rws_less_reward_example` (docs/theory.md, section 9). The counts
+    sum the cells of :func:`rws_theory.worlds.ensembles.corollary_study`, each with its own random models.
     """
     example = rws_less_reward_example()
     study = corollary_study()

@@ -1,7 +1,7 @@
 """The arithmetic of the printed tables, against each other and against the text, in exact decimals.
 
-A printed number stands for every number that rounds to it: x with d decimals for the closed interval of half-width
-10^-d / 2 around x. Two printed numbers agree if some numbers in their intervals do.
+A printed number stands for every number that rounds to it. Two printed numbers agree if some numbers in their intervals
+do (docs/theory.md, section 12).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _worst_of_rws() -> Any:
 
 
 def winrate_mean() -> Claim:
-    """The mean of six numbers known to 0.05 is known to 0.05: it must reach the interval of the printed mean."""
+    """Compare the means of six numbers, each known to 0.05, with the printed means."""
     table = printed_in("table1_win_rate", exact=True)
     wins, losses = (_mean([row[key] for row in table["rows"]]) for key in ("win", "default_win"))
     text = table["text"]
@@ -59,7 +59,7 @@ def winrate_mean() -> Claim:
 
 
 def winrate_range() -> Claim:
-    """Extremes of a column, exactly."""
+    """Compare the extremes of a column, exactly."""
     table = printed_in("table1_win_rate", exact=True)
     wins = [row["win"] for row in table["rows"]]
     holds = (min(wins), max(wins)) == (table["text"]["win_low"], table["text"]["win_high"])
@@ -73,7 +73,7 @@ def winrate_range() -> Claim:
 
 
 def rows_sum() -> Claim:
-    """Three shares that sum to 100, each rounded to 0.05, sum to within 0.15 of 100 once printed."""
+    """Add up the three printed shares of each row; rounding allows 0.15."""
     table = printed_in("table1_win_rate", exact=True)
     sums = {row["model"]: row["win"] + row["draw"] + row["default_win"] for row in table["rows"]}
     off = {model: total for model, total in sums.items() if total != 100}
@@ -92,7 +92,7 @@ def rows_sum() -> Claim:
 
 
 def identical_rows() -> Claim:
-    """Rows compared field by field."""
+    """Compare the rows field by field."""
     table = printed_in("table1_win_rate", exact=True)
     rows = {row["model"]: (row["win"], row["draw"], row["default_win"]) for row in table["rows"]}
     twins = [(m, n) for m in rows for n in rows if m < n and rows[m] == rows[n]]
@@ -111,13 +111,7 @@ def identical_rows() -> Claim:
 
 
 def quintile_mean() -> Claim:
-    """Quintiles are fifths of the prompts, so their win rates average to the whole column's.
-
-    Let n prompts be cut in fifths whose sizes differ by at most one. Then each share n_q / n is within 1 / n of a fifth
-    and the five differences sum to zero, so the overall rate, the sum of n_q / n times the rates, is within
-    100 / 2 * 5 / n = 250 / n percentage points of the mean of the rates: at most 1 for n >= 250. Rounding adds 0.05 on
-    each side. Ties in GOD could make fifths less even; the paper does not say how they were broken.
-    """
+    """Compare the mean of the five quintiles with the whole column; fifths allow 1.10 (docs/theory.md, eq. (T56))."""
     rows = printed_in("table5_god_quintiles", exact=True)["rows"]
     whole = printed_in("table1_win_rate", exact=True)["rows"]
     gaps = {row["model"]: row["win"] - _mean([quintile[row["model"]] for quintile in rows]) for row in whole}
@@ -139,7 +133,7 @@ def quintile_mean() -> Claim:
 
 
 def quintile_monotone() -> Claim:
-    """Neighbouring quintiles compared, column by column."""
+    """Compare neighbouring quintiles, column by column."""
     table = printed_in("table5_god_quintiles", exact=True)
     models = [key for key in table["rows"][0] if key != "quintile"]
     rising = [m for m in models if all(low[m] < high[m] for low, high in pairwise(table["rows"]))]
@@ -153,7 +147,7 @@ def quintile_monotone() -> Claim:
 
 
 def overhead() -> Claim:
-    """Ratios of printed times, known to about 5e-5, against a range printed in whole percent."""
+    """Compare ratios of printed times, known to about 5e-5, with a range printed in whole percent."""
     table = printed_in("table11_overhead", exact=True)
     base = table["default_seconds"]
     rises = [100 * (row["seconds"] / base - 1) for row in table["rows"]]
@@ -171,7 +165,7 @@ def overhead() -> Claim:
 
 
 def memory() -> Claim:
-    """1 GiB is 1,024 MiB; a number printed with one decimal stands for an interval of half-width 0.05."""
+    """Convert MiB to GiB (1,024 to one) and compare with one printed decimal."""
     table = printed_in("table11_overhead", exact=True)
     sizes = [Fraction(row["memory_mib"], MIB_PER_GIB) for row in table["rows"]]
     text = table["text"]
@@ -192,7 +186,7 @@ def memory() -> Claim:
 
 
 def overhead_prompts() -> Claim:
-    """A sample without replacement is no larger than what it is drawn from."""
+    """Compare the sample with its source: without replacement it is no larger."""
     table = printed_in("table11_overhead", exact=True)
     drawn, available = table["prompts_measured"], table["prompts_in_dataset"]
     return Claim(
@@ -207,7 +201,7 @@ def overhead_prompts() -> Claim:
 
 
 def frequency() -> Claim:
-    """Each printed increase against the printed times it comes from, and the mean against Table 11."""
+    """Compare each printed increase with the printed times, and the mean with Table 11."""
     table, times = printed_in("table12_frequency", exact=True), printed_in("table11_overhead", exact=True)
     base = table["default"]["seconds"]
     rises = [(100 * (row["seconds"] / base - 1), row["increase"]) for row in table["rows"]]
@@ -226,7 +220,7 @@ def frequency() -> Claim:
 
 
 def temperature_text() -> Claim:
-    """Extremes of a column, exactly."""
+    """Compare the extremes of a column, exactly."""
     table = printed_in("table8_temperature", exact=True)["rows"]
     ranges = printed_in("keyword_task", exact=True)["ranges"]
     said = next(row for row in ranges if row["quantity"] == "GOD of temperature scaling")
@@ -244,11 +238,8 @@ def temperature_text() -> Claim:
 
 
 def temperature_one() -> Claim:
-    """A factor of 1 changes no logit, so its row is the default's.
-
-    GOD of the default is printed in Table 12. Its perplexity is not printed; from "RWS is 12 to 16 % better" and the
-    worst perplexity of RWS, w, it is at least w / (1 - 0.12) if the worst configuration is the one 12 % better, and
-    at most w / (1 - 0.16).
+    """Compare the row for scale 1 with the default, which it is: a factor of 1 changes no logit (docs/theory.md,
+    section 12).
     """
     row = next(r for r in printed_in("table8_temperature", exact=True)["rows"] if r["scale"] == 1)
     task = printed_in("keyword_task", exact=True)
@@ -260,7 +251,7 @@ def temperature_one() -> Claim:
     return Claim(
         "TAB-temperature-one",
         "Table 8 against Table 12, Section 5.4 and Appendix F",
-        "The row for scale 1 agrees with the Default, which it is.",
+        "The row for scale 1 agrees with the default, as a factor of 1 is the default.",
         _verdict(holds),
         f"GOD of the default is {_show(god)} (Table 12); its perplexity lies between {_show(low)} and {_show(high)}"
         " (Section 5.4 with the worst perplexity of RWS).",
@@ -270,7 +261,7 @@ def temperature_one() -> Claim:
 
 
 def temperature_caption() -> Claim:
-    """Concordant pairs of rows, counted: (scale, GOD) and (GOD, perplexity)."""
+    """Count concordant pairs of rows: (scale, GOD) and (GOD, perplexity)."""
     rows = printed_in("table8_temperature", exact=True)["rows"]
     pairs = [(p, q) for i, p in enumerate(rows) for q in rows[i + 1 :]]
     falls = [(p, q) for p, q in pairs if q["god"] < p["god"]]
@@ -302,7 +293,7 @@ def temperature_caption() -> Claim:
 
 
 def judge_mean() -> Claim:
-    """Both orders averaged, rounded to one decimal; and every rate a whole number of prompts."""
+    """Average both orders and round to one decimal; check that every rate is a whole number of prompts."""
     mean = printed_in("table2_llm_judge", exact=True)
     orders = printed_in("table10_llm_judge_orders", exact=True)["rows"]
     got = {row["model"]: (row["first"] + row["second"]) / 2 for row in orders}
@@ -321,7 +312,7 @@ def judge_mean() -> Claim:
 
 
 def humaneval() -> Claim:
-    """Every score a whole number of 164 problems, and the difference of two of them."""
+    """Check that every score is a whole number of 164 problems, and the difference of two of them."""
     table = printed_in("table4_humaneval", exact=True)
     scores = [table["default"], *(row["pass_at_1"] for row in table["rows"])]
     counts = {score: round(score * HUMANEVAL_PROBLEMS / 100) for score in scores}
@@ -338,7 +329,7 @@ def humaneval() -> Claim:
 
 
 def diversity() -> Claim:
-    """Rows compared with the default's."""
+    """Compare every row with the default's."""
     table = printed_in("table6_diversity", exact=True)
     holds = all(row[key] > table["default"][key] for row in table["rows"] for key in ("distinct_1", "distinct_2"))
     return Claim(
@@ -351,7 +342,7 @@ def diversity() -> Claim:
 
 
 def god_double() -> Claim:
-    """The ratio of two printed means, each known to 0.005."""
+    """Bound the ratio of two printed means, each known to 0.005."""
     table = printed_in("table12_frequency", exact=True)
     ratio = (table["rows"][0]["god"] - _half(2)) / (table["default"]["god"] + _half(2))
     return Claim(
