@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import rws_theory
-from rws_theory import __main__ as command_line
-from rws_theory.__main__ import Command, main
+import rws_theory.bench
+import rws_theory.claims
+import rws_theory.selection
+from rws_theory.__main__ import COMMANDS, main
 from rws_theory.claims import CHECKS, Claim
-from rws_theory.commands import bench as bench_command
+from rws_theory.commands import bench_crossings as bench_command
 from rws_theory.commands import claims as claims_command
-from rws_theory.commands import path as path_command
+from rws_theory.commands import line
 from rws_theory.selection import Bracket, Piece, SelectionPath
 
 LEDGER = Path(__file__).with_name("ledger.json")
@@ -33,38 +34,37 @@ Mathematics of logit scaling in masked diffusion decoding.
 
 positional arguments:
   COMMAND
-    claims    every statement of the paper that can be checked, with a verdict
-    crossings
-              scales at which two positions exchange the order of their confidences
-    path      the k most confident positions at every scale of a range, with proof
-    bench     speed of certified crossings, and miscounts of other root finders
+    claims         check the paper's statements and give a verdict on each
+    crossings      find the scales at which two positions swap the order of their confidences
+    path           list the k most confident positions at every scale of a range, with proof
+    bench-crossings
+                   measure the speed of certified crossings and the errors of other root finders
 
 options:
-  -h, --help  show this help message and exit
-  --version   show program's version number and exit
+  -h, --help       show this help message and exit
+  --version        show program's version number and exit
 """,
     "claims": """\
-usage: python -m rws_theory claims [-h] [--json] [ID ...]
+usage: python -m rws_theory claims [-h] [--list] [--json] [ID ...]
 
-every statement of the paper that can be checked, with a verdict
+Check the paper's statements and give a verdict on each.
 
 positional arguments:
-  ID          claims to check (default: all)
+  ID          claims to check, such as D-gaps (default: all)
 
 options:
   -h, --help  show this help message and exit
+  --list      print the ids of all claims and check nothing
   --json      print one JSON list of records
-
-IDs: AB-selective S3-gaps S3-argmax S3-factor-range S3-more-reversals
 """,
     "crossings": """\
 usage: python -m rws_theory crossings [-h] [--json] A B
 
-scales at which two positions exchange the order of their confidences
+Find the scales at which two positions swap the order of their confidences.
 
 positional arguments:
-  A           JSON list of logits (-Infinity: a forbidden token) or path of a .npy file
-  B           JSON list of logits (-Infinity: a forbidden token) or path of a .npy file
+  A           JSON list of logits (-Infinity forbids a token) or path of a .npy file
+  B           JSON list of logits (-Infinity forbids a token) or path of a .npy file
 
 options:
   -h, --help  show this help message and exit
@@ -73,10 +73,10 @@ options:
     "path": """\
 usage: python -m rws_theory path [-h] --k K --scale-min X --scale-max Y [--json] LOGITS
 
-the k most confident positions at every scale of a range, with proof
+List the k most confident positions at every scale of a range, with proof.
 
 positional arguments:
-  LOGITS         .npy file of shape (positions, vocabulary); -inf: forbidden
+  LOGITS         .npy file of shape (positions, vocabulary); -inf forbids a token
 
 options:
   -h, --help     show this help message and exit
@@ -85,20 +85,19 @@ options:
   --scale-max Y  greatest scale, at least X
   --json         print one JSON object
 """,
-    "bench": """\
-usage: python -m rws_theory bench [-h] [--pairs PAIRS] [--vocabulary VOCABULARY]
-                                  [--per-kind PER_KIND] [--seed SEED] [--json]
+    "bench-crossings": """\
+usage: python -m rws_theory bench-crossings [-h] [--pairs N] [--vocabulary N] [--per-kind N]
+                                            [--seed N] [--json]
 
-speed of certified crossings, and miscounts of other root finders
+Measure the speed of certified crossings and the errors of other root finders.
 
 options:
-  -h, --help            show this help message and exit
-  --pairs PAIRS         random pairs to classify (default: 100000)
-  --vocabulary VOCABULARY
-                        size of the large pairs (default: 126464)
-  --per-kind PER_KIND   hard pairs of each kind (default: 12)
-  --seed SEED           seed of all random numbers (default: 0)
-  --json                print one JSON object
+  -h, --help      show this help message and exit
+  --pairs N       random pairs to classify (default: 100000)
+  --vocabulary N  size of the large pairs (default: 126464)
+  --per-kind N    hard pairs of each kind (default: 12)
+  --seed N        seed of all random numbers (default: 0)
+  --json          print one JSON object
 """,
 }
 
@@ -109,17 +108,13 @@ def printed_by(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, st
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    with pytest.raises(SystemExit) as stop:
-        main(words)
+    try:
+        status: object = main(words)
+    except SystemExit as stop:
+        status = stop.code
     printed = capsys.readouterr()
-    assert stop.value.code == 2 and printed.out == ""
+    assert status == 2 and printed.out == ""
     return printed.err
-
-
-def overview(capsys: pytest.CaptureFixture[str]) -> str:
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    return capsys.readouterr().out
 
 
 # --- help -------------------------------------------------------------------------------------------------------------
@@ -134,12 +129,15 @@ def test_help_says_what_can_be_given(
     with pytest.raises(SystemExit) as stop:
         main([*command.split(), "--help"])
     assert stop.value.code == 0
-    text = capsys.readouterr().out
-    if command == "claims":
-        text, _, ids = text.partition("IDs: ")
-        assert ids.split() == list(CHECKS) and all(line == line.strip() for line in ids.splitlines())
-        text += "IDs: " + ids.splitlines()[0] + "\n"
-    assert text == HELP[command]
+    assert capsys.readouterr().out == HELP[command]
+
+
+def test_without_a_command_the_help_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert printed_by(capsys) == (HELP[""], "")
 
 
 def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,33 +149,34 @@ def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], ": error: the following arguments are required: COMMAND\n"),
-        (["path"], " path: error: the following arguments are required: LOGITS, --k, --scale-min, --scale-max\n"),
-        (["crossings", "[1]"], " crossings: error: the following arguments are required: B\n"),
-        (["crossings", "[1]", "x\ny.npz"], ": error: B must be a JSON list of logits or the path of a .npy file, got"
+        (["pth"], ": argument COMMAND: invalid choice: 'pth' (is path meant? choose from claims, crossings, path,"
+         " bench-crossings)\n"),
+        (["path"], " path: the following arguments are required: LOGITS, --k, --scale-min, --scale-max\n"),
+        (["crossings", "[1]"], " crossings: the following arguments are required: B\n"),
+        (["crossings", "[1]", "x\ny.npz"], " crossings: B must be a JSON list of logits or the path of a .npy file, got"
          " 'x\\ny.npz'\n"),
-        (["crossings", "[1", "[1]"], ": error: A must be a JSON list of logits, got '[1': Expecting ',' delimiter:"
+        (["crossings", "[1", "[1]"], " crossings: A must be a JSON list of logits, got '[1': Expecting ',' delimiter:"
          " line 1 column 3 (char 2)\n"),
-        (["crossings", "[1]", "[true]"], ": error: B must be a JSON list of numbers, got '[true]'\n"),
+        (["crossings", "[1]", "[true]"], " crossings: B must be a JSON list of numbers, got '[true]'\n"),
         (["crossings", "[1]", f"[1{'0' * 400}]"],
-         f": error: B must hold numbers within float64, got '[1{'0' * 55}...'\n"),
-        (["crossings", "[1]", "0" * 61], f": error: B must be a JSON list of logits or the path of a .npy file, got"
+         f" crossings: B must hold numbers within float64, got '[1{'0' * 55}...'\n"),
+        (["crossings", "[1]", "0" * 61], f" crossings: B must be a JSON list of logits or the path of a .npy file, got"
          f" '{'0' * 57}...'\n"),
-        (["crossings", "[1]", "0" * 60], f": error: B must be a JSON list of logits or the path of a .npy file, got"
+        (["crossings", "[1]", "0" * 60], f" crossings: B must be a JSON list of logits or the path of a .npy file, got"
          f" '{'0' * 60}'\n"),
         (["path", "logits.txt", "--k", "1", "--scale-min", "1", "--scale-max", "2"],
-         ": error: LOGITS must be the path of a .npy file, got 'logits.txt'\n"),
+         " path: LOGITS must be the path of a .npy file, got 'logits.txt'\n"),
         (["path", "no.npy", "--k", "1", "--scale-min", "1", "--scale-max", "2"],
-         ": error: LOGITS must be a readable .npy file of numbers, got 'no.npy': [Errno 2] No such file or directory:"
+         " path: LOGITS must be a readable .npy file of numbers, got 'no.npy': [Errno 2] No such file or directory:"
          " 'no.npy'\n"),
         (["path", "no.npy", "--k", "1", "--scale-min", "2", "--scale-max", "1"],
-         ": error: --scale-min and --scale-max must satisfy 0 < X <= Y < inf, got 2.0 and 1.0\n"),
+         " path: --scale-min and --scale-max must satisfy 0 < X <= Y < inf, got 2.0 and 1.0\n"),
         (["path", "no.npy", "--k", "1", "--scale-min", "1", "--scale-max", "inf"],
-         ": error: --scale-min and --scale-max must satisfy 0 < X <= Y < inf, got 1.0 and inf\n"),
+         " path: --scale-min and --scale-max must satisfy 0 < X <= Y < inf, got 1.0 and inf\n"),
         (["path", "no.npy", "--k", "1", "--scale-min", "0", "--scale-max", "1"],
-         ": error: --scale-min and --scale-max must satisfy 0 < X <= Y < inf, got 0.0 and 1.0\n"),
-        (["bench", "--pairs", "0"], ": error: pairs must be an integer of at least 1, got 0\n"),
-        (["claims", "T9", "D-r1", "T8"], f": error: ids has T8, T9: the ledger holds {', '.join(CHECKS)}\n"),
+         " path: --scale-min and --scale-max must satisfy 0 < X <= Y < inf, got 0.0 and 1.0\n"),
+        (["bench-crossings", "--pairs", "0"], " bench-crossings: --pairs is 0: at least 1 is needed\n"),
+        (["claims", "T9", "D-r1", "T8"], f" claims: ids has T8, T9: the ledger holds {', '.join(CHECKS)}\n"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named_in_one_line(
@@ -193,13 +192,13 @@ def test_a_message_of_many_lines_becomes_one(
     def refuse(*arguments: Any, **options: Any) -> None:
         raise ValueError("one\n  two\tthree")
 
-    monkeypatch.setattr(bench_command, "bench", refuse)
-    assert refused(capsys, "bench") == "python -m rws_theory: error: one two three\n"
+    monkeypatch.setattr(rws_theory.bench, "bench", refuse)
+    assert refused(capsys, "bench-crossings") == "python -m rws_theory bench-crossings: one two three\n"
     monkeypatch.setattr(np.lib.format, "read_array", refuse)
     (tmp_path / "a.npy").touch()
     monkeypatch.chdir(tmp_path)
     message = "A must be a readable .npy file of numbers, got 'a.npy': one two three"
-    assert refused(capsys, "crossings", "a.npy", "[1]") == f"python -m rws_theory: error: {message}\n"
+    assert refused(capsys, "crossings", "a.npy", "[1]") == f"python -m rws_theory crossings: {message}\n"
 
 
 # --- crossings --------------------------------------------------------------------------------------------------------
@@ -271,7 +270,7 @@ def test_a_path_that_is_not_proved_everywhere_is_not_told_as_proved(
         given.extend(arguments)
         return PATH
 
-    monkeypatch.setattr(path_command, "selection_path", path)
+    monkeypatch.setattr(rws_theory.selection, "selection_path", path)
     np.save(tmp_path / "logits.npy", [[1.0, 2.0]])
     words = ("path", str(tmp_path / "logits.npy"), "--k", "2", "--scale-min", "0.5", "--scale-max", "3")
     assert printed_by(capsys, *words) == (
@@ -338,14 +337,14 @@ def test_the_benchmark_is_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         given.append((arguments, options))
         return result
 
-    monkeypatch.setattr(bench_command, "bench", bench)
-    words = ("bench", "--pairs", "1000", "--vocabulary", "300", "--per-kind", "2", "--seed", "5")
+    monkeypatch.setattr(rws_theory.bench, "bench", bench)
+    words = ("bench-crossings", "--pairs", "1000", "--vocabulary", "300", "--per-kind", "2", "--seed", "5")
     assert printed_by(capsys, *words) == (
         "CPU seconds of one process\n"
-        "1000 pairs of d = 17: 1.25 s = 0.25 of the 5 s aimed at for 100000; one by one 12 x that; proved: 999\n"
+        "1000 pairs of d = 17: 1.25 s = 0.25 of the goal, 5 s for 100000; one by one 12 x that; proved: 999\n"
         "  decided by bound 700, parity 300\n"
-        "one pair of d = 300, unrelated: 0.25 s = 0.25 of the 1 s aimed at; 1 crossings, bound 3, proved (ball)\n"
-        "one pair of d = 300, equal totals: 2.50 s = 2.50 of the 1 s aimed at; 2 crossings, bound 3, not proved"
+        "one pair of d = 300, unrelated: 0.25 s = 0.25 of the goal, 1 s; 1 crossings, bound 3, proved (ball)\n"
+        "one pair of d = 300, equal totals: 2.50 s = 2.50 of the goal, 1 s; 2 crossings, bound 3, not proved"
         " (ball)\n"
         "hard corpus    wrong    of   seconds   ratio  wrong by kind\n"
         "rws_theory         0    72      0.50     1.0\n"
@@ -354,13 +353,13 @@ def test_the_benchmark_is_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         "mpmath             1    72    100.25   200.5  several 1\n",
         "",
     )
-    assert json.loads(printed_by(capsys, "bench", "--json")[0]) == result
+    assert json.loads(printed_by(capsys, "bench-crossings", "--json")[0]) == result
     assert given == [
         ((1000,), {"vocabulary": 300, "per_kind": 2, "seed": 5}),
         ((100_000,), {"vocabulary": 126_464, "per_kind": 12, "seed": 0}),
     ]
     result["corpus"][0]["seconds"] = math.nan
-    assert "JSON" in refused(capsys, "bench", "--json")
+    assert "JSON" in refused(capsys, "bench-crossings", "--json")
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------
@@ -398,7 +397,7 @@ def test_claims_as_json_are_the_ledger_and_progress_goes_to_standard_error(
     out, err = printed_by(capsys, "claims", "--json", "TAB-memory", "D-gaps")
     assert out == json.dumps([row for row in recorded if row["id"] in ("TAB-memory", "D-gaps")], indent=1) + "\n"
     assert err == "\r1 of 2 checked\r2 of 2 checked\n"
-    monkeypatch.setattr(claims_command, "claims", lambda ids: [Claim(**row) for row in recorded if ids is None])
+    monkeypatch.setattr(rws_theory.claims, "claims", lambda ids: [Claim(**row) for row in recorded if ids is None])
     out, err = printed_by(capsys, "claims", "--json")
     assert out == LEDGER.read_text(encoding="utf-8")
     assert err.split("\r")[-1] == f"{len(CHECKS)} of {len(CHECKS)} checked\n"
@@ -426,8 +425,8 @@ def test_each_claim_is_told_before_the_next_is_checked(
             seen.append(reader.seen)
             yield Claim(name, "here", "this", "true", "that")
 
-    monkeypatch.setattr(claims_command, "claims", checked)
-    claims_command.run(argparse.Namespace(ids=["one", "two"], json=bool(option)))
+    monkeypatch.setattr(rws_theory.claims, "claims", checked)
+    claims_command.run(argparse.Namespace(ids=["one", "two"], list=False, json=bool(option)))
     told = "one: TRUE   (here)\n  says: this\n  found: that\n\n" if stream == "stdout" else "\r1 of 2 checked"
     assert seen == ["", told]
 
@@ -445,10 +444,10 @@ def stopped_by(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
-        (KeyboardInterrupt(), 130, "python -m rws_theory: interrupted\n"),
+        (KeyboardInterrupt(), 130, "python -m rws_theory bench-crossings: interrupted\n"),
         (BrokenPipeError(), 141, ""),
-        (OSError(28, "No space left"), 2, "python -m rws_theory: error: [Errno 28] No space left\n"),
-        (ValueError("that"), 2, "python -m rws_theory: error: that\n"),
+        (OSError(28, "No space left"), 2, "python -m rws_theory bench-crossings: [Errno 28] No space left\n"),
+        (ValueError("that"), 2, "python -m rws_theory bench-crossings: that\n"),
     ],
 )
 def test_what_stops_a_command_is_told_by_its_code(
@@ -456,7 +455,7 @@ def test_what_stops_a_command_is_told_by_its_code(
 ) -> None:
     stopped_by(monkeypatch, error)
     try:
-        got: object = main(["bench"])
+        got: object = main(["bench-crossings"])
     except SystemExit as stop:
         got = stop.code
     assert got == code and tuple(capsys.readouterr()) == ("", message)
@@ -464,8 +463,8 @@ def test_what_stops_a_command_is_told_by_its_code(
 
 def test_a_code_that_a_command_returns_is_that_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_command, "run", lambda args: 7)
-    assert main(["bench"]) == 7
-    monkeypatch.setattr(sys, "argv", ["rws_theory", "bench", "--seed", "3"])
+    assert main(["bench-crossings"]) == 7
+    monkeypatch.setattr(sys, "argv", ["rws_theory", "bench-crossings", "--seed", "3"])
     monkeypatch.setattr(bench_command, "run", lambda args: args.seed)
     assert main() == 3
     monkeypatch.setattr(sys, "stdout", None)  # as under pythonw
@@ -478,7 +477,7 @@ def test_a_code_that_a_command_returns_is_that_of_the_program(monkeypatch: pytes
     ("error", "code", "message"),
     [
         (BrokenPipeError(), 141, ""),
-        (OSError(28, "No space left"), 2, "python -m rws_theory: error: [Errno 28] No space left\n"),
+        (OSError(28, "No space left"), 2, "python -m rws_theory bench-crossings: [Errno 28] No space left\n"),
     ],
 )
 def test_output_that_cannot_be_written_is_given_up(
@@ -500,7 +499,7 @@ def test_output_that_cannot_be_written_is_given_up(
     with (tmp_path / "out").open("wb", buffering=0) as file, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", Full())
         try:
-            got: object = main(["bench"])
+            got: object = main(["bench-crossings"])
         except SystemExit as stop:
             got = stop.code
         file.write(b"what Python flushes at exit")
@@ -511,11 +510,11 @@ def test_output_that_cannot_be_written_is_given_up(
 def test_only_the_command_that_is_named_is_imported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    loaded = []
-    load = command_line.import_module
-    monkeypatch.setattr(command_line, "import_module", lambda name: loaded.append(name) or load(name))
+    imported = []
+    load = line.import_module
+    monkeypatch.setattr(line, "import_module", lambda name: imported.append(name) or load(name))
     with pytest.raises(SystemExit):
         main(["path", "--help"])
-    assert loaded == [command_line.COMMANDS["path"].module]
-    monkeypatch.setitem(command_line.COMMANDS, "path", Command("rws_theory.commands.nothing", "gone"))
-    assert "path      gone" in overview(capsys)
+    assert imported == [COMMANDS["path"].module]
+    monkeypatch.setitem(COMMANDS, "path", line.Command("rws_theory.commands.nothing", "gone"))
+    assert "path           gone" in printed_by(capsys)[0]
