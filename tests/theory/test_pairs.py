@@ -389,7 +389,7 @@ def test_solver_that_is_not_installed_is_said_to_be_missing(monkeypatch: pytest.
 def test_benchmark_command_prints_json_or_a_table(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["bench", "--pairs", "50", "--vocabulary", "300", "--per-kind", "1"]
+    arguments = ["bench-crossings", "--pairs", "50", "--vocabulary", "300", "--per-kind", "1"]
     assert main([*arguments, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["pairs"]["proved"] == 50 and result["corpus"][0]["wrong"] == 0
