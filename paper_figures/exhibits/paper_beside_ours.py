@@ -7,7 +7,7 @@ from typing import Any
 
 from paper_figures.table import Table
 
-__all__ = ["beside", "named", "number_text"]
+__all__ = ["beside", "number_text"]
 
 Numbers = Mapping[str, Mapping[str, Any]]
 
@@ -17,14 +17,16 @@ def beside(stem: str, key: str, printed: Numbers, here: Numbers, caption: str, s
 
     printed, here: name -> column -> number or text; shown: our numbers as text, with intervals, where the plain number
     does not do. Columns become "paper: ..." and "here: ...", and are empty where that side has no such name. Reward
-    models are to have the paper's names (`named`), so that a run with them stands in the paper's own rows.
+    models are to have the paper's names (`names.guide_name`), so that a run with them stands in the paper's own rows.
 
     >>> table = beside("s", "model", {"A": {"win": 60.2}}, {"B": {"win": 0.5}}, "A caption.")
     >>> [dict(row) for row in table.shown]  # doctest: +NORMALIZE_WHITESPACE
     [{'model': 'A', 'paper: win': '60.2', 'here: win': None}, {'model': 'B', 'paper: win': None, 'here: win': '0.5'}]
     """
     sides = {"paper": printed, "here": here}
-    columns = {side: dict.fromkeys(column for row in of_side.values() for column in row) for side, of_side in sides.items()}
+    columns = {
+        side: dict.fromkeys(column for row in of_side.values() for column in row) for side, of_side in sides.items()
+    }
     rows, texts = [], []
     for name in dict.fromkeys([*printed, *here]):
         row: dict[str, Any] = {key: name}
@@ -49,14 +51,3 @@ def number_text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def named(guide: str) -> str:
-    """Return the paper's name of a reward model where it is one of the paper's, else the name itself.
-
-    >>> named("skywork-v0.2"), named("mini")
-    ('Skywork', 'mini')
-    """
-    from paper_figures.studies.summaries.printed import paper_names
-
-    return paper_names().get(guide, guide)

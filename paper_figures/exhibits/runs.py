@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from paper_figures.exhibits.exhibit import MissingRun
+from paper_figures.exhibits.names import guide_name
 from paper_figures.plan import command
 from rws_decode.common.files import parse_json
+from rws_theory.printed import printed_in
 
-__all__ = ["Results", "read_named", "read_results", "read_run", "renamed", "short_names"]
+__all__ = ["Results", "lookup", "read_named", "read_results", "read_run", "renamed", "setting", "short_names"]
 
 Row = Mapping[str, Any]
 
@@ -141,3 +143,38 @@ def _strings(value: Any) -> Iterator[str]:
 def _path_in(value: str) -> str | None:
     """Return the absolute path that an option is, or has behind a colon as sources of prompts have it."""
     return next((part for part in (value, value.partition(":")[2]) if len(part) > 1 and Path(part).is_absolute()), None)
+
+
+def lookup(rows: Sequence[Row], **match: Any) -> Row | None:
+    """Return the row that has all of these values, None where there is none; ValueError where there are several."""
+    matching = [row for row in rows if all(row.get(name) == value for name, value in match.items())]
+    if len(matching) > 1:
+        raise ValueError(f"results hold {len(matching)} rows of {match}: one is needed")
+    return matching[0] if matching else None
+
+
+def setting(run: Results) -> str:
+    """Return what was run, and how it differs from what the paper ran, as two sentences.
+
+    The paper's own is LLaDA on RewardBench or MT-Bench prompts, with six reward models.
+    """
+    given, prompts = run.settings, run.prompts
+    model = given["model"]
+    parts = [f"model {model}, {prompts['test']} test prompts of {prompts['source']}"]
+    if "length" in given:
+        parts.append(f"answers of {given['length']} tokens in {given['steps']} steps, blocks of {given['block']}")
+    if run.selection:
+        scales = ", ".join(f"{guide_name(guide)} {scale:g}" for guide, scale in run.selection.items())
+        parts.append(f"s_R chosen on {prompts['validation']} validation prompts ({scales})")
+    elif given.get("reward_scale"):
+        parts.append(f"s_R given ({', '.join(f'{scale:g}' for scale in given['reward_scale'])})")
+    paper = {row["model"] for row in printed_in("table1_win_rate")["rows"]}
+    others = {
+        "model": "llada" not in model.lower(),
+        "prompts": not str(prompts["source"]).startswith(("reward-bench", "mt-bench")),
+        "reward models": not {guide_name(guide) for guide in given["rewards"]} <= paper,
+    }
+    differ = [name for name, other in others.items() if other]
+    apart = f"Not the paper's {', '.join(differ)}: shapes can be compared, levels cannot."
+    same = "Model family, kind of prompts and reward models are the paper's; its sample of prompts is not known."
+    return f"Here: {'; '.join(parts)}. {apart if differ else same}"

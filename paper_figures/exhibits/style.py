@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,12 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rws_theory.printed import printed_in
+
 if TYPE_CHECKING:
     from matplotlib.typing import LineStyleType
 
-__all__ = ["GREY", "LINES", "PRINTED", "Line", "figure", "joint_legend", "panel_title", "styled"]
+__all__ = ["GREY", "LINES", "PRINTED", "Line", "figure", "guide_looks", "joint_legend", "panel_title", "styled"]
 
 GREY = "#767676"
 PRINTED = "#555555"
@@ -41,6 +43,9 @@ LINES: dict[str, Line] = {
     "a": Line("#0072B2", "o", "solid", "a"),
     "b": Line("#D55E00", "s", (0, (5, 1.5)), "b"),
 }
+
+_HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+_DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (3, 1.5, 1, 1.5)), (0, (1, 1.2)), (0, (7, 2, 2, 2)))
 
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -94,3 +99,19 @@ def joint_legend(picture: Figure, ncols: int, loc: Any = "outside lower center")
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     picture.legend(handles.values(), handles.keys(), loc=loc, ncols=ncols)
+
+
+def guide_looks(names: Sequence[str]) -> dict[str, Line]:
+    """Return a look for every name: the paper's reward models have the same everywhere, others what is left.
+
+    >>> looks = guide_looks(["mini", "GRM"])
+    >>> looks["GRM"].marker, looks["mini"].marker == looks["GRM"].marker
+    ('s', False)
+    """
+    paper = sorted(row["model"] for row in printed_in("table1_win_rate")["rows"])
+    others = [name for name in dict.fromkeys(names) if name not in paper]
+    looks = {}
+    for group, markers in ((paper, "os^DvP"), (others, "X*<>ph")):
+        for index, name in enumerate(group):
+            looks[name] = Line(_HUES[index % len(_HUES)], markers[index % 6], _DASHES[index % len(_DASHES)], name)
+    return {name: looks[name] for name in names}

@@ -40,7 +40,9 @@ class Example:
     def crossing(self) -> float:
         """Return the scale at which the curves cross; ValueError unless it is proved to be the only one."""
         if not (self.crossings.complete and self.crossings.count == 1):
-            raise ValueError(f"the example has {self.crossings.count} crossings, at most {self.crossings.bound}: one is drawn")
+            raise ValueError(
+                f"the example has {self.crossings.count} crossings, at most {self.crossings.bound}: one is drawn"
+            )
         return self.crossings.roots[0]
 
 
@@ -141,9 +143,10 @@ def exhibit(runs: Path) -> Exhibit:
     numbers = table(example)
     wrong = [row["quantity"] for row in numbers.rows if not row["agrees to the digits printed"]]
     golden = 10 * math.log((1 + math.sqrt(5)) / 2)
+    (proved,) = example.crossings.crossings
     exactly = (
-        f"With x = exp(r/10) the equation is (x - 1)(x² - x - 1) = 0, so r = 10 ln((1 + √5)/2) = {golden:.6f}; "
-        f"the proved enclosure is [{example.crossings.crossings[0].lower:.12f}, {example.crossings.crossings[0].upper:.12f}]."
+        f"With x = exp(r/10) the equation is (x - 1)(x² - x - 1) = 0, so r = 10 ln((1 + √5)/2) = {golden:.6f}; the "
+        f"proved enclosure is [{proved.lower:.12f}, {proved.upper:.12f}]."
     )
     at_two = max_probability([printed["a"], printed["b"]], 2.0)
     caption = (

@@ -19,7 +19,7 @@ from matplotlib.patches import Patch
 
 from paper_figures.exhibits.dot_plot import height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.guides import with_names
+from paper_figures.exhibits.names import with_guide_names
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import LINES, figure, panel_title
 from paper_figures.table import Table
@@ -78,7 +78,9 @@ class CallsSaved:
 def compute(runs: Path) -> CallsSaved:
     """Read the counts of RWS below `runs`; MissingRun, naming the command, where the results are absent."""
     run = read_run(runs, NEEDS[0])
-    rows = [row for row in with_names(run.rows.get("overhead", ()), run.settings["rewards"]) if row["method"] == "rws"]
+    rows = [
+        row for row in with_guide_names(run.rows.get("overhead", ()), run.settings["rewards"]) if row["method"] == "rws"
+    ]
     naive = {row["name"]: row["reward_calls"] for row in rows if row["savings"] == "nothing"}
     order = {savings: index for index, savings in enumerate(SAVINGS)}
     names = {name: index for index, name in enumerate(dict.fromkeys(row["name"] for row in rows))}
@@ -146,11 +148,17 @@ def table(data: CallsSaved) -> Table:
     for count in data.counts:
         words = {"guide": count.name, "savings": SAVINGS[count.savings]}
         numbers = {_PARTS[field][0]: getattr(count, field) for field in _PARTS}
-        rows.append(words | numbers | {"left out": count.left_out, "same text": count.same_text, "prompts": count.prompts})
+        rows.append(
+            words | numbers | {"left out": count.left_out, "same text": count.same_text, "prompts": count.prompts}
+        )
         text = {name: f"{value:.3g}" for name, value in numbers.items()}
         if count.low is not None and count.high is not None and count.low < count.high:
             text["asked"] += f" [{count.low:.3g}, {count.high:.3g}]"
-        ends = {"left out": f"{count.left_out:.0%}", "same text": f"{count.same_text:.0%}", "prompts": str(count.prompts)}
+        ends = {
+            "left out": f"{count.left_out:.0%}",
+            "same text": f"{count.same_text:.0%}",
+            "prompts": str(count.prompts),
+        }
         shown.append(words | text | ends)
     caption = (
         "Mean reward calls per answer, with 95 % bootstrap intervals over prompts in brackets. The usual savings leave "

@@ -19,10 +19,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from paper_figures.exhibits.contrasts import clear, difference_text, differences_table, excludes_zero
+from paper_figures.exhibits.differences import clear, difference_text, excludes_zero
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.methods import in_words
-from paper_figures.exhibits.paper_beside_ours import named
+from paper_figures.exhibits.findings import differences_table
+from paper_figures.exhibits.names import guide_name, in_words
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
 from paper_figures.figures.parts.controls_net_rates import (
@@ -137,7 +137,7 @@ def tables(data: Controls) -> tuple[Table, ...]:
     drawn = [row for row in data.rows if row["guide"] == data.guide]
     first = differences_table("controls", drawn, {name: _METRICS[name][0] for name in data.metrics})
     caption = (
-        f"RWS minus each control on the same prompts, guide {named(data.guide)}: mean difference with its 95 % "
+        f"RWS minus each control on the same prompts, guide {guide_name(data.guide)}: mean difference with its 95 % "
         "bootstrap interval, * where it excludes zero, and p of the sign-flip permutation test, corrected over guides "
         "and scales by Holm's method."
     )
@@ -166,7 +166,7 @@ def _caption(data: Controls) -> str:
     others = len(run.settings["rewards"]) - 1
     return (
         f"RWS minus each control on the same {run.prompts['test']} prompts ({run.prompts['source']}): model "
-        f"{run.settings['model']}, guide {named(data.guide)}{f', the first of {others + 1}' if others else ''}, "
+        f"{run.settings['model']}, guide {guide_name(data.guide)}{f', the first of {others + 1}' if others else ''}, "
         f"{run.settings['length']} tokens in {run.settings['steps']} steps. Scales are evenly spaced. Bars are paired "
         "95 % bootstrap intervals. The controls have the reward scale of RWS. The constant has each answer's mean "
         "factor; shuffled has the same rewards at other steps; sign turned has a factor that falls as the reward "
@@ -205,8 +205,8 @@ def _line(data: Controls, control: str) -> str:
     scales = len({row["scale"] for row in rows})
     text = (
         f"RWS against {in_words(control)}: a difference is shown in {len(marked) or 'none'} of {len(rows)} comparisons "
-        f"({len(_by_metric(rows))} measures at {scales} scales){f': {listed}' if listed else ''}; by intervals alone in "
-        f"{apart or 'none'}."
+        f"({len(_by_metric(rows))} measures at {scales} scales){f': {listed}' if listed else ''}; by intervals alone "
+        f"in {apart or 'none'}."
     )
     return text + minus_line(data.nets, control)
 
@@ -222,6 +222,6 @@ def _where(rows: Sequence[Row]) -> str:
     several = len({row["guide"] for row in rows}) > 1
     return ", ".join(
         f"{'higher' if row['difference'] > 0 else 'lower'} at s_R = {row['scale']:g}"
-        + (f" ({named(row['guide'])})" if several else "")
+        + (f" ({guide_name(row['guide'])})" if several else "")
         for row in sorted(rows, key=lambda row: (row["guide"], row["scale"]))
     )

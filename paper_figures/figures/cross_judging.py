@@ -20,12 +20,11 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from paper_figures.exhibits.contrasts import ALPHA
+from paper_figures.exhibits.differences import ALPHA, Difference, difference_from_row, span
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.judged import Difference, from_row, guide_names, lookup, setting, span, tally
-from paper_figures.exhibits.methods import RELATIONS
-from paper_figures.exhibits.paper_beside_ours import named
-from paper_figures.exhibits.runs import Results, read_run
+from paper_figures.exhibits.findings import tally
+from paper_figures.exhibits.names import RELATIONS, guide_name, guide_names
+from paper_figures.exhibits.runs import Results, lookup, read_run, setting
 from paper_figures.exhibits.style import figure, panel_title
 from paper_figures.table import Table
 
@@ -71,12 +70,12 @@ def compute(runs: Path) -> CrossJudging:
     for key, name in guides.items():
         for judge in judges:
             at = [row for row in rows if (row["guide"], row["reward_scale"], row["judge"]) == (*key, judge)]
-            label = f"{name} by {named(judge)}"
+            label = f"{name} by {guide_name(judge)}"
             rws, constant, default = (lookup(at, method=method) for method in ("rws", "constant", "default"))
             differences = {
                 "rws": _against_default(label, rws, default),
                 "constant": _against_default(label, constant, None),
-                "rws-constant": from_row(label, constant, 100.0),
+                "rws-constant": difference_from_row(label, constant, 100.0),
             }
             for panel, cell in differences.items():
                 if cell is not None:
@@ -116,7 +115,9 @@ def draw(data: CrossJudging) -> Figure:
         panel_title(axes, PANELS[panel] + ("  (outlined: the guide judges itself)" if axes is panels[0] else ""))
         axes.set_yticks(range(len(data.guides)), list(data.guides.values()))
         axes.set_ylabel("guide")
-        axes.set_xticks(range(len(data.judges)), [named(judge) for judge in data.judges] if axes is panels[-1] else [])
+        axes.set_xticks(
+            range(len(data.judges)), [guide_name(judge) for judge in data.judges] if axes is panels[-1] else []
+        )
     panels[-1].set_xlabel("judge")
     if image is not None:
         bar = picture.colorbar(image, ax=panels, shrink=0.7, aspect=30, pad=0.02)
@@ -152,7 +153,7 @@ def table(data: CrossJudging) -> Table:
     rows, shown = [], []
     for key, name in data.guides.items():
         for judge in data.judges:
-            line: dict[str, Any] = {"guide": name, "judge": named(judge), "own": key[0] == judge}
+            line: dict[str, Any] = {"guide": name, "judge": guide_name(judge), "own": key[0] == judge}
             text: dict[str, str | None] = line | {"own": "own" if key[0] == judge else "other"}
             for panel, cells in data.cells.items():
                 cell = cells.get((key, judge))
@@ -201,11 +202,14 @@ def _means(rows: Sequence[Row]) -> list[str]:
     for method, name in (("rws", "RWS"), ("constant", "the constant of equal mean, which no reward steers,")):
         match = {"method": method, "measure": "net"}
         nets = [
-            [row for row in rows if row["relation"] == relation and match.items() <= row.items()] for relation in RELATIONS
+            [row for row in rows if row["relation"] == relation and match.items() <= row.items()]
+            for relation in RELATIONS
         ]
         if all(len(net) == 1 and net[0]["mean"] is not None for net in nets):
             by_guides, by_others = (span(net[0], form="+.1f") for net in nets)
-            means.append(f"{name} has a mean net of {by_guides} points by the guides and {by_others} by other reward models")
+            means.append(
+                f"{name} has a mean net of {by_guides} points by the guides and {by_others} by other reward models"
+            )
     return means
 
 

@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from paper_figures.exhibits.differences import difference_from_row, span
 from paper_figures.exhibits.exhibit import Exhibit, Passage, Picture
-from paper_figures.exhibits.judged import from_row, guide_names, lookup, setting, span, tally
-from paper_figures.exhibits.runs import read_results, read_run, renamed
+from paper_figures.exhibits.findings import tally
+from paper_figures.exhibits.names import guide_names
+from paper_figures.exhibits.runs import lookup, read_results, read_run, renamed, setting
 from paper_figures.figures.parts.dialogues_picture import NAMES, draw, left_out
 from paper_figures.figures.parts.dialogues_tables import Examples, counted_answers, tables
 from paper_figures.figures.parts.dialogues_text import dialogue_text
@@ -123,7 +125,9 @@ def _conclusions(data: Examples) -> tuple[str, ...]:
             name: lookup(table, guide=guide, reward_scale=scale, method="constant", measure=measure)
             for (guide, scale), name in names.items()
         }
-        differences = [difference for name, row in rows.items() if (difference := from_row(name, row, 100)) is not None]
+        differences = [
+            difference for name, row in rows.items() if (difference := difference_from_row(name, row, 100)) is not None
+        ]
         if differences:
             summary = tally(differences, "reward models")
             lines.append(f"RWS minus a constant factor of equal mean on dialogues, {what}, points: {summary}")
@@ -162,12 +166,12 @@ def _doubled(data: Examples) -> str:
         in_paper.append(
             f"{sum(row['doubled'] for row in rows)} of {sum(row['words'] for row in rows)} words for {name}"
         )
-    ours = counted_answers(data)
-    here = [
-        f"{sum(counts[name][1] for counts in ours.values())} of {sum(counts[name][0] for counts in ours.values())} for {called}"
-        for name, called in (("default", "the default"), ("RWS", "RWS"))
-        if all(name in counts for counts in ours.values())
-    ]
+    by_turn = counted_answers(data).values()
+    here = []
+    for name, called in (("default", "the default"), ("RWS", "RWS")):
+        if all(name in counts for counts in by_turn):
+            words, doubled = (sum(counts[name][part] for counts in by_turn) for part in (0, 1))
+            here.append(f"{doubled} of {words} for {called}")
     return (
         f"In the paper's one dialogue ({printed['where']}), words that repeat the word before: {', '.join(in_paper)}; "
         f"in those shown here: {', '.join(here) or 'none to count'}. One dialogue says nothing about others, and the "

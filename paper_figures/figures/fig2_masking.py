@@ -264,12 +264,13 @@ def exhibit(runs: Path) -> Exhibit:
         "Bottom: the best token of each masked position of the block at one of these steps, and its confidence, on a "
         f"scale of log-odds{few}. “(end)” is the end-of-text token."
     )
+    chosen_words = np.array(close_up.words, dtype=object)[close_up.chosen]
     alt = (
         f"Rows of words in cells. Upper rows: {len(data.forward)} states of an answer whose masked share grows from "
         f"{100 * data.forward[0].share:.0f} to {100 * data.forward[-1].share:.0f} percent, at random places. Lower "
-        f"rows: {len(data.reverse)} states of a decode whose masked share falls to "
-        f"{100 * data.reverse[-1].share:.0f} percent. Below, {len(close_up.words)} confidences, of which the "
-        f"{int(close_up.chosen.sum())} highest are chosen: {', '.join(np.array(close_up.words, dtype=object)[close_up.chosen])}."
+        f"rows: {len(data.reverse)} states of a decode whose masked share falls to {100 * data.reverse[-1].share:.0f} "
+        f"percent. Below, {len(close_up.words)} confidences, of which the {int(close_up.chosen.sum())} highest are "
+        f"chosen: {', '.join(chosen_words)}."
     )
     pairs = [(state.t, state.share, state.t / data.steps) for state in data.forward[1:-1]]
     listed = "; ".join(f"{100 * share:.0f} % at t = {t} ({100 * mean:.0f} % expected)" for t, share, mean in pairs)
@@ -277,8 +278,8 @@ def exhibit(runs: Path) -> Exhibit:
     against = f"the best passed over has {rest.max():.3f}" if rest.size else "none is passed over"
     conclusions = (
         f"Forward process, one draw over {shown[0]} tokens: masked {listed or 'nothing between 0 and T'}.",
-        f"Reverse process, step from t = {close_up.t}: the {int(close_up.chosen.sum())} positions committed have confidences of "
-        f"log-odds {least:.3f} or more; {against}.",
+        f"Reverse process, step from t = {close_up.t}: the {int(close_up.chosen.sum())} positions committed have "
+        f"confidences of log-odds {least:.3f} or more; {against}.",
     )
     return Exhibit(
         "Figure 2: masking and unmasking",

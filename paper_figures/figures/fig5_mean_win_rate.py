@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
-from paper_figures.exhibits.contrasts import ALPHA
+from paper_figures.exhibits.differences import ALPHA, Difference, difference_from_row, span
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.judged import Difference, from_row, lookup, setting, span
-from paper_figures.exhibits.methods import RELATIONS, controls_of, in_words, method_name
+from paper_figures.exhibits.names import RELATIONS, controls_of, in_words, method_name
 from paper_figures.exhibits.paper_beside_ours import beside
-from paper_figures.exhibits.runs import Results, read_run
-from paper_figures.exhibits.style import figure, panel_title
-from paper_figures.figures.parts.win_bars import draw_pair, pair_handles
+from paper_figures.exhibits.runs import Results, lookup, read_run, setting
+from paper_figures.exhibits.style import LINES, PRINTED, figure, panel_title
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
@@ -31,6 +31,14 @@ __all__ = ["MeanWinRates", "compute", "draw", "exhibit", "table"]
 Row = Mapping[str, Any]
 
 NEEDS = ("reward-bench",)
+_CONTROL = "#56B4E9"
+_LOOKS: dict[str, dict[str, Any]] = {
+    "printed: RWS wins": {"facecolor": "none", "edgecolor": PRINTED, "hatch": "///"},
+    "printed: default wins": {"facecolor": "none", "edgecolor": PRINTED, "hatch": "..."},
+    "here: RWS wins": {"facecolor": LINES["rws"].color, "edgecolor": LINES["rws"].color},
+    "here: its control wins": {"facecolor": _CONTROL, "edgecolor": _CONTROL},
+    "here: default wins": {"facecolor": "#d9d9d9", "edgecolor": PRINTED, "hatch": "xx"},
+}
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,7 @@ def draw(data: MeanWinRates) -> Figure:
     grid = picture.add_gridspec(2, len(data.relations), height_ratios=(1.3, count))
     top = picture.add_subplot(grid[0, :])
     text = data.printed["text"]
-    draw_pair(top, 0, {"mean": text["win_mean"]}, {"mean": text["default_mean"]}, "printed", "RWS")
+    _draw_pair(top, 0, {"mean": text["win_mean"]}, {"mean": text["default_mean"]}, "printed", "RWS")
     top.set_yticks([0], ["RWS"])
     top.set_ylim(0.5, -0.5)
     panel_title(top, f"Printed in the text: mean of {len(data.printed['rows'])} guides, by own guide, no interval")
@@ -95,7 +103,7 @@ def draw(data: MeanWinRates) -> Figure:
         for index, line in enumerate(data.lines):
             won, lost = (data.of(relation, line, measure) for measure in ("win", "loss"))
             if won and lost:
-                draw_pair(axes, index, won, lost, "here", "RWS" if line[0] == "rws" else "its control")
+                _draw_pair(axes, index, won, lost, "here", "RWS" if line[0] == "rws" else "its control")
         axes.set_ylim(count - 0.5, -0.5)
         names = [data.name(line) for line in data.lines]
         axes.set_yticks(range(count), names if axes is panels[0] else [""] * count)
@@ -105,8 +113,37 @@ def draw(data: MeanWinRates) -> Figure:
         axes.set_xticks(range(0, 101, 20))
         axes.grid(visible=False, axis="y")
     picture.supxlabel("prompts won by each side; the rest are draws  [percent, mean over guides]", fontsize=9)
-    picture.legend(*pair_handles(), loc="outside upper center", ncols=2)
+    picture.legend(*_pair_handles(), loc="outside upper center", ncols=2)
     return picture
+
+
+def _draw_pair(
+    axes: Axes, position: int, won: Mapping[str, Any], lost: Mapping[str, Any], side: str, method: str
+) -> None:
+    """Draw the two bars at one place of the upright axis, each with its number behind it.
+
+    won, lost: mean in percent, and low and high where there is an interval; side: "printed" or "here"; method: "RWS" or
+    "its control".
+    """
+    for at, row, winner in ((position - 0.2, won, method), (position + 0.2, lost, "default")):
+        value, high = row["mean"], row.get("high", row["mean"])
+        axes.barh(at, value, height=0.36, linewidth=0.8, **_LOOKS[f"{side}: {winner} wins"])
+        if "low" in row:
+            ends = [[abs(value - row["low"])], [abs(high - value)]]
+            axes.errorbar(value, at, xerr=ends, color="black", elinewidth=1.1, capsize=2)
+        axes.annotate(
+            f"{value:.3g}" if side == "printed" else f"{value:.0f}",
+            (high, at),
+            (3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+        )
+
+
+def _pair_handles() -> tuple[list[Patch], list[str]]:
+    """Return what a legend of all bars takes: handles and labels."""
+    return [Patch(**look) for look in _LOOKS.values()], list(_LOOKS)
 
 
 def table(data: MeanWinRates) -> Table:
@@ -140,7 +177,7 @@ def _minus(data: MeanWinRates, relation: str, line: tuple[str, float | None]) ->
     method, scale = line
     if method == "rws":
         return data.net(relation, scale)
-    return from_row(data.name(line), data.of(relation, line, "net"))
+    return difference_from_row(data.name(line), data.of(relation, line, "net"))
 
 
 def exhibit(runs: Path) -> Exhibit:

@@ -16,11 +16,12 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from paper_figures.exhibits.differences import minus_text, rws_minus
 from paper_figures.exhibits.dot_plot import Dots, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.guides import guide_line, minus_text, rws_minus, with_names
+from paper_figures.exhibits.findings import guide_line
 from paper_figures.exhibits.keyword_ranges import printed_range, ranges_table
-from paper_figures.exhibits.methods import method_name, methods_in
+from paper_figures.exhibits.names import method_name, methods_in, with_guide_names
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.figures.parts.fig6_claims import BELOW, OVER, claim_line, claims_table
@@ -68,7 +69,7 @@ def _is(row: Mapping[str, Any], **values: Any) -> bool:
 def compute(runs: Path) -> KeywordTask:
     """Read the experiment's results below `runs`; MissingRun, naming the command, where they are absent."""
     run = read_run(runs, NEEDS[0])
-    means, claims = (with_names(run.rows.get(name, ()), run.settings["rewards"]) for name in _TABLES)
+    means, claims = (with_guide_names(run.rows.get(name, ()), run.settings["rewards"]) for name in _TABLES)
     return KeywordTask(means, claims, run)
 
 

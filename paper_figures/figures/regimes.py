@@ -1,4 +1,4 @@
-"""Theorem 1's cases: which printed case each pair of positions is in, its true crossings, and where the theorem is false.
+"""Theorem 1's cases: the printed case of each pair of positions, its true crossings, and where the theorem is false.
 
 Shows: real pairs in the plane of the two gap statistics that the theorem compares, marked by their true number of
 crossings; the share of pairs in each printed case, for random pairs by dimension and for real ones; how often the

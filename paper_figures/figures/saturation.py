@@ -18,9 +18,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from paper_figures.exhibits.contrasts import excludes_zero
+from paper_figures.exhibits.differences import excludes_zero
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.paper_beside_ours import beside, named
+from paper_figures.exhibits.names import guide_name
+from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import read_named
 from paper_figures.exhibits.style import GREY, PRINTED, figure, panel_title
 from paper_figures.figures.parts.saturation_rounding import RANKINGS, STRATEGIES, Rounding, conclusions
@@ -142,7 +143,10 @@ def tables(data: Rounding) -> tuple[Table, ...]:
         for row in data.of("temperature", ranking):
             here.setdefault(f"{row['scale']:g}", {})[f"GOD in steps, {look.label}"] = row["god_steps"]
     beside_printed = f"Temperature: {table['where']}, and here. {_apart(data)}"
-    return (Table("saturation", rows, shown, caption), beside("saturation_printed", "scale", printed, here, beside_printed))
+    return (
+        Table("saturation", rows, shown, caption),
+        beside("saturation_printed", "scale", printed, here, beside_printed),
+    )
 
 
 def _shown(row: Row, due: Mapping[str, float]) -> dict[str, str | None]:
@@ -177,7 +181,7 @@ def exhibit(runs: Path) -> Exhibit:
     """Return the figure of what rounding does, from the experiment's results below `runs`."""
     data = compute(runs)
     guide = data.settings.get("reward")
-    guided = f" Reward model: {named(guide)}; the constant is each answer's mean factor of RWS." if guide else ""
+    guided = f" Reward model: {guide_name(guide)}; the constant is each answer's mean factor of RWS." if guide else ""
     random = " The grey line is the mean of a random order within blocks." if data.random is not None else ""
     caption = (
         "Top: mean GOD at each scale, ranked exactly and by softmax as public decoders rank. Here ties go to the "

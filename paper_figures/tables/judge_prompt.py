@@ -61,7 +61,9 @@ def table(prompts: tuple[Shown, ...]) -> Table:
             "places for": ", ".join(prompt.fields),
             "shows the user's turns": prompt.question_matters,
             "tells turns apart": prompt.turns_marked,
-            "characters without the texts": len(prompt.system) + len(prompt.user) - sum(len(f) + 2 for f in prompt.fields),
+            "characters without the texts": len(prompt.system)
+            + len(prompt.user)
+            - sum(len(f) + 2 for f in prompt.fields),
         }
         for prompt in prompts
     ]

@@ -54,7 +54,7 @@ class Ledger:
     current: bool
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Return part -> verdict -> number of claims, of verdicts that occur; other claims under "others", ours last."""
+        """Return part -> verdict -> number of claims; claims of no part are under "others", ours come last."""
         parts = [self._part(claim) for claim in self.claims]
         counts: dict[str, dict[str, int]] = {}
         for part in (*PARTS, "others", OURS):

@@ -15,10 +15,12 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from paper_figures.exhibits.differences import span
 from paper_figures.exhibits.dot_plot import Dots, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.judged import guide_names, lookup, setting, span
+from paper_figures.exhibits.names import guide_names
 from paper_figures.exhibits.paper_beside_ours import beside
+from paper_figures.exhibits.runs import lookup, setting
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, Line, figure, joint_legend, panel_title
 from paper_figures.table import Table
 from paper_figures.tables.parts.table2_table10_judges import Dialogues, Judge, judged_dialogues, verdict_of

@@ -15,12 +15,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.contrasts import excludes_zero
+from paper_figures.exhibits.differences import excludes_zero
 from paper_figures.exhibits.dot_plot import AS_PRINTED, Dots, Mark, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.guides import with_names
 from paper_figures.exhibits.increases import ends_of, few_prompts, with_interval
-from paper_figures.exhibits.methods import method_name, methods_in
+from paper_figures.exhibits.names import method_name, methods_in, with_guide_names
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import GREY, LINES, Line, figure, joint_legend, panel_title
@@ -62,8 +61,8 @@ def compute(runs: Path) -> Overhead:
     """Read the experiment's results below `runs`; MissingRun, naming the command, where they are absent."""
     run = read_run(runs, NEEDS[0])
     order = run.settings["rewards"]
-    memory = with_names(({**row, "reward_scale": None} for row in run.rows.get("memory", ())), order)
-    rows = with_names(run.rows.get("overhead", ()), order)
+    memory = with_guide_names(({**row, "reward_scale": None} for row in run.rows.get("memory", ())), order)
+    rows = with_guide_names(run.rows.get("overhead", ()), order)
     return Overhead(rows, {row["guide"]: row for row in memory}, run)
 
 

@@ -17,11 +17,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.contrasts import excludes_zero
+from paper_figures.exhibits.differences import excludes_zero
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.guides import with_names
 from paper_figures.exhibits.increases import ends_of, few_prompts, with_interval
-from paper_figures.exhibits.methods import method_name
+from paper_figures.exhibits.names import method_name, with_guide_names
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
@@ -53,10 +52,10 @@ def compute(runs: Path) -> Frequency:
     """Read the experiment's results below `runs`; MissingRun, naming the command, where they are absent."""
     run = read_run(runs, NEEDS[0])
     order = run.settings["rewards"]
-    means = with_names(run.rows.get("trade_off", ()), order)
+    means = with_guide_names(run.rows.get("trade_off", ()), order)
     # Guides that ran at several reward scales have a row for each: the first is shown, the CSV has all.
     rows = {row["method"]: row for row in reversed(means)}
-    return Frequency(rows, with_names(run.rows.get("quality", ()), order), run)
+    return Frequency(rows, with_guide_names(run.rows.get("quality", ()), order), run)
 
 
 def draw(data: Frequency) -> Figure:

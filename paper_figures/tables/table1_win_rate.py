@@ -15,11 +15,11 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.contrasts import ALPHA
+from paper_figures.exhibits.differences import ALPHA, Difference, difference_from_row
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.judged import Difference, from_row, guide_names, setting, tally
-from paper_figures.exhibits.methods import controls_of, in_words
-from paper_figures.exhibits.runs import read_run
+from paper_figures.exhibits.findings import tally
+from paper_figures.exhibits.names import controls_of, guide_names, in_words
+from paper_figures.exhibits.runs import read_run, setting
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, joint_legend, panel_title
 from paper_figures.tables.parts.table1_all_judges import JUDGES, WinRates, win_rate_tables
 from rws_theory.printed import printed_in
@@ -129,7 +129,7 @@ def _conclusions(
 ) -> tuple[str, ...]:
     words = ("above zero", "below zero")
     first = f"Net win rate of RWS against the default, by its own guide: {tally(nets, 'guides', words, brief=True)}"
-    constant = [from_row(name, data.of(key, "constant", "net")) for key, name in data.guides.items()]
+    constant = [difference_from_row(name, data.of(key, "constant", "net")) for key, name in data.guides.items()]
     if any(constant):
         summary = tally(constant, "guides", words, brief=True)
         first += f"; minus that of {in_words('constant')}: {summary}"
@@ -139,8 +139,8 @@ def _conclusions(
     if any(others):
         lines.append(f"The same answers, by other reward models: {tally(others, 'guides', words)}")
     for control in controls_of(data.rows):
-        differences = [from_row(name, data.of(key, control, "net")) for key, name in data.guides.items()]
+        differences = [difference_from_row(name, data.of(key, control, "net")) for key, name in data.guides.items()]
         lines.append(f"RWS minus {in_words(control)}, net by its own guide: {tally(differences, 'guides')}")
-    gods = [from_row(name, data.of(key, "default", "god_tokens")) for key, name in data.guides.items()]
+    gods = [difference_from_row(name, data.of(key, "default", "god_tokens")) for key, name in data.guides.items()]
     lines.append(f"GOD of RWS minus that of the default, in tokens: {tally(gods, 'guides')}")
     return tuple(lines)

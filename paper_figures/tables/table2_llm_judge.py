@@ -14,11 +14,13 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from paper_figures.exhibits.differences import Difference, span
 from paper_figures.exhibits.dot_plot import AS_PRINTED, Dots, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.judged import Difference, guide_names, lookup, setting, span, tally
-from paper_figures.exhibits.methods import in_words, method_name
+from paper_figures.exhibits.findings import tally
+from paper_figures.exhibits.names import guide_names, in_words, method_name
 from paper_figures.exhibits.paper_beside_ours import beside
+from paper_figures.exhibits.runs import lookup, setting
 from paper_figures.exhibits.style import GREY, LINES, Line, figure, joint_legend, panel_title
 from paper_figures.figures.appendix_d import agrees
 from paper_figures.table import Table

@@ -15,8 +15,7 @@ from typing import Any
 
 from paper_figures.data.inclusion import included_keywords
 from paper_figures.exhibits.exhibit import Exhibit, Passage
-from paper_figures.exhibits.guides import with_names
-from paper_figures.exhibits.methods import method_name
+from paper_figures.exhibits.names import method_name, with_guide_names
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.table import Table
@@ -60,8 +59,8 @@ def compute(runs: Path) -> KeywordExamples:
     run = read_run(runs, NEEDS[0])
     order = run.settings["rewards"]
     free = [row for row in run.rows.get("examples", ()) if row["guide"] is None]
-    guided = with_names([row for row in run.rows.get("examples", ()) if row["guide"] is not None], order)
-    means = with_names(run.rows.get("perplexity_and_god", ()), order)
+    guided = with_guide_names([row for row in run.rows.get("examples", ()) if row["guide"] is not None], order)
+    means = with_guide_names(run.rows.get("perplexity_and_god", ()), order)
     included = {
         _by(row): row["mean"]
         for row in means

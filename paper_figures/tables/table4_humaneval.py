@@ -15,10 +15,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from paper_figures.exhibits.differences import minus_text, rws_minus
 from paper_figures.exhibits.dot_plot import AS_PRINTED, Dots, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.guides import guide_line, minus_text, rws_minus, with_names
-from paper_figures.exhibits.methods import method_name, methods_in
+from paper_figures.exhibits.findings import guide_line
+from paper_figures.exhibits.names import method_name, methods_in, with_guide_names
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import LINES, PRINTED, figure, joint_legend, panel_title
@@ -64,7 +65,7 @@ class HumanEval:
 def compute(runs: Path) -> HumanEval:
     """Read the experiment's results below `runs`; MissingRun, naming the command, where they are absent."""
     run = read_run(runs, NEEDS[0])
-    return HumanEval(with_names(run.rows.get("pass_at_k", ()), run.settings["rewards"]), run)
+    return HumanEval(with_guide_names(run.rows.get("pass_at_k", ()), run.settings["rewards"]), run)
 
 
 def draw(data: HumanEval) -> Figure:

@@ -15,12 +15,12 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.contrasts import ALPHA
+from paper_figures.exhibits.differences import ALPHA
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.judged import guide_looks, guide_names, setting, tally
-from paper_figures.exhibits.methods import in_words, methods_in
-from paper_figures.exhibits.runs import read_run
-from paper_figures.exhibits.style import PRINTED, figure, joint_legend, panel_title
+from paper_figures.exhibits.findings import tally
+from paper_figures.exhibits.names import guide_names, in_words, methods_in
+from paper_figures.exhibits.runs import read_run, setting
+from paper_figures.exhibits.style import PRINTED, figure, guide_looks, joint_legend, panel_title
 from paper_figures.tables.parts.table5_fifths import NO_EFFECT, Fifths, at_equal_god, fifths_tables, share
 from rws_theory.printed import printed_in
 

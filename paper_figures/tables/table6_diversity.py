@@ -16,10 +16,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from paper_figures.exhibits.differences import minus_text
 from paper_figures.exhibits.dot_plot import AS_PRINTED, Dots, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.guides import guide_line, minus_text, with_names
-from paper_figures.exhibits.methods import method_name, methods_in
+from paper_figures.exhibits.findings import guide_line
+from paper_figures.exhibits.names import method_name, methods_in, with_guide_names
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import GREY, LINES, figure, joint_legend, panel_title
@@ -58,7 +59,7 @@ def compute(runs: Path) -> Diversity:
     """Read the experiment's results below `runs`; MissingRun, naming the command, where they are absent."""
     run = read_run(runs, NEEDS[0])
     distinct, differences = (
-        with_names(run.rows.get(name, ()), run.settings["rewards"]) for name in ("distinct", "differences")
+        with_guide_names(run.rows.get(name, ()), run.settings["rewards"]) for name in ("distinct", "differences")
     )
     return Diversity(distinct, differences, run)
 
@@ -203,8 +204,8 @@ def exhibit(runs: Path) -> Exhibit:
         for name, (value, low, high) in _series(data, n, against, length).marks.items()
     ]
     alt = (
-        f"Two panels of dots around zero, distinct-1 and distinct-2. {' '.join(parts)} The printed differences, hollow, "
-        f"lie between {min(v for n in _ORDERS for v in printed_differences(n).values()):+.3f} and "
+        f"Two panels of dots around zero, distinct-1 and distinct-2. {' '.join(parts)} The printed differences, "
+        f"hollow, lie between {min(v for n in _ORDERS for v in printed_differences(n).values()):+.3f} and "
         f"{max(v for n in _ORDERS for v in printed_differences(n).values()):+.3f}."
     )
     return Exhibit(

@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.judged import guide_names, setting
+from paper_figures.exhibits.names import guide_names
 from paper_figures.exhibits.paper_beside_ours import beside
-from paper_figures.exhibits.runs import Results, read_run
+from paper_figures.exhibits.runs import Results, read_run, setting
 from paper_figures.exhibits.style import GREY, figure, panel_title
 from paper_figures.table import Table
 from rws_decode.rewards.registry import PUBLISHED, STATISTICS
@@ -250,8 +250,8 @@ def _conclusions(data: Statistics) -> tuple[str, ...]:
     lines += [
         f"Rewards that RWS met, guide {guide.name}: 90 % of steps between {guide.quantiles[1]:.2f} and "
         f"{guide.quantiles[3]:.2f} deviations from the reference mean, where the factor is "
-        f"{reward_factor(guide.quantiles[1], 1.0):.2f} to {reward_factor(guide.quantiles[3], 1.0):.2f} times s_R; within "
-        f"one answer the greatest factor is {np.median(guide.ratios):.2f} times the least in the median of "
+        f"{reward_factor(guide.quantiles[1], 1.0):.2f} to {reward_factor(guide.quantiles[3], 1.0):.2f} times s_R; "
+        f"within one answer the greatest factor is {np.median(guide.ratios):.2f} times the least in the median of "
         f"{len(guide.answers)} answers, and {guide.ratios.max():.2f} times at most."
         for guide in data.reached
     ]

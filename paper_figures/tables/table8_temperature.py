@@ -19,10 +19,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from paper_figures.exhibits.contrasts import contrast_lines, differences_table, range_line
 from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.findings import contrast_lines, differences_table, range_line
 from paper_figures.exhibits.keyword_ranges import ranges_table
-from paper_figures.exhibits.methods import method_name
+from paper_figures.exhibits.names import method_name
 from paper_figures.exhibits.runs import read_run
 from paper_figures.exhibits.style import LINES, PRINTED, figure, panel_title
 from paper_figures.table import Table

@@ -13,8 +13,8 @@ import torch
 from handmade_runs import END, read_csv, write_commit_order
 
 from paper_figures.__main__ import main
-from paper_figures.exhibits.contrasts import contrast_lines, range_line
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, Picture
+from paper_figures.exhibits.findings import contrast_lines, range_line
 from paper_figures.exhibits.style import LINES
 from paper_figures.figures import appendix_d, fig1_commit_order
 from paper_figures.tables import table8_temperature

@@ -16,9 +16,11 @@ import pytest
 from matplotlib.container import ErrorbarContainer
 
 from paper_figures.contents import NAMES
+from paper_figures.exhibits.differences import Difference, difference_from_row, span
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
-from paper_figures.exhibits.judged import Difference, from_row, guide_names, setting, span, tally
-from paper_figures.exhibits.runs import read_run
+from paper_figures.exhibits.findings import tally
+from paper_figures.exhibits.names import guide_names
+from paper_figures.exhibits.runs import read_run, setting
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import cross_judging, fig5_mean_win_rate
 from paper_figures.statistics.intervals import share_interval
@@ -118,10 +120,11 @@ def test_differences_need_an_interval_without_zero_and_a_small_p() -> None:
 
 def test_a_difference_is_turned_to_rws_minus_the_method() -> None:
     row = {"difference": 0.1, "difference_low": -0.2, "difference_high": 0.4, "p_holm": 0.7}
-    found = from_row("mini", row, 100.0)
+    found = difference_from_row("mini", row, 100.0)
     assert found == Difference("mini", -10.0, -40.0, 20.0, 0.7)
-    assert from_row("mini", row | {"difference": None}) is None and from_row("mini", None) is None
-    tiny = from_row("mini", {"difference": -4e-16, "difference_low": 0.0, "difference_high": 0.0, "p_holm": 1.0})
+    assert difference_from_row("mini", row | {"difference": None}) is None and difference_from_row("mini", None) is None
+    nothing = {"difference": -4e-16, "difference_low": 0.0, "difference_high": 0.0, "p_holm": 1.0}
+    tiny = difference_from_row("mini", nothing)
     assert tiny is not None and tiny.text() == "0 in every prompt"
 
 

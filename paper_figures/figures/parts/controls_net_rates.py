@@ -10,10 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from paper_figures.exhibits.contrasts import clear, difference_text, excludes_zero
+from paper_figures.exhibits.differences import clear, difference_text, excludes_zero
 from paper_figures.exhibits.exhibit import Picture
-from paper_figures.exhibits.methods import RELATIONS, method_name
-from paper_figures.exhibits.paper_beside_ours import named
+from paper_figures.exhibits.names import RELATIONS, guide_name, method_name
 from paper_figures.exhibits.runs import Results
 from paper_figures.exhibits.style import GREY, LINES, figure, panel_title
 from paper_figures.table import Table
@@ -50,7 +49,10 @@ class Net:
 
 
 def nets_of(run: Results, order: Sequence[str]) -> tuple[Net, ...]:
-    """Return the net win rates of a study's mean win rates: RWS, the methods of `order`, further ones; own guide first."""
+    """Return the net win rates from a study's mean win rates.
+
+    Order: RWS, the methods of `order`, further ones; the own guide before other reward models.
+    """
     nets = []
     rows = [row for row in run.rows.get("mean_win_rates", ()) if row["measure"] == "net" and row["mean"] is not None]
     for row in rows:
@@ -122,7 +124,7 @@ def draw_nets(nets: Sequence[Net]) -> Figure:
 
 def nets_picture(run: Results, nets: Sequence[Net]) -> Picture:
     """Return the drawn net win rates with caption and alternative text."""
-    guides = ", ".join(named(guide) for guide in run.settings["rewards"])
+    guides = ", ".join(guide_name(guide) for guide in run.settings["rewards"])
     chosen = "chosen on validation prompts" if run.selection else "given"
     caption = (
         f"Net win rate against the default on {run.prompts['test']} test prompts of {run.prompts['source']}, model "
@@ -168,8 +170,8 @@ def against_default(nets: Sequence[Net]) -> list[str]:
         p = None if net.minus is None else net.minus["p_holm"]
         p_text = "" if p is None else f", p {p:.2g}"
         lines.append(
-            f"{net.name} against the default, by {RELATIONS[net.relation]}: net win rate "
-            f"{difference_text(interval)} %; the interval {'excludes' if excludes_zero(interval) else 'does not exclude'} zero{p_text}."
+            f"{net.name} against the default, by {RELATIONS[net.relation]}: net win rate {difference_text(interval)} "
+            f"%; the interval {'excludes' if excludes_zero(interval) else 'does not exclude'} zero{p_text}."
         )
     return lines
 

@@ -72,8 +72,7 @@ def least(prompt: int = ASSUMED_PROMPT, limits: Limits = A100) -> Least:
     >>> round(found.more_operations, 1), round(found.default_seconds, 3), round(found.increase(1), 1)
     (101.6, 1.946, 95.4)
     """
-    from paper_figures.bench.ceilings import Ceilings
-    from paper_figures.bench.floor import decode_floor, floor_seconds, floor_table
+    from paper_figures.bench.floor import Ceilings, decode_floor, floor_seconds, floor_table
     from paper_figures.bench.shapes import shapes_named
     from rws_decode.canvas.schedule import block_plan
 

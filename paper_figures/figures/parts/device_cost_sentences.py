@@ -86,7 +86,9 @@ def measured_lines(measured: Sequence[Measurement]) -> tuple[str, ...]:
         state = "" if measurement.complete else ", not complete"
         lines.append(f"{name}: {made['date']}, at {commit}{' (changed)' if made['changed'] else ''}{state}.")
         if measurement.failed:
-            lines.append(f"{name}: its self-check failed, so its numbers show nothing: {'; '.join(measurement.failed)}.")
+            lines.append(
+                f"{name}: its self-check failed, so its numbers show nothing: {'; '.join(measurement.failed)}."
+            )
         lines += [_goals(name, measurement)] if any(row["goal"] for row in measurement.rows("ratios")) else []
         lines += _tokens(name, measurement)
         lines.append(f"{name}: weights are random, and what is saved by not asking the reward is not real models'.")

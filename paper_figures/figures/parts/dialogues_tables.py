@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from paper_figures.exhibits.judged import guide_names, lookup, setting, span
-from paper_figures.exhibits.methods import method_name
+from paper_figures.exhibits.differences import span
+from paper_figures.exhibits.names import guide_names, method_name
 from paper_figures.exhibits.paper_beside_ours import beside
-from paper_figures.exhibits.runs import Results
+from paper_figures.exhibits.runs import Results, lookup, setting
 from paper_figures.figures.parts.dialogues_text import counted, who
 from paper_figures.table import Table
 from rws_theory.printed import printed_in

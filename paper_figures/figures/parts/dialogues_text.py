@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from paper_figures.exhibits.paper_beside_ours import named
+from paper_figures.exhibits.names import guide_name
 
 __all__ = ["counted", "dialogue_text", "who"]
 
@@ -27,7 +27,7 @@ def who(answer: Mapping[str, Any]) -> str:
     method = "RWS" if answer["method"] == "rws" else str(answer["method"])
     if answer["guide"] is None:
         return method
-    return f"{method}, {named(answer['guide'])} (s_R {answer['reward_scale']:g})"
+    return f"{method}, {guide_name(answer['guide'])} (s_R {answer['reward_scale']:g})"
 
 
 def dialogue_text(dialogue: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paper_figures.exhibits.keyword_ranges import printed_range
-from paper_figures.exhibits.methods import method_name
+from paper_figures.exhibits.names import method_name
 from paper_figures.table import Table
 
 __all__ = ["BELOW", "OVER", "claim_line", "claims_table"]

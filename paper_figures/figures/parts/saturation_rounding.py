@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from paper_figures.exhibits.contrasts import ALPHA, clear, excludes_zero
+from paper_figures.exhibits.differences import ALPHA, clear, excludes_zero
 from paper_figures.exhibits.style import Line
 from rws_theory import footrule_mean
 from rws_theory.printed import printed_in
@@ -95,7 +95,7 @@ def conclusions(data: Rounding) -> tuple[str, ...]:
 
 
 def _headline(data: Rounding) -> list[str]:
-    """Return at how many scales rounding to bfloat16 is shown to change the GOD of the first strategy, and by how much."""
+    """Return at how many scales rounding to bfloat16 changes the GOD of the first strategy, and by how much."""
     name = data.strategies[0] if data.strategies else ""
     rows = [(row, due) for row in data.of(name, "bfloat16") if not np.isnan((due := data.due(row))["share"])]
     if not rows:

@@ -189,14 +189,14 @@ def _walk_line(data: Profile, scale: float) -> str:
     given = [_given(prompt, walk) for prompt, walk in walks]
     unknown = f"; of {given.count(None)} it is not known" if None in given else ""
     return (
-        f"RWS at s_R = {scale:g} used factors from {min(factors):.3g} to {max(factors):.3g}; {given.count(True)} of its "
-        f"{len(walks)} answers are ones that some constant factor of the range gives as well{unknown}."
+        f"RWS at s_R = {scale:g} used factors from {min(factors):.3g} to {max(factors):.3g}; some constant factor of "
+        f"the range also gives {given.count(True)} of its {len(walks)} answers{unknown}."
     )
 
 
 def _check_line(data: Profile) -> str:
     as_path = [walk["on_path"] for prompt in data.prompts for walk in prompt["walks"] if walk["on_path"] is not None]
     return (
-        f"Decoded anew, RWS gave the tokens and commit steps that the path over s_R says in {sum(as_path)} of {len(as_path)} "
-        "runs that the range covers."
+        f"Decoded again, RWS gave the tokens and commit steps that the path over s_R states in {sum(as_path)} of "
+        f"{len(as_path)} runs that the range covers."
     )

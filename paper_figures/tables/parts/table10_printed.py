@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_figures.exhibits.contrasts import ALPHA
+from paper_figures.exhibits.differences import ALPHA
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
@@ -20,8 +20,8 @@ _PRINTED = "table10_llm_judge_orders"
 def counted_shares() -> list[dict[str, Any]]:
     """Return model, order, won, of, share, p, p_holm of each printed share, and its exact interval, low and high.
 
-    Counts, sign tests and their correction are those of `paper_figures.studies.summaries.llm_judge.printed_intervals`; the
-    interval is Clopper's and Pearson's in place of Wilson's. None where printed shares are no numbers of dialogues.
+    Counts, sign tests and their correction are those of `studies.summaries.llm_judge.printed_intervals`. The interval
+    is Clopper's and Pearson's instead of Wilson's. No row if the printed shares are not whole numbers of dialogues.
 
     >>> [(row["won"], round(row["low"], 3)) for row in counted_shares()][0]
     (52, 0.535)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_figures.exhibits.guides import minus_text
-from paper_figures.exhibits.methods import method_name
+from paper_figures.exhibits.differences import minus_text
+from paper_figures.exhibits.names import method_name
 from paper_figures.table import Table
 
 __all__ = ["every_of", "every_words", "quality_lines", "quality_table"]

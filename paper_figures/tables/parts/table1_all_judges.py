@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from paper_figures.exhibits.judged import Difference, from_row, lookup, setting, span
-from paper_figures.exhibits.methods import method_name, methods_in
+from paper_figures.exhibits.differences import Difference, difference_from_row, span
+from paper_figures.exhibits.names import method_name, methods_in
 from paper_figures.exhibits.paper_beside_ours import beside, number_text
-from paper_figures.exhibits.runs import Results
+from paper_figures.exhibits.runs import Results, lookup, setting
 from paper_figures.table import Table
 
 __all__ = ["JUDGES", "WinRates", "win_rate_tables"]
@@ -131,7 +131,7 @@ def _methods(data: WinRates) -> Table:
                 text[f"own guide: {column}"] = None if row is None else f"{row['mean']:.0f}"
             for measure, judge in JUDGES.items():
                 row = data.of(key, method, measure)
-                difference = None if method == "rws" else from_row(name, row)
+                difference = None if method == "rws" else difference_from_row(name, row)
                 line |= _numbers(f"{judge}: net, points", row)
                 text[f"{judge}: net, points"] = span(row, form="+.0f")
                 column = f"{judge}: RWS minus this"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paper_figures.exhibits.judged import Difference, from_row, guide_names, lookup
-from paper_figures.exhibits.methods import controls_of
-from paper_figures.exhibits.runs import Results, read_run
+from paper_figures.exhibits.differences import Difference, difference_from_row
+from paper_figures.exhibits.names import controls_of, guide_names
+from paper_figures.exhibits.runs import Results, lookup, read_run
 
 __all__ = ["ASKS", "Dialogues", "Judge", "judged_dialogues", "preferred", "verdict_of"]
 
@@ -95,7 +95,7 @@ def _judge(name: str, rows: Sequence[Row], measure: str, about: Mapping[str, str
             if (value := preferred(row, points)) is None:
                 continue
             values[label, method] = value
-            if (against := from_row(label, row, points)) is not None:
+            if (against := difference_from_row(label, row, points)) is not None:
                 less[label, method] = against
     return Judge(name, called or f"in the judgement of {name}", values, less, about)
 

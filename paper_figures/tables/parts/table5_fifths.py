@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paper_figures.exhibits.judged import Difference, setting
-from paper_figures.exhibits.methods import method_name, methods_in
+from paper_figures.exhibits.differences import Difference
+from paper_figures.exhibits.names import method_name, methods_in
 from paper_figures.exhibits.paper_beside_ours import beside, number_text
-from paper_figures.exhibits.runs import Results
+from paper_figures.exhibits.runs import Results, setting
 from paper_figures.statistics.intervals import share_interval
 from paper_figures.table import Table
 

@@ -1,0 +1,114 @@
+"""What guides, methods and kinds of judges are called, in tables and in sentences, and the order of methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rws_theory.printed import printed_in
+
+__all__ = [
+    "RELATIONS",
+    "controls_of",
+    "guide_name",
+    "guide_names",
+    "in_words",
+    "method_name",
+    "methods_in",
+    "with_guide_names",
+]
+
+Row = Mapping[str, Any]
+
+# Method -> its name in tables, and in a sentence after "RWS minus"; in the order of tables.
+_NAMES = {
+    "default": ("confidence (default)", "the default"),
+    "rws": ("RWS", "RWS"),
+    "constant": ("constant of equal mean", "a constant factor of equal mean"),
+    "shuffled": ("rewards shuffled", "its own rewards in shuffled order"),
+    "flipped": ("reward's sign turned", "the same with the reward's sign turned"),
+    "random": ("random rewards", "the same with random rewards"),
+    "margin": ("margin order", "margin order"),
+    "best-of-n": ("best of N, equal cost", "the best of N samples at equal cost"),
+    "temperature": ("temperature", "temperature at the same scale"),
+}
+RELATIONS = {"own": "own guide", "other": "other reward models"}
+
+
+def method_name(method: str) -> str:
+    """Return what a method is called in tables; its own name where it has no other.
+
+    >>> method_name("constant"), method_name("best of three")
+    ('constant of equal mean', 'best of three')
+    """
+    return _NAMES.get(method, (method,))[0]
+
+
+def in_words(method: str) -> str:
+    """Return what a method is called in a sentence, after "RWS minus".
+
+    >>> in_words("constant"), in_words("best of three")
+    ('a constant factor of equal mean', 'best of three')
+    """
+    return _NAMES.get(method, (method,))[-1]
+
+
+def methods_in(rows: Iterable[Mapping[str, Any]], column: str = "method") -> list[str]:
+    """Return the methods that rows have, in the order of tables, those without a name behind."""
+    present = dict.fromkeys(row[column] for row in rows)
+    return [name for name in _NAMES if name in present] + [name for name in present if name not in _NAMES]
+
+
+def controls_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the methods of the rows that RWS is set against, the default left out, in the order of tables."""
+    return [method for method in methods_in(rows) if method not in ("rws", "default")]
+
+
+def guide_name(guide: str) -> str:
+    """Return the paper's name of a reward model where it is one of the paper's, else the name itself.
+
+    >>> guide_name("skywork-v0.2"), guide_name("mini")
+    ('Skywork', 'mini')
+    """
+    from paper_figures.studies.summaries.printed import paper_names
+
+    return paper_names().get(guide, guide)
+
+
+def guide_names(rows: Sequence[Row]) -> dict[tuple[str, float | None], str]:
+    """Return (guide, reward scale) -> the paper's name of the guide, with its scale where the guide has several.
+
+    The paper's reward models come first, in its order, the others as they are in the rows.
+
+    >>> guide_names([{"guide": "mini", "reward_scale": 2.0}, {"guide": "grm", "reward_scale": 4.0}])
+    {('grm', 4.0): 'GRM', ('mini', 2.0): 'mini'}
+    """
+    order = {row["model"]: position for position, row in enumerate(printed_in("table1_win_rate")["rows"])}
+    keys: list[tuple[str, float | None]] = [*dict.fromkeys((row["guide"], row.get("reward_scale")) for row in rows)]
+    keys.sort(key=lambda key: order.get(guide_name(key[0]), len(order)))
+    several = len({guide for guide, _ in keys}) < len(keys)
+    return {
+        (guide, scale): f"{guide_name(guide)}, s_R = {scale:g}" if several else guide_name(guide)
+        for guide, scale in keys
+    }
+
+
+def with_guide_names(rows: Iterable[Row], order: Sequence[str]) -> list[dict[str, Any]]:
+    """Return rows of a table with what each one's guide is called as `name`, the guides in `order`, their mean last.
+
+    One of the paper's reward models has the paper's name; a guide at several reward scales has its scale behind it.
+
+    >>> rows = [{"guide": guide, "reward_scale": scale} for guide, scale in [("all", 8.0), ("grm", 8.0), ("grm", 2.0)]]
+    >>> [row["name"] for row in with_guide_names(rows, ["grm"])]
+    ['GRM, s_R = 2', 'GRM, s_R = 8', 'mean of all guides']
+    """
+    rows = [dict(row) for row in rows]
+    scales: dict[str, set[float | None]] = {}
+    for row in rows:
+        scales.setdefault(row["guide"], set()).add(row["reward_scale"])
+    for row in rows:
+        row["name"] = "mean of all guides" if row["guide"] == "all" else guide_name(row["guide"])
+        if len(scales[row["guide"]]) > 1:
+            row["name"] += f", s_R = {row['reward_scale']:g}"
+    order_of = {guide: position for position, guide in enumerate(order)}
+    return sorted(rows, key=lambda row: (order_of.get(row["guide"], len(order_of)), row["reward_scale"] or 0.0))
