@@ -14,6 +14,7 @@ from paper_figures.bench.random_models import make_models, random_prompts
 from paper_figures.bench.shapes import SHAPES, Shapes
 from rws_decode.decode import Decoding
 from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
+from rws_decode.settings import Shape
 from rws_decode.step.rounding import ROUNDING_UNITS
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.trace.agreement import agreement
@@ -58,7 +59,7 @@ def self_check(
     }
     if cuda:
         tasks["decodes, bfloat16"] = lambda: model_checks(device, torch.bfloat16, shapes, seed)
-    found = []
+    results = []
     for name, task in tasks.items():
         try:
             checks = task()
@@ -66,8 +67,8 @@ def self_check(
             checks = [Check(name, False, " ".join(f"{type(error).__name__}: {error}".split())[:500])]
         for check in checks:
             tell(f"check: {check.name}: {'passed' if check.passed else 'FAILED'} ({check.detail})")
-            found.append(check)
-    return found
+            results.append(check)
+    return results
 
 
 def kernel_check(device: torch.device, dtype: torch.dtype, sizes: tuple[int, ...] = _SIZES, seed: int = 0) -> Check:
@@ -113,38 +114,42 @@ def model_checks(device: torch.device, dtype: torch.dtype, shapes: Shapes, seed:
     checks = []
     for strategy in (Confidence(), RWS(8.0)):
         asked = reward if strategy.needs_reward else None
-        options: dict[str, Any] = {"reward": asked, **answer}
-        ours = decode_compact(predictor, prompts, strategy, **options)
-        own = decode_compact(predictor, prompts, strategy, savings=replace(CompactSavings(), graphs=False), **options)
-        checks.append(_recorded(f"{strategy.name}: forwards recorded or not, {precision}", ours, own, largest, dtype))
+        shape = Shape(**answer)
+        ours = decode_compact(predictor, prompts, strategy, shape, reward=asked)
+        no_graphs = replace(CompactSavings(), graphs=False)
+        unrecorded = decode_compact(predictor, prompts, strategy, shape, reward=asked, savings=no_graphs)
+        name = f"{strategy.name}: forwards recorded or not, {precision}"
+        checks.append(_recorded(name, ours, unrecorded, largest, dtype))
         with torch.inference_mode():
             if asked is None:
                 plain = plain_loop(predictor, ids, **answer)
             else:
                 plain = plain_rws(predictor, asked, prompts, 8.0, **answer)
-        found = agreement(ours.traces, plain)
-        detail = f"{found.equal} of {found.answers} equal, {found.explained} part at a tie or near-tie"
-        detail += f", {found.unexplained} without one; near-ties at {found.near_steps:.0%} of steps"
-        checks.append(Check(f"{strategy.name}: tokens of the plain loop, {precision}", not found.unexplained, detail))
+        compared = agreement(ours.traces, plain)
+        detail = f"{compared.equal} of {compared.answers} equal, {compared.explained} part at a tie or near-tie"
+        detail += f", {compared.unexplained} without one; near-ties at {compared.near_steps:.0%} of steps"
+        name = f"{strategy.name}: tokens of the plain loop, {precision}"
+        checks.append(Check(name, not compared.unexplained, detail))
     return checks
 
 
-def _recorded(name: str, one: Decoding, other: Decoding, largest: float, dtype: torch.dtype) -> Check:
+def _recorded(name: str, recorded: Decoding, plain: Decoding, largest: float, dtype: torch.dtype) -> Check:
     """Compare two decodes by their tokens, and by the values at the first step, where canvas and factor are the same.
 
     largest: the largest |logit| there, by which `rounding.logit_error` says how far values may be apart.
     """
     apart: list[float] = []
-    for first, second in zip(one.traces, other.traces, strict=True):
+    for first, second in zip(recorded.traces, plain.traces, strict=True):
         both = np.isfinite(first.value[0]) & np.isfinite(second.value[0])
         if both.any() and first.factor[0] == second.factor[0]:
             apart.append(float(np.abs(first.value[0] - second.value[0])[both].max() / first.factor[0]))
-    steps = torch.tensor(np.stack([trace.commit_step for trace in other.traces]))
-    found = agreement(one.traces, PlainRun(torch.tensor(other.tokens), 0, 0, steps, None))
+    steps = torch.tensor(np.stack([trace.commit_step for trace in plain.traces]))
+    compared = agreement(recorded.traces, PlainRun(torch.tensor(plain.tokens), 0, 0, steps, None))
     allowed = 2 * ROUNDING_UNITS[dtype] * torch.finfo(dtype).eps * largest
-    detail = f"{found.equal} of {found.answers} equal, {found.explained} part at a near-tie, {found.unexplained} "
-    told = "log F not compared, as no factor is known to be the same"
+    detail = f"{compared.equal} of {compared.answers} equal, {compared.explained} part at a near-tie, "
+    detail += f"{compared.unexplained} without one"
+    values = "log F not compared, as no factor is known to be the same"
     if apart:
-        told = f"log F per unit of factor at most {max(apart):.2g} apart, {allowed:.2g} allowed"
-    passed = not found.unexplained and max(apart, default=0.0) <= allowed
-    return Check(name, passed, f"{detail}without one; {told}")
+        values = f"log F per unit of factor at most {max(apart):.2g} apart, {allowed:.2g} allowed"
+    passed = not compared.unexplained and max(apart, default=0.0) <= allowed
+    return Check(name, passed, f"{detail}; {values}")

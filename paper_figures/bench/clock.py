@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import torch
 
-__all__ = ["Measured", "each_seconds", "measured", "synchronise"]
+__all__ = ["TimedCall", "each_seconds", "measured", "synchronise"]
 
 # Work that keeps a GPU busy while the calls to be timed are queued: their launches are not what is measured.
 _AHEAD_BYTES = 2**30
 _AHEAD_COPIES = 6
 
 
-class Measured(NamedTuple):
+class TimedCall(NamedTuple):
     """What a call gave, its seconds, and the most bytes that PyTorch had allocated on the device, None on a CPU."""
 
     outcome: Any
@@ -30,7 +30,7 @@ def synchronise(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def measured(call: Callable[[], Any], device: torch.device) -> Measured:
+def measured(call: Callable[[], Any], device: torch.device) -> TimedCall:
     """Run a call once, from an idle device to an idle device."""
     cuda = device.type == "cuda"
     if cuda:
@@ -42,7 +42,7 @@ def measured(call: Callable[[], Any], device: torch.device) -> Measured:
     outcome = call()
     synchronise(device)
     seconds = time.perf_counter() - start
-    return Measured(outcome, seconds, torch.cuda.max_memory_allocated(device) if cuda else None)
+    return TimedCall(outcome, seconds, torch.cuda.max_memory_allocated(device) if cuda else None)
 
 
 def each_seconds(
@@ -64,19 +64,19 @@ def each_seconds(
     if device.type == "cuda":
         with torch.cuda.device(device):  # Events are recorded on a stream of the current device.
             return _queued(calls, device, repeats)
-    found = []
+    seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
         for call in calls:
             call()
-        found.append((time.perf_counter() - start) / len(calls))
-    return found
+        seconds.append((time.perf_counter() - start) / len(calls))
+    return seconds
 
 
 def _queued(calls: Sequence[Callable[[], Any]], device: torch.device, repeats: int) -> list[float]:
     source = torch.empty(_AHEAD_BYTES, dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
-    found = []
+    seconds = []
     for _ in range(repeats):
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         synchronise(device)
@@ -87,5 +87,5 @@ def _queued(calls: Sequence[Callable[[], Any]], device: torch.device, repeats: i
             call()
         end.record()
         end.synchronize()
-        found.append(start.elapsed_time(end) / 1000 / len(calls))
-    return found
+        seconds.append(start.elapsed_time(end) / 1000 / len(calls))
+    return seconds

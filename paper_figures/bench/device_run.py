@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import platform
 import shlex
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from paper_figures.bench.ceilings import measure_ceilings
 from paper_figures.bench.check import self_check
+from paper_figures.bench.floor import measure_ceilings
 from paper_figures.bench.kernels import kernel_table
-from paper_figures.bench.provenance import provenance
 from paper_figures.bench.shapes import SHAPES
-from paper_figures.bench.whole import NOTES, Plan, measure
+from paper_figures.bench.whole import NOTES, BenchSettings, measure
+from paper_figures.studies.work.timing import machine_name
 from rws_decode.common.files import write_json
 
-__all__ = ["SCHEMA", "device_run", "passed"]
+__all__ = ["SCHEMA", "device_run", "passed", "provenance"]
 
 SCHEMA = 1
 
@@ -28,7 +32,7 @@ SCHEMA = 1
 def device_run(
     device: torch.device,
     *,
-    plan: Plan | None = None,
+    settings: BenchSettings | None = None,
     kernels: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     commit: str | None = None,
@@ -46,8 +50,8 @@ def device_run(
         "schema": SCHEMA,
         "complete": False,
         "provenance": provenance(device, _command(), commit),
-        "settings": {"device": str(device)} | ({} if plan is None else asdict(plan)),
-        "notes": [] if plan is None else list(NOTES),
+        "settings": {"device": str(device)} | ({} if settings is None else asdict(settings)),
+        "notes": [] if settings is None else list(NOTES),
         "checks": [asdict(check) for check in self_check(device, shapes=SHAPES[check_shape], tell=tell)],
     }
 
@@ -59,14 +63,14 @@ def device_run(
     if not (passed(result) or anyway):
         return result
     ceilings = None
-    if plan is not None:
-        ceilings = measure_ceilings(device, getattr(torch, plan.dtype), seed=plan.seed)
+    if settings is not None:
+        ceilings = measure_ceilings(device, getattr(torch, settings.dtype), seed=settings.seed)
         save({"ceilings": asdict(ceilings)})
         tell(f"ceilings: {ceilings.bandwidth / 1e9:.4g} GB/s, {ceilings.rate / 1e12:.4g} TFLOP/s")
     bandwidth = None if ceilings is None else ceilings.bandwidth
     save({"kernels": None if kernels is None else kernel_table(device, bandwidth=bandwidth, tell=tell, **kernels)})
-    if plan is not None and ceilings is not None:
-        save(measure(plan, device, ceilings, began=began, tell=tell, save=save))
+    if settings is not None and ceilings is not None:
+        save(measure(settings, device, ceilings, began=began, tell=tell, save=save))
     result["seconds"] = time.perf_counter() - began
     save({"complete": True})
     return result
@@ -86,3 +90,65 @@ def _command() -> str | None:
     words = sys.argv
     called = Path(words[0]).name == "__main__.py" and words[1:2] == ["bench"]
     return shlex.join(["python", "-m", "rws_decode", *words[1:]]) if called else None
+
+
+def provenance(device: torch.device, command: str | None, commit: str | None = None) -> dict[str, Any]:
+    """Return what JSON holds of how numbers came about.
+
+    command: that repeats them, None if unknown; commit: of the code, where the caller knows it better than its
+    directory does.
+    """
+    cuda = device.type == "cuda"
+    return {
+        "command": command,
+        **_code_version(commit),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "device": torch.cuda.get_device_name(device) if cuda else "cpu",
+        "device_bytes": torch.cuda.get_device_properties(device).total_memory if cuda else None,
+        "machine": machine_name(str(device)),
+        "threads": torch.get_num_threads(),
+        "driver": _driver() if cuda else None,
+        "cuda": torch.version.cuda if cuda else None,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": _installed("transformers"),
+        "triton": _installed("triton"),
+    }
+
+
+def _code_version(commit: str | None) -> dict[str, Any]:
+    """Return the commit, whether tracked files differ from it (None: unknown), and the version of the package."""
+    version = _installed("rws-toolkit")
+    if commit is not None:
+        return {"commit": commit, "changed": None, "version": version}
+    commit = _git("rev-parse", "HEAD")
+    changed = None if commit is None else bool(_git("status", "--porcelain", "--untracked-files=no"))
+    return {"commit": commit, "changed": changed, "version": version}
+
+
+def _git(*words: str) -> str | None:
+    """Return what git says of the checkout that holds this file, None where it is in none."""
+    path = Path(__file__).resolve()
+    return _output(["git", *words], path.parent) if (path.parents[2] / ".git").exists() else None
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _driver() -> str | None:
+    """Return the version of NVIDIA's driver, None where its tool does not tell."""
+    versions = _output(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"])
+    return versions.split("\n")[0].strip() or None if versions else None
+
+
+def _output(words: list[str], folder: Path | None = None) -> str | None:
+    """Return what a program prints, None where it fails or is not there."""
+    try:
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

@@ -1,26 +1,91 @@
-"""The least time that a step can take on a device: what must be computed and moved, over what the device can do.
+"""The least time of a step on a device: what must be computed and moved, over what the device was measured to do.
 
 Assumed: every weight is read once per forward, every logit written once and read once; queries, keys and values are
-read and the attention's outcome written once per layer; what else passes between the matrix products is not counted, as
-it could stay in cache or registers. Parts do not overlap: each takes the longer of its operations at the measured rate
-and its bytes at the measured bandwidth, and the floor is their sum. A multiply and an add are two operations.
+read and the attention's outcome written once per layer. What else passes between the matrix products is not counted: it
+could stay in cache or registers. Parts do not overlap. Each takes the longer of its operations at the measured rate and
+its bytes at the measured bandwidth, and the floor is their sum. A multiply and an add are two operations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
-from paper_figures.bench.ceilings import Ceilings
+import torch
+
+from paper_figures.bench.clock import each_seconds
 from paper_figures.bench.shapes import LlamaShape, Shapes
 from rws_decode.canvas.schedule import PlannedStep
 
-__all__ = ["Part", "decode_floor", "floor_seconds", "floor_table", "forward_parts", "logit_part", "reward_parts"]
+__all__ = [
+    "Ceilings",
+    "StepPart",
+    "copy_bandwidth",
+    "decode_floor",
+    "floor_seconds",
+    "floor_table",
+    "forward_parts",
+    "matrix_rate",
+    "measure_ceilings",
+    "reward_parts",
+]
+
+# Larger than any cache, and enough of it that a copy takes far longer than its launch.
+_COPY_BYTES = {"cuda": 2**31, "cpu": 2**27}
+_SIDE = {"cuda": 8192, "cpu": 1024}
 
 
 @dataclass(frozen=True)
-class Part:
+class Ceilings:
+    """bandwidth: bytes per second, read and written both counted; rate: operations per second, of `dtype`."""
+
+    bandwidth: float
+    rate: float
+    dtype: str
+
+    def __post_init__(self) -> None:
+        if not (self.bandwidth > 0 and self.rate > 0):
+            raise ValueError(f"bandwidth is {self.bandwidth} and rate {self.rate}: both must be positive")
+
+
+def copy_bandwidth(device: torch.device, *, nbytes: int | None = None, repeats: int = 7, seed: int = 0) -> float:
+    """Return the bytes per second, read plus written, of copying `nbytes` random bytes: the median of several copies.
+
+    nbytes: a multiple of 8; 2 GiB on CUDA, 128 MiB on a CPU if not given.
+    """
+    size = (_COPY_BYTES.get(device.type, _COPY_BYTES["cpu"]) if nbytes is None else nbytes) // 8
+    draw = torch.Generator(device).manual_seed(seed)
+    source = torch.empty(size, dtype=torch.int64, device=device).random_(generator=draw)
+    target = torch.empty_like(source)
+    return 2 * source.nbytes / median(each_seconds([lambda: target.copy_(source)], device, repeats=repeats))
+
+
+def matrix_rate(
+    device: torch.device, dtype: torch.dtype, *, side: int | None = None, repeats: int = 7, seed: int = 0
+) -> float:
+    """Return the operations per second, 2 side^3 each, of products of random square matrices: the median of several.
+
+    side: 8192 on CUDA, 1024 on a CPU if not given.
+    """
+    side = _SIDE.get(device.type, _SIDE["cpu"]) if side is None else side
+    draw = torch.Generator(device).manual_seed(seed)
+    pairs = [[torch.empty(side, side, dtype=dtype, device=device).normal_(generator=draw) for _ in "ab"] for _ in "xy"]
+    out = torch.empty(side, side, dtype=dtype, device=device)
+    calls = [lambda a=a, b=b: torch.matmul(a, b, out=out) for a, b in pairs]
+    return 2 * side**3 / median(each_seconds(calls, device, repeats=repeats))
+
+
+def measure_ceilings(device: torch.device, dtype: torch.dtype, *, seed: int = 0) -> Ceilings:
+    """Return both ceilings of a device, for products of `dtype`."""
+    bandwidth = copy_bandwidth(device, seed=seed)
+    rate = matrix_rate(device, dtype, seed=seed)
+    return Ceilings(bandwidth, rate, str(dtype).removeprefix("torch."))
+
+
+@dataclass(frozen=True)
+class StepPart:
     """A part of a step: its floating-point operations and the bytes that it reads and writes."""
 
     name: str
@@ -30,7 +95,7 @@ class Part:
     def seconds(self, ceilings: Ceilings) -> float:
         """Return the least time of the part.
 
-        >>> Part("head", operations=6e12, nbytes=1e9).seconds(Ceilings(1e12, 1e12, "bfloat16"))
+        >>> StepPart("head", operations=6e12, nbytes=1e9).seconds(Ceilings(1e12, 1e12, "bfloat16"))
         6.0
         """
         return max(self.operations / ceilings.rate, self.nbytes / ceilings.bandwidth)
@@ -52,43 +117,52 @@ def body_weights(shape: LlamaShape) -> int:
 
 
 def forward_parts(
-    shape: LlamaShape, rows: int, length: int, places: float, itemsize: int, *, causal: bool = False, outputs: int = 0
-) -> list[Part]:
-    """Return the parts of one forward: the body over rows x length tokens, attention, and the head at `places` of them.
+    shape: LlamaShape,
+    rows: int,
+    length: int,
+    positions: float,
+    itemsize: int,
+    *,
+    causal: bool = False,
+    outputs: int = 0,
+) -> list[StepPart]:
+    """Return the parts of one forward: body and attention over rows x length tokens, the head at `positions` of them.
 
     causal: a token attends to those before it and itself alone, half of the pairs. outputs: of the head, if not the
     vocabulary. Embedding, norms and rotary angles are not counted.
 
     >>> tiny = LlamaShape("x", hidden=4, layers=1, heads=2, kv_heads=1, inner=8, vocabulary=9, positions=9)
-    >>> for part in forward_parts(tiny, rows=1, length=10, places=3, itemsize=2):
+    >>> for part in forward_parts(tiny, rows=1, length=10, positions=3, itemsize=2):
     ...     print(part)
-    Part(name='body', operations=2880, nbytes=288)
-    Part(name='attention', operations=1600.0, nbytes=240)
-    Part(name='head', operations=216, nbytes=72)
+    StepPart(name='body', operations=2880, nbytes=288)
+    StepPart(name='attention', operations=1600.0, nbytes=240)
+    StepPart(name='head', operations=216, nbytes=72)
     """
     weights, tokens, columns = body_weights(shape), rows * length, outputs or shape.vocabulary
     pairs = length * (length + 1) / 2 if causal else float(length**2)
     touched = 2 * (shape.heads + shape.kv_heads) * shape.head_size
     return [
-        Part("body", 2 * weights * tokens, weights * itemsize),
-        Part("attention", 4 * shape.layers * rows * pairs * shape.hidden, shape.layers * tokens * touched * itemsize),
-        Part("head", 2 * places * shape.hidden * columns, shape.hidden * columns * itemsize),
+        StepPart("body", 2 * weights * tokens, weights * itemsize),
+        StepPart(
+            "attention", 4 * shape.layers * rows * pairs * shape.hidden, shape.layers * tokens * touched * itemsize
+        ),
+        StepPart("head", 2 * positions * shape.hidden * columns, shape.hidden * columns * itemsize),
     ]
 
 
-def logit_part(shape: LlamaShape, places: float, itemsize: int) -> Part:
+def logit_part(shape: LlamaShape, positions: float, itemsize: int) -> StepPart:
     """Return the logits, written once and read once.
 
-    >>> logit_part(LlamaShape("x", 4, 1, 2, 1, 8, vocabulary=9, positions=9), places=3, itemsize=2)
-    Part(name='logits', operations=0.0, nbytes=108)
+    >>> logit_part(LlamaShape("x", 4, 1, 2, 1, 8, vocabulary=9, positions=9), positions=3, itemsize=2)
+    StepPart(name='logits', operations=0.0, nbytes=108)
     """
-    return Part("logits", 0.0, 2 * places * shape.vocabulary * itemsize)
+    return StepPart("logits", 0.0, 2 * positions * shape.vocabulary * itemsize)
 
 
-def reward_parts(shape: LlamaShape, rows: int, length: int, itemsize: int) -> list[Part]:
+def reward_parts(shape: LlamaShape, rows: int, length: int, itemsize: int) -> list[StepPart]:
     """Return the parts of one score of `rows` texts of `length` tokens each, all read anew."""
     parts = forward_parts(shape, rows, length, rows, itemsize, causal=True, outputs=1)
-    return [Part(f"reward {part.name}", part.operations, part.nbytes) for part in parts]
+    return [StepPart(f"reward {part.name}", part.operations, part.nbytes) for part in parts]
 
 
 def decode_floor(
@@ -100,7 +174,7 @@ def decode_floor(
     itemsize: int,
     rewarded: bool,
     text_tokens: int | None = None,
-) -> list[list[Part]]:
+) -> list[list[StepPart]]:
     """Return the parts of each step of a plan.
 
     Without a reward the head is needed at the current block's masked positions alone; with one at all masked positions,
@@ -111,9 +185,9 @@ def decode_floor(
     steps, committed, done = [], 0, {}
     for step in plan:
         inside = step.stop - step.start - done.get(step.start, 0)
-        places = rows * (length - committed if rewarded else inside)
-        parts = forward_parts(shapes.predictor, rows, prompt + length, places, itemsize)
-        parts.append(logit_part(shapes.predictor, places, itemsize))
+        positions = rows * (length - committed if rewarded else inside)
+        parts = forward_parts(shapes.predictor, rows, prompt + length, positions, itemsize)
+        parts.append(logit_part(shapes.predictor, positions, itemsize))
         if rewarded:
             parts += reward_parts(shapes.reward, rows, text_tokens or prompt + length, itemsize)
         steps.append(parts)
@@ -122,12 +196,12 @@ def decode_floor(
     return steps
 
 
-def floor_seconds(steps: Sequence[Sequence[Part]], ceilings: Ceilings) -> float:
+def floor_seconds(steps: Sequence[Sequence[StepPart]], ceilings: Ceilings) -> float:
     """Return the least time of all steps together."""
     return sum(part.seconds(ceilings) for parts in steps for part in parts)
 
 
-def floor_table(steps: Sequence[Sequence[Part]], ceilings: Ceilings) -> list[dict[str, Any]]:
+def floor_table(steps: Sequence[Sequence[StepPart]], ceilings: Ceilings) -> list[dict[str, Any]]:
     """Return a row per part, means over the steps: part, gigaflop, megabytes, ms, and what bounds most of its steps."""
     rows = []
     for parts in zip(*steps, strict=True):

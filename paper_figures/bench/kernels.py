@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from paper_figures.bench.ceilings import copy_bandwidth
 from paper_figures.bench.clock import each_seconds
+from paper_figures.bench.floor import copy_bandwidth
 
-__all__ = ["GOALS", "Answer", "KernelRow", "Truth", "kernel_table", "reference"]
+__all__ = ["GOALS", "KernelRow", "RowValues", "Truth", "kernel_table", "reference"]
 
 # Factors at once -> share of the copy bandwidth aimed at, for 256 x 126,464 logits on a GPU.
 GOALS = {1: 0.8, 16: 0.6}
@@ -26,7 +26,7 @@ _ROTATED_BYTES = {"cuda": 2**29, "cpu": 2**22}
 _MOST_INPUTS = 8
 
 
-class Answer(NamedTuple):
+class RowValues(NamedTuple):
     """What a way gives. token: int64 [N]; lead: [N] or None; log_f: [N, G], log F at each factor."""
 
     token: Tensor
@@ -104,7 +104,7 @@ def kernel_table(
     if min(rows, vocabulary, repeats, *factors) < 1 or vocabulary < 2:
         raise ValueError(f"rows is {rows}, vocabulary {vocabulary}, factors {list(factors)}: at least 1 (2 words)")
     bandwidth = copy_bandwidth(device, seed=seed) if bandwidth is None else bandwidth
-    found: list[KernelRow] = []
+    table: list[KernelRow] = []
     for dtype in _DTYPES:
         inputs = _inputs(device, dtype, rows, vocabulary, seed)
         for number in factors:
@@ -114,11 +114,11 @@ def kernel_table(
             for name, way in ways.items():
                 goal = GOALS.get(number) if name == "ours, triton" else None
                 row = KernelRow(name, str(dtype).removeprefix("torch."), number, MEASURED, goal=goal)
-                found.append(_row(row, way, inputs, scale, truth, bandwidth, repeats))
-                tell(f"kernel: {name}, {row.dtype}, {number} factors: {_told(found[-1])}")
+                table.append(_row(row, way, inputs, scale, truth, bandwidth, repeats))
+                tell(f"kernel: {name}, {row.dtype}, {number} factors: {_told(table[-1])}")
         del inputs
     settings = {"device": str(device), "rows": rows, "vocabulary": vocabulary, "repeats": repeats, "seed": seed}
-    return settings | {"bandwidth": bandwidth, "ways": [asdict(row) for row in found]}
+    return settings | {"bandwidth": bandwidth, "ways": [asdict(row) for row in table]}
 
 
 def _told(row: KernelRow) -> str:
@@ -141,16 +141,16 @@ def _factors(number: int, device: torch.device) -> Tensor:
     return torch.logspace(-1, 3, number, base=2.0, device=device)
 
 
-Way = Callable[[Tensor, Tensor], Answer]
+Way = Callable[[Tensor, Tensor], RowValues]
 
 
 def _ways(device: torch.device, number: int, compiled: bool, sweep: bool) -> dict[str, Way | str]:
     """Return the ways by name, or why one cannot run."""
     from rws_decode.gpu.row_statistics import row_statistics
 
-    def ours(backend: Any, logits: Tensor, scale: Tensor) -> Answer:
-        found = row_statistics(logits, scale, backend=backend)
-        return Answer(found.token, found.lead, found.log_f)
+    def ours(backend: Any, logits: Tensor, scale: Tensor) -> RowValues:
+        statistics = row_statistics(logits, scale, backend=backend)
+        return RowValues(statistics.token, statistics.lead, statistics.log_f)
 
     ways: dict[str, Way | str] = {"ours, triton": partial(ours, "triton"), "ours, torch": partial(ours, "torch")}
     if device.type != "cuda":
@@ -167,29 +167,29 @@ def _ways(device: torch.device, number: int, compiled: bool, sweep: bool) -> dic
 def _sweep() -> dict[str, Way]:
     from rws_decode.gpu.triton_rows import CONFIGURATIONS, triton_statistics
 
-    def at(block: int, warps: int, logits: Tensor, scale: Tensor) -> Answer:
-        found = triton_statistics(logits, scale, slopes=False, largest=True, block=block, warps=warps)
-        return Answer(found.token, found.lead, found.log_f)
+    def at(block: int, warps: int, logits: Tensor, scale: Tensor) -> RowValues:
+        statistics = triton_statistics(logits, scale, slopes=False, largest=True, block=block, warps=warps)
+        return RowValues(statistics.token, statistics.lead, statistics.log_f)
 
     return {f"ours, triton, {block} / {warps}": partial(at, block, warps) for block, warps in CONFIGURATIONS}
 
 
-def _published(dtype: torch.dtype | None, logits: Tensor, scale: Tensor) -> Answer:
+def _published(dtype: torch.dtype | None, logits: Tensor, scale: Tensor) -> RowValues:
     """Softmax over the whole vocabulary, the candidate's probability, and the most confident of the rows."""
     token = logits.argmax(dim=-1)
     chances = torch.softmax(logits if dtype is None else logits.to(dtype), dim=-1)
     chance = chances.gather(1, token[:, None])[:, 0]
     torch.topk(chance, min(2, len(chance)))
-    return Answer(token, None, (torch.log1p(-chance.double()) - chance.double().log())[:, None])
+    return RowValues(token, None, (torch.log1p(-chance.double()) - chance.double().log())[:, None])
 
 
-def _plain(logits: Tensor, scale: Tensor) -> Answer:
+def _plain(logits: Tensor, scale: Tensor) -> RowValues:
     """Return what is defined, in float32, as one would write it."""
     wide = logits.float()
     token = wide.argmax(dim=-1, keepdim=True)
     gaps = (wide - wide.gather(1, token)).scatter(1, token, -torch.inf)
     values = [torch.logsumexp(scale[number] * gaps, dim=-1) for number in range(len(scale))]
-    return Answer(token[:, 0], -gaps.amax(dim=-1), torch.stack(values, dim=1))
+    return RowValues(token[:, 0], -gaps.amax(dim=-1), torch.stack(values, dim=1))
 
 
 def _compiled() -> Way:
@@ -215,8 +215,8 @@ def _row(
             answer = way(inputs[0], scale)
             times = each_seconds([partial(way, logits, scale) for logits in inputs], inputs[0].device, repeats=repeats)
     except Exception as error:  # A compiler's, or memory's: the other ways are measured all the same.
-        told = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        return KernelRow(row.way, row.dtype, row.factors, f"failed: {told}", goal=row.goal)
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        return KernelRow(row.way, row.dtype, row.factors, f"failed: {reason}", goal=row.goal)
     seconds = median(times)
     return KernelRow(
         row.way,

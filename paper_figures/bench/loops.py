@@ -13,7 +13,7 @@ from rws_decode.decode import Decoding, decode
 from rws_decode.plain_loop import plain_loop, plain_rws
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 from rws_decode.rewards.base import RewardModel
-from rws_decode.step.savings import Savings
+from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence
 
 __all__ = ["bench"]
@@ -63,7 +63,8 @@ def bench(
     def ours(rws: bool, savings: Savings, at_once: bool) -> list[_Task]:
         strategy, asked = (RWS(reward_scale), reward) if rws else (Confidence(), None)
         groups = [list(prompts)] if at_once else [[prompt] for prompt in prompts]
-        return [partial(decode, predictor, group, strategy, reward=asked, savings=savings, **shape) for group in groups]
+        settings = {"shape": Shape(**shape), "reward": asked, "savings": savings}
+        return [partial(decode, predictor, group, strategy, **settings) for group in groups]
 
     every, none = Savings.everything(), Savings.nothing()
     ways: dict[str, list[_Task]] = {
@@ -138,12 +139,12 @@ def _answers(runs: Sequence[Any]) -> list[list[int]]:
 
 
 def _compared(
-    predictor: MaskPredictor, runs: Sequence[Any], found: list[list[int]], reference: list[list[int]]
+    predictor: MaskPredictor, runs: Sequence[Any], answers: list[list[int]], reference: list[list[int]]
 ) -> dict[str, Any]:
     ends = ends_of(predictor)
     traces = [trace for run in runs if isinstance(run, Decoding) for trace in run]
-    same = [before_end(a, ends) == before_end(b, ends) for a, b in zip(found, reference, strict=True)]
-    texts = [predictor.decode_answer(a) == predictor.decode_answer(b) for a, b in zip(found, reference, strict=True)]
+    same = [before_end(a, ends) == before_end(b, ends) for a, b in zip(answers, reference, strict=True)]
+    texts = [predictor.decode_answer(a) == predictor.decode_answer(b) for a, b in zip(answers, reference, strict=True)]
     unsure = [
         not equal and bool(trace.ties.any() or trace.near_ties.any() or trace.near_tokens.any())
         for equal, trace in zip(same, traces, strict=bool(traces))
@@ -154,7 +155,7 @@ def _compared(
         "reward_calls_saved": sum(trace.reward_calls_saved for trace in traces),
         "reward_tokens_saved": sum(trace.reward_tokens_saved for trace in traces),
         "same_tokens": sum(same),
-        "same_answer": sum(a == b for a, b in zip(found, reference, strict=True)),
+        "same_answer": sum(a == b for a, b in zip(answers, reference, strict=True)),
         "same_text": sum(texts),
         "near": sum(unsure),
     }

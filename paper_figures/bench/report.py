@@ -39,15 +39,15 @@ def _made_with(made: Mapping[str, Any]) -> str:
 
 def _checks(checks: Sequence[Mapping[str, Any]]) -> list[str]:
     passed = sum(check["passed"] for check in checks)
-    rows = [f"  {'passed' if one['passed'] else 'FAILED'}  {one['name']}: {one['detail']}" for one in checks]
+    rows = [f"  {'passed' if check['passed'] else 'FAILED'}  {check['name']}: {check['detail']}" for check in checks]
     return [f"self-check: {passed} of {len(checks)} passed", *rows]
 
 
 def _ceilings(result: Mapping[str, Any]) -> Iterator[str]:
-    found = result["ceilings"]
+    ceilings = result["ceilings"]
     yield (
-        f"ceilings: copy {found['bandwidth'] / 1e9:,.4g} GB/s (read + written), matrix product "
-        f"{found['rate'] / 1e12:,.4g} TFLOP/s in {found['dtype']}"
+        f"ceilings: copy {ceilings['bandwidth'] / 1e9:,.4g} GB/s (read + written), matrix product "
+        f"{ceilings['rate'] / 1e12:,.4g} TFLOP/s in {ceilings['dtype']}"
     )
 
 
@@ -67,10 +67,10 @@ def _kernels(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _parameters(result: Mapping[str, Any]) -> Iterator[str]:
-    held, settings = result["parameters"], result["settings"]
+    weights, settings = result["parameters"], result["settings"]
     yield (
-        f"{settings['shape']}: {held['predictor']:,} + {held['reward']:,} weights, "
-        f"{held['predictor_bytes'] / 1e9:.2f} + {held['reward_bytes'] / 1e9:.2f} GB in {settings['dtype']}; "
+        f"{settings['shape']}: {weights['predictor']:,} + {weights['reward']:,} weights, "
+        f"{weights['predictor_bytes'] / 1e9:.2f} + {weights['reward_bytes'] / 1e9:.2f} GB in {settings['dtype']}; "
         f"{settings['length']} tokens in {settings['steps']} steps, blocks of {settings['block']}, after "
         f"{settings['prompt']}; s_R = {settings['reward_scale']:g}"
     )
@@ -107,16 +107,16 @@ def _ways(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _agreement(row: Mapping[str, Any]) -> str:
-    found = row["agreement"]
+    agreement = row["agreement"]
     again = "; OTHER TOKENS when run again" if row["repeatable"] is False else ""
-    if found is None:
+    if agreement is None:
         return again.removeprefix("; ")
-    told = f"{found['equal']} of {found['answers']} as {row['compared']}"
-    if found["equal"] < found["answers"]:
-        told += f", {found['explained']} part at a near-tie ({found['near_steps']:.0%} of steps have one)"
-        first = [one for one in found["differences"] if one["why"] is None]
-        told += f", {len(first)} UNEXPLAINED, the first at step {first[0]['step']}" if first else ""
-    return told + again
+    line = f"{agreement['equal']} of {agreement['answers']} as {row['compared']}"
+    if agreement["equal"] < agreement["answers"]:
+        line += f", {agreement['explained']} part at a near-tie ({agreement['near_steps']:.0%} of steps have one)"
+        first = [difference for difference in agreement["differences"] if difference["why"] is None]
+        line += f", {len(first)} UNEXPLAINED, the first at step {first[0]['step']}" if first else ""
+    return line + again
 
 
 def _ratios(result: Mapping[str, Any]) -> Iterator[str]:

@@ -31,14 +31,14 @@ def ratios(ways: Rows, floor: Rows, *, goals: bool = True) -> list[dict[str, Any
     >>> ratios(ways, [])
     [{'name': 'naive rws over rws', 'batch': 1, 'value': 3.0, 'goal': 'at least 2', 'met': True}]
     """
-    found: list[dict[str, Any]] = []
+    table: list[dict[str, Any]] = []
 
     def add(name: str, batch: int, value: float, goal: str | None = None) -> None:
         met, goal = None, goal if goals else None
         if goal is not None:
             kind, _, bound = goal.rpartition(" ")
             met = _MET[kind](value, float(bound))
-        found.append({"name": name, "batch": batch, "value": value, "goal": goal, "met": met})
+        table.append({"name": name, "batch": batch, "value": value, "goal": goal, "met": met})
 
     for batch in dict.fromkeys(row["batch"] for row in ways):
         times = _seconds(ways, batch)
@@ -56,7 +56,7 @@ def ratios(ways: Rows, floor: Rows, *, goals: bool = True) -> list[dict[str, Any
                 ours = row["way"] in ("default", "rws") and batch == 1
                 name = f"{row['way']}: GiB above the weights"
                 add(name, batch, row["memory_bytes"] / _GIB, _MEMORY_GOAL if ours else None)
-    return found
+    return table
 
 
 def overhead(ways: Rows, reward_bytes: int) -> list[dict[str, Any]]:
@@ -64,19 +64,19 @@ def overhead(ways: Rows, reward_bytes: int) -> list[dict[str, Any]]:
 
     added_bytes: the reward model's weights, and the peak of rws over that of the default; None on a CPU.
     """
-    found = []
+    table = []
     for batch in dict.fromkeys(row["batch"] for row in ways):
         times = _seconds(ways, batch)
         memory = {row["way"]: row["memory_bytes"] for row in ways if row["batch"] == batch and row["group"] == "ways"}
         for of, default, rws in _OVERHEADS:
             if default not in times or rws not in times:
                 continue
-            held = memory[default], memory[rws]
-            known = None not in held
+            bytes_held = memory[default], memory[rws]
+            measured = None not in bytes_held
             row = {"batch": batch, "of": of, "default_seconds": times[default], "rws_seconds": times[rws]}
             row["increase"] = 100 * (times[rws] / times[default] - 1)
-            found.append(row | {"added_bytes": reward_bytes + held[1] - held[0] if known else None})
-    return found
+            table.append(row | {"added_bytes": reward_bytes + bytes_held[1] - bytes_held[0] if measured else None})
+    return table
 
 
 def frequency(ways: Rows, batch: int) -> list[dict[str, Any]]:
@@ -89,21 +89,21 @@ def frequency(ways: Rows, batch: int) -> list[dict[str, Any]]:
     asked = {name: int(name.removeprefix("rws every ")) for name in times if name.startswith("rws every ")}
     if not asked:
         return []
-    base, whole = times.get("default"), times.get("rws every 1")
-    found = []
+    base, every_step = times.get("default"), times.get("rws every 1")
+    table = []
     for name, every in ({"default": None} | asked).items():
         if name in times:
             row: dict[str, Any] = {"every": every, "seconds": times[name]}
-            row["over_every_step"] = times[name] / whole if whole else None
+            row["over_every_step"] = times[name] / every_step if every_step else None
             row["increase"] = 100 * (times[name] / base - 1) if base else None
-            found.append(row | {"reward_calls": calls[name]})
-    return found
+            table.append(row | {"reward_calls": calls[name]})
+    return table
 
 
 def savings_table(ways: Rows) -> list[dict[str, Any]]:
     """Return by how much each saving shortens a decode: left out of all, and alone."""
     times = {row["way"]: row["median_seconds"] for row in ways if row["group"] == "savings"}
-    found = []
+    table = []
     for method, parts in SAVINGS.items():
         every, nothing = times.get(method), times.get(f"{method} without any")
         for part in parts:
@@ -112,8 +112,8 @@ def savings_table(ways: Rows) -> list[dict[str, Any]]:
             row["off"] = off / every if off and every else None
             row["alone"] = nothing / alone if alone and nothing else None
             if row["off"] is not None or row["alone"] is not None:
-                found.append(row)
-    return found
+                table.append(row)
+    return table
 
 
 def _seconds(ways: Rows, batch: int) -> dict[str, float]:

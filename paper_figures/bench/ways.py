@@ -12,8 +12,10 @@ from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
-from rws_decode.strategies.controls import RWSEvery
-from rws_decode.strategies.factors import RWS, Confidence, FactorStrategy
+from rws_decode.settings import Shape
+from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode.strategies.protocol import FactorStrategy
+from rws_decode.strategies.reward_controls import RWSEvery
 
 __all__ = ["FAMILIES", "SAVINGS", "Answering", "Way", "all_ways"]
 
@@ -75,51 +77,58 @@ def all_ways(every: Sequence[int] = (2, 4, 8)) -> list[Way]:
     both = _REPLAYED["rws"]
     ways = [
         Way("plain", "plain", None, plain),
-        Way("default", "default", "plain", lambda it: ours(it, Confidence()), _REPLAYED["default"]),
+        Way("default", "default", "plain", lambda job: ours(job, Confidence()), _REPLAYED["default"]),
         Way("naive rws", "naive", None, naive),
-        Way("rws", "rws", "naive rws", lambda it: ours(it, RWS(it.reward_scale)), both),
+        Way("rws", "rws", "naive rws", lambda job: ours(job, RWS(job.reward_scale)), both),
     ]
     asking = replace(CompactSavings(), certain=False, reuse=False)
-    ways.append(Way("rws every 1", "every", "naive rws", lambda it: ours(it, RWS(it.reward_scale), asking), both))
+    ways.append(Way("rws every 1", "every", "naive rws", lambda job: ours(job, RWS(job.reward_scale), asking), both))
     for number in (number for number in every if number > 1):
-        name = f"rws every {number}"
-        ways.append(Way(name, "every", None, lambda it, n=number: ours(it, RWSEvery(it.reward_scale, n), asking), both))
+        ways.append(
+            Way(
+                f"rws every {number}",
+                "every",
+                None,
+                lambda job, every=number: ours(job, RWSEvery(job.reward_scale, every), asking),
+                both,
+            )
+        )
     for method, parts in SAVINGS.items():
         ways += _with_savings(method, parts)
     return ways
 
 
-def plain(it: Answering, *, count_ties: bool = False) -> PlainRun:
+def plain(job: Answering, *, count_ties: bool = False) -> PlainRun:
     """Decode by the loop in use."""
-    ids = torch.tensor([it.predictor.encode_prompt(prompt) for prompt in it.prompts], device=it.predictor.device)
+    ids = torch.tensor([job.predictor.encode_prompt(prompt) for prompt in job.prompts], device=job.predictor.device)
     with torch.inference_mode():
-        return plain_loop(it.predictor, ids, **it.shape, count_ties=count_ties)
+        return plain_loop(job.predictor, ids, **job.shape, count_ties=count_ties)
 
 
-def naive(it: Answering, *, count_ties: bool = False) -> PlainRun:
+def naive(job: Answering, *, count_ties: bool = False) -> PlainRun:
     """Decode by RWS as its algorithm reads."""
     with torch.inference_mode():
-        return plain_rws(it.predictor, it.reward, it.prompts, it.reward_scale, **it.shape, count_ties=count_ties)
+        return plain_rws(job.predictor, job.reward, job.prompts, job.reward_scale, **job.shape, count_ties=count_ties)
 
 
-def ours(it: Answering, strategy: FactorStrategy, savings: CompactSavings | None = None) -> Any:
+def ours(job: Answering, strategy: FactorStrategy, savings: CompactSavings | None = None) -> Any:
     """Decode by the compact decoder."""
-    chosen = replace(CompactSavings() if savings is None else savings, memory=it.memory)
-    reward = it.reward if strategy.needs_reward else None
-    return decode_compact(it.predictor, list(it.prompts), strategy, reward=reward, savings=chosen, **it.shape)
+    chosen = replace(CompactSavings() if savings is None else savings, memory=job.memory)
+    reward = job.reward if strategy.needs_reward else None
+    return decode_compact(job.predictor, list(job.prompts), strategy, Shape(**job.shape), reward=reward, savings=chosen)
 
 
 def _with_savings(method: str, parts: Sequence[str]) -> list[Way]:
     compared = "naive rws" if method == "rws" else "plain"
 
     def way(name: str, savings: CompactSavings) -> Way:
-        def run(it: Answering) -> Any:
-            return ours(it, RWS(it.reward_scale) if method == "rws" else Confidence(), savings)
+        def run(job: Answering) -> Any:
+            return ours(job, RWS(job.reward_scale) if method == "rws" else Confidence(), savings)
 
         return Way(f"{method} {name}", "savings", compared, run, _REPLAYED[method] if savings.graphs else ())
 
-    found = [way("without any", CompactSavings.nothing())]
+    ways = [way("without any", CompactSavings.nothing())]
     for part in parts:
-        found.append(way(f"without {part}", replace(CompactSavings(), **{part: False})))
-        found.append(way(f"with {part} alone", replace(CompactSavings.nothing(), **{part: True})))
-    return found
+        ways.append(way(f"without {part}", replace(CompactSavings(), **{part: False})))
+        ways.append(way(f"with {part} alone", replace(CompactSavings.nothing(), **{part: True})))
+    return ways

@@ -3,11 +3,11 @@
 What is written (`--out`, `--json`) is one object, of which figures read:
 
 - `schema`: 1; `complete`: whether the run came to its end (a file is written after each part that is done);
-- `provenance` (`provenance.provenance`): command, commit, changed, version, date, device, machine, driver, cuda, ...;
+- `provenance` (`device_run.provenance`): command, commit, changed, version, date, device, machine, driver, cuda, ...;
 - `settings`: shape, device, dtype, prompt (its tokens), length, steps, block, batches, repeats, reward_scale, every,
   ways, seed, memory, budget; `notes`: what a reader has to know;
 - `parameters`: predictor and reward, numbers of weights, and predictor_bytes and reward_bytes;
-- `checks` (`check.Check`: name, passed, detail); `ceilings` (`ceilings.Ceilings`: bandwidth, rate, dtype); `kernels`
+- `checks` (`check.Check`: name, passed, detail); `ceilings` (`floor.Ceilings`: bandwidth, rate, dtype); `kernels`
   (`kernels.kernel_table`), null if not asked for;
 - `floor`: by batch and method (default, rws): seconds, ms_per_step, and `parts` (`floor.floor_table`);
 - `ways`: by batch, group and way: status ("measured" or why not), runs, seconds (of each run), median_seconds,
@@ -38,9 +38,8 @@ from typing import Any
 
 import torch
 
-from paper_figures.bench.ceilings import Ceilings
-from paper_figures.bench.clock import Measured, measured
-from paper_figures.bench.floor import decode_floor, floor_seconds, floor_table
+from paper_figures.bench.clock import TimedCall, measured
+from paper_figures.bench.floor import Ceilings, decode_floor, floor_seconds, floor_table
 from paper_figures.bench.random_models import make_models, parameter_count, random_prompts
 from paper_figures.bench.shapes import shapes_named
 from paper_figures.bench.tables import frequency, overhead, ratios, savings_table
@@ -52,7 +51,7 @@ from rws_decode.networks.graphs import Replays
 from rws_decode.plain_loop import PlainRun
 from rws_decode.trace.agreement import agreement
 
-__all__ = ["MEASURED", "NOTES", "Plan", "measure"]
+__all__ = ["MEASURED", "NOTES", "BenchSettings", "measure"]
 
 MEASURED = "measured"
 # The goals are set for models of this shape on a GPU.
@@ -70,7 +69,7 @@ NOTES = (
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchSettings:
     """What to measure: see `commands.bench` for each option. budget: seconds after which no further run starts."""
 
     shape: str
@@ -105,7 +104,7 @@ class Plan:
 
 
 def measure(
-    plan: Plan,
+    settings: BenchSettings,
     device: torch.device,
     ceilings: Ceilings,
     *,
@@ -118,61 +117,62 @@ def measure(
     began: the `time.perf_counter()` from which the budget counts; save: given what is known after each group of ways.
     """
     began = time.perf_counter() if began is None else began
-    shapes, dtype = shapes_named(plan.shape), getattr(torch, plan.dtype)
-    tell(f"making {shapes.predictor.name} and {shapes.reward.name} in {plan.dtype}")
-    models: tuple[Any, Any] = make_models(shapes, device=device, dtype=dtype, seed=plan.seed)
+    shapes, dtype = shapes_named(settings.shape), getattr(torch, settings.dtype)
+    tell(f"making {shapes.predictor.name} and {shapes.reward.name} in {settings.dtype}")
+    models: tuple[Any, Any] = make_models(shapes, device=device, dtype=dtype, seed=settings.seed)
     predictor, reward = models
     weights = {"predictor_bytes": weight_bytes(predictor), "reward_bytes": weight_bytes(reward)}
     counts = {
         "predictor": parameter_count(shapes.predictor),
         "reward": parameter_count(shapes.reward, reward=True),
     }
-    prompts = random_prompts(shapes, max(plan.batches), plan.prompt, plan.seed)
-    answer = predictor.decode_answer(predictor.encode_prompt(" ".join(["w0"] * plan.length)))
+    prompts = random_prompts(shapes, max(settings.batches), settings.prompt, settings.seed)
+    answer = predictor.decode_answer(predictor.encode_prompt(" ".join(["w0"] * settings.length)))
     text_tokens = len(reward.ids(prompts[0], answer or ""))
     result: dict[str, Any] = {"parameters": counts | weights, "floor": [], "ways": []}
-    for rows in plan.batches:
+    for rows in settings.batches:
         for method in ("default", "rws"):
             steps = decode_floor(
                 shapes,
-                block_plan(plan.length, plan.steps, plan.block),
+                block_plan(settings.length, settings.steps, settings.block),
                 rows=rows,
-                prompt=plan.prompt,
+                prompt=settings.prompt,
                 itemsize=dtype.itemsize,
                 rewarded=method == "rws",
                 text_tokens=text_tokens,
             )
             seconds = floor_seconds(steps, ceilings)
-            row = {"batch": rows, "method": method, "seconds": seconds, "ms_per_step": 1e3 * seconds / plan.steps}
+            row = {"batch": rows, "method": method, "seconds": seconds, "ms_per_step": 1e3 * seconds / settings.steps}
             result["floor"].append(row | {"parts": floor_table(steps, ceilings)})
     references: dict[tuple[int, str], PlainRun] = {}
-    for rows, group, ways, repeats in _groups(plan):
-        answer_shape = plan.length, plan.steps, plan.block
-        it = Answering(predictor, reward, tuple(prompts[:rows]), *answer_shape, plan.reward_scale, plan.memory)
-        found = _timed(it, ways, repeats, device, plan, began, tell)
+    for rows, group, ways, repeats in _groups(settings):
+        answer_shape = settings.length, settings.steps, settings.block
+        job = Answering(predictor, reward, tuple(prompts[:rows]), *answer_shape, settings.reward_scale, settings.memory)
+        timed = _timed(job, ways, repeats, device, settings, began, tell)
         for way in ways:
-            runs, status = found[way.name]
+            runs, status = timed[way.name]
             row = {"batch": rows, "group": group, "way": way.name, "status": status}
-            row |= _row(it, way, runs, sum(weights.values()), references)
+            row |= _row(job, way, runs, sum(weights.values()), references)
             result["ways"].append(row)
+        goals = device.type == "cuda" and settings.shape == _AIMED_AT
         result |= {
-            "ratios": ratios(result["ways"], result["floor"], goals=device.type == "cuda" and plan.shape == _AIMED_AT),
+            "ratios": ratios(result["ways"], result["floor"], goals=goals),
             "overhead": overhead(result["ways"], weights["reward_bytes"]),
-            "frequency": frequency(result["ways"], plan.batches[0]),
+            "frequency": frequency(result["ways"], settings.batches[0]),
             "savings": savings_table(result["ways"]),
         }
         save(result)
     return result
 
 
-def _groups(plan: Plan) -> list[tuple[int, str, list[Way], int]]:
+def _groups(settings: BenchSettings) -> list[tuple[int, str, list[Way], int]]:
     """Return batch, group, ways and repeats: the first batch has all ways, the larger ones the loops and ours alone."""
-    ways, first, fewer = all_ways(plan.every), plan.batches[0], max(1, plan.repeats // 2)
-    asked = [way for way in ways if way.family in plan.ways]
+    ways, first, fewer = all_ways(settings.every), settings.batches[0], max(1, settings.repeats // 2)
+    asked = [way for way in ways if way.family in settings.ways]
     main = [way for way in asked if way.family not in ("every", "savings")]
-    groups = [(first, "ways", [way for way in asked if way.family != "savings"], plan.repeats)]
-    groups += [(rows, "ways", main, fewer) for rows in plan.batches[1:]]
-    if "savings" in plan.ways:
+    groups = [(first, "ways", [way for way in asked if way.family != "savings"], settings.repeats)]
+    groups += [(rows, "ways", main, fewer) for rows in settings.batches[1:]]
+    if "savings" in settings.ways:
         # The two that savings are compared with run again beside them.
         base = [way for way in ways if way.name in ("default", "rws")]
         groups.append((first, "savings", base + [way for way in asked if way.family == "savings"], fewer))
@@ -180,92 +180,92 @@ def _groups(plan: Plan) -> list[tuple[int, str, list[Way], int]]:
 
 
 def _timed(
-    it: Answering,
+    job: Answering,
     ways: Sequence[Way],
     repeats: int,
     device: torch.device,
-    plan: Plan,
+    settings: BenchSettings,
     began: float,
     tell: Callable[[str], None],
-) -> dict[str, tuple[list[Measured], str]]:
+) -> dict[str, tuple[list[TimedCall], str]]:
     """Run the ways in turn, and say of each its runs and its status."""
-    runs: dict[str, list[Measured]] = {way.name: [] for way in ways}
+    runs: dict[str, list[TimedCall]] = {way.name: [] for way in ways}
     status, likely = {way.name: MEASURED for way in ways}, dict.fromkeys(runs, 0.0)
 
-    def run(way: Way, at: Answering) -> Measured | None:
+    def run(way: Way, at: Answering) -> TimedCall | None:
         spent = time.perf_counter() - began
-        if plan.budget is not None and spent + likely[way.name] > plan.budget:
+        if settings.budget is not None and spent + likely[way.name] > settings.budget:
             if not runs[way.name]:
-                status[way.name] = f"not run: the budget of {plan.budget:g} seconds was spent"
+                status[way.name] = f"not run: the budget of {settings.budget:g} seconds was spent"
             return None
         try:
-            found = measured(lambda: way.run(at), device)
-            if found.peak_bytes is None:
-                return found
+            timed = measured(lambda: way.run(at), device)
+            if timed.peak_bytes is None:
+                return timed
             # PyTorch does not count what recordings compute in; where this run made one, part of it is counted twice.
             idle = sum(replays.idle_bytes for replays in _replays(at, way.replayed))
-            return found._replace(peak_bytes=found.peak_bytes + idle)
+            return timed._replace(peak_bytes=timed.peak_bytes + idle)
         except (RuntimeError, ValueError) as error:  # Out of memory, above all: the other ways are measured still.
             status[way.name] = f"failed: {' '.join(f'{type(error).__name__}: {error}'.split())[:300]}"
             runs[way.name].clear()
             return None
 
     # Those of another batch would count as held.
-    for replays in _replays(it, ("predictor", "reward")):
+    for replays in _replays(job, ("predictor", "reward")):
         replays.forget()
     if device.type == "cuda":
         with suppress(RuntimeError):  # The allocator refuses for good once a recording has failed.
             torch.cuda.empty_cache()
     for way in ways:
-        first = run(way, it.shortened())
-        likely[way.name] = 0.0 if first is None else first.seconds * it.steps / it.shortened().steps
+        first = run(way, job.shortened())
+        likely[way.name] = 0.0 if first is None else first.seconds * job.steps / job.shortened().steps
     for repeat in range(repeats):
         for turn in range(len(ways)):
             way = ways[(turn + repeat) % len(ways)]
-            found = run(way, it) if status[way.name] == MEASURED else None
-            if found is not None:
-                runs[way.name].append(found)
-                likely[way.name] = found.seconds
-                tell(f"batch {len(it.prompts)}, {way.name}: {found.seconds:.2f} s")
-    return {name: (found, status[name]) for name, found in runs.items()}
+            timed = run(way, job) if status[way.name] == MEASURED else None
+            if timed is not None:
+                runs[way.name].append(timed)
+                likely[way.name] = timed.seconds
+                tell(f"batch {len(job.prompts)}, {way.name}: {timed.seconds:.2f} s")
+    return {name: (timed, status[name]) for name, timed in runs.items()}
 
 
-def _replays(it: Answering, names: Sequence[str]) -> list[Replays]:
+def _replays(job: Answering, names: Sequence[str]) -> list[Replays]:
     """Return the recordings of some of the models, by their names in `Answering`."""
-    bodies = [getattr(getattr(it, name), "body", None) for name in names]
+    bodies = [getattr(getattr(job, name), "body", None) for name in names]
     return [body.replays for body in bodies if isinstance(body, Body)]
 
 
 def _row(
-    it: Answering, way: Way, runs: Sequence[Measured], weights: int, references: dict[tuple[int, str], PlainRun]
+    job: Answering, way: Way, runs: Sequence[TimedCall], weights: int, references: dict[tuple[int, str], PlainRun]
 ) -> dict[str, Any]:
     """Return what is known of a way; a plain loop's outcome becomes a reference for those after it."""
-    row: dict[str, Any] = {"runs": len(runs), "seconds": [one.seconds for one in runs]}
+    row: dict[str, Any] = {"runs": len(runs), "seconds": [run.seconds for run in runs]}
     names = ("median_seconds", "ms_per_step", "tokens_per_second", "peak_bytes", "memory_bytes", "forwards")
     names += ("reward_calls", "reward_calls_saved", "repeatable", "compared", "agreement")
     row |= dict.fromkeys(names)
     if not runs:
         return row
-    rows, seconds, outcome = len(it.prompts), median(row["seconds"]), runs[-1].outcome
-    peaks = [one.peak_bytes for one in runs if one.peak_bytes is not None]
+    rows, seconds, outcome = len(job.prompts), median(row["seconds"]), runs[-1].outcome
+    peaks = [run.peak_bytes for run in runs if run.peak_bytes is not None]
     row |= {
         "median_seconds": seconds,
-        "ms_per_step": 1e3 * seconds / it.steps,
-        "tokens_per_second": rows * it.length / seconds,
+        "ms_per_step": 1e3 * seconds / job.steps,
+        "tokens_per_second": rows * job.length / seconds,
         "peak_bytes": max(peaks) if peaks else None,
         "memory_bytes": max(peaks) - weights if peaks else None,
         "reward_calls": outcome.reward_calls,
     }
     if len(runs) > 1:
-        given = [torch.as_tensor(one.outcome.tokens) for one in runs]
+        given = [torch.as_tensor(run.outcome.tokens) for run in runs]
         row["repeatable"] = all(torch.equal(tokens, given[0]) for tokens in given)
     if isinstance(outcome, PlainRun):
         references[rows, way.name] = outcome
-        return row | {"forwards": it.steps, "reward_calls_saved": 0}
+        return row | {"forwards": job.steps, "reward_calls_saved": 0}
     row |= {"forwards": outcome.forwards, "reward_calls_saved": outcome.reward_calls_saved}
     reference = references.get((rows, way.compared or ""))
     if reference is not None:
         again = plain if way.compared == "plain" else naive
-        compared = agreement(outcome.traces, reference, lambda: again(it, count_ties=True))
+        compared = agreement(outcome.traces, reference, lambda: again(job, count_ties=True))
         row |= {"compared": way.compared, "agreement": compared.as_data()}
     return row

@@ -117,17 +117,17 @@ def _run_device(options: BenchOptions) -> int:
     if device.check and device.out is not None:
         raise ValueError(f"--out is {device.out}: --check measures nothing, leave it out")
     torch_device = device_named(options.loading.device)
-    plan, vocabulary = None, device.vocabulary or 126_464
+    settings, vocabulary = None, device.vocabulary or 126_464
     if device.shape is not None:
         from paper_figures.bench.shapes import shapes_named
 
-        plan = _plan(options, device.shape, torch_device.type)
+        settings = _settings(options, device.shape, torch_device.type)
         vocabulary = device.vocabulary or shapes_named(device.shape).predictor.vocabulary
     table = {"rows": device.rows, "vocabulary": vocabulary, "factors": device.factors, "seed": device.seed}
     table |= {"compiled": device.compile, "sweep": device.sweep}
     result = device_run(
         torch_device,
-        plan=None if device.check else plan,
+        settings=None if device.check else settings,
         kernels=None if device.check or device.kernels is False else table,
         out=device.out,
         commit=device.commit,
@@ -156,11 +156,11 @@ def _check_no_model(options: BenchOptions) -> None:
             raise ValueError(f"--{name.replace('_', '-')} is {given[name]}: models are made by --shape, leave it out")
 
 
-def _plan(options: BenchOptions, shape: str, device_type: str) -> Any:
-    from paper_figures.bench.whole import Plan
+def _settings(options: BenchOptions, shape: str, device_type: str) -> Any:
+    from paper_figures.bench.whole import BenchSettings
 
     device, answer = options.device, options.answer(_DEVICE)
-    return Plan(
+    return BenchSettings(
         shape,
         options.loading.dtype or ("bfloat16" if device_type == "cuda" else "float32"),
         prompt=device.prompt_tokens,

@@ -9,12 +9,11 @@ from typing import Any
 import torch
 from handmade_runs import Row
 
-from paper_figures.bench.ceilings import Ceilings
-from paper_figures.bench.device_run import SCHEMA
+from paper_figures.bench.device_run import SCHEMA, provenance
+from paper_figures.bench.floor import Ceilings
 from paper_figures.bench.kernels import kernel_table
-from paper_figures.bench.provenance import provenance
 from paper_figures.bench.tables import ratios
-from paper_figures.bench.whole import NOTES, Plan, measure
+from paper_figures.bench.whole import NOTES, BenchSettings, measure
 
 BYTES_ADDED = 14_812 * 2**20
 
@@ -22,7 +21,7 @@ BYTES_ADDED = 14_812 * 2**20
 def measured_here() -> Row:
     """Return what the bench measures for the shape `tiny` on this machine, as its file has it."""
     shape: Row = {"prompt": 4, "length": 8, "steps": 4, "block": 4, "batches": (1, 2), "every": (2,), "repeats": 1}
-    plan = Plan("tiny", "float32", **shape, ways=("plain", "default", "naive", "rws", "every"))
+    plan = BenchSettings("tiny", "float32", **shape, ways=("plain", "default", "naive", "rws", "every"))
     cpu, ceilings = torch.device("cpu"), Ceilings(1e10, 1e11, "float32")
     held: Row = {"schema": SCHEMA, "complete": True, "provenance": provenance(cpu, "python -m made-up", "abc123")}
     held |= {"settings": {"device": "cpu", "shape": "tiny", "dtype": "float32", "length": 8}, "notes": list(NOTES)}

@@ -6,9 +6,17 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from paper_figures.bench.ceilings import Ceilings, copy_bandwidth, matrix_rate
 from paper_figures.bench.clock import each_seconds, measured
-from paper_figures.bench.floor import decode_floor, floor_seconds, floor_table, forward_parts, reward_parts
+from paper_figures.bench.floor import (
+    Ceilings,
+    copy_bandwidth,
+    decode_floor,
+    floor_seconds,
+    floor_table,
+    forward_parts,
+    matrix_rate,
+    reward_parts,
+)
 from paper_figures.bench.random_models import bare_network, make_models, parameter_count, random_prompts
 from paper_figures.bench.shapes import SHAPES, shapes_named
 from paper_figures.studies.work.timing import weight_bytes
