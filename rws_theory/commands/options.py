@@ -129,11 +129,12 @@ def _read(kind: type[T], help: Mapping[str, str], args: argparse.Namespace) -> T
             values[name] = _read(declared.kind, declared.help, args)
             continue
         value = getattr(args, name)
+        value = tuple(value) if isinstance(value, list) else value
         least = declared.least
-        for number in value if isinstance(value, list) else [value]:
+        for number in value if isinstance(value, tuple) else (value,):
             if least is not None and number is not None and not number >= least:
                 raise ValueError(f"{_flag(name, declared)} is {number}: at least {least} is needed")
-        values[name] = tuple(value) if isinstance(value, list) else value
+        values[name] = value
     return kind(**values)
 
 

@@ -31,7 +31,7 @@ from rws_theory.certified.exact_polynomial import square_free
 from rws_theory.certified.exponential_sum import ExponentialSum, exact_gaps, gap_difference, precision
 from rws_theory.certified.taylor import FLOAT64, TaylorModel, _ball_coefficients, _float_coefficients, taylor_model
 
-crossings_module = import_module("rws_theory.crossings")  # the name is also the function's
+enclosures = import_module("rws_theory.certified.enclosures")
 isolation_module = import_module("rws_theory.certified.isolation")
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -296,34 +296,34 @@ def test_odd_cluster_is_one_crossing_where_the_bound_leaves_room_for_no_more() -
         odd[1],
         (Fraction(2), Fraction(3)),
     ]
-    assert crossings_module._narrowed(g, halves, 2, set()) == [(part, 1) for part in odd]
-    assert crossings_module._narrowed(g, halves, 3, set()) == [(part, 1) for part in odd]  # others come in pairs
-    assert crossings_module._narrowed(g, [odd[0], odd[1], *halves[:2], halves[3]][2:], 1, set()) == [(odd[0], 1)]
+    assert enclosures._narrowed(g, halves, 2, set()) == [(part, 1) for part in odd]
+    assert enclosures._narrowed(g, halves, 3, set()) == [(part, 1) for part in odd]  # others come in pairs
+    assert enclosures._narrowed(g, [odd[0], odd[1], *halves[:2], halves[3]][2:], 1, set()) == [(odd[0], 1)]
     parts = [odd[0], (odd[1][0], Fraction(19, 20)), (Fraction(19, 20), odd[1][1])]
-    assert crossings_module._narrowed(g, parts, 2, set()) == [(part, 1) for part in odd]
+    assert enclosures._narrowed(g, parts, 2, set()) == [(part, 1) for part in odd]
     for low, high in ((Fraction(1, 10**295), Fraction(1)), (Fraction(1), Fraction(10**295))):
         beyond: set[str] = set()  # one end only is a scale that float64 is not trusted at
-        crossings_module._narrowed(g, [(low, high)], 0, beyond)
+        enclosures._narrowed(g, [(low, high)], 0, beyond)
         assert beyond == {"ball"}
-    unresolved = crossings_module._narrowed(g, halves, 4, set())
+    unresolved = enclosures._narrowed(g, halves, 4, set())
     assert [m for _, m in unresolved] == [None] * 3 and [part for part, _ in unresolved][:2] == odd
 
 
 def test_crossings_closer_than_floats_can_tell_are_one_cluster() -> None:
     ten = 10**9
     u, v = polynomial_pair([[-1, 2], [-1, 3]])
-    clusters = crossings_module._disjoint(
-        [crossings_module.Crossing(1.0, 1.5, 1, 1.2), crossings_module.Crossing(1.4, 2.0, 1, 1.7)]
+    clusters = enclosures._disjoint(
+        [enclosures.Crossing(1.0, 1.5, 1, 1.2), enclosures.Crossing(1.4, 2.0, 1, 1.7)]
     )
-    assert clusters == [crossings_module.Crossing(1.0, 2.0, None, pytest.approx(1.45))]
+    assert clusters == [enclosures.Crossing(1.0, 2.0, None, pytest.approx(1.45))]
     inside, beyond = (Fraction(1), Fraction(3)), (Fraction(2), Fraction(10**400))
-    assert crossings_module._cluster(inside) == crossings_module.Crossing(1.0, 3.0, None, 2.0)
-    assert crossings_module._cluster(beyond) == crossings_module.Crossing(2.0, math.inf, None, 2.0)
+    assert enclosures._cluster(inside) == enclosures.Crossing(1.0, 3.0, None, 2.0)
+    assert enclosures._cluster(beyond) == enclosures.Crossing(2.0, math.inf, None, 2.0)
     part = (Fraction(1) + Fraction(1, ten**2), Fraction(1) + Fraction(2, ten**2))  # between neighbouring floats
-    assert crossings_module._refine(g_of(u, v), part, 1, 1e-12, set()).multiplicity is None
+    assert enclosures._refine(g_of(u, v), part, 1, 1e-12, set()).multiplicity is None
     with mpmath.workdps(40):
         inside = Fraction(str(mpmath.log(2) - mpmath.mpf(10) ** -30))
-    found = crossings_module._refine(g_of(u, v), (inside, inside + Fraction(1, 2**50)), 1, 1e-12, set())
+    found = enclosures._refine(g_of(u, v), (inside, inside + Fraction(1, 2**50)), 1, 1e-12, set())
     assert found.multiplicity is None and found.lower < math.log(2) + 1e-16 and found.upper > inside
 
 
@@ -386,7 +386,7 @@ def test_refining_says_where_balls_were_needed() -> None:
         (huge, (0, 10**313), True),
     ):  # fmt: skip
         used: set[str] = set()
-        found = crossings_module._refine(each, (Fraction(part[0]), Fraction(part[1])), 1, 1e-3, used)
+        found = enclosures._refine(each, (Fraction(part[0]), Fraction(part[1])), 1, 1e-3, used)
         assert found.multiplicity == 1 and used == ({"ball"} if needed else set())
 
 
@@ -395,7 +395,7 @@ def test_floats_around_and_inside_an_interval_are_the_nearest() -> None:
         (Fraction(1, 10), Fraction(1, 3)), (Fraction(1, 3), Fraction(7, 10)), (Fraction(1, 4), Fraction(1, 2)),
         (Fraction(10, 3), Fraction(100, 7)), (Fraction(3), Fraction(8)),
     ):  # fmt: skip
-        inner, outer = crossings_module._inward((low, high)), crossings_module._outward((low, high))
+        inner, outer = enclosures._inward((low, high)), enclosures._outward((low, high))
         assert math.nextafter(inner[0], 0) < low <= inner[0] and inner[1] <= high < math.nextafter(inner[1], 99)
         assert outer[0] <= low < math.nextafter(outer[0], 99) and math.nextafter(outer[1], 0) < high <= outer[1]
 
@@ -409,7 +409,7 @@ def test_very_many_terms_are_modelled_with_128_bits_at_most(monkeypatch: pytest.
         return taylor_model(g, low, high, bits)
 
     monkeypatch.setattr(isolation_module, "taylor_model", recorded)
-    monkeypatch.setattr(crossings_module, "_MANY", 3)
+    monkeypatch.setattr(enclosures, "_MANY", 3)
     u, v = polynomial_pair([[-1, 2], [-1, 2]])
     tiny = 2.0**-40  # F_a - F_b times 1 + x^tiny: the same double zero, of too large a degree
     found = of_gaps([x for k in u for x in (k, k + tiny)], [x for k in v for x in (k, k + tiny)])
@@ -1036,7 +1036,7 @@ def test_command_runs_as_a_module_without_torch(tmp_path: Path) -> None:
         (["crossings", "[1, 2]", "[1, 2, 3]"], "equally many logits"),
         (["crossings", "nowhere.npy", "[1, 2]"], "A must be a readable .npy file"),
         (["crossings", "1 2 3", "[1, 2]"], "A must be a JSON list of logits or the path of a .npy file"),
-        (["crossings", "[1, 2]", "[1, 3]", "--lower", "1"], "unrecognized arguments: --lower 1"),
+        (["crossings", "[1, 2]", "[1, 3]", "--lower", "1"], "unrecognized arguments: --lower"),
         (["crossings", "[" * 100_000, "[1, 2]"], "A must be a JSON list of logits"),
     ],
 )

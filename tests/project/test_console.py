@@ -1,0 +1,173 @@
+"""The console command `rws`: every command of the three packages, and those that other packages add."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import rws_theory
+from paper_figures.__main__ import COMMANDS as FIGURES
+from paper_figures.__main__ import main as figures
+from paper_figures.__main__ import rws
+from rws_decode.__main__ import COMMANDS as DECODING
+from rws_decode.__main__ import GROUP
+from rws_decode.__main__ import main as decoding
+from rws_theory.__main__ import COMMANDS as THEORY
+from rws_theory.__main__ import main as theory
+from rws_theory.commands.line import Command
+
+ROOT = Path(__file__).parents[2]
+LOGITS = ["crossings", "[1.1,0.6,0.3]", "[1.0,0.4,0.4]", "--json"]
+STORY = ["generate", "--prompt", "write a story .", "--length", "8", "--steps", "4", "--block", "8", "--json"]
+
+
+def outcome(main: Any, words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> tuple[object, str, str]:
+    capsys.readouterr()
+    try:
+        status: object = main(list(words))
+    except SystemExit as stop:
+        status = stop.code
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_bare_it_prints_a_help_with_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = outcome(rws, [], capsys)
+    assert (status, err) == (0, "")
+    assert outcome(rws, ["--help"], capsys) == (0, out, "")
+    for name in (*DECODING, *THEORY, *FIGURES, "bench"):
+        assert f"\n    {name}" in out, name
+
+
+@pytest.mark.parametrize("main", [rws, theory, decoding, figures])
+def test_version_is_that_of_the_package(main: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert outcome(main, ["--version"], capsys) == (0, f"{rws_theory.__version__}\n", "")
+
+
+@pytest.mark.parametrize("main", [theory, decoding])
+def test_a_module_called_bare_prints_its_help(main: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = outcome(main, [], capsys)
+    assert (status, err) == (0, "") and out.startswith("usage: python -m rws_")
+
+
+def test_no_name_is_taken_twice() -> None:
+    assert len({*DECODING, *THEORY, *FIGURES, "bench"}) == len(DECODING) + len(THEORY) + len(FIGURES) + 1
+
+
+@pytest.mark.parametrize(("main", "words"), [(theory, LOGITS), (decoding, STORY)], ids=["theory", "decoding"])
+def test_its_output_is_that_of_the_module(main: Any, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = outcome(main, words, capsys)
+    assert status == 0 and out.startswith("{") and outcome(rws, words, capsys) == (status, out, err)
+
+
+@pytest.mark.parametrize(
+    ("main", "words"),
+    [
+        (decoding, ["generate", "--prompt", "a", "--length", "7"]),
+        (theory, ["crossings", "[1]", "[]"]),
+        (figures, ["figures", "table1"]),
+        (figures, ["experiment", "controls"]),
+    ],
+    ids=["generate", "crossings", "figures", "experiment"],
+)
+def test_bad_input_is_the_same_line(main: Any, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = outcome(rws, words, capsys)
+    assert (status, out, err.count("\n")) == (2, "", 1) and err.startswith(f"rws {words[0]}")
+    assert outcome(main, words, capsys)[2].split(": ", 1)[1] == err.split(": ", 1)[1]
+
+
+def test_the_figures_command_is_the_module_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = outcome(figures, ["--help"], capsys)
+    assert status == 0 and "--runs DIR" in out and "experiment" in out
+    assert (
+        outcome(rws, ["figures", "--help"], capsys)[1].split() == out.replace("python -m paper_figures", "rws").split()
+    )
+
+
+# Commands of entry points.
+
+
+def test_the_benches_are_a_command_that_a_package_adds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "bench" not in DECODING
+    for main, prog in ((rws, "rws"), (decoding, "python -m rws_decode")):
+        status, out, _ = outcome(main, ["bench", "--help"], capsys)
+        assert status == 0 and out.startswith(f"usage: {prog} bench ") and "--shape" in out
+        assert outcome(main, ["bench", "--prompts", "0"], capsys)[2].startswith(f"{prog} bench: --prompts is 0")
+
+
+@pytest.fixture
+def added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a package of a user's add commands: one that runs, one that is taken, and two that cannot be used."""
+    package, module = ModuleType("users_package"), ModuleType("users_package_greet")
+    package.__dict__.update(
+        GREET=Command("users_package_greet", "greet somebody"),
+        TAKEN=Command("users_package_greet", "take a name of ours"),
+        TEXT="users_package_greet",
+    )
+    module.__dict__.update(
+        add_arguments=lambda parser: parser.add_argument("name"), run=lambda args: print(f"good day, {args.name}") or 3
+    )
+    monkeypatch.setitem(sys.modules, "users_package", package)
+    monkeypatch.setitem(sys.modules, "users_package_greet", module)
+    points = {"greet": "GREET", "generate": "TAKEN", "text": "TEXT", "gone": "GONE"}
+    found = [EntryPoint(name, f"users_package:{value}", GROUP) for name, value in points.items()]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: found if group == GROUP else [])
+
+
+@pytest.mark.usefixtures("added")
+@pytest.mark.parametrize("main", [rws, decoding])
+def test_a_package_adds_a_command(main: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = outcome(main, ["greet", "you"], capsys)
+    assert (status, out) == (3, "good day, you\n")
+    status, out, err = outcome(main, [], capsys)
+    assert status == 0 and "greet somebody" in out and "take a name of ours" not in out
+    lines = err.splitlines()
+    assert len(lines) == 2 and "note: command text (users_package:TEXT) is no" in lines[0]
+    assert lines[1].startswith("note: command gone (users_package:GONE) cannot be loaded: ")
+    assert "(is greet meant?" in outcome(main, ["gret"], capsys)[2]
+
+
+# As a process.
+
+
+def test_it_is_installed_and_help_waits_for_no_large_library() -> None:
+    script = Path(sys.executable).with_name("rws")
+    if script.exists():
+        told = subprocess.run([script, *LOGITS], capture_output=True, text=True, check=True, timeout=120)
+        assert told.stdout.startswith('{"dimension": 3')
+    words = [
+        [],
+        *([name, "--help"] for name in (*DECODING, *THEORY, *FIGURES, "bench")),
+        ["experiment", "controls", "-h"],
+    ]
+    code = """
+import sys
+from paper_figures.__main__ import rws
+for words in {words!r}:
+    try:
+        rws(words)
+    except SystemExit as stop:
+        assert stop.code == 0
+    large = {{"torch", "transformers", "numpy", "scipy", "pandas", "matplotlib"}} & set(sys.modules)
+    assert not large, (words, large)
+"""
+    subprocess.run([sys.executable, "-c", code.format(words=words)], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_help_answers_at_once() -> None:
+    def seconds(words: Sequence[str]) -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, *words], cwd=ROOT, check=True, capture_output=True)
+        return time.perf_counter() - start
+
+    # Against a bare start of Python, as the machine may be busy; importing NumPy alone takes longer.
+    bare = min(seconds(["-c", "pass"]) for _ in range(3))
+    assert min(seconds(["-m", "rws_decode", "generate", "--help"]) for _ in range(5)) < 0.15 + 5 * bare
