@@ -38,15 +38,15 @@ import torch
 from IPython.display import Markdown, display
 
 from paper_figures.exhibits.style import GREY, LINES
-from paper_figures.studies.design.scale_selection import GRID
-from rws_decode import compare_reach, load_predictor, load_reward
+from paper_figures.studies.design.options import GRID
+from rws_decode import Shape, compare_reach, load_predictor, load_reward
 from rws_decode.mini.stories.answers import judge
 from rws_decode.scales.path import scale_path
 from rws_theory import footrule_mean, generation_order_deviation, inverse_reward, normalise
 
 torch.set_num_threads(1)
 LOW, HIGH = 0.01, 32.0
-SHAPE = {"length": 32, "steps": 16, "block": 32}
+SHAPE = Shape(length=32, steps=16, block=32)
 AXES = {"temperature": LINES["temperature"], "reward-scale": LINES["rws"]}
 NAMES = {"temperature": "temperature, over $c$", "reward-scale": "RWS, over $s_R$"}
 predictor = load_predictor("mini", progress=False)
@@ -57,7 +57,7 @@ def follow(example):
     """Follow both axes for one of the prompts that ship with the model; score every answer by both reward models."""
     prompt = predictor.examples[example]["prompt"]
     paths = {
-        over: scale_path(predictor, prompt, LOW, HIGH, over=over, reward=reward, **SHAPE)
+        over: scale_path(predictor, prompt, LOW, HIGH, SHAPE, over=over, reward=reward)
         for over, reward in zip(AXES, (None, guide), strict=True)
     }
     reach = compare_reach(*paths.values())
@@ -392,7 +392,7 @@ def conclude(number, found):
     along_axis = "; ".join(f"by {name} {t:+.2f} for temperature and {s:+.2f} for RWS" for name, (t, s) in means.items())
     forwards = {over: path.forwards for over, path in found.paths.items()}
     fine = [
-        f"{size} scales ({size * SHAPE['steps']} forwards; the path took {forwards[over]})" if size else "more than 200"
+        f"{size} scales ({size * SHAPE.steps} forwards; the path took {forwards[over]})" if size else "more than 200"
         for over in AXES
         for size in [needed[number, over]]
     ]
@@ -417,7 +417,7 @@ gods = [
 Markdown(
     "\n".join(conclude(number, found) for number, found in prompts.items())
     + f"\n- GOD over all scales is {min(gods):.2f} to {max(gods):.2f} tokens; a random order within the block has "
-    f"{footrule_mean(SHAPE['length'], SHAPE['block']):.2f} on average.\n"
+    f"{footrule_mean(SHAPE.length, SHAPE.block):.2f} on average.\n"
     "- These are two prompts of a small model, one of them chosen for its difference: what they show can happen; how "
     "often it does, or on a large model, they do not show."
 )

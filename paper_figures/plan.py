@@ -98,16 +98,16 @@ def parsed(experiment: str, runs: Path, plan: Mapping[str, str]) -> argparse.Nam
     """Return an experiment's options as its own parser reads the plan's."""
     from importlib import import_module
 
-    from paper_figures.studies import EXPERIMENTS
+    from paper_figures.studies import STUDIES
 
     parser = argparse.ArgumentParser(prog=experiment)
-    import_module(EXPERIMENTS[experiment].module).add_arguments(parser)
+    import_module(STUDIES[experiment].module).add_arguments(parser)
     return parser.parse_args(["--out", str(runs), *plan[experiment].split()])
 
 
 def _run(experiment: str, args: argparse.Namespace) -> None:
     from importlib import import_module
 
-    from paper_figures.studies import EXPERIMENTS
+    from paper_figures.studies import STUDIES
 
-    import_module(EXPERIMENTS[experiment].module).run(args)
+    import_module(STUDIES[experiment].module).run(args)

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rws_decode.common.files import write_changed
 
-__all__ = ["Table", "split_column", "tables_text", "to_csv", "to_html", "to_latex", "to_markdown", "write_tables"]
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Table", "records", "split_column", "tables_text", "to_csv", "to_html", "to_latex", "to_markdown", "write_tables"]
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -39,6 +42,16 @@ class Table:
     rows: Rows
     shown: Rows
     caption: str
+
+
+def records(frame: pandas.DataFrame) -> list[dict[str, Any]]:
+    """Return a frame's rows, each as column name -> value; the names are text.
+
+    >>> import pandas as pd
+    >>> records(pd.DataFrame({"a": [1, 2]}))
+    [{'a': 1}, {'a': 2}]
+    """
+    return cast("list[dict[str, Any]]", frame.to_dict("records"))
 
 
 def to_csv(rows: Rows) -> str:

@@ -7,7 +7,7 @@ import json
 from functools import partial
 from importlib import import_module
 
-from paper_figures.studies import EXPERIMENTS
+from paper_figures.studies import STUDIES
 from rws_theory.commands.line import Parser
 
 __all__ = ["add_arguments", "run"]
@@ -16,7 +16,7 @@ __all__ = ["add_arguments", "run"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add one subcommand per experiment to a parser; only the one that is named is imported."""
     names = parser.add_subparsers(dest="experiment", metavar="NAME", required=True, parser_class=Parser)
-    for name, experiment in EXPERIMENTS.items():
+    for name, experiment in STUDIES.items():
         fill = partial(_fill, experiment.module)
         names.add_parser(name, help=experiment.summary, description=experiment.summary, fill=fill)
 
@@ -28,7 +28,7 @@ def _fill(module: str, parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the experiment named and print its summary; ValueError for input that cannot be used."""
-    result = import_module(EXPERIMENTS[args.experiment].module).run(args)
+    result = import_module(STUDIES[args.experiment].module).run(args)
     message = result.pop("message")
     print(json.dumps(result, allow_nan=False) if args.json else message)
     return 0

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import pandas
 
-    from paper_figures.runner.manifest import LastRun
+    from paper_figures.runner.manifest import Manifest
     from paper_figures.table import Table
 
 __all__ = ["add_arguments", "run"]
@@ -80,11 +80,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _run_in(results: Path) -> LastRun | None:
+def _run_in(results: Path) -> Manifest | None:
     """Return the last whole run of an experiment if these are its results."""
-    from paper_figures.runner.manifest import read_last_run
+    from paper_figures.runner.manifest import read_manifest
 
-    run = read_last_run(results.parent)
+    run = read_manifest(results.parent)
     return run if run is not None and run.results == results.resolve().name else None
 
 
@@ -93,11 +93,11 @@ def _tables(experiment: str, rows: pandas.DataFrame, seed: int, folder: Path | N
     from importlib import import_module
     from inspect import signature
 
-    from paper_figures.studies import EXPERIMENTS
+    from paper_figures.studies import STUDIES
     from paper_figures.studies.summaries.means import summary_for, summary_table
 
-    if experiment in EXPERIMENTS:
-        module = import_module(EXPERIMENTS[experiment].module)
+    if experiment in STUDIES:
+        module = import_module(STUDIES[experiment].module)
         if hasattr(module, "tables"):
             # Of those that keep more than units, such as verdicts.
             beside = {"folder": folder} if "folder" in signature(module.tables).parameters else {}

@@ -13,14 +13,14 @@ from pathlib import Path
 
 from rws_decode.common.files import parse_json, write_changed
 
-__all__ = ["LastRun", "read_last_run", "write_last_run"]
+__all__ = ["Manifest", "read_manifest", "write_manifest"]
 
 _NAME = "last_run.json"
 _DIGITS = 16  # of a unit's hash: enough to tell units apart, and a quarter of the file
 
 
 @dataclass(frozen=True)
-class LastRun:
+class Manifest:
     """What a run asked for: results, the name of its units' folder; seed, of its tables; units, hashes' beginnings."""
 
     results: str
@@ -32,17 +32,17 @@ class LastRun:
         return unit[:_DIGITS] in self.units
 
 
-def write_last_run(results: Path, seed: int, units: Iterable[str]) -> Path:
+def write_manifest(results: Path, seed: int, units: Iterable[str]) -> Path:
     """Record that the last run below results.parent has its units in `results`, unless that is recorded already."""
     names = sorted(unit[:_DIGITS] for unit in units)
     held = {"results": results.name, "seed": seed, "units": names}
     return write_changed(results.parent / _NAME, json.dumps(held) + "\n")
 
 
-def read_last_run(folder: Path) -> LastRun | None:
+def read_manifest(folder: Path) -> Manifest | None:
     """Return the last whole run of an experiment's folder, None where none is recorded; ValueError for another file.
 
-    >>> read_last_run(Path("nowhere")) is None
+    >>> read_manifest(Path("nowhere")) is None
     True
     """
     path = folder / _NAME
@@ -50,6 +50,6 @@ def read_last_run(folder: Path) -> LastRun | None:
         return None
     try:
         held = parse_json(path.read_text(encoding="utf-8"))
-        return LastRun(str(held["results"]), int(held["seed"]), frozenset(held["units"]))
+        return Manifest(str(held["results"]), int(held["seed"]), frozenset(held["units"]))
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise ValueError(f"{path}: not the record of a run; remove it to see all results") from error

@@ -25,7 +25,7 @@ from rws_decode.common.files import parse_json, write_bytes
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Part", "ResultsWarning", "read_failures", "read_part", "read_parts", "read_results", "write_part"]
+__all__ = ["ResultsPart", "ResultsWarning", "read_failures", "read_part", "read_parts", "read_results", "write_part"]
 
 _KEY, _SCHEMA = b"rws_decode.units", b"rws_decode.schema"
 _VERSION = b"unit-rows 1"
@@ -37,7 +37,7 @@ class ResultsWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class Part:
+class ResultsPart:
     """A part: its file, the hashes of its units, and their rows, with a column `unit` that holds the hash."""
 
     path: Path
@@ -80,7 +80,7 @@ def write_part(
     return write_bytes(folder / part_name(hashes), buffer.getvalue().to_pybytes())
 
 
-def read_part(path: Path) -> Part:
+def read_part(path: Path) -> ResultsPart:
     """Read a part; ValueError, in one line that names the file, for one that is truncated, altered or foreign."""
     try:
         table = pq.read_table(pa.BufferReader(path.read_bytes()), page_checksum_verification=True)
@@ -97,10 +97,10 @@ def read_part(path: Path) -> Part:
         raise ValueError(f"{path}: it does not say which units it holds") from error
     if part_name(units) != path.name or not set(table["unit"].to_pylist()) <= set(units):
         raise ValueError(f"{path}: its name is not that of the units in it")
-    return Part(path, units, table)
+    return ResultsPart(path, units, table)
 
 
-def read_parts(folder: Path) -> tuple[list[Part], list[str]]:
+def read_parts(folder: Path) -> tuple[list[ResultsPart], list[str]]:
     """Return the parts of one origin's folder, by name, and a line for each file that is none."""
     parts, lines = [], []
     for path in sorted(folder.glob("*")) if folder.is_dir() else ():

@@ -19,7 +19,6 @@ numbers that they were given: see `controls`.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 import traceback
@@ -28,51 +27,21 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from paper_figures.runner.digests import digest
 from paper_figures.runner.executors import Backend, in_process
-from paper_figures.runner.results import part_name, read_part, read_parts, rows_of, write_part
-from paper_figures.runner.units import Model, Origin, Unit, batch_key, origin_of, unit_hash
+from paper_figures.runner.results import part_name, read_parts, rows_of
+from paper_figures.runner.units import Origin, Unit, batch_key, origin_of, unit_hash
+from paper_figures.runner.worker import NotWritten, OtherCode, Task, Work, compute, identity_of
 from rws_decode.common.files import write_json
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Each", "Measured", "Report", "Rows", "Work", "run_units"]
+__all__ = ["Report", "run_units"]
 
-Rows = list[dict[str, Any]]
 _STALE_SECONDS = 3600.0
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A unit's rows together with one trace per row, which is kept beside them; the row's `trace` is its path."""
-
-    rows: Rows
-    traces: Sequence[Any]
-
-
-# A picklable function: units that can share a decode -> the rows of each, with traces or without.
-Work = Callable[[Sequence[Unit]], Sequence[Rows | Measured]]
-
-
-@dataclass(frozen=True)
-class Each:
-    """Work that takes one unit at a time, made of a picklable function unit -> rows.
-
-    >>> unit = Unit(experiment="x", prompt="why?", strategy={"name": "default"})
-    >>> Each(lambda unit: [{"letters": len(unit.prompt)}])([unit])
-    [[{'letters': 4}]]
-    """
-
-    function: Callable[[Unit], Rows | Measured]
-
-    def __call__(self, units: Sequence[Unit]) -> list[Rows | Measured]:
-        """Return the function's rows for each unit."""
-        return [self.function(unit) for unit in units]
 
 
 class Report(NamedTuple):
@@ -105,14 +74,6 @@ class _Batch:
 
     def split(self, crashes: int) -> list[_Batch]:
         return [_Batch((unit,), (name,), crashes) for unit, name in zip(self.units, self.hashes, strict=True)]
-
-
-class _NotWritten(OSError):
-    """Results could not be written: no unit's fault, and no use in going on."""
-
-
-class _OtherCode(ValueError):
-    """A worker has other code or libraries than the process that hands out the work."""
 
 
 def run_units(
@@ -257,10 +218,10 @@ class _Run:
             else:
                 return False
             batch = source.popleft()
-            identity = _identity(self.origin) if self.origin.checked else None
-            task = _Task(str(self.folder), self.work, batch.units, batch.hashes, identity)
+            identity = identity_of(self.origin) if self.origin.checked else None
+            task = Task(str(self.folder), self.work, batch.units, batch.hashes, identity)
             try:
-                running[executor.submit(_compute, task)] = batch
+                running[executor.submit(compute, task)] = batch
             except BrokenExecutor as error:
                 self._crashed(batch, error, 1)
                 return True
@@ -275,7 +236,7 @@ class _Run:
             self.written.add(part_name(batch.hashes))
             for name in batch.hashes:
                 (self.folder / f"{name}.failed.json").unlink(missing_ok=True)
-        elif isinstance(error, _NotWritten | _OtherCode | KeyboardInterrupt):
+        elif isinstance(error, NotWritten | OtherCode | KeyboardInterrupt):
             raise error
         elif isinstance(error, BrokenExecutor):
             self._crashed(batch, error, 1)
@@ -306,76 +267,6 @@ class _Run:
         record = {"unit": name, "fields": unit.columns(), "error": shown, "crashes": batch.crashes}
         write_json(self.folder / f"{name}.failed.json", record)
         self.failed.add(name)
-
-
-class _Identity(NamedTuple):
-    root: str
-    code: str
-    libraries: tuple[tuple[str, str], ...]
-    models: tuple[tuple[Model, str], ...]
-
-
-def _identity(origin: Origin) -> _Identity:
-    models = tuple((model, digest(found)) for model, found in origin.models.items())
-    return _Identity(origin.root, origin.code, tuple(sorted(origin.libraries.items())), models)
-
-
-class _Task(NamedTuple):
-    folder: str
-    work: Work
-    units: tuple[Unit, ...]
-    hashes: tuple[str, ...]
-    identity: _Identity | None
-
-
-def _compute(task: _Task) -> None:
-    """Compute a batch and write its part, in a process of the backend."""
-    folder = Path(task.folder)
-    if _written(folder, task.hashes):
-        return  # a worker wrote it, and died before it could say so
-    if task.identity is not None:
-        _prepare(task.identity)
-    found = list(task.work(task.units))
-    if len(found) != len(task.units):
-        raise ValueError(f"work returned {len(found)} lists of rows for {len(task.units)} units")
-    whole = [one if isinstance(one, Measured) else Measured(one, ()) for one in found]
-    for one in whole:
-        if one.traces and len(one.traces) != len(one.rows):
-            raise ValueError(f"work returned {len(one.traces)} traces for {len(one.rows)} rows of a unit")
-    try:
-        rows = [_with_traces(folder, name, one) for name, one in zip(task.hashes, whole, strict=True)]
-        write_part(folder, task.units, task.hashes, rows)
-    except OSError as error:
-        raise _NotWritten(error.errno, f"results cannot be written: {error.strerror or error}", str(folder)) from error
-
-
-def _written(folder: Path, hashes: Sequence[str]) -> bool:
-    try:
-        return set(read_part(folder / part_name(hashes)).units) == set(hashes)
-    except (FileNotFoundError, ValueError):
-        return False
-
-
-def _with_traces(folder: Path, name: str, one: Measured) -> Rows:
-    if not one.traces:
-        return one.rows
-    paths = [trace.save(folder / "traces" / f"{name}-{place}.parquet") for place, trace in enumerate(one.traces)]
-    return [row | {"trace": path.relative_to(folder).as_posix()} for row, path in zip(one.rows, paths, strict=True)]
-
-
-@lru_cache(maxsize=1)
-def _prepare(identity: _Identity) -> None:
-    """Raise unless this process has the code and libraries named; drop models that were loaded from other files."""
-    from paper_figures.runner.sources import sources
-    from paper_figures.studies.work.decoding import expect
-
-    found = sources(identity.root)
-    if (found["code"], tuple(sorted(found["libraries"].items()))) != identity[1:3]:
-        raise _OtherCode(
-            f"worker process {os.getpid()} has other code or library versions than this one: install the same and "
-            "restart the workers"
-        )
-    expect(dict(identity.models))
 
 
 def _check_seen(folder: Path, written: set[str], patience: float = 60.0) -> None:

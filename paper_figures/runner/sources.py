@@ -7,28 +7,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from paper_figures.runner.code import WORK, code_digest
-from paper_figures.runner.digests import digest
-from rws_decode.checkpoints.files import locate, models_directory, shipped, split_revision
-from rws_decode.common.files import write_text
+from paper_figures.runner.digests import WORK, code_digest
+from rws_decode.checkpoints.files import locate, models_directory, split_revision
 from rws_decode.rewards.registry import published_reward
 
-__all__ = ["digest", "examples_of", "sources", "write_changed"]
+__all__ = ["sources"]
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
-
-
-def examples_of(model: str) -> list[dict[str, Any]]:
-    """Return the model's held-out prompts (examples.json beside its weights) without loading its weights.
-
-    ValueError for an unknown model, or one that ships none.
-    """
-    checkpoint = locate("model", model, {name: name for name in shipped("ForMaskedLM")})
-    stored = checkpoint.read_json("examples.json")
-    whole = isinstance(stored, list) and all(isinstance(one, dict) and "prompt" in one for one in stored)
-    if not stored or not whole:
-        raise ValueError(f"model is {model}: it ships no held-out prompts (examples.json beside its weights)")
-    return stored
 
 
 def sources(root: str = WORK, **models: tuple[str, dict[str, str]]) -> dict[str, Any]:
@@ -57,10 +42,3 @@ def _model(argument: str, name: str, known: dict[str, str]) -> Any:
 def _file(path: Path) -> str:
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def write_changed(path: Path, text: str) -> Path:
-    """Write a text file atomically unless it holds that text already, and return the path."""
-    if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
-        write_text(path, text)
-    return path

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from paper_figures.runner.code import WORK, module_of
-from paper_figures.runner.digests import digest
+from paper_figures.runner.digests import WORK, digest, module_of
 
 __all__ = ["Model", "Origin", "Unit", "batch_key", "origin_of", "unit_hash"]
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from paper_figures.statistics.intervals import Interval, percentile_interval
 from paper_figures.statistics.resampling import batch_sizes, check_resampling, exchange_test, finite_arrays
 
-__all__ = ["Comparison", "compare_totals", "interval_of_totals", "mean_of", "pooled_perplexity_of"]
+__all__ = ["TotalsComparison", "compare_totals", "interval_of_totals", "mean_of", "pooled_perplexity_of"]
 
 Floats = NDArray[np.float64]
 # Totals of some columns, [B] each -> the statistic, [B].
@@ -33,7 +33,7 @@ def pooled_perplexity_of(nll: Floats, tokens: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TotalsComparison:
     """A statistic of the first and of the second method on the same prompts.
 
     difference: first - second; ratio: first / second, None where the second is 0 or becomes so in a resample; p: of no
@@ -75,7 +75,7 @@ def compare_totals(
     rng: np.random.Generator,
     level: float = 0.95,
     resamples: int = 9999,
-) -> Comparison:
+) -> TotalsComparison:
     """Compare the statistic of two methods' totals on the same prompts: paired bootstrap intervals and a swap test.
 
     Intervals: percentile bootstrap, a prompt's columns of both methods drawn together. p: two-sided, of the difference,
@@ -97,7 +97,7 @@ def compare_totals(
     draws = [[statistic(*part[:width]), statistic(*part[width:])] for part in _resampled(table, rng, resamples)]
     left, right = np.concatenate(draws, axis=1)
     divisible = other != 0 and bool((right != 0).all())
-    return Comparison(
+    return TotalsComparison(
         first=own,
         second=other,
         difference=percentile_interval(own - other, left - right, level),

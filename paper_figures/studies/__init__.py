@@ -1,4 +1,4 @@
-"""The experiments of `python -m paper_figures experiment NAME`: one line each in `EXPERIMENTS`.
+"""The experiments of `python -m paper_figures experiment NAME`: one line each in `STUDIES`.
 
 A module named there has `add_arguments(parser)` and `run(args) -> dict`, what `--json` prints; the dict's "message" is
 printed without `--json`; and, where its results are units, `tables(frame, seed=...) -> list[report.Table]`, which
@@ -10,46 +10,46 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["EXPERIMENTS", "Experiment"]
+__all__ = ["STUDIES", "Study"]
 
 
-class Experiment(NamedTuple):
+class Study(NamedTuple):
     """An experiment: its module, and a line on what it does."""
 
     module: str
     summary: str
 
 
-EXPERIMENTS: dict[str, Experiment] = {
-    "reward-bench": Experiment(
+STUDIES: dict[str, Study] = {
+    "reward-bench": Study(
         "paper_figures.studies.reward_bench", "win rates of RWS against the default, by every judge, guide and GOD"
     ),
-    "keywords": Experiment("paper_figures.studies.keywords", "perplexity, GOD, keywords included, by guide"),
-    "diversity": Experiment("paper_figures.studies.diversity", "distinct-1, distinct-2 of RWS beside every control"),
-    "examples": Experiment("paper_figures.studies.examples", "dialogues side by side, chosen by a rule that is told"),
-    "mt-bench": Experiment(
+    "keywords": Study("paper_figures.studies.keywords", "perplexity, GOD, keywords included, by guide"),
+    "diversity": Study("paper_figures.studies.diversity", "distinct-1, distinct-2 of RWS beside every control"),
+    "examples": Study("paper_figures.studies.examples", "dialogues side by side, chosen by a rule that is told"),
+    "mt-bench": Study(
         "paper_figures.studies.mt_bench", "two-turn dialogues, judged by reward models and by an LLM in both orders"
     ),
-    "frequency": Experiment("paper_figures.studies.frequency", "RWS that asks at every 1st, 2nd, 4th step: GOD, time"),
-    "overhead": Experiment("paper_figures.studies.overhead", "seconds and memory that each guide costs, and savings"),
-    "temperature": Experiment("paper_figures.studies.temperature", "temperature against reward on keyword prompts"),
-    "precision": Experiment("paper_figures.studies.precision", "how much of the order is due to rounding, per scale"),
-    "reach": Experiment(
+    "frequency": Study("paper_figures.studies.frequency", "RWS that asks at every 1st, 2nd, 4th step: GOD, time"),
+    "overhead": Study("paper_figures.studies.overhead", "seconds and memory that each guide costs, and savings"),
+    "temperature": Study("paper_figures.studies.temperature", "temperature against reward on keyword prompts"),
+    "precision": Study("paper_figures.studies.precision", "how much of the order is due to rounding, per scale"),
+    "reach": Study(
         "paper_figures.studies.reach", "what any temperature reaches, any reward scale, only one of them"
     ),
-    "scale-path": Experiment(
+    "scale-path": Study(
         "paper_figures.studies.scale_path", "every answer on the axes of c and s_R, scored, and where RWS walks"
     ),
-    "regimes": Experiment(
+    "regimes": Study(
         "paper_figures.studies.regimes", "Theorem 1's cases, and the true crossings, of random and real pairs"
     ),
-    "commit-order": Experiment(
+    "commit-order": Study(
         "paper_figures.studies.commit_order", "left to right, confidence and RWS, step by step"
     ),
-    "humaneval": Experiment(
+    "humaneval": Study(
         "paper_figures.studies.humaneval", "pass@k of programs, or of the mini models' puzzles, by method"
     ),
-    "controls": Experiment(
+    "controls": Study(
         "paper_figures.studies.controls", "RWS beside constant, shuffled, flipped and random rewards, and best of N"
     ),
 }

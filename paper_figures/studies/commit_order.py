@@ -14,8 +14,8 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design import single_stage as one_round
-from paper_figures.studies.summaries.frames import records
+from paper_figures.studies.design import single_stage
+from paper_figures.table import records
 
 if TYPE_CHECKING:
     import pandas
@@ -42,17 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--reward", default="mini", metavar="NAME", help="reward model that guides rws (mini)")
     parser.add_argument("--reward-scale", type=float, default=8.0, metavar="S", help="s_R of rws (8)")
-    one_round.add_arguments(parser, ranked=True, batch=1)
+    single_stage.add_arguments(parser, ranked=True, batch=1)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
-    from paper_figures.runner.manifest import write_last_run
-    from paper_figures.runner.sources import examples_of
+    from paper_figures.data.examples import examples_of
     from paper_figures.studies.work.measuring import work
     from rws_decode.strategies.factors import RWS
 
-    one_round.check_options(args)
+    single_stage.check_arguments(args)
     RWS(args.reward_scale)  # refuses a scale that is none
     if args.length % args.steps:
         raise ValueError(
@@ -62,18 +61,16 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     for example in examples:
         if not 0 <= example < len(stored):
             raise ValueError(f"examples holds {example}: {args.model} ships {len(stored)} examples, from 0")
-    base = one_round.base_of(args, NAME)
+    base = single_stage.base_unit(args, NAME)
     prompts = {example: stored[example]["prompt"] for example in examples}
     units = order_units(base, prompts, args.reward, args.reward_scale)
-    report, origin = one_round.run_round(args, units, work)
-    rows, frame = _rows(report), report.read()
-    found = tables(frame)
-    own = {"examples": examples, "reward": args.reward, "reward_scale": args.reward_scale}
-    own |= {"group": args.length // args.steps, "ranking": args.ranking, "precision": args.precision}
-    if rows:
-        write_last_run(report.folder, 0, report.asked)
-        one_round.write_results(args, base, origin, {"seconds": one_round.seconds_of(frame), "rows": rows}, **own)
-    return one_round.write_and_tell([report], found) | {"rows": rows}
+    stage = single_stage.run_stage(args, units, work)
+    rows, frame = _rows(stage[0]), stage[0].read()
+    settings = {"examples": examples, "reward": args.reward, "reward_scale": args.reward_scale}
+    settings |= {"group": args.length // args.steps, "ranking": args.ranking, "precision": args.precision}
+    results = {"rows": rows}
+    made = tables(frame)
+    return single_stage.finish(args, base, [stage], made, frame, settings=settings, results=results) | results
 
 
 def order_units(base: Unit, prompts: dict[int, str], reward: str, reward_scale: float) -> list[Unit]:

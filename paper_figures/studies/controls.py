@@ -15,8 +15,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design.comparison import run_tables
-from paper_figures.studies.design.options import Defaults, add_study_arguments
+from paper_figures.studies.design.comparison import run_comparison
+from paper_figures.studies.design.options import Defaults, add_comparison_arguments
 
 if TYPE_CHECKING:
     import pandas
@@ -38,13 +38,13 @@ _CAPTION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the experiment's options to a parser."""
     fixed = Defaults(data="examples:keywords", prompts=24, guides=("mini",), reward_scale=(2.0, 8.0, 32.0))
-    add_study_arguments(parser, NAME, fixed)
+    add_comparison_arguments(parser, NAME, fixed)
     parser.set_defaults(judges=["mini-judge"])
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
-    return run_tables(args, NAME, tables)
+    return run_comparison(args, NAME, tables)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

@@ -17,8 +17,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design.comparison import run_tables, scales_from, study_from
-from paper_figures.studies.design.options import Defaults, add_study_arguments
+from paper_figures.studies.design.comparison import run_comparison, scales_from, study_from
+from paper_figures.studies.design.options import Defaults, add_comparison_arguments
 
 if TYPE_CHECKING:
     import pandas
@@ -36,7 +36,7 @@ PICKS = ("first", "different", "best", "worst", "random")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the experiment's options to a parser."""
-    add_study_arguments(parser, NAME, Defaults(data="dialogues", prompts=16, validation=8, paths=0))
+    add_comparison_arguments(parser, NAME, Defaults(data="dialogues", prompts=16, validation=8, paths=0))
     parser.set_defaults(methods=["rws", "constant", "default"], traces=True)
     parser.add_argument("--show", type=int, default=3, metavar="N", help="dialogues that are shown (3)")
     parser.add_argument("--pick", choices=PICKS, default="first", help="which (first); the page says it")
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         run_study(study_from(args, base, prompts, scales_from(args, base, prompts, run)), run)
         frames.append((run.outcome().frame, [prompt.name for prompt in prompts.test]))
 
-    found = run_tables(args, NAME, tables, steps)
+    found = run_comparison(args, NAME, tables, steps)
 
     from paper_figures.studies.summaries.answers import answers_of
     from paper_figures.studies.summaries.side_by_side import page, pick, side_by_side

@@ -19,8 +19,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design.comparison import run_tables, scales_from, study_from
-from paper_figures.studies.design.options import Defaults, add_study_arguments
+from paper_figures.studies.design.comparison import run_comparison, scales_from, study_from
+from paper_figures.studies.design.options import Defaults, add_comparison_arguments
 
 if TYPE_CHECKING:
     import pandas
@@ -43,7 +43,7 @@ _CAPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the experiment's options to a parser."""
-    add_study_arguments(parser, NAME, Defaults(data="puzzles", prompts=40, validation=16, paths=0))
+    add_comparison_arguments(parser, NAME, Defaults(data="puzzles", prompts=40, validation=16, paths=0))
     parser.add_argument("--samples", type=int, default=1, metavar="N", help="answers per problem and method (1)")
     parser.add_argument(
         "--decode-temperature", type=float, metavar="T", help="at which methods draw (0.2 for several samples)"
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         from paper_figures.sandbox import check_bubblewrap
 
         check_bubblewrap()  # before hours of decoding; with a scheduler the programs run elsewhere
-    result = run_tables(args, NAME, tables, _steps)
+    result = run_comparison(args, NAME, tables, _steps)
     if programs and not args.allow_code_execution:
         result["message"] += "\nprograms were not run, so nothing is known of what passes: --allow-code-execution"
     return result

@@ -18,8 +18,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from paper_figures.studies.design.comparison import run_tables
-from paper_figures.studies.design.options import Defaults, add_study_arguments
+from paper_figures.studies.design.comparison import run_comparison
+from paper_figures.studies.design.options import Defaults, add_comparison_arguments
 
 if TYPE_CHECKING:
     import pandas
@@ -54,12 +54,12 @@ _CLAIMS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the experiment's options to a parser."""
-    add_study_arguments(parser, NAME, Defaults(data="stories:keywords", prompts=32, causal="mini-causal"))
+    add_comparison_arguments(parser, NAME, Defaults(data="stories:keywords", prompts=32, causal="mini-causal"))
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
-    return run_tables(args, NAME, tables)
+    return run_comparison(args, NAME, tables)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

@@ -22,8 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design.comparison import run_tables, scales_from, study_from
-from paper_figures.studies.design.options import Defaults, add_study_arguments
+from paper_figures.studies.design.comparison import run_comparison, scales_from, study_from
+from paper_figures.studies.design.options import Defaults, add_comparison_arguments
 from paper_figures.studies.summaries.llm_verdicts import VERDICTS, add_judge_arguments, ask_judge, judge_from
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _DIFFERENCES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the experiment's options to a parser."""
-    add_study_arguments(parser, NAME, Defaults(data="dialogues", prompts=16, validation=8, paths=2))
+    add_comparison_arguments(parser, NAME, Defaults(data="dialogues", prompts=16, validation=8, paths=2))
     add_judge_arguments(parser)
 
 
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         if judge is not None:
             ask_judge(args, judge, run.outcome().frame, folder)
 
-    found = run_tables(args, NAME, partial(tables, folder=folder), steps)
+    found = run_comparison(args, NAME, partial(tables, folder=folder), steps)
     if not any(name.startswith("llm_") for name in found["tables"]):
         told = "no LLM judge has judged these dialogues: --llm-judge MODEL [--base-url URL] asks one"
         found["message"] = f"{told}\n\n{found['message']}"

@@ -14,8 +14,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design.comparison import run_tables, scales_from, study_from
-from paper_figures.studies.design.options import Defaults, add_study_arguments
+from paper_figures.studies.design.comparison import run_comparison, scales_from, study_from
+from paper_figures.studies.design.options import Defaults, add_comparison_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the experiment's options to a parser."""
     from paper_figures.studies.summaries.timing import add_timing_arguments
 
-    add_study_arguments(parser, NAME, Defaults(data="stories:keywords", prompts=4, validation=8, paths=0))
+    add_comparison_arguments(parser, NAME, Defaults(data="stories:keywords", prompts=4, validation=8, paths=0))
     add_timing_arguments(parser)
 
 
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from paper_figures.studies.summaries.timing import check_timing
 
     check_timing(args)
-    return run_tables(args, NAME, tables, _steps)
+    return run_comparison(args, NAME, tables, _steps)
 
 
 def _steps(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> None:

@@ -25,10 +25,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design import single_stage as one_round
+from paper_figures.studies.design import single_stage
 from paper_figures.studies.design.prompts import SOURCES
-from paper_figures.studies.summaries.frames import records
 from paper_figures.studies.temperature import SCALES
+from paper_figures.table import records
 
 if TYPE_CHECKING:
     import pandas
@@ -69,41 +69,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=STRATEGIES, metavar="NAME", help=shown)
     parser.add_argument("--reward", default="mini", metavar="NAME", help="reward model that guides rws (mini)")
     parser.add_argument("--seed", type=int, default=0, help="of drawn prompts, the bootstrap and the tests (0)")
-    one_round.add_arguments(parser)
+    single_stage.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
     import pandas as pd
 
-    from paper_figures.runner.manifest import write_last_run
     from paper_figures.studies.design.prompts import prompts_of
     from paper_figures.studies.work.precision import work
 
     positive = all(math.isfinite(scale) and scale > 0 for scale in args.scales)
     if not positive or len(set(args.scales)) < len(args.scales):
         raise ValueError(f"--scales is {args.scales}: different positive finite numbers are needed")
-    one_round.check_options(args)
+    single_stage.check_arguments(args)
     prompts = prompts_of(args.data, args.prompts, seed=args.seed, model=args.model).test
-    base = one_round.base_of(args, NAME)
+    base = single_stage.base_unit(args, NAME)
     strategies = tuple(name for name in STRATEGIES if name in args.strategies)
-    reports = []
+    stages: list[Any] = []
     for rows in (None, "rws"):
-        given = reports[0][0].read() if rows else None
+        given = stages[0][0].read() if rows else None
         if units := precision_units(base, prompts, args.scales, strategies, args.reward, rws=given):
-            reports.append(one_round.run_round(args, units, work))
-    frame = pd.concat([report.read() for report, _ in reports], ignore_index=True)
+            stages.append(single_stage.run_stage(args, units, work))
+    frame = pd.concat([report.read() for report, _ in stages], ignore_index=True)
     # What the controls follow from is no row of the table where it was not asked for.
     frame = frame[frame["method"].isin(strategies)] if len(frame) else frame
-    found = tables(frame, seed=args.seed)
-    report, origin = reports[0]
-    if found:
-        own = {name: getattr(args, name) for name in ("data", "prompts", "scales", "seed")}
-        own |= {"strategies": list(strategies)} | ({} if strategies == STRATEGIES[:1] else {"reward": args.reward})
-        write_last_run(report.folder, args.seed, frame["unit"])
-        body = {"seconds": one_round.seconds_of(frame), "summary": list(found[0].rows)}
-        one_round.write_results(args, base, origin, body, **own)
-    return one_round.write_and_tell([each for each, _ in reports], found)
+    made = tables(frame, seed=args.seed)
+    settings = {name: getattr(args, name) for name in ("data", "prompts", "scales", "seed")}
+    settings |= {"strategies": list(strategies)} | ({} if strategies == STRATEGIES[:1] else {"reward": args.reward})
+    results = {table.name: list(table.rows) for table in made}
+    return single_stage.finish(args, base, stages, made, frame, settings=settings, results=results)
 
 
 def precision_units(

@@ -23,7 +23,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design import single_stage as one_round
+from paper_figures.studies.design import single_stage
 from paper_figures.studies.design.prompts import SOURCES
 
 if TYPE_CHECKING:
@@ -59,32 +59,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scale-max", type=float, default=32.0, metavar="Y", help="greatest c and s_R (32)")
     parser.add_argument("--budget", type=int, metavar="N", help="canvases that each path may evaluate (no limit)")
     parser.add_argument("--seed", type=int, default=0, help="of drawn prompts (0)")
-    one_round.add_arguments(parser, length=32, steps=16, batch=1)
+    single_stage.add_arguments(parser, length=32, steps=16, batch=1)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
-    from paper_figures.runner.manifest import write_last_run
     from paper_figures.studies.design.prompts import prompts_of
     from paper_figures.studies.work.reach import work
 
-    one_round.check_options(args)
+    single_stage.check_arguments(args)
     prompts = prompts_of(args.data, args.prompts, seed=args.seed, model=args.model).test
     ends = {"low": args.scale_min, "high": args.scale_max, "budget": args.budget}
     strategy = {"name": "scale-paths"} | {name: value for name, value in ends.items() if value is not None}
-    base = replace(one_round.base_of(args, NAME), strategy=strategy, reward=args.reward)
+    base = replace(single_stage.base_unit(args, NAME), strategy=strategy, reward=args.reward)
     units = [replace(base, prompt=each.text, example=each.name) for each in prompts]
-    report, origin = one_round.run_round(args, units, work)
-    frame = report.read()
-    found = tables(frame)
-    if found:
-        outputs = frame[["example", "prompt", "outputs"]].rename(columns={"example": "index"}).to_dict("records")
-        names = ("data", "prompts", "seed", "reward", "scale_min", "scale_max", "budget")
-        own = {name: getattr(args, name) for name in names}
-        body = {"seconds": one_round.seconds_of(frame), "summary": list(found[0].rows), "prompts": outputs}
-        write_last_run(report.folder, args.seed, report.asked)
-        one_round.write_results(args, base, origin, body, **own)
-    return one_round.write_and_tell([report], found)
+    stage = single_stage.run_stage(args, units, work)
+    frame = stage[0].read()
+    made = tables(frame)
+    results: dict[str, Any] = {table.name: list(table.rows) for table in made}
+    if made:
+        outputs = frame[["example", "prompt", "outputs"]].rename(columns={"example": "index"})
+        results["prompts"] = outputs.to_dict("records")
+    names = ("data", "prompts", "seed", "reward", "scale_min", "scale_max", "budget")
+    settings = {name: getattr(args, name) for name in names}
+    return single_stage.finish(args, base, [stage], made, frame, settings=settings, results=results)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

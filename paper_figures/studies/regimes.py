@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design import single_stage as one_round
+from paper_figures.studies.design import single_stage
 from paper_figures.studies.design.prompts import SOURCES
 
 if TYPE_CHECKING:
@@ -57,34 +57,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dimensions", type=int, nargs="+", default=list(DIMENSIONS), metavar="D", help="tokens (3 4 8 16 64)"
     )
     parser.add_argument("--seed", type=int, default=0, help="of logits, pairs, drawn prompts and bootstrap (0)")
-    one_round.add_arguments(parser, batch=1)
+    single_stage.add_arguments(parser, batch=1)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
-    from paper_figures.runner.manifest import write_last_run
     from paper_figures.studies.design.prompts import prompts_of
     from paper_figures.studies.summaries.regimes import drawn_of
     from paper_figures.studies.work.regimes import DISTRIBUTIONS, work
 
     _check(args)
     prompts = prompts_of(args.data, args.prompts, seed=args.seed, model=args.model).test
-    base = replace(one_round.base_of(args, NAME), seed=args.seed)
+    base = replace(single_stage.base_unit(args, NAME), seed=args.seed)
     units = regime_units(base, prompts, args)
-    report, origin = one_round.run_round(args, units, work)
-    frame = report.read()
-    found = tables(frame, seed=args.seed)
-    if found:
-        real = frame[[drawn_of(text) is None for text in frame["strategy_json"]]]
-        body: dict[str, Any] = {one.name: list(one.rows) for one in found}
-        body |= {"seconds": one_round.seconds_of(frame), "distributions": DISTRIBUTIONS}
-        body["pairs"] = [
-            {"prompt": row["example"]} | pair for row in real.to_dict("records") for pair in row["pairs"]
-        ]
-        names = ("data", "prompts", "reward", "reward_scale", "pairs_per_step", "random_pairs", "dimensions", "seed")
-        write_last_run(report.folder, args.seed, report.asked)
-        one_round.write_results(args, base, origin, body, **{name: getattr(args, name) for name in names})
-    return one_round.write_and_tell([report], found)
+    stage = single_stage.run_stage(args, units, work)
+    frame = stage[0].read()
+    made = tables(frame, seed=args.seed)
+    results: dict[str, Any] = {table.name: list(table.rows) for table in made}
+    if made:
+        real = frame[[drawn_of(text) is None for text in frame["strategy_json"]]].to_dict("records")
+        results["distributions"] = DISTRIBUTIONS
+        results["pairs"] = [{"prompt": row["example"]} | pair for row in real for pair in row["pairs"]]
+    names = ("data", "prompts", "reward", "reward_scale", "pairs_per_step", "random_pairs", "dimensions", "seed")
+    settings = {name: getattr(args, name) for name in names}
+    return single_stage.finish(args, base, [stage], made, frame, settings=settings, results=results)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -96,7 +92,7 @@ def _check(args: argparse.Namespace) -> None:
             raise ValueError(f"--{name} is {value}: at least 1 is needed")
     if min(args.dimensions) < 2 or len(set(args.dimensions)) < len(args.dimensions):
         raise ValueError(f"--dimensions is {args.dimensions}: different numbers of tokens, at least 2, are needed")
-    one_round.check_options(args)
+    single_stage.check_arguments(args)
 
 
 def regime_units(base: Unit, prompts: Sequence[Prompt], args: argparse.Namespace) -> list[Unit]:

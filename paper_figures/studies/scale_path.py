@@ -28,10 +28,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design import single_stage as one_round
+from paper_figures.studies.design import single_stage
+from paper_figures.studies.design.options import GRID
 from paper_figures.studies.design.prompts import SOURCES
-from paper_figures.studies.design.scale_selection import GRID
-from paper_figures.studies.summaries.frames import records
+from paper_figures.table import records
 
 if TYPE_CHECKING:
     import pandas
@@ -66,12 +66,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scale-max", type=float, default=GRID[-1], metavar="Y", help="greatest c and s_R (32)")
     parser.add_argument("--budget", type=int, metavar="N", help="canvases that each path may evaluate (no limit)")
     parser.add_argument("--seed", type=int, default=0, help="of drawn prompts (0)")
-    one_round.add_arguments(parser, batch=1)
+    single_stage.add_arguments(parser, batch=1)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
-    from paper_figures.runner.manifest import write_last_run
     from paper_figures.studies.design.prompts import prompts_of
     from paper_figures.studies.work.scale_paths import work
 
@@ -81,21 +80,20 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     strategy = {"name": "path-profile", "low": args.scale_min, "high": args.scale_max, "scales": scales}
     strategy |= {} if args.budget is None else {"budget": args.budget}
     models = {"reward": args.reward, "judges": (args.judge,), "causal": args.causal}
-    base = replace(one_round.base_of(args, NAME), strategy=strategy, **models)
+    base = replace(single_stage.base_unit(args, NAME), strategy=strategy, **models)
     units = [replace(base, prompt=each.text, example=each.name) for each in prompts]
-    report, origin = one_round.run_round(args, units, work)
-    frame = report.read()
-    found = tables(frame)
-    if found:
-        kept = frame[["example", "prompt", "outputs", "paths", "walks"]]
-        grid = [point for point in GRID if args.scale_min <= point <= args.scale_max]
-        body = {"summary": list(found[0].rows), "grid": grid, "seconds": one_round.seconds_of(frame)}
-        body["profiles"] = kept.rename(columns={"example": "index"}).to_dict("records")
-        names = ("data", "prompts", "reward", "judge", "causal", "scale_min", "scale_max", "budget", "seed")
-        own = {name: getattr(args, name) for name in names} | {"reward_scale": scales}
-        write_last_run(report.folder, args.seed, report.asked)
-        one_round.write_results(args, base, origin, body, **own)
-    return one_round.write_and_tell([report], found)
+    stage = single_stage.run_stage(args, units, work)
+    frame = stage[0].read()
+    made = tables(frame)
+    results: dict[str, Any] = {}
+    if made:
+        results["summary"] = list(made[0].rows)
+        results["grid"] = [point for point in GRID if args.scale_min <= point <= args.scale_max]
+        profiles = frame[["example", "prompt", "outputs", "paths", "walks"]].rename(columns={"example": "index"})
+        results["profiles"] = profiles.to_dict("records")
+    names = ("data", "prompts", "reward", "judge", "causal", "scale_min", "scale_max", "budget", "seed")
+    settings = {name: getattr(args, name) for name in names} | {"reward_scale": scales}
+    return single_stage.finish(args, base, [stage], made, frame, settings=settings, results=results)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -103,7 +101,7 @@ def _check(args: argparse.Namespace) -> None:
 
     for scale in args.reward_scale:
         RWS(scale)  # refuses a scale that is none
-    one_round.check_options(args)
+    single_stage.check_arguments(args)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.runner.executors import add_run_arguments
-from paper_figures.studies.design.comparison import run_tables, study_from
-from paper_figures.studies.design.options import add_decoding_arguments
+from paper_figures.studies.design.comparison import run_comparison, study_from
+from paper_figures.studies.design.options import GRID, add_decoding_arguments
 from paper_figures.studies.design.prompts import SOURCES
-from paper_figures.studies.design.scale_selection import GRID
 
 if TYPE_CHECKING:
     import pandas
@@ -93,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
-    return run_tables(args, NAME, tables, _run_rounds)
+    return run_comparison(args, NAME, tables, _run_rounds)
 
 
 def _run_rounds(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> None:

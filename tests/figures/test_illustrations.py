@@ -17,13 +17,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
+from paper_figures.data.examples import examples_of
 from paper_figures.exhibits.canvas_cells import FRESH, MASKED, flow, height_of
 from paper_figures.exhibits.exhibit import Exhibit, save
 from paper_figures.exhibits.style import styled
 from paper_figures.exhibits.token_words import Words, words_of
 from paper_figures.figures import fig2_masking, fig3_method, fig4_worked_decode
 from paper_figures.figures.parts import fig3_step
-from paper_figures.data.examples import examples_of
 from rws_decode.common.files import write_json
 from rws_decode.rewards import CallableReward
 from rws_theory import factor_range, reward_factor

@@ -14,6 +14,7 @@ from matplotlib.text import Text
 from scipy import stats
 from tiny_models import classifier, save_predictor, save_published, save_reward
 
+from paper_figures.__main__ import main
 from paper_figures.exhibits.exhibit import Exhibit, MissingRun, save
 from paper_figures.exhibits.style import styled
 from paper_figures.figures import dialogues
@@ -29,7 +30,6 @@ from paper_figures.tables import (
     table9_reward_models,
     table10_llm_judge_orders,
 )
-from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import models_directory
 from rws_decode.common.files import write_json
 from rws_decode.rewards import load_reward

@@ -23,11 +23,12 @@ from paper_figures.runner.results import read_results
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.studies.design.options import GRID
 from rws_decode.common.files import write_json
-from rws_decode.decode import Decoding, decode
+from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward
 from rws_decode.strategies.factors import RWS, Temperature
 from rws_decode.strategies.protocol import Strategy
+from rws_decode.trace.decoding import Decoding
 
 PROMPTS = ["the cat sat on a mat .", "a dog ran", "sort : two one"]
 SHAPE = {"length": 8, "steps": 4, "block": 8}

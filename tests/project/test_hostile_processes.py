@@ -96,7 +96,8 @@ import os, sys, time
 from pathlib import Path
 from rws_theory.commands.exits import ended
 from paper_figures.runner.executors import in_process, processes
-from paper_figures.runner.runner import Each, run_units
+from paper_figures.runner.runner import run_units
+from paper_figures.runner.worker import Each
 from paper_figures.runner.units import Model, Origin, Unit
 
 def work(unit):

@@ -16,7 +16,7 @@ import paper_figures.__main__ as figures
 import rws_decode.__main__ as decoding
 import rws_theory.__main__ as theory
 from paper_figures.contents import NAMES
-from paper_figures.studies import EXPERIMENTS
+from paper_figures.studies import STUDIES
 from rws_decode.strategies.table import OFFERED
 
 ROOT = Path(__file__).parents[2]
@@ -85,7 +85,7 @@ def test_the_theory_answers(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_every_experiment_and_figure_is_in_its_table() -> None:
     rows = [line.split("|")[1] for line in section("Experiments").splitlines() if line.startswith("| `")]
-    assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == set(EXPERIMENTS)
+    assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == set(STUDIES)
     named = set(re.findall(r"`([a-z]\w+)`", section("Figures, tables, report").split("| NAME |")[1]))
     # Two rows give the first and the last of a series.
     assert set(NAMES) - named == {name for name in NAMES if re.match(r"fig[2-5]_|table([2-9]|1[01])_", name)}
@@ -102,7 +102,7 @@ def parsers() -> list[argparse.ArgumentParser]:
     for module in [command.module for package in (decoding, theory) for command in package.COMMANDS.values()]:
         found.append(argparse.ArgumentParser())
         import_module(module).add_arguments(found[-1])
-    for experiment in EXPERIMENTS.values():
+    for experiment in STUDIES.values():
         found.append(argparse.ArgumentParser())
         import_module(experiment.module).add_arguments(found[-1])
     return found

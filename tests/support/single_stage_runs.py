@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tiny_models import save_predictor, save_reward
 
-from rws_decode.__main__ import main
+from paper_figures.__main__ import main
 
 PROMPTS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]
 

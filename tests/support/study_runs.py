@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 from tiny_models import classifier, llama, save_predictor, save_reward, tokenizer
 
+from paper_figures.__main__ import main
 from paper_figures.runner.results import read_results
-from rws_decode.__main__ import main
 
 EXAMPLES: list[dict[str, Any]] = [
     {"kind": "keywords", "prompt": "the cat sat on a mat .", "keywords": ["cat", "mat", "red", "hill"]},

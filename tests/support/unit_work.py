@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from paper_figures.runner.results import read_failures, read_results
-from paper_figures.runner.runner import Each, Report, run_units
+from paper_figures.runner.runner import Report, run_units
 from paper_figures.runner.units import Model, Origin, Unit
+from paper_figures.runner.worker import Each
 
 __all__ = ["Each", "read_failures", "run_units"]
 

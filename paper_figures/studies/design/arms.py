@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.prompts import Prompt
-from paper_figures.studies.summaries.frames import records
+from paper_figures.table import records
 
 if TYPE_CHECKING:
     import pandas

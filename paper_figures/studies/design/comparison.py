@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
 
-__all__ = ["prompts_from", "run_tables", "scales_from", "study_from"]
+__all__ = ["prompts_from", "run_comparison", "scales_from", "study_from"]
 
 
 def prompts_from(args: argparse.Namespace) -> Prompts:
@@ -107,7 +107,7 @@ def _note_language(args: argparse.Namespace) -> None:
         print(f"note: {what}, which read the language of the shipped models, not of {args.model}", file=sys.stderr)
 
 
-def run_tables(
+def run_comparison(
     args: argparse.Namespace,
     experiment: str,
     tables: Callable[..., Sequence[Table]],
@@ -119,8 +119,8 @@ def run_tables(
     """
     from dataclasses import replace
 
-    from paper_figures.runner.manifest import write_last_run
-    from paper_figures.runner.results_json import write_run_results
+    from paper_figures.runner.manifest import write_manifest
+    from paper_figures.runner.results_json import write_comparison_results
     from paper_figures.runner.stages import runner_on
     from paper_figures.studies.design.arms import run_study
     from paper_figures.studies.summaries.printed import measured_tables
@@ -139,12 +139,12 @@ def run_tables(
         else:
             steps(args, base, prompts, run)
     done = run.outcome()
-    write_last_run(done.folder, args.seed, (unit for report in run.reports.values() for unit in report.asked))
+    write_manifest(done.folder, args.seed, (unit for report in run.reports.values() for unit in report.asked))
     found = tables(done.frame, seed=args.seed)
     nothing = "no table: the results that one needs are not there\n"
     message = tables_text(found) if found else nothing
     write_tables(Path(args.out) / experiment, measured_tables(found))
-    write_run_results(args, prompts, done, found)
+    write_comparison_results(args, prompts, done, found)
     if done.counts["failed"]:
         failed = f"{done.counts['failed']} of {done.counts['asked']} units failed"
         message += f"\n{failed}: --retry-failed runs them again\n"

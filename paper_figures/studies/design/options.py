@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from paper_figures.runner.units import Unit
 
 __all__ = [
+    "GRID",
     "Defaults",
     "add_decoding_arguments",
-    "add_study_arguments",
+    "add_comparison_arguments",
     "base_unit",
     "check_arguments",
     "settings_from",
 ]
 
+GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # reward scales that the paper chose from
 _GUIDES = ("mini", "mini-judge", "exact")
 
 
@@ -40,7 +42,7 @@ class Defaults:
     batch: int = 24
 
 
-def add_study_arguments(parser: argparse.ArgumentParser, experiment: str, defaults: Defaults) -> None:
+def add_comparison_arguments(parser: argparse.ArgumentParser, experiment: str, defaults: Defaults) -> None:
     """Add the options of an experiment that is a study."""
     from paper_figures.studies.design.arms import METHODS
 

@@ -165,7 +165,7 @@ def _puzzles(_: str, count: int, seed: int, split: str) -> list[Prompt]:
 
 
 def _examples(kind: str | None, model: str) -> list[Prompt]:
-    from paper_figures.runner.sources import examples_of
+    from paper_figures.data.examples import examples_of
 
     known = ("prompt", "kind", "keywords")
     return [

@@ -18,12 +18,11 @@ from typing import Any
 from paper_figures.runner.stages import Runner
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.arms import answer_unit, measures_of
+from paper_figures.studies.design.options import GRID
 from paper_figures.studies.design.prompts import Prompts
-from paper_figures.studies.summaries.frames import records
+from paper_figures.table import records
 
-__all__ = ["GRID", "GuideSelection", "Selection", "best_interval", "select_scales"]
-
-GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # the paper's
+__all__ = ["GuideSelection", "Selection", "best_interval", "select_scales"]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,21 +14,12 @@ from paper_figures.studies.design.options import add_decoding_arguments
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.runner.runner import Report, Work
+    from paper_figures.runner.runner import Report
     from paper_figures.runner.units import Origin, Unit
+    from paper_figures.runner.worker import Work
     from paper_figures.table import Table
 
-__all__ = [
-    "add_arguments",
-    "base_of",
-    "check_options",
-    "run_round",
-    "schema_of",
-    "seconds_of",
-    "sources_of",
-    "write_and_tell",
-    "write_results",
-]
+__all__ = ["add_arguments", "base_unit", "check_arguments", "finish", "run_stage"]
 
 
 def add_arguments(
@@ -41,7 +31,7 @@ def add_arguments(
     add_run_arguments(parser, batch=batch)
 
 
-def check_options(args: argparse.Namespace) -> None:
+def check_arguments(args: argparse.Namespace) -> None:
     """Raise ValueError where --out is a file, the answers' shape does not divide, or seed, range or budget is none."""
     from rws_decode.canvas.schedule import block_plan
 
@@ -57,7 +47,7 @@ def check_options(args: argparse.Namespace) -> None:
     block_plan(args.length, args.steps, args.block)
 
 
-def base_of(args: argparse.Namespace, experiment: str) -> Unit:
+def base_unit(args: argparse.Namespace, experiment: str) -> Unit:
     """Return what all answers of an experiment share, as a unit without prompt."""
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.options import settings_from
@@ -69,7 +59,7 @@ def base_of(args: argparse.Namespace, experiment: str) -> Unit:
     return Unit(experiment=experiment, prompt="", strategy=strategy, predictor=args.model, settings=settings, **shape)
 
 
-def run_round(args: argparse.Namespace, units: Sequence[Unit], work: Work) -> tuple[Report, Origin]:
+def run_stage(args: argparse.Namespace, units: Sequence[Unit], work: Work) -> tuple[Report, Origin]:
     """Run, resume or reuse units where the options say; return the report, and what the results follow from."""
     from paper_figures.runner.executors import backend_of
     from paper_figures.runner.runner import run_units
@@ -80,59 +70,41 @@ def run_round(args: argparse.Namespace, units: Sequence[Unit], work: Work) -> tu
     return run_units(units, work, Path(args.out), origin=origin, backend=backend, **options), origin
 
 
-def write_and_tell(reports: Sequence[Report], found: Sequence[Table]) -> dict[str, Any]:
-    """Write the tables of an experiment's rounds and return what `--json` prints of them."""
+def finish(
+    args: argparse.Namespace,
+    base: Unit,
+    stages: Sequence[tuple[Report, Origin]],
+    tables: Sequence[Table],
+    frame: pandas.DataFrame,
+    *,
+    settings: Mapping[str, Any],
+    results: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Write a study's tables, manifest and results.json, and return what `--json` prints.
+
+    stages: what `run_stage` returned; frame: the rows that the tables are of; settings: the study's own options;
+    results: what results.json holds besides. Without tables no manifest and no results.json are written.
+    """
+    from paper_figures.runner.manifest import write_manifest
+    from paper_figures.runner.results_json import seconds_of, write_stage_results
     from paper_figures.studies.summaries.printed import measured_tables
     from paper_figures.table import tables_text, write_tables
 
+    reports = [report for report, _ in stages]
     folder = reports[-1].folder
     names = ("asked", "found", "computed", "failed")
     counts = {name: sum(len(getattr(report, name)) for report in reports) for name in names}
-    message = tables_text(found) if found else "no unit has a result\n"
-    write_tables(folder.parent, measured_tables(found))
+    message = tables_text(tables) if tables else "no unit has a result\n"
+    if tables:
+        asked = reports[0].asked if len(reports) == 1 else tuple(frame["unit"])
+        write_tables(folder.parent, measured_tables(tables))
+        write_manifest(reports[0].folder, getattr(args, "seed", 0), asked)
+        write_stage_results(args, base, stages[0][1], {"seconds": seconds_of(frame), **results}, **settings)
     failed = f"{counts['failed']} of {counts['asked']} units failed: --retry-failed runs them again\n"
     return {
         "experiment": folder.parent.name,
         "folder": str(folder),
         "units": counts,
-        "tables": {one.name: list(one.rows) for one in found},
+        "tables": {table.name: list(table.rows) for table in tables},
         "message": f"{message}\n{failed if counts['failed'] else ''}\nresults: {folder}",
     }
-
-
-def seconds_of(frame: pandas.DataFrame) -> float | None:
-    """Return the seconds that the units of a table's rows took, added up; None where no row says."""
-    return round(float(frame["seconds"].sum()), 3) if "seconds" in frame else None
-
-
-def sources_of(origin: Origin | None) -> dict[str, Any] | None:
-    """Return what results follow from as JSON-ready data: digests of code and of models' files, library versions.
-
-    The digest `code` is that of the modules behind `work`, the module of the work.
-    """
-    if origin is None:
-        return None
-    models = {f"{model.role} {model.name}": found for model, found in origin.models.items()}
-    return {"work": origin.root, "code": origin.code, "libraries": dict(origin.libraries), "models": models}
-
-
-def schema_of(experiment: str) -> tuple[str, int]:
-    """Return the schema and its version of an experiment's results.json."""
-    return f"rws_decode.experiment.{experiment}.results", 2
-
-
-def write_results(
-    args: argparse.Namespace, unit: Unit, origin: Origin, body: Mapping[str, Any], **settings: Any
-) -> None:
-    """Write OUT/EXPERIMENT/results.json, unless it holds the same: settings, what numbers follow from, and the body."""
-    from paper_figures.studies.design.options import settings_from
-    from rws_decode.common.files import write_changed
-
-    shape = {name: getattr(unit, name) for name in ("length", "steps", "block", "device")}
-    known = {"model": args.model} | settings | shape | settings_from(args)
-    schema, version = schema_of(unit.experiment)
-    results: dict[str, Any] = {"schema": schema, "version": version}
-    results |= {"settings": {name: value for name, value in known.items() if value is not None}}
-    results |= {"sources": sources_of(origin), **body}
-    text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
-    write_changed(Path(args.out) / unit.experiment / "results.json", text + "\n")

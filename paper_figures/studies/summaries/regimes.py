@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paper_figures.statistics.intervals import clustered_share, exact_share
-from paper_figures.studies.design.scale_selection import GRID
+from paper_figures.studies.design.options import GRID
 from rws_theory.gain import factor_range
 
 if TYPE_CHECKING:

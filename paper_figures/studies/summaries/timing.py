@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.summaries.frames import records
 from paper_figures.studies.work.timing import SPLIT, timing_unit
+from paper_figures.table import records
 
 if TYPE_CHECKING:
     import pandas

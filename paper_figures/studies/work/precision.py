@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from paper_figures.runner.runner import Rows
 from paper_figures.runner.units import Unit
+from paper_figures.runner.worker import Rows
 from paper_figures.studies.work.decoding import decode_units
 from rws_decode.trace.trace import Trace
 

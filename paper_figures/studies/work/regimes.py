@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from paper_figures.runner.runner import Rows
 from paper_figures.runner.units import Unit
+from paper_figures.runner.worker import Rows
 from paper_figures.studies.work.decoding import decode_units, predictor_for
 from rws_decode.canvas.layout import lay_out
 from rws_decode.common.threads import torch_threads

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any, get_args
 
-from paper_figures.runner.runner import Rows
 from paper_figures.runner.units import Unit
+from paper_figures.runner.worker import Rows
 from paper_figures.statistics.causal_scores import answer_scores
 from paper_figures.studies.work.decoding import causal_of, decode_units, prompt_of, reward_for
 from paper_figures.studies.work.reach import path_of

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import unit_work
 
-from paper_figures.runner.code import WORK, code_digest, module_of, modules_behind
-from paper_figures.runner.runner import Each
+from paper_figures.runner.digests import WORK, code_digest, module_of, modules_behind
+from paper_figures.runner.worker import Each
 
 _RUN = """
 import json, sys
@@ -36,7 +36,7 @@ def test_every_module_that_work_loads_is_behind_it() -> None:
     loaded = set(json.loads(done.stdout.splitlines()[-1]))
     # The models are data, of which units have digests of their own.
     missing = loaded - set(modules_behind(WORK)) - {"rws_decode.mini.models"}
-    assert "rws_decode.step.loop" in loaded and not missing
+    assert "rws_decode.decode" in loaded and not missing
 
 
 def test_what_only_shows_results_is_not_behind_work() -> None:
@@ -51,7 +51,7 @@ def test_work_of_one_s_own_counts_with_what_it_imports(tmp_path: Path, monkeypat
     file = tmp_path / "own_work_of_mine.py"
     file.write_text("def f(unit):\n    from rws_theory.orders.deviation import god\n    return []\n")
     found = modules_behind("own_work_of_mine")
-    assert found["own_work_of_mine"] == file and "rws_theory.orders.deviation" in found and "rws_decode.step.loop" not in found
+    assert found["own_work_of_mine"] == file and "rws_theory.orders.deviation" in found and "rws_decode.decode" not in found
     before = code_digest.__wrapped__("own_work_of_mine")
     assert code_digest.__wrapped__("own_work_of_mine") == before
     file.write_text("def f(unit):\n    return []\n")

@@ -22,8 +22,9 @@ from unit_work import ORIGIN
 from paper_figures.runner import results, runner
 from paper_figures.runner.executors import given, kept_open, processes
 from paper_figures.runner.results import ResultsWarning, read_failures, read_results, write_part
-from paper_figures.runner.runner import Each, Measured, run_units
+from paper_figures.runner.runner import run_units
 from paper_figures.runner.units import Unit, unit_hash
+from paper_figures.runner.worker import Each, Measured
 
 
 def parts(out: Path) -> list[Path]:

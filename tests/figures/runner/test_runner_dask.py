@@ -14,9 +14,9 @@ import pytest
 import unit_work
 from tiny_models import save_predictor, save_reward
 
+from paper_figures.__main__ import main
 from paper_figures.runner.executors import on_cluster
 from paper_figures.runner.results import read_results
-from rws_decode.__main__ import main
 
 pytestmark = pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
 

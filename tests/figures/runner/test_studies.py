@@ -11,14 +11,14 @@ import pandas as pd
 import pytest
 from study_runs import save_models
 
-from paper_figures.runner.manifest import read_last_run
+from paper_figures.__main__ import main
+from paper_figures.runner.manifest import read_manifest
 from paper_figures.runner.stages import Runner
 from paper_figures.runner.units import Unit
 from paper_figures.studies import controls, humaneval, mt_bench, reward_bench
 from paper_figures.studies.design.arms import Study, run_study
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
-from rws_decode.__main__ import main
 
 JUDGES = ("one", "two", "three")
 SHAPE = {"predictor": "mini", "length": 64, "steps": 32, "block": 32, "device": "cpu", "reward_cost": 1.0}
@@ -170,4 +170,4 @@ def test_choosing_what_is_given_is_misuse(
 def test_record_of_a_run_that_is_none_is_misuse(tmp_path: Path) -> None:
     (tmp_path / "last_run.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ValueError, match="not the record of a run"):
-        read_last_run(tmp_path)
+        read_manifest(tmp_path)

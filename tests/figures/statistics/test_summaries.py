@@ -18,13 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from paper_figures.__main__ import main
 from paper_figures.runner.units import Unit
 from paper_figures.statistics.intervals import paired_bootstrap_interval
 from paper_figures.statistics.significance import holm, paired_test
-from paper_figures.studies import EXPERIMENTS, Experiment
+from paper_figures.studies import STUDIES, Study
 from paper_figures.studies.summaries.means import Summary, markdown_rows, summarise
 from paper_figures.studies.summaries.printed import Printed, printed_value
-from rws_decode.__main__ import main
 
 NUMBERS = st.integers(-8, 8).map(float)
 
@@ -164,7 +164,7 @@ def test_tables_see_the_columns_of_their_own_experiment_empty_or_not(
             return []
 
         monkeypatch.setitem(sys.modules, f"tables_of_{name}", SimpleNamespace(tables=tables))  # type: ignore[misc]
-        monkeypatch.setitem(EXPERIMENTS, name, Experiment(f"tables_of_{name}", ""))
+        monkeypatch.setitem(STUDIES, name, Study(f"tables_of_{name}", ""))
         units = [replace(unit, experiment=name) for unit in unit_work.units(2)]
         unit_work.run_units(units, unit_work.Each(measured), tmp_path, origin=unit_work.ORIGIN, progress=False)
     assert main(["summarize", str(tmp_path), "--json"]) == 0

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from study_runs import frame_of, run_again, save_models
 
+from paper_figures.__main__ import main
 from paper_figures.studies.design.arms import METHODS
 from paper_figures.studies.diversity import tables
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.table import Table
-from rws_decode.__main__ import main
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from test_mt_bench import SHAPE, TURNS
 from tiny_models import classifier, save_predictor, save_reward
 
+from paper_figures.__main__ import main
 from paper_figures.runner.results import read_results
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.dialogues import dialogues_of
 from paper_figures.studies.summaries.side_by_side import page, pick, side_by_side
 from paper_figures.studies.work.word_pieces import text_pieces
-from rws_decode.__main__ import main
 from rws_decode.predictors import load_predictor
 from rws_decode.trace.trace import load
 

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from tiny_models import save_predictor, save_reward
 
+from paper_figures.__main__ import main
 from paper_figures.data.loaders import load_humaneval
 from paper_figures.runner.results import read_results
 from paper_figures.statistics.pass_at_k import pass_at_k
 from paper_figures.studies.humaneval import tables
-from rws_decode.__main__ import main
 from rws_decode.mini.stories.answers import judge
 
 SHAPE = ["--length", "16", "--steps", "8", "--block", "8"]

@@ -9,8 +9,8 @@ import pytest
 from tiny_checkpoints import write_llada
 from tiny_models import save_published
 
+from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_results
-from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.predictors import loading as predictor_loading
 from rws_decode.rewards import loading as reward_loading
