@@ -3,14 +3,17 @@
 A position's confidence is the largest softmax probability of its logits. Scaling all logits by a factor r > 0 keeps
 every position's best token and changes which positions are most confident.
 
-The modules: :mod:`~rws_theory.confidence` computes confidences at any scale, :mod:`~rws_theory.crossings` finds where
-two of them cross, and :mod:`~rws_theory.pairs` decides many pairs at once. :mod:`~rws_theory.selection` follows the top
-k positions over a range of scales. :mod:`~rws_theory.gain` is the factor that a reward produces.
-:mod:`~rws_theory.theorem1` states what is true of the paper's Theorem 1; :mod:`~rws_theory.claims` is the ledger of all
-its statements. :mod:`~rws_theory.orders.deviation`, :mod:`~rws_theory.orders.null` and :mod:`~rws_theory.orders.arness`
-measure how far a generation order is from left to right. :mod:`~rws_theory.tilting` compares tilting by a reward with
-scaling. :mod:`~rws_theory.worlds.joint_table` and :mod:`~rws_theory.worlds.markov` are masked models with exact
-conditionals; :mod:`~rws_theory.worlds.decoding` and :mod:`~rws_theory.worlds.ensembles` decode them.
+- :mod:`~rws_theory.confidence` computes confidences at any scale. :mod:`~rws_theory.crossings` finds where two of them
+  cross, :mod:`~rws_theory.pairs` counts the crossings of many pairs, and :mod:`~rws_theory.selection` follows the top k
+  positions over a range of scales.
+- :mod:`~rws_theory.gain` is the factor that a reward produces. :mod:`~rws_theory.tilting` compares tilting by a reward
+  with scaling.
+- :mod:`~rws_theory.theorem1` and :mod:`~rws_theory.parity` state what is true of the paper's Theorem 1.
+  :mod:`~rws_theory.claims` is the ledger of all its statements, :mod:`~rws_theory.printed` its printed numbers.
+- :mod:`~rws_theory.orders` measures how far a generation order is from left to right. :mod:`~rws_theory.worlds` has
+  masked models with exact conditionals, and decodes them.
+
+All proofs are in docs/theory.md.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ if TYPE_CHECKING:
     from rws_theory.gain import factor_range, inverse_reward, normalise, reward_factor
     from rws_theory.orders.arness import global_arness, kendall_tau, local_arness
     from rws_theory.orders.deviation import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
-    from rws_theory.orders.null import FootruleDistribution, OrderTest, footrule_distribution, order_test
+    from rws_theory.orders.null import FootruleDistribution, footrule_distribution
+    from rws_theory.orders.significance import OrderTest, order_test
     from rws_theory.pairs import PairClasses, classify_pairs
     from rws_theory.selection import SelectionPath, selection_path
 
@@ -39,7 +43,8 @@ _HOME = {
     "gain": ("factor_range", "inverse_reward", "normalise", "reward_factor"),
     "orders.arness": ("global_arness", "kendall_tau", "local_arness"),
     "orders.deviation": ("footrule_max", "footrule_mean", "footrule_variance", "generation_order_deviation"),
-    "orders.null": ("FootruleDistribution", "OrderTest", "footrule_distribution", "order_test"),
+    "orders.null": ("FootruleDistribution", "footrule_distribution"),
+    "orders.significance": ("OrderTest", "order_test"),
     "pairs": ("PairClasses", "classify_pairs"),
     "selection": ("SelectionPath", "selection_path"),
 }

@@ -7,40 +7,13 @@ is decided in exact arithmetic.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
-from typing import Any
 
-from numpy.typing import ArrayLike
-
-from rws_theory.certified.exponential_sum import ExponentialSum, exact_gaps, gap_difference
-from rws_theory.crossings import Crossings, crossings, exact_logits
+from rws_theory.crossings import Crossings, crossings
+from rws_theory.parity import GapPair, Logits, Parity, no_flip_certificate, parity, sign_parity, supermajorises
 
 __all__ = ["Clause", "Parity", "Theorem1Verdict", "no_flip_certificate", "parity", "theorem1"]
-
-Logits = ArrayLike | Sequence[int | Fraction]
-
-
-@dataclass(frozen=True)
-class Parity:
-    """Which of two positions is ahead near 0, at 1 and near infinity, and the parities that follow: see :func:`parity`.
-
-    ``near_zero``, ``at_one``, ``near_infinity`` are the signs of P^a - P^b as r -> 0, at r = 1 and as r -> inf. All are
-    0 exactly if the gap multisets are equal. ``below_one`` and ``above_one`` are the parities, 0 or 1, of the numbers
-    of crossings in (0, 1) and in (1, inf), counted with multiplicity. ``power`` is the m of the first power sum sum_k
-    gap_k^m that differs, ``gap`` the smallest gap left after cancelling common ones (logits); None if none is.
-    """
-
-    near_zero: int
-    at_one: int
-    near_infinity: int
-    below_one: int
-    above_one: int
-    power: int | None
-    gap: Fraction | None
 
 
 @dataclass(frozen=True)
@@ -97,55 +70,6 @@ class Theorem1Verdict:
         return _all_hold(self.mended)
 
 
-def parity(a: Logits, b: Logits) -> Parity:
-    """Decide whether the numbers of crossings in (0, 1) and in (1, inf) are odd, without finding any.
-
-    This replaces the existence halves of Theorem 1. The first power sum of the gaps that differs gives the sign of g
-    near 0 (docs/theory.md, eq. (T6)), the smallest gap that is left the sign near infinity (eq. (T7)), and g(1) is not
-    0 (eq. (T8)); the number of crossings between two scales is odd exactly if the signs there differ (eq. (T9)).
-
-    For equally many gaps and P^a(1) > P^b(1): odd in (0, 1) if Sigma_a < Sigma_b, and odd in (1, inf) if delta_a <
-    delta_b, or if the deltas agree and a has more gaps equal to delta (eq. (T10)). The paper treats neither equal Sigma
-    nor equal delta, and prints (b) with the sign reversed.
-
-    Parameters
-    ----------
-    a, b : logits, shape (d,) each, d >= 1; float64 values are taken as the dyadic rationals they are, int and Fraction
-        as themselves; -inf is a forbidden token. Lengths may differ.
-
-    Returns
-    -------
-    :class:`Parity`, exact.
-
-    Raises
-    ------
-    ValueError : a or b not one-dimensional, empty, with NaN or +inf or only -inf, or of a span beyond float64.
-
-    Examples
-    --------
-    >>> signs = parity([0, -1, -3, -3], [0, -2, -2, -3])
-    >>> signs.power, signs.near_zero, signs.at_one, signs.near_infinity, signs.below_one, signs.above_one
-    (2, -1, -1, -1, 0, 0)
-    """
-    return _parity(_Pair.of(a, b).difference)
-
-
-def no_flip_certificate(a: Logits, b: Logits) -> bool:
-    """Say whether the gaps of a weakly supermajorise those of b, which proves P^a(r) >= P^b(r) at every r > 0.
-
-    The condition, with gaps ascending: sum_{k <= m} u_k >= sum_{k <= m} v_k for every m. It replaces (c) of Theorem 1
-    ("otherwise no reversal occurs"), which is false from d = 4 on. Proof: docs/theory.md, eq. (T16). If a has fewer
-    gaps than b, the missing ones count as infinite; if it has more, the answer is False.
-
-    Exact arithmetic. The condition is sufficient and not necessary: gaps (2, 2, 9) are ahead of (1, 4, 4) at every r >
-    0, and yet 2 + 2 < 1 + 4. Parameters and errors are those of :func:`parity`.
-
-    >>> no_flip_certificate([0, -2, -2], [0, -1, -3]), no_flip_certificate([0, -1, -3], [0, -2, -2])
-    (True, False)
-    """
-    return _supermajorises(*_Pair.of(a, b).gaps)
-
-
 def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
     """Judge Theorem 1 of the paper (Section 4.3), as printed and as corrected, on one pair of positions.
 
@@ -176,9 +100,9 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
     >>> [(clause.name, clause.premise, clause.holds) for clause in verdict.mended]
     [('exclusive', True, False), ('a', True, True), ('b', True, True), ('c', False, True)]
     """
-    pair = _Pair.of(a, b)
-    ends = _parity(pair.difference)
-    no_flip = _supermajorises(*pair.gaps) or _supermajorises(*pair.gaps[::-1])
+    pair = GapPair.of(a, b)
+    ends = sign_parity(pair.difference)
+    no_flip = supermajorises(*pair.gaps) or supermajorises(*pair.gaps[::-1])
     pair_crossings = crossings(*pair.logits)
     below, above = _sides(pair_crossings, ends)
     sigma, delta = (pair.total(0), pair.total(1)), (pair.smallest(0), pair.smallest(1))
@@ -241,35 +165,6 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
 
 
 @dataclass(frozen=True)
-class _Pair:
-    """Two checked logit vectors of one length and their gaps, ascending, in units of 1 / denominator."""
-
-    logits: tuple[Any, Any]
-    gaps: tuple[list[int], list[int]]
-    denominator: int
-
-    @classmethod
-    def of(cls, a: Logits, b: Logits) -> _Pair:
-        rows: list[Any] = [exact_logits(a, "a"), exact_logits(b, "b")]
-        size = max(map(len, rows))
-        for i, row in enumerate(rows):  # a token that one vector lacks is forbidden there
-            if len(row) < size:
-                rows[i] = [*row, *[-math.inf] * (size - len(row))]
-        (u, v), denominator = exact_gaps(*rows)
-        return cls((rows[0], rows[1]), (u, v), denominator)
-
-    @property
-    def difference(self) -> ExponentialSum:
-        return gap_difference(*self.gaps, self.denominator)
-
-    def total(self, side: int) -> Fraction:
-        return Fraction(sum(self.gaps[side]), self.denominator)
-
-    def smallest(self, side: int) -> Fraction | float:
-        return Fraction(self.gaps[side][0], self.denominator) if self.gaps[side] else math.inf
-
-
-@dataclass(frozen=True)
 class _Side:
     """Crossings on one side of r = 1: at least so many distinct scales, their multiplicities, whether these are proved
     all.
@@ -310,25 +205,6 @@ def _sides(pair_crossings: Crossings, ends: Parity) -> tuple[_Side, _Side]:
             complete = False
     low, high = (_Side(least[side], total[side], complete) for side in (0, 1))
     return low, high
-
-
-def _parity(g: ExponentialSum) -> Parity:
-    if not g.exponents:
-        return Parity(0, 0, 0, 0, 0, None, None)
-    power, terms = 0, list(g.coefficients)
-    while not (moment := sum(terms)):
-        power += 1
-        terms = [c * u for c, u in zip(terms, g.exponents, strict=True)]
-    # Signs of P^a - P^b, which is positive where g is negative.
-    near_zero = -1 if (moment > 0) == (power % 2 == 0) else 1
-    at_one = -g.sign(1.0)
-    near_infinity = -1 if g.coefficients[0] > 0 else 1
-    gap = Fraction(g.exponents[0], g.denominator)
-    return Parity(near_zero, at_one, near_infinity, int(near_zero != at_one), int(near_infinity != at_one), power, gap)
-
-
-def _supermajorises(u: list[int], v: list[int]) -> bool:
-    return len(u) <= len(v) and all(x >= y for x, y in zip(accumulate(u), accumulate(v), strict=False))
 
 
 def _number_of(odd: int, interval: str) -> str:

@@ -1,7 +1,8 @@
 """How far the order in which tokens were committed is from left to right.
 
 :mod:`~rws_theory.orders.deviation` is the paper's Generation Order Deviation (GOD), :mod:`~rws_theory.orders.null` its
-distribution under random orders and a test, :mod:`~rws_theory.orders.arness` Kendall's tau and AR-ness.
+distribution under random orders, :mod:`~rws_theory.orders.significance` a test of an observed order, and
+:mod:`~rws_theory.orders.arness` Kendall's tau and AR-ness.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from rws_theory.orders.arness import (
     local_arness_mean,
 )
 from rws_theory.orders.deviation import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
-from rws_theory.orders.null import FootruleDistribution, OrderTest, footrule_distribution, order_test
+from rws_theory.orders.null import FootruleDistribution, footrule_distribution
+from rws_theory.orders.significance import OrderTest, order_test
 
 __all__ = [
     "FootruleDistribution",

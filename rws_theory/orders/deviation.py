@@ -2,7 +2,8 @@
 
 GOD is Spearman's footrule divided by the number of positions (P. Diaconis and R. L. Graham, "Spearman's footrule as a
 measure of disarray", J. R. Stat. Soc. B 39, 1977). So its mean and variance under a random order and its maximum are
-known. Its whole null distribution and tests against it are in :mod:`~rws_theory.orders.null`.
+known. Its whole null distribution is in :mod:`~rws_theory.orders.null`, a test against it in
+:mod:`~rws_theory.orders.significance`.
 """
 
 from __future__ import annotations

@@ -1,38 +1,24 @@
-"""Null distribution of the Generation Order Deviation, and tests of an observed commit order against it.
-
-The null hypothesis is a random order with the observed schedule: every arrangement of the commit steps over the
-positions (of a block) is equally likely. So the number of tokens in each step stays as it was.
-"""
+"""The exact distribution of the Generation Order Deviation of a random order with a given schedule."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, ndtr
+from numpy.typing import NDArray
+from scipy.special import gammaln
 
-from rws_theory.orders.deviation import (
-    Reading,
-    check_commit_step,
-    check_count,
-    check_reading,
-    generation_order_deviation,
-    token_moments,
-)
+from rws_theory.orders.deviation import Reading, check_count, check_reading, token_moments
 
-__all__ = ["FootruleDistribution", "OrderTest", "footrule_distribution", "order_test"]
+__all__ = ["LIMITS", "FootruleDistribution", "affordable", "convolved", "footrule_distribution", "moments"]
 
-Alternative = Literal["two-sided", "less", "greater"]
-Method = Literal["auto", "exact", "normal", "monte-carlo"]
 _EXACT_LENGTH = 128  # positions in a block; with the two limits below, a few seconds and 100 MB
 _EXACT_TOKENS = 8_000_000  # length^3 (1 + most tokens in a step), several tokens a step, tokens reading
 _EXACT_VALUES = 1 << 20  # values of n GOD, steps reading: the steps may be numbered with wide gaps
-_LIMITS = f"blocks of at most {_EXACT_LENGTH} positions, length^3 (1 + tokens per step) at most {_EXACT_TOKENS:,}"
+LIMITS = f"blocks of at most {_EXACT_LENGTH} positions, length^3 (1 + tokens per step) at most {_EXACT_TOKENS:,}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,27 +27,6 @@ class FootruleDistribution:
 
     values: NDArray[np.float64]
     probabilities: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class OrderTest:
-    """An observed GOD against random orders of the same schedule: see :func:`order_test`.
-
-    ``god``, ``mean``, ``deviation`` are in token positions or in steps, as ``reading`` says; ``mean`` and ``deviation``
-    (standard deviation) are exact. ``z`` = (god - mean) / deviation, 0 where only one GOD is possible. ``p_value``
-    belongs to ``alternative`` and was obtained by ``method``. ``samples`` is how many orders were drawn (0 unless Monte
-    Carlo).
-    """
-
-    god: float
-    mean: float
-    deviation: float
-    z: float
-    p_value: float
-    alternative: str
-    method: str
-    reading: str
-    samples: int
 
 
 def footrule_distribution(
@@ -89,136 +54,21 @@ def footrule_distribution(
     if n % length or length % k:
         raise ValueError(f"block and per_step must divide n and block, got n = {n}, block = {length}, per_step = {k}")
     blocks = [np.repeat(np.arange(length // k), k)] * (n // length)
-    if not _affordable(blocks, reading):
+    if not affordable(blocks, reading):
         raise ValueError(
-            f"block and per_step must be smaller for the exact distribution ({_LIMITS}), got {length} and {k}"
+            f"block and per_step must be smaller for the exact distribution ({LIMITS}), got {length} and {k}"
         )
-    probabilities = _convolved(blocks, reading)
+    probabilities = convolved(blocks, reading)
     possible = np.flatnonzero(probabilities)
     return FootruleDistribution(2.0 * possible / n, probabilities[possible])
 
 
-def order_test(
-    commit_step: ArrayLike,
-    reading: Reading = "tokens",
-    *,
-    block: int | None = None,
-    alternative: Alternative = "two-sided",
-    method: Method = "auto",
-    samples: int = 9999,
-    rng: np.random.Generator | None = None,
-) -> OrderTest:
-    """Test the GOD of one commit order against random orders with as many tokens in every step.
-
-    ``alternative``: "less" is closer to left to right than chance, P(GOD <= observed). "greater" is P(GOD >= observed).
-    "two-sided" is P(|GOD - mean| >= |observed - mean|). The result names the method used:
-
-    - ``"exact"``: the whole distribution by dynamic programming (:func:`footrule_distribution`).
-    - ``"normal"``: the normal approximation with the exact mean and variance (Hoeffding 1951 proves the limit for the
-      "steps" reading and for one token per step), corrected for continuity by 1, half the spacing of n GOD.
-    - ``"monte-carlo"``: `samples` random orders from `rng`; p = (1 + hits) / (1 + samples), which is a valid p-value
-      for every number of samples.
-    - ``"auto"``: exact where :func:`footrule_distribution` is (and n GOD stays below 2^21 steps), else normal.
-
-    Rounding: mean and deviation are within n 2^-52 of themselves, z within as much of |z| + mean / deviation. An exact
-    p has the relative error of :func:`footrule_distribution`, a normal one what the error of z makes of it.
-
-    Parameters
-    ----------
-    commit_step : integers, shape (n,): the step, from 0, at which each position was committed.
-    reading : which GOD, see :func:`rws_theory.generation_order_deviation`.
-    block : orders are random inside consecutive blocks of this length only; a block's steps must not come after those
-        of the next one. Default: one block.
-
-    Raises
-    ------
-    ValueError : commit_step as for GOD and not of shape (n,); block does not divide n, or blocks out of order; unknown
-        reading, alternative or method; "exact" beyond its limits; "monte-carlo" without `rng`.
-
-    Examples
-    --------
-    >>> test = order_test([1, 0, 2, 3, 5, 4, 6, 7], alternative="less")
-    >>> test.god, test.mean, test.method, round(test.p_value * 40320)
-    (0.5, 2.625, 'exact', 41)
-    """
-    steps = check_commit_step(commit_step)
-    if steps.ndim != 1:
-        raise ValueError(f"commit_step must have shape (n,) for a test, got shape {steps.shape}")
-    check_reading(reading)
-    for name, value, choices in (
-        ("alternative", alternative, ("two-sided", "less", "greater")),
-        ("method", method, ("auto", "exact", "normal", "monte-carlo")),
-    ):
-        if value not in choices:
-            raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-    n = steps.size
-    length = check_count("block", n if block is None else block)
-    if n % length:
-        raise ValueError(f"block must divide n = {n}, got {block}")
-    if int(steps.max()) >= 2**63:
-        raise ValueError(f"commit_step must be below 2^63 for a test, got {steps.max()}")
-    blocks = np.split(steps.astype(np.int64), n // length)
-    if any(earlier.max() > later.min() for earlier, later in pairwise(blocks)):
-        raise ValueError(f"block must split commit_step into blocks committed from left to right, got {length}")
-
-    if method == "auto":
-        method = "exact" if _affordable(blocks, reading) else "normal"
-    elif method == "exact" and not _affordable(blocks, reading):
-        raise ValueError(f"method must be 'normal' or 'monte-carlo' for an order of this size ({_LIMITS}), got 'exact'")
-    moments = [_moments(b, reading) for b in blocks]
-    mean, deviation = sum(m for m, _ in moments), math.sqrt(sum(v for _, v in moments))
-    observed = round(n * float(generation_order_deviation(steps, reading)))
-    drawn = 0
-    if method == "exact":
-        probabilities = _convolved(blocks, reading)
-        p = float(probabilities[_extreme(2.0 * np.arange(probabilities.size), observed, mean, alternative)].sum())
-    elif method == "monte-carlo":
-        if rng is None:
-            raise ValueError("rng must be a numpy Generator for method 'monte-carlo', got None")
-        drawn = check_count("samples", samples)
-        shuffled = np.concatenate([rng.permuted(np.tile(b, (drawn, 1)), axis=1) for b in blocks], axis=1)
-        footrules = n * generation_order_deviation(shuffled, reading)
-        p = (1 + int(_extreme(footrules, observed, mean, alternative).sum())) / (1 + drawn)
-    else:
-        p = _normal_p(observed, mean, deviation, alternative)
-    return OrderTest(
-        god=observed / n,
-        mean=mean / n,
-        deviation=deviation / n,
-        z=(observed - mean) / deviation if deviation else 0.0,
-        p_value=min(p, 1.0),
-        alternative=alternative,
-        method=method,
-        reading=reading,
-        samples=drawn,
-    )
-
-
-def _affordable(blocks: list[NDArray[np.int64]], reading: str) -> bool:
+def affordable(blocks: list[NDArray[np.int64]], reading: str) -> bool:
     for steps in blocks:
         most = int(_counts(steps)[1].max())  # one token a step stays below the second limit where it meets the first
         if steps.size > _EXACT_LENGTH or (reading == "tokens" and steps.size**3 * (1 + most) > _EXACT_TOKENS):
             return False
     return sum(_largest(steps, reading) for steps in blocks) < 2 * _EXACT_VALUES
-
-
-def _extreme(values: Any, observed: int, mean: float, alternative: str) -> NDArray[np.bool_]:
-    slack = 1e-9 * (1 + mean)  # the mean is rounded; equal distances from it must count
-    if alternative == "less":
-        return values <= observed + slack
-    if alternative == "greater":
-        return values >= observed - slack
-    return np.abs(values - mean) >= abs(observed - mean) - slack
-
-
-def _normal_p(observed: int, mean: float, deviation: float, alternative: str) -> float:
-    if deviation == 0:
-        return 1.0
-    if alternative == "less":
-        return float(ndtr((observed + 1 - mean) / deviation))
-    if alternative == "greater":
-        return float(ndtr(-(observed - 1 - mean) / deviation))
-    return float(2 * ndtr(-max(abs(observed - mean) - 1, 0.0) / deviation))
 
 
 def _counts(steps: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -231,7 +81,7 @@ def _largest(steps: NDArray[np.int64], reading: str) -> int:
     return sum(abs(int(x) - int(y)) for x, y in zip(ranked, ranked[::-1], strict=True))
 
 
-def _moments(steps: NDArray[np.int64], reading: str) -> tuple[float, float]:
+def moments(steps: NDArray[np.int64], reading: str) -> tuple[float, float]:
     """Return the mean and variance of n GOD over the arrangements of one block's steps (docs/theory.md, eq. (T48),
     (T49)).
     """
@@ -247,7 +97,7 @@ def _moments(steps: NDArray[np.int64], reading: str) -> tuple[float, float]:
     return n * overall, float(counts @ centred**2 @ counts) / max(n - 1, 1)
 
 
-def _convolved(blocks: list[NDArray[np.int64]], reading: str) -> NDArray[np.float64]:
+def convolved(blocks: list[NDArray[np.int64]], reading: str) -> NDArray[np.float64]:
     """Return the probability of n GOD = 2 j at index j, for independent blocks."""
     by_schedule: dict[tuple[bytes, ...], NDArray[np.float64]] = {}
     total = np.ones(1)

@@ -40,7 +40,7 @@ from rws_decode.scales.path import scale_path
 from rws_decode.settings import Savings, Shape
 from rws_decode.trace.trace import load
 from rws_theory.claims import claims
-from rws_theory.orders.null import order_test
+from rws_theory.orders.significance import order_test
 from rws_theory.theorem1 import theorem1
 from rws_theory.tilting import scaled_reward_mean, tilt, tilted_cumulants
 from rws_theory.worlds.joint_table import JointTable

@@ -24,7 +24,8 @@ from rws_theory.crossings import crossings
 from rws_theory.gain import factor_range, inverse_reward, normalise, reward_factor
 from rws_theory.orders.arness import global_arness, global_arness_mean, kendall_tau, local_arness, local_arness_mean
 from rws_theory.orders.deviation import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
-from rws_theory.orders.null import footrule_distribution, order_test
+from rws_theory.orders.null import footrule_distribution
+from rws_theory.orders.significance import order_test
 from rws_theory.pairs import classify_pairs
 from rws_theory.selection import same_at_every_scale, selection_path
 from rws_theory.theorem1 import no_flip_certificate, parity

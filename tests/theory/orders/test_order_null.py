@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from rws_theory.orders import footrule_distribution, order_test
 from rws_theory.orders.deviation import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
-from rws_theory.orders.null import footrule_distribution, order_test
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -20,7 +20,8 @@ from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
 from rws_decode.predictors import exact_predictor, token_reward
 from rws_decode.settings import Savings, Shape
-from rws_decode.strategies.factors import RWS, Confidence, RewardReplay, Schedule, Temperature
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.given import RewardReplay, Schedule
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery

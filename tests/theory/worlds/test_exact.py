@@ -17,7 +17,8 @@ from strategies import random_chain, random_table
 from rws_decode.decode import decode
 from rws_decode.predictors import exact_predictor, token_reward
 from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS, Confidence, RewardReplay, Temperature
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.given import RewardReplay
 from rws_decode.strategies.protocol import Strategy
 from rws_theory.confidence import log_odds
 from rws_theory.worlds.decoding import (
