@@ -1,7 +1,7 @@
-"""What was measured on a device, as data: each file is one run of `python -m rws_decode bench --shape NAME --out FILE`.
+"""Measurements of devices, as data: each file is one run of `python -m rws_decode bench --shape NAME --out FILE`.
 
-A file holds the command, commit, device and date that made it, beside its numbers (`paper_figures.bench.whole` has the
-schema). Files in this folder are drawn by `paper_figures.figures.device_cost`, as are those below RUNS/bench.
+A file holds the command, commit, device and date that made it, and its numbers (`paper_figures.bench.whole` has the
+schema). `paper_figures.figures.device_cost` draws the files in this folder and those below RUNS/bench.
 """
 
 from __future__ import annotations
@@ -60,20 +60,20 @@ _TABLES: Mapping[str, Kinds] = {
 
 @dataclass(frozen=True)
 class Measurement:
-    """One file. name: where it lies, as readers are told; held: all that it holds."""
+    """One file. name: its path, as readers are told; content: all that it holds."""
 
     name: str
-    held: Mapping[str, Any]
+    content: Mapping[str, Any]
 
     @property
     def made(self) -> Mapping[str, Any]:
         """Return command, commit, device, date and libraries."""
-        return self.held["provenance"]
+        return self.content["provenance"]
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """Return what was decoded; of the kernels alone, only the kind of device."""
-        return self.held["settings"]
+        return self.content["settings"]
 
     @property
     def cuda(self) -> bool:
@@ -88,18 +88,18 @@ class Measurement:
     @property
     def failed(self) -> list[str]:
         """Return which checks of the self-check did not pass: what was measured is then not known to be right."""
-        return [str(check["name"]) for check in self.held["checks"] if not check["passed"]]
+        return [str(check["name"]) for check in self.content["checks"] if not check["passed"]]
 
     @property
     def complete(self) -> bool:
         """Say whether the run came to its end."""
-        return bool(self.held["complete"])
+        return bool(self.content["complete"])
 
     def rows(self, table: str) -> Sequence[Mapping[str, Any]]:
         """Return a table's rows: overhead, frequency, ratios, savings, ways or kernels; none where it was not made."""
         if table == "kernels":
-            return (self.held.get("kernels") or {}).get("ways", ())
-        return self.held.get(table, ())
+            return (self.content.get("kernels") or {}).get("ways", ())
+        return self.content.get(table, ())
 
 
 def read_measured(folder: Path = FOLDER, shown: str = "paper_figures/measured") -> tuple[Measurement, ...]:
@@ -116,40 +116,40 @@ def read_measured(folder: Path = FOLDER, shown: str = "paper_figures/measured") 
 def read_measurement(path: Path, name: str | None = None) -> Measurement:
     """Return one file's measurement; ValueError, in one line that names the file, for one that is none."""
     try:
-        held = parse_json(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read as JSON: {' '.join(str(error).split())}") from error
-    if wrong := _wrong(held):
-        raise ValueError(f"{path} is no measurement of python -m rws_decode bench --shape: {wrong}")
-    return Measurement(name or path.name, held)
+    if fault := _wrong(content):
+        raise ValueError(f"{path} is no measurement of python -m rws_decode bench --shape: {fault}")
+    return Measurement(name or path.name, content)
 
 
-def _wrong(held: Any) -> str | None:
+def _wrong(content: Any) -> str | None:
     """Return what is wrong with a file's content, None where nothing is."""
-    if not isinstance(held, dict):
+    if not isinstance(content, dict):
         return "it is not a JSON object"
-    if held.get("schema") != SCHEMA:
-        return f"its schema is {short(held.get('schema'))}, {SCHEMA} is needed"
-    if not isinstance(held.get("complete"), bool):
+    if content.get("schema") != SCHEMA:
+        return f"its schema is {short(content.get('schema'))}, {SCHEMA} is needed"
+    if not isinstance(content.get("complete"), bool):
         return "it does not say whether it is complete"
     for part, kinds in {"provenance": _MADE, "settings": _SETTINGS}.items():
-        if told := _not_of(held.get(part), kinds):
-            return f"{part} {told}"
-    known = {key: kind for key, kind in _KNOWN_SETTINGS.items() if key in held["settings"]}
-    if told := _not_of(held["settings"], known):
-        return f"settings {told}"
-    kernels = held.get("kernels") or {}
-    tables = {name: held.get(name, []) for name in _TABLES} | {"checks": held.get("checks")}
+        if fault := _not_of(content.get(part), kinds):
+            return f"{part} {fault}"
+    kinds_given = {key: kind for key, kind in _KNOWN_SETTINGS.items() if key in content["settings"]}
+    if fault := _not_of(content["settings"], kinds_given):
+        return f"settings {fault}"
+    kernels = content.get("kernels") or {}
+    tables = {name: content.get(name, []) for name in _TABLES} | {"checks": content.get("checks")}
     tables["kernels"] = kernels.get("ways", []) if isinstance(kernels, dict) else None
     for name, rows in tables.items():
         if not isinstance(rows, list):
             return f"{name} is no list of {'checks' if name == 'checks' else 'rows'}"
         for row in rows:
-            if told := _not_of(row, _TABLES.get(name, _CHECKS)):
-                return f"{name} {told}"
-            found = row.get("agreement")
-            if found is not None and (told := _not_of(found, _AGREEMENT)):
-                return f"{name}: an agreement {told}"
+            if fault := _not_of(row, _TABLES.get(name, _CHECKS)):
+                return f"{name} {fault}"
+            agreement = row.get("agreement")
+            if agreement is not None and (fault := _not_of(agreement, _AGREEMENT)):
+                return f"{name}: an agreement {fault}"
     return None
 
 

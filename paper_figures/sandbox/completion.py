@@ -1,4 +1,4 @@
-"""From what a model answered to a HumanEval problem to the program that is run, and the prompt that it answers."""
+"""Read the program out of a model's answer to a HumanEval problem, and make the prompt that it answers."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Program:
 def humaneval_prompt(problem: HumanEvalProblem, style: Style) -> str:
     """Return what a model is given: "completion", the problem's prompt as it is; "instruct", asked for in words.
 
-    The benchmark lets models go on from its prompt. Chat models are told what to do, in wordings that differ and that
-    scores depend on: OpenCompass, with which LLaDA's authors report their Instruct models, puts one line of instruction
-    above the bare prompt; lm-evaluation-harness's humaneval_instruct puts the prompt in a fence and also begins the
-    answer with it. The instruction here is our own. ValueError for another style.
+    The benchmark lets models go on from its prompt. Chat models need an instruction, and scores depend on its wording.
+    OpenCompass, with which LLaDA's authors report their Instruct models, puts one line of instruction above the bare
+    prompt. lm-evaluation-harness's humaneval_instruct puts the prompt in a fence and also begins the answer with it.
+    The instruction here is our own. ValueError for another style.
 
     >>> problem = HumanEvalProblem("0", "def one():\\n    '''Return 1.'''\\n", "one", "", "    return 1\\n")
     >>> print(humaneval_prompt(problem, "instruct").replace("`", "'"))
@@ -53,8 +53,8 @@ def humaneval_prompt(problem: HumanEvalProblem, style: Style) -> str:
         raise ValueError(f"style is {style!r}: one of {', '.join(STYLES)} is needed")
     if style == "completion":
         return problem.prompt
-    asked = "Complete this Python function. Answer with the whole function in one code block."
-    return f"{asked}\n\n{_FENCE}python\n{problem.prompt.strip()}\n{_FENCE}"
+    instruction = "Complete this Python function. Answer with the whole function in one code block."
+    return f"{instruction}\n\n{_FENCE}python\n{problem.prompt.strip()}\n{_FENCE}"
 
 
 def program_of(problem: HumanEvalProblem, answer: str) -> Program:
@@ -68,18 +68,18 @@ def program_of(problem: HumanEvalProblem, answer: str) -> Program:
     5. "indented body": the answer, up to a code fence, moved likewise, or its first line alone.
     6. "unparsable": prompt and answer up to the first of the benchmark's stop words, which runs as it does there.
 
-    Where a reading does not parse whole it is cut, at a line at the margin, to what does (`syntax.shortened`): not
-    inside a function, so that one which breaks off halfway stays broken, unless its body is written at the margin,
-    where nothing tells it from prose. A function needs more in it than a docstring, `pass`, `...` or
-    `raise NotImplementedError`: otherwise the next definition is looked at. A function found (2, 3) takes the place of
-    the prompt's: what the prompt has before it, imports and helpers, comes first, then imports and helpers of the
-    answer's own. Bodies that are moved, or in a fence (4, 5), must have a return, yield or raise, as prose can parse.
-    Behind the function stay definitions that it uses; what calls, prints or checks it, a main block and a second
-    function of its name go (`syntax.needed`), as the benchmark's stop words have it.
+    A reading that does not parse whole is cut, at a line at the margin, to what does parse (`syntax.shortened`). It is
+    not cut inside a function: one that breaks off halfway stays broken, unless its body is written at the margin,
+    where it looks like prose. A function must have more in it than a docstring, `pass`, `...` or
+    `raise NotImplementedError`; otherwise the next definition is tried. A function found by 2 or 3 replaces the
+    prompt's: the imports and helpers before the prompt's function come first, then those of the answer. Bodies that
+    are moved, or in a fence (4, 5), must have a return, yield or raise, as prose can parse. After the function,
+    definitions that it uses stay. What calls, prints or checks it, a main block, and a second function of its name are
+    removed (`syntax.needed`), as the benchmark's stop words do.
 
-    No rule looks at the problem's checks or its solution, and nothing is run. Methods of a class, and functions that
-    are assigned, are not looked for. The first 4 definitions of a text and 32 blocks are tried, so that time is linear
-    in the answer, as far as `ast.parse` is. ValueError only for a problem whose prompt does not define its entry point.
+    No rule reads the problem's checks or its solution, and nothing is run. Methods of a class, and functions that are
+    assigned, are not looked for. At most 4 definitions of a text and 32 blocks are tried, so that time is linear in the
+    answer, as far as `ast.parse` is. ValueError only for a problem whose prompt does not define its entry point.
 
     >>> problem = HumanEvalProblem("0", "def one():\\n    '''Return 1.'''\\n", "one", "", "    return 1\\n")
     >>> for answer in ("    return 1\\n\\nIt is 1.", "Sure:\\n```\\ndef one():\\n    return 1\\n```", "return 1", "1"):
@@ -108,8 +108,8 @@ class _Head(NamedTuple):
 
 def _head(problem: HumanEvalProblem) -> _Head:
     name, prompt = problem.entry_point, problem.prompt.removesuffix("\n")
-    found = list(_definition(name).finditer(prompt))
-    if not found:
+    definitions = list(_definition(name).finditer(prompt))
+    if not definitions:
         raise ValueError(f"problem {problem.id}: its prompt does not define its entry point {name!r}")
     lines = prompt.split("\n")
     tree, _ = parse(prompt)
@@ -117,7 +117,7 @@ def _head(problem: HumanEvalProblem) -> _Head:
     if tree is not None and isinstance(last := tree.body[-1], ast.FunctionDef | ast.AsyncFunctionDef):
         first = lines[last.body[0].lineno - 1]
         indentation = first[: width(first)] or indentation
-    return _Head(name, prompt[: found[-1].start()], lines, indentation)
+    return _Head(name, prompt[: definitions[-1].start()], lines, indentation)
 
 
 def _definition(name: str) -> re.Pattern[str]:
@@ -146,22 +146,22 @@ def _fences(lines: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     """
     bare: list[str] = []
     blocks: list[list[str]] = []
-    held: list[str] | None = bare
+    block: list[str] | None = bare
     for line in lines:
         text, mark, language = line.rstrip().rpartition(_FENCE)
         text = text.rstrip("`")
         if not mark or _FENCE in text or not re.fullmatch(r"[\w+#.-]*", language):
-            if held is not None:
-                held.append(line)
+            if block is not None:
+                block.append(line)
             continue
-        inside = held is not None and held is not bare
-        if text.strip() and held is not None:
-            held.append(text)
+        inside = block is not None and block is not bare
+        if text.strip() and block is not None:
+            block.append(text)
         if inside and not language:
-            held = None
+            block = None
         else:
-            held = []
-            blocks.append(held)
+            block = []
+            blocks.append(block)
     return bare, blocks
 
 
@@ -170,21 +170,21 @@ def _is_indented(lines: Sequence[str]) -> bool:
 
 
 def _margins(lines: Sequence[str], first: int = 0) -> list[int]:
-    return [place for place, line in enumerate(lines, first) if line.strip() and not width(line)]
+    return [number for number, line in enumerate(lines, first) if line.strip() and not width(line)]
 
 
 def _function(head: _Head, lines: Sequence[str]) -> str | None:
     """Return the program of a text that holds the function whole."""
     lines = dedent(lines)
     pattern = _definition(head.name)
-    places = (place for place, line in enumerate(lines) if pattern.match(line))
-    for place, _ in zip(places, range(_MOST_DEFINITIONS), strict=False):
-        start = begin(lines, place)
+    numbers = (number for number, line in enumerate(lines) if pattern.match(line))
+    for number, _ in zip(numbers, range(_MOST_DEFINITIONS), strict=False):
+        start = begin(lines, number)
         kept = lines[start:]
-        code = shortened(kept, _margins(kept), place - start + 1)
-        found = None if code is None else _defined(code, head.name, place - start)
-        if code is not None and found is not None and not _is_stub(found):
-            return needed(code, found, head.name, before=head.before)
+        code = shortened(kept, _margins(kept), number - start + 1)
+        function = None if code is None else _defined(code, head.name, number - start)
+        if code is not None and function is not None and not _is_stub(function):
+            return needed(code, function, head.name, before=head.before)
     return None
 
 
@@ -195,17 +195,17 @@ def _continued(head: _Head, lines: Sequence[str], *, returns: bool = False) -> s
 
 def _moved(head: _Head, lines: Sequence[str]) -> str | None:
     """Return the prompt with a body that is written at another column, or whose first line alone is."""
-    start = next((place for place, line in enumerate(lines) if line.strip()), None)
+    start = next((number for number, line in enumerate(lines) if line.strip()), None)
     if start is None:
         return None
-    own = lines[start:]
-    margins = _margins(own)
+    body = lines[start:]
+    margins = _margins(body)
     # An indented body ends at the margin; one that is written there goes on as long as it parses.
-    flat = dedent(own[: margins[0]] if margins and margins[0] > 0 else own)
+    flat = dedent(body[: margins[0]] if margins and margins[0] > 0 else body)
     shifted = [head.indentation + line if line.strip() else "" for line in flat]
     source = _with_body(head, shifted, margins, True)
-    if source is None and len(own) > 1:
-        source = _with_body(head, [head.indentation + own[0].lstrip(" \t"), *own[1:]], _margins(own[1:], 1), True)
+    if source is None and len(body) > 1:
+        source = _with_body(head, [head.indentation + body[0].lstrip(" \t"), *body[1:]], _margins(body[1:], 1), True)
     return source
 
 
@@ -214,15 +214,15 @@ def _with_body(head: _Head, lines: Sequence[str], ends: Sequence[int], returns: 
     code = shortened([*head.lines, *lines], [given + end for end in ends], given + 1)
     if code is None:
         return None
-    found = _defined(code, head.name, head.before.count("\n"))
-    if found is None:
+    function = _defined(code, head.name, head.before.count("\n"))
+    if function is None:
         return None
-    added = [node for node in found.body if node.lineno > given]
+    added = [node for node in function.body if node.lineno > given]
     if not added or (returns and not _returns(added)):
         return None
     # A body that defines the function again is the whole function, indented.
     again = any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == head.name for node in added)
-    return None if again else needed(code, found, head.name, given=given)
+    return None if again else needed(code, function, head.name, given=given)
 
 
 def _returns(body: Sequence[ast.stmt]) -> bool:

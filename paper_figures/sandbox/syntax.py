@@ -1,4 +1,4 @@
-"""Python in the midst of other text: the program that a stretch of lines begins with, and what of it is needed.
+"""Find Python code amid other text: the program that some lines begin with, and the part of it that is needed.
 
 Nothing is run. Times are linear in the text but for `ast.parse`, which is asked a bounded number of times.
 """
@@ -86,20 +86,20 @@ def shortened(lines: Sequence[str], ends: Sequence[int], least: int) -> Code | N
     return None if tree is None else Code(list(lines[:size]), tree)
 
 
-def begin(lines: Sequence[str], place: int) -> int:
-    """Return the line from which the lines up to the definition at `place` are code: its imports, helpers, decorators.
+def begin(lines: Sequence[str], definition: int) -> int:
+    """Return the first line of the code above a definition: its imports, helpers and decorators.
 
-    That is a line at the margin that can open a program and from which all of them parse: the first in the text, or
-    the first of the seven nearest.
+    definition: its line, from 0. The first line is at the margin, can open a program, and all lines from there to the
+    definition parse. Tried are the first line in the text that can open a program, and the seven nearest.
 
     >>> begin(["From this it follows:", "import math", "@cache", "def f(x):"], 3)
     1
     """
-    opening = [at for at in range(place) if _OPENS.match(lines[at])]
+    opening = [at for at in range(definition) if _OPENS.match(lines[at])]
     tried = opening[:1] + opening[1:][1 - _MOST_TRIES :]
     # A decorator does not parse without what it decorates.
-    whole = (at for at in tried if parse("\n".join([*lines[at:place], "def _(): pass"]))[0] is not None)
-    return next(whole, place)
+    parses = (at for at in tried if parse("\n".join([*lines[at:definition], "def _(): pass"]))[0] is not None)
+    return next(parses, definition)
 
 
 class _Piece(NamedTuple):
@@ -113,7 +113,7 @@ class _Piece(NamedTuple):
 
 
 def _pieces(tree: ast.Module) -> list[_Piece]:
-    found: list[_Piece] = []
+    pieces: list[_Piece] = []
     for node in tree.body:
         first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))]) - 1
         last = (node.end_lineno or node.lineno) - 1
@@ -128,24 +128,25 @@ def _pieces(tree: ast.Module) -> list[_Piece]:
                 binds.add(inner.name)
         if isinstance(node, _DEFINES):
             binds = {node.name}
-        if found and first <= found[-1].last:
-            before = found.pop()
+        if pieces and first <= pieces[-1].last:
+            before = pieces.pop()
             first, last = before.first, max(before.last, last)
-            found.append(_Piece(first, last, [*before.nodes, node], before.binds | binds, before.reads | reads))
+            pieces.append(_Piece(first, last, [*before.nodes, node], before.binds | binds, before.reads | reads))
         else:
-            found.append(_Piece(first, last, [node], binds, reads))
-    return found
+            pieces.append(_Piece(first, last, [node], binds, reads))
+    return pieces
 
 
 def needed(code: Code, target: ast.stmt, name: str, *, given: int = 0, before: str = "") -> str:
-    """Return what of the code its function `target`, called `name`, goes with, without what merely uses or shows it.
+    """Return the part of the code that its function `target`, called `name`, needs; what only uses it is left out.
 
-    given: lines at its start that are kept as they are; before: code to put before it. Before the function everything
-    stays but other functions of its name and statements without effect (a bare name or text; prose parses as these), or
-    that call the function too early. After it stay definitions, imports and assignments of names that something kept
-    reads, directly or by each other, unless they bind the function's own name or are computed from it: calls, checks,
-    prints and main blocks go. Imports from __future__ come first of all. What is read only through a text or
-    `globals()` is not seen.
+    given: lines at its start that are kept as they are; before: code to put before it.
+
+    Before the function everything stays, with three exceptions: other functions of its name, statements without effect
+    (a bare name or text; prose parses as these), and calls of the function before it is defined. After the function,
+    definitions, imports and assignments stay if something kept reads their names, directly or through each other, and
+    if they neither bind the function's own name nor are computed from it. Calls, checks, prints and main blocks go.
+    Imports from __future__ come first of all. A name read only through a text or `globals()` is not seen.
 
     >>> code = Code(lines := ["def f(x):", "    return g(x)", "f(1)", "def g(x): return x", "y = f(2)"],
     ...     ast.parse("\\n".join(lines)))
@@ -153,22 +154,22 @@ def needed(code: Code, target: ast.stmt, name: str, *, given: int = 0, before: s
     'def f(x):\\n    return g(x)\\ndef g(x): return x\\n'
     """
     pieces = _pieces(code.tree)
-    middle = next(place for place, piece in enumerate(pieces) if target in piece.nodes)
+    middle = next(index for index, piece in enumerate(pieces) if target in piece.nodes)
     above = range(middle)
     kept = {middle, *(at for at in above if pieces[at].last < given or _has_effect(pieces[at], name))}
     makers: dict[str, list[int]] = {}
-    for place in range(middle + 1, len(pieces)):
-        if _defines(pieces[place], name):
-            for bound in pieces[place].binds:
-                makers.setdefault(bound, []).append(place)
+    for index in range(middle + 1, len(pieces)):
+        if _defines(pieces[index], name):
+            for bound in pieces[index].binds:
+                makers.setdefault(bound, []).append(index)
     waiting = list(kept)
     while waiting:
         for read in pieces[waiting.pop()].reads:
-            for place in makers.pop(read, ()):
-                if place not in kept:
-                    kept.add(place)
-                    waiting.append(place)
-    chosen = [pieces[place] for place in sorted(kept) if pieces[place].first >= given or place == middle]
+            for index in makers.pop(read, ()):
+                if index not in kept:
+                    kept.add(index)
+                    waiting.append(index)
+    chosen = [pieces[index] for index in sorted(kept) if pieces[index].first >= given or index == middle]
     future = [piece for piece in chosen if any(_is_future(node) for node in piece.nodes)]
     # The function may begin among the given lines.
     spans = [code.lines[max(piece.first, given) : piece.last + 1] for piece in chosen if piece not in future]

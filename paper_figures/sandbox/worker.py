@@ -1,8 +1,8 @@
-"""The program inside: one process that runs the candidate, one that runs the checks. Standard library only.
+"""The program inside: one process runs the candidate, another runs the checks. Standard library only.
 
-Its source is handed to the bare interpreter with -c, so that nothing of this package is visible inside. The candidate
-process never sees the checks, and the checking process never runs the candidate: calls and values go between the two
-as JSON lines, built from plain data only, so that the worst that a candidate can hand back is a wrong value.
+The bare interpreter gets its source with -c, so nothing of this package is visible inside. The candidate process never
+sees the checks, and the checking process never runs the candidate. Calls and values pass between them as JSON lines of
+plain data only: the worst that a candidate can hand back is a wrong value.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def encode(value: Any) -> Any:
         kind: Any = next(kind for kind in (list, tuple, set, frozenset) if isinstance(value, kind))
         return [kind.__name__, *(encode(item) for item in kind.__iter__(value))]
     if isinstance(value, dict):
-        return ["dict", *([encode(key), encode(held)] for key, held in dict.items(value))]
+        return ["dict", *([encode(key), encode(item)] for key, item in dict.items(value))]
     if isinstance(value, bytes):
         return ["bytes", bytes.hex(value)]
     if isinstance(value, complex):
@@ -69,7 +69,7 @@ def decode(data: Any) -> Any:
         case ["frozenset", *items]:
             return frozenset(decode(item) for item in items)
         case ["dict", *items]:
-            return {decode(key): decode(held) for key, held in items}
+            return {decode(key): decode(item) for key, item in items}
         case ["bytes", text]:
             return bytes.fromhex(text)
         case ["complex", real, imaginary]:
@@ -183,9 +183,9 @@ class _Candidate:
         if "raised" in reply:
             name, text = (str(part) for part in reply["raised"])
             self.last = f"{name}: {text}"
-            known = getattr(builtins, name, None)
+            standard = getattr(builtins, name, None)
             # Of the standard exceptions, as a check may expect one; SystemExit and its like must not pass for ours.
-            kind = known if isinstance(known, type) and issubclass(known, Exception) else RuntimeError
+            kind = standard if isinstance(standard, type) and issubclass(standard, Exception) else RuntimeError
             try:
                 raised = kind(text)
             except TypeError:  # UnicodeDecodeError and a few more want other arguments

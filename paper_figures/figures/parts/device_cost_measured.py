@@ -61,7 +61,7 @@ def _made_with(named: Mapping[str, Measurement]) -> Table:
     rows: Rows = []
     shown: Rows = []
     for name, measurement in named.items():
-        made, settings, checks = measurement.made, measurement.settings, len(measurement.held["checks"])
+        made, settings, checks = measurement.made, measurement.settings, len(measurement.content["checks"])
         changed = {True: " (changed)", False: "", None: " (whether changed is not known)"}[made["changed"]]
         words = [f"{key} {made[key]}" for key in ("driver", "cuda", "torch", "triton") if made[key]]
         lengths = ("prompt", "length", "steps", "block")
