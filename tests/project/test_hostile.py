@@ -229,7 +229,6 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "reward of bytes": (lambda: mini_reward().score(["a"], [SURROGATE]), "^answer is 'caf"),
     "reward of too much": (lambda: mini_reward().score(["a"], ["w " * 9999]), "^prompt and answer make"),
     "savings of no memory": (lambda: Savings(memory=0), "^memory "),
-    "savings of both": (lambda: Savings(ahead=True, settled=True), "^ahead "),
     "savings spread nan": (lambda: Savings(spread=NAN), "^spread "),
     # The scale path.
     "path from nan": (lambda: pathed(NAN), "^c_min "),
