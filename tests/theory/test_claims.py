@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -256,7 +257,7 @@ def test_claims_on_tables_end_where_rounding_does(
     ]:
         changes = {name: dict(numbers) for name, numbers in MADE_TRUE.get(claim, {}).items()}
         changes.setdefault(table, {})[place] = str(number)
-        print_otherwise(monkeypatch, tables, changes)
+        print_otherwise(monkeypatch, sys.modules[tables.CHECKS[claim].__module__], changes)
         found = tables.CHECKS[claim]()
         assert found.verdict == verdict, number
         assert verdict == "false" or (found.counterexample, found.correction) == (None, None)
@@ -320,7 +321,7 @@ OTHERWISE: list[tuple[str, Changes, dict[str, str | None]]] = [
 def test_claims_on_tables_follow_the_printed_numbers(
     monkeypatch: pytest.MonkeyPatch, claim: str, changes: Changes, said: dict[str, str | None]
 ) -> None:
-    print_otherwise(monkeypatch, tables, changes)
+    print_otherwise(monkeypatch, sys.modules[tables.CHECKS[claim].__module__], changes)
     found = tables.CHECKS[claim]().as_dict()
     assert {field: found[field] for field in said} == said
 

@@ -1,0 +1,94 @@
+"""Costs: Tables 11 and 12, against each other and against the text."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from rws_theory.claims.claim import Check, Claim
+from rws_theory.claims.tables.decimals import half_unit, mean_of, shown, verdict
+from rws_theory.printed import printed_in
+
+__all__ = ["CHECKS"]
+
+MIB_PER_GIB = 1024
+
+
+def overhead() -> Claim:
+    """Compare ratios of printed times, known to about 5e-5, with a range printed in whole percent."""
+    table = printed_in("table11_overhead", exact=True)
+    base = table["default_seconds"]
+    rises = [100 * (row["seconds"] / base - 1) for row in table["rows"]]
+    text = table["text"]
+    holds = min(rises) >= text["increase_low"] and max(rises) < text["increase_high"] + 1
+    mean, said = mean_of(rises), printed_in("table12_frequency", exact=True)["rows"][0]["increase"]
+    return Claim(
+        "TAB-overhead",
+        "Appendix N and Limitations, text on Table 11; Table 12",
+        "RWS takes approximately 21 % to 33 % more time; 29.4 % on average.",
+        verdict(holds and abs(mean - said) <= Fraction(1, 10)),
+        f"Increases from {shown(min(rises))} % to {shown(max(rises))} %, mean {shown(mean)} %"
+        " (the lower end is truncated, not rounded).",
+    )
+
+
+def overhead_prompts() -> Claim:
+    """Compare the sample with its source: without replacement it is no larger."""
+    table = printed_in("table11_overhead", exact=True)
+    drawn, available = table["prompts_measured"], table["prompts_in_dataset"]
+    return Claim(
+        "TAB-overhead-prompts",
+        "Appendix N against Appendix M",
+        "Times are means over 200 different prompts of the keyword-constrained dataset (the natural reading).",
+        verdict(drawn <= available),
+        f"Appendix M: the dataset has {available} prompts.",
+        f"{drawn} prompts from {available}." if drawn > available else None,
+        "Prompts were repeated, or another set was used." if drawn > available else None,
+    )
+
+
+def memory() -> Claim:
+    """Convert MiB to GiB (1,024 to one) and compare with one printed decimal."""
+    table = printed_in("table11_overhead", exact=True)
+    sizes = [Fraction(row["memory_mib"], MIB_PER_GIB) for row in table["rows"]]
+    text = table["text"]
+    holds = all(
+        abs(value - said) <= half_unit(1)
+        for value, said in ((min(sizes), text["memory_low_gib"]), (max(sizes), text["memory_high_gib"]))
+    )
+    low, high = (Fraction(f(row["memory_mib"] for row in table["rows"])) for f in (min, max))
+    return Claim(
+        "TAB-memory",
+        "Appendix N, text on Table 11",
+        "The additional GPU memory is approximately 6.5 GiB to 14.8 GiB.",
+        verdict(holds),
+        "The table's MiB divided by 1,024, in exact arithmetic.",
+        None if holds else f"{low} MiB = {low / MIB_PER_GIB} GiB and {high} MiB = {high / MIB_PER_GIB} GiB",
+        None if holds else f"{shown(min(sizes))} GiB to {shown(max(sizes))} GiB: the text divided by 1,000.",
+    )
+
+
+def frequency() -> Claim:
+    """Compare each printed increase with the printed times, and the mean with Table 11."""
+    table, times = printed_in("table12_frequency", exact=True), printed_in("table11_overhead", exact=True)
+    base = table["default"]["seconds"]
+    rises = [(100 * (row["seconds"] / base - 1), row["increase"]) for row in table["rows"]]
+    slack = half_unit(1) + 100 * 2 * 2 * half_unit(2) / base
+    mean = mean_of([row["seconds"] for row in times["rows"]])
+    holds = all(abs(got - said) <= slack for got, said in rises)
+    holds &= abs(mean - table["rows"][0]["seconds"]) <= half_unit(2) + half_unit(3)
+    listed = ", ".join(f"{shown(got)} % (printed {shown(said, 1)})" for got, said in rises)
+    return Claim(
+        "TAB-frequency",
+        "Table 12 against Table 11",
+        "The increases of the frequency ablation follow from its times, and its first row is the mean of Table 11.",
+        verdict(holds),
+        f"Increases {listed}; mean time of Table 11 {shown(mean, 3)} s.",
+    )
+
+
+CHECKS: dict[str, Check] = {
+    "TAB-overhead": overhead,
+    "TAB-overhead-prompts": overhead_prompts,
+    "TAB-memory": memory,
+    "TAB-frequency": frequency,
+}

@@ -1,0 +1,39 @@
+"""Arithmetic of printed decimals: exact means, half units of the last digit, and numbers as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from rws_theory.claims.claim import Verdict
+
+__all__ = ["half_unit", "mean_of", "shown", "verdict"]
+
+
+def half_unit(decimals: int) -> Fraction:
+    """Return half a unit of the last digit: what rounding to so many decimals can hide.
+
+    >>> half_unit(2)
+    Fraction(1, 200)
+    """
+    return Fraction(1, 2 * 10**decimals)
+
+
+def mean_of(values: Sequence[Any]) -> Fraction:
+    """Return the exact mean."""
+    return Fraction(sum(values)) / len(values)
+
+
+def verdict(holds: bool) -> Verdict:
+    """Return "true" or "false"."""
+    return "true" if holds else "false"
+
+
+def shown(value: Any, decimals: int = 2) -> str:
+    """Return a number as text.
+
+    >>> shown(Fraction(1, 3))
+    '0.33'
+    """
+    return f"{float(value):.{decimals}f}"

@@ -1,0 +1,146 @@
+"""Scores of texts and of orders: Tables 4, 6, 8 and 12, against each other and against the text."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from rws_theory.claims.claim import Check, Claim
+from rws_theory.claims.tables.decimals import half_unit, shown, verdict
+from rws_theory.printed import printed_in
+
+__all__ = ["CHECKS"]
+
+HUMANEVAL_PROBLEMS = 164  # rows of the public benchmark
+
+
+def humaneval() -> Claim:
+    """Check that every score is a whole number of 164 problems, and the difference of two of them."""
+    table = printed_in("table4_humaneval", exact=True)
+    scores = [table["default"], *(row["pass_at_1"] for row in table["rows"])]
+    counts = {score: round(score * HUMANEVAL_PROBLEMS / 100) for score in scores}
+    whole = all(abs(Fraction(100 * n, HUMANEVAL_PROBLEMS) - score) <= half_unit(2) for score, n in counts.items())
+    default, best = counts[table["default"]], max(counts.values())
+    gain = Fraction(100 * (best - default), HUMANEVAL_PROBLEMS)
+    return Claim(
+        "TAB-humaneval-gain",
+        "Section 5.5, text on Table 4",
+        "The best configuration improves pass@1 by 6.71 percentage points.",
+        verdict(whole and abs(gain - table["text"]["gain"]) <= half_unit(2)),
+        f"Problems solved of {HUMANEVAL_PROBLEMS}: default {default}, best {best}; gain {shown(gain)}.",
+    )
+
+
+def diversity() -> Claim:
+    """Compare every row with the default's."""
+    table = printed_in("table6_diversity", exact=True)
+    holds = all(row[key] > table["default"][key] for row in table["rows"] for key in ("distinct_1", "distinct_2"))
+    return Claim(
+        "TAB-diversity",
+        "Section 6.2, text on Table 6",
+        "RWS has higher distinct-1 and distinct-2 than the default in every configuration.",
+        verdict(holds),
+        "Six rows, two columns, compared with the default as printed.",
+    )
+
+
+def god_double() -> Claim:
+    """Bound the ratio of two printed means, each known to 0.005."""
+    table = printed_in("table12_frequency", exact=True)
+    ratio = (table["rows"][0]["god"] - half_unit(2)) / (table["default"]["god"] + half_unit(2))
+    return Claim(
+        "TAB-god-double",
+        "Section 5.4, text on Figure 6, against Table 12",
+        "RWS has on average more than double the GOD of the default on keyword prompts.",
+        verdict(ratio > 2),
+        f"Table 12: the ratio is at least {shown(Fraction(int(100 * ratio), 100))}.",
+    )
+
+
+def _worst_of_rws() -> Any:
+    """Return the worst perplexity of RWS, as printed in the text."""
+    values = printed_in("keyword_task", exact=True)["values"]
+    return next(v["value"] for v in values if v["quantity"] == "worst perplexity of RWS")
+
+
+def temperature_text() -> Claim:
+    """Compare the extremes of a column, exactly."""
+    table = printed_in("table8_temperature", exact=True)["rows"]
+    ranges = printed_in("keyword_task", exact=True)["ranges"]
+    said = next(row for row in ranges if row["quantity"] == "GOD of temperature scaling")
+    gods = [row["god"] for row in table]
+    holds = (min(gods), max(gods)) == (said["low"], said["high"])
+    return Claim(
+        "TAB-temperature-text",
+        "Appendix F, text, against Table 8",
+        f"GOD of temperature scaling ranges from {shown(said['low'])} to {shown(said['high'])}.",
+        verdict(holds),
+        "Column extremes of Table 8, exactly as printed.",
+        None if holds else f"The smallest GOD of Table 8 is {shown(min(gods))}, the largest {shown(max(gods))}.",
+        None if holds else f"{shown(min(gods))} to {shown(max(gods))}.",
+    )
+
+
+def temperature_one() -> Claim:
+    """Compare the row for scale 1 with the default, which it is: a factor of 1 changes no logit (docs/theory.md,
+    section 12).
+    """
+    row = next(r for r in printed_in("table8_temperature", exact=True)["rows"] if r["scale"] == 1)
+    task = printed_in("keyword_task", exact=True)
+    worst = _worst_of_rws()
+    gain = next(r for r in task["ranges"] if r["quantity"] == "perplexity of RWS below that of the default")
+    low, high = (worst / (1 - Fraction(gain[end]) / 100) for end in ("low", "high"))
+    god = printed_in("table12_frequency", exact=True)["default"]["god"]
+    holds = row["god"] == god and low - 1 <= row["perplexity"] <= high + 1
+    return Claim(
+        "TAB-temperature-one",
+        "Table 8 against Table 12, Section 5.4 and Appendix F",
+        "The row for scale 1 agrees with the default, as a factor of 1 is the default.",
+        verdict(holds),
+        f"GOD of the default is {shown(god)} (Table 12); its perplexity lies between {shown(low)} and {shown(high)}"
+        " (Section 5.4 with the worst perplexity of RWS).",
+        None if holds else f"Scale 1 in Table 8: GOD {shown(row['god'])}, perplexity {shown(row['perplexity'])}.",
+        None if holds else "The row for scale 1 and the default come from different runs, or one of them is wrong.",
+    )
+
+
+def temperature_caption() -> Claim:
+    """Count concordant pairs of rows: (scale, GOD) and (GOD, perplexity)."""
+    rows = printed_in("table8_temperature", exact=True)["rows"]
+    pairs = [(p, q) for i, p in enumerate(rows) for q in rows[i + 1 :]]
+    falls = [(p, q) for p, q in pairs if q["god"] < p["god"]]
+    worse = sum((q["god"] - p["god"]) * (q["perplexity"] - p["perplexity"]) > 0 for p, q in pairs)
+    better = sum((q["god"] - p["god"]) * (q["perplexity"] - p["perplexity"]) < 0 for p, q in pairs)
+    worst = _worst_of_rws()
+    lowest = min(row["perplexity"] for row in rows)
+    counterexample = None
+    if falls:
+        p, q = falls[-1]
+        counterexample = (
+            f"From scale {shown(p['scale'], 0)} to {shown(q['scale'], 0)} GOD falls from {shown(p['god'])} to"
+            f" {shown(q['god'])}."
+        )
+    return Claim(
+        "TAB-temperature-caption",
+        "Table 8, caption, and Appendix F",
+        "Larger scales raise GOD, and at every scale perplexity is higher than that of RWS.",
+        verdict(not falls and lowest > worst),
+        f"Of {len(pairs)} pairs of rows, GOD falls with the scale in {len(falls)}; where GOD is higher, perplexity is"
+        f" lower in {better} pairs and higher in {worse}. Perplexity at every scale is above the worst of RWS,"
+        f" {shown(worst)}: {lowest > worst}.",
+        counterexample,
+        "GOD rises and falls with the scale, and within the table more deviation goes with lower perplexity; only"
+        " against RWS is perplexity higher."
+        if falls
+        else None,
+    )
+
+
+CHECKS: dict[str, Check] = {
+    "TAB-humaneval-gain": humaneval,
+    "TAB-diversity": diversity,
+    "TAB-god-double": god_double,
+    "TAB-temperature-text": temperature_text,
+    "TAB-temperature-one": temperature_one,
+    "TAB-temperature-caption": temperature_caption,
+}

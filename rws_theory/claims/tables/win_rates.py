@@ -1,0 +1,148 @@
+"""Win rates: Tables 1, 2, 5 and 10, against each other and against the text."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+from rws_theory.claims.claim import Check, Claim
+from rws_theory.claims.tables.decimals import half_unit, mean_of, shown, verdict
+from rws_theory.printed import printed_in
+
+__all__ = ["CHECKS"]
+
+MT_BENCH_PROMPTS = 80
+
+
+def winrate_mean() -> Claim:
+    """Compare the means of six numbers, each known to 0.05, with the printed means."""
+    table = printed_in("table1_win_rate", exact=True)
+    wins, losses = (mean_of([row[key] for row in table["rows"]]) for key in ("win", "default_win"))
+    text = table["text"]
+    holds = abs(wins - text["win_mean"]) <= Fraction(1, 2) + half_unit(1)
+    holds &= abs(losses - text["default_mean"]) <= 2 * half_unit(1)
+    return Claim(
+        "TAB-winrate-mean",
+        "Section 5.2, text on Table 1",
+        "The average win rate is approximately 59 %, against 37.1 % for the default.",
+        verdict(holds),
+        f"Means of the six rows: {shown(wins)} and {shown(losses)}, each known to 0.05.",
+    )
+
+
+def winrate_range() -> Claim:
+    """Compare the extremes of a column, exactly."""
+    table = printed_in("table1_win_rate", exact=True)
+    wins = [row["win"] for row in table["rows"]]
+    holds = (min(wins), max(wins)) == (table["text"]["win_low"], table["text"]["win_high"])
+    return Claim(
+        "TAB-winrate-range",
+        "Section 5.2, text on Table 1",
+        "Win rates range from 55.8 % to 60.9 %, above the default's for every reward model.",
+        verdict(holds and all(row["win"] > row["default_win"] for row in table["rows"])),
+        f"Column extremes {shown(min(wins), 1)} and {shown(max(wins), 1)}; every win rate exceeds the default's.",
+    )
+
+
+def rows_sum() -> Claim:
+    """Add up the three printed shares of each row; rounding allows 0.15."""
+    table = printed_in("table1_win_rate", exact=True)
+    sums = {row["model"]: row["win"] + row["draw"] + row["default_win"] for row in table["rows"]}
+    off = {model: total for model, total in sums.items() if total != 100}
+    rounding = all(abs(total - 100) <= 3 * half_unit(1) for total in sums.values())
+    listed = ", ".join(f"{model} {shown(total, 1)}" for model, total in off.items())
+    return Claim(
+        "TAB-rows-sum",
+        "Ours, on Table 1",
+        "Win, draw and loss of each row, as printed, sum to 100.0 %.",
+        verdict(not off),
+        f"{len(sums) - len(off)} of {len(sums)} rows sum to exactly 100.0; rounding "
+        f"{'explains' if rounding else 'does not explain'} the others.",
+        f"Printed rows: {listed}." if off else None,
+        "They sum to 100 within the rounding of three numbers to one decimal (0.15)." if off and rounding else None,
+    )
+
+
+def identical_rows() -> Claim:
+    """Compare the rows field by field."""
+    table = printed_in("table1_win_rate", exact=True)
+    rows = {row["model"]: (row["win"], row["draw"], row["default_win"]) for row in table["rows"]}
+    twins = [(m, n) for m in rows for n in rows if m < n and rows[m] == rows[n]]
+    quintiles = printed_in("table5_god_quintiles", exact=True)["rows"]
+    differ = [(m, n) for m, n in twins if any(row[m] != row[n] for row in quintiles)]
+    return Claim(
+        "TAB-rows-distinct",
+        "Ours, on Table 1",
+        "No two reward models have the same win, draw and loss (the paper reports six separate experiments).",
+        verdict(not differ),
+        f"Of 15 pairs of rows, {len(twins)} are equal in win, draw and loss, {len(differ)} of them with"
+        " different quintiles in Table 5.",
+        "; ".join(f"{m} and {n} have the same win, draw and loss" for m, n in differ) or None,
+        "Equal to one decimal in all three numbers, by chance or because a row was copied." if differ else None,
+    )
+
+
+def quintile_mean() -> Claim:
+    """Compare the mean of the five quintiles with the whole column; fifths allow 1.10 (docs/theory.md, eq. (T56))."""
+    rows = printed_in("table5_god_quintiles", exact=True)["rows"]
+    whole = printed_in("table1_win_rate", exact=True)["rows"]
+    gaps = {row["model"]: row["win"] - mean_of([quintile[row["model"]] for quintile in rows]) for row in whole}
+    allowed = 1 + 2 * half_unit(1)
+    off = {model: gap for model, gap in gaps.items() if abs(gap) > allowed}
+    listed = ", ".join(f"{model} {shown(gap)}" for model, gap in gaps.items())
+    return Claim(
+        "TAB-quintile-mean",
+        "Table 5 against Table 1",
+        "Table 5 splits the win rates of Table 1 by quintile of GOD, so that its columns average to them.",
+        verdict(not off),
+        f"Table 1 minus the mean of the five quintiles, in percentage points: {listed}. Even fifths of at least"
+        " 250 prompts and rounding allow 1.10.",
+        f"Columns further off than that: {', '.join(off)}." if off else None,
+        "For these models the tables do not describe the same comparisons, or the fifths are far from even."
+        if off
+        else None,
+    )
+
+
+def quintile_monotone() -> Claim:
+    """Compare neighbouring quintiles, column by column."""
+    table = printed_in("table5_god_quintiles", exact=True)
+    models = [key for key in table["rows"][0] if key != "quintile"]
+    rising = [m for m in models if all(low[m] < high[m] for low, high in pairwise(table["rows"]))]
+    return Claim(
+        "TAB-quintile-monotone",
+        "Section 6.1, text on Table 5",
+        "Five of the six reward models have a win rate that rises with the GOD quintile.",
+        verdict(len(rising) == table["text"]["monotone"]),
+        f"Rising throughout: {', '.join(rising)}. Not: {', '.join(m for m in models if m not in rising)}.",
+    )
+
+
+def judge_mean() -> Claim:
+    """Average both orders and round to one decimal; check that every rate is a whole number of prompts."""
+    mean = printed_in("table2_llm_judge", exact=True)
+    orders = printed_in("table10_llm_judge_orders", exact=True)["rows"]
+    got = {row["model"]: (row["first"] + row["second"]) / 2 for row in orders}
+    holds = all(abs(got[row["model"]] - row["win"]) <= half_unit(1) for row in mean["rows"])
+    wins, text = [row["win"] for row in mean["rows"]], mean["text"]
+    holds &= (min(wins), max(wins)) == (text["win_low"], text["win_high"])
+    whole = all((row[key] * MT_BENCH_PROMPTS / 100) % 1 == 0 for row in orders for key in ("first", "second"))
+    return Claim(
+        "TAB-judge-mean",
+        "Table 2 against Table 10",
+        "The judge's win rates are the means of both orders, 60.0 % to 65.0 %.",
+        verdict(holds and whole),
+        f"Six means agree to one decimal; {'every' if whole else 'not every'} rate is a whole number of "
+        f"{MT_BENCH_PROMPTS} prompts.",
+    )
+
+
+CHECKS: dict[str, Check] = {
+    "TAB-winrate-mean": winrate_mean,
+    "TAB-winrate-range": winrate_range,
+    "TAB-rows-sum": rows_sum,
+    "TAB-rows-distinct": identical_rows,
+    "TAB-quintile-mean": quintile_mean,
+    "TAB-quintile-monotone": quintile_monotone,
+    "TAB-judge-mean": judge_mean,
+}
