@@ -18,6 +18,7 @@ __all__ = [
     "check_memory",
     "free_memory",
     "loaded_bytes",
+    "model_of",
     "read_headers",
     "read_tensor",
     "refuse_incomplete",
@@ -178,6 +179,13 @@ def read_tensor(checkpoint: Checkpoint, stored: Mapping[str, Stored], name: str)
     """Return one stored tensor by its name in the files."""
     with safe_open(Path(checkpoint.source) / stored[name].file, framework="pt") as opened:
         return opened.get_tensor(name)
+
+
+def model_of(
+    kind: Any, config: Any, weights: Mapping[str, torch.Tensor], **options: Any
+) -> tuple[Any, dict[str, Any]]:
+    """Return a transformers model of a class with these weights, and the report of its loading."""
+    return kind.from_pretrained(None, config=config, state_dict=weights, output_loading_info=True, **options)
 
 
 def loaded_bytes(stored: Mapping[str, Stored], dtype: torch.dtype) -> int:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from rws_decode.checkpoints.config import number, whole
 from rws_decode.checkpoints.files import Checkpoint
-from rws_decode.checkpoints.weights import Stored, read_tensor, refuse_other_layout, shapes_of
+from rws_decode.checkpoints.weights import Stored, model_of, read_tensor, refuse_other_layout, shapes_of
 
 __all__ = ["load_internlm2", "reward_token", "sentencepiece_tokenizer"]
 
@@ -53,16 +53,17 @@ def load_internlm2(
             f"{model} cannot be loaded: its config.json has {heads} attention heads of {groups} groups for a hidden "
             f"size of {width}: each must divide the one before, counted from the last"
         )
-    network = LlamaConfig(
+    settings: dict[str, Any] = {
         **sizes,
         **{key: config[key] for key in _SPECIAL if key in config},
-        hidden_act=config.get("hidden_act", "silu"),
-        rms_norm_eps=number(config, "rms_norm_eps", model),
-        rope_parameters=_rotary(model, config),
-        attention_bias=bool(config.get("bias", False)),
-        tie_word_embeddings=False,
-        num_labels=1,
-    )
+        "hidden_act": config.get("hidden_act", "silu"),
+        "rms_norm_eps": number(config, "rms_norm_eps", model),
+        "rope_parameters": _rotary(model, config),
+        "attention_bias": bool(config.get("bias", False)),
+        "tie_word_embeddings": False,
+        "num_labels": 1,
+    }
+    network = LlamaConfig(**settings)
     shapes = {
         name: shape
         for name, shape in shapes_of(LlamaForSequenceClassification, network).items()
@@ -77,9 +78,7 @@ def load_internlm2(
         tensor = read_tensor(checkpoint, stored, _published(name))
         parts = _split(tensor, heads // groups, size) if name in fused else [tensor]
         weights |= {name.replace(_QUERY, kind): part for kind, part in zip((_QUERY, _KEY, _VALUE), parts, strict=False)}
-    return LlamaForSequenceClassification.from_pretrained(
-        None, config=network, state_dict=weights, output_loading_info=True, **options
-    )
+    return model_of(LlamaForSequenceClassification, network, weights, **options)
 
 
 def reward_token(name: str, config: Mapping[str, Any]) -> int:

@@ -14,6 +14,7 @@ from rws_decode.checkpoints.config import number, whole
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.checkpoints.weights import (
     Stored,
+    model_of,
     read_tensor,
     refuse_incomplete,
     refuse_other_layout,
@@ -82,9 +83,7 @@ def _load_eurus(
     published = {name: name.replace("score.", "regression_head.") for name in shapes}
     refuse_other_layout("reward", checkpoint, stored, {published[name]: shape for name, shape in shapes.items()})
     weights = {name: read_tensor(checkpoint, stored, published[name]) for name in shapes}
-    return MistralForSequenceClassification.from_pretrained(
-        None, config=network, state_dict=weights, output_loading_info=True, **options
-    )
+    return model_of(MistralForSequenceClassification, network, weights, **options)
 
 
 def _load_quantile(
@@ -113,10 +112,7 @@ def _load_quantile(
     head = make_head()
     head.load_state_dict({name: read_tensor(checkpoint, stored, name) for name in of_head}, strict=False)
     weights = {name.removeprefix("model."): read_tensor(checkpoint, stored, name) for name in shapes}
-    loaded: Any = LlamaModel.from_pretrained(
-        None, config=network, state_dict=weights, output_loading_info=True, **options
-    )
-    return *loaded, head.eval()
+    return *model_of(LlamaModel, network, weights, **options), head.eval()
 
 
 def load_tokenizer(checkpoint: Checkpoint, layout: Layout) -> Any:

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from paper_figures.statistics.causal_scores import load_causal, text_perplexity
+from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from rws_decode import RWS, Confidence, Temperature, load_predictor, load_reward, recorded, replay_with
 from rws_decode.__main__ import main
 from rws_decode.checkpoints.files import models_directory
@@ -88,9 +88,9 @@ def test_the_causal_model_finds_true_stories_likelier_than_shuffled_ones(mini) -
     examples = mini.examples[:8]
     causal = load_causal("mini-causal")
     asked = [example["prompt"] for example in examples]
-    true = text_perplexity(causal, asked, [example["answer"] for example in examples])
-    salad = text_perplexity(causal, asked, [" ".join(sorted(example["answer"].split())) for example in examples])
-    assert max(true) < 4 < min(salad)
+    true = answer_scores(causal, asked, [example["answer"] for example in examples])
+    salad = answer_scores(causal, asked, [" ".join(sorted(example["answer"].split())) for example in examples])
+    assert max(score.perplexity for score in true) < 4 < min(score.perplexity for score in salad)
 
 
 def test_shipped_models_have_cards_and_are_small() -> None:

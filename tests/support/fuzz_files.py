@@ -255,6 +255,7 @@ def _make_trace(folder: Path) -> None:
 
     from rws_decode.decode import decode
     from rws_decode.rewards import CallableReward
+    from rws_decode.settings import Shape
     from rws_decode.strategies.factors import RWS
 
     folder.mkdir()

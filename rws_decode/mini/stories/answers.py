@@ -1,4 +1,4 @@
-"""Judging an answer to a prompt of the story language: violations, log P(answer | prompt), keywords used."""
+"""Judge an answer to a prompt of the story language: violations, log P(answer | prompt), keywords used."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _PUZZLE = re.compile(r"(?:\w+ had (\w+) (\S+) and (found|lost) (\w+) \. how many
 
 @dataclass(frozen=True)
 class Judgement:
-    """What an answer is worth: the kind of task ("free" where the prompt is none of ours), violations, probability.
+    """What an answer is worth: the kind of task ("free" if the prompt is none of ours), violations, probability.
 
-    `log_probability` is in nats: of the answer given the prompt, -inf unless there is no violation; None for "free".
+    `log_probability`: of the answer given the prompt, in nats; -inf if there is a violation, None for "free".
+    `included`: how many of the keywords the answer uses.
     """
 
     kind: str
@@ -53,8 +54,8 @@ def keyword_inclusion(keywords: tuple[str, ...], answer: str) -> int:
     >>> keyword_inclusion(("lens", "quarry"), "he found two lenses .")
     1
     """
-    found = set(answer.split())
-    return sum(1 for word in keywords if {word, plural(word), _SINGULAR.get(word, word)} & found)
+    used = set(answer.split())
+    return sum(1 for word in keywords if {word, plural(word), _SINGULAR.get(word, word)} & used)
 
 
 _SINGULAR = {plural(noun): noun for topic in TOPICS.values() for noun in topic.objects}
@@ -110,15 +111,15 @@ def _dialogue_answer(prompt: str) -> str | None:
     reading = read_story(context)
     if not reading.coherent or reading.topic is None:
         return None
-    held = reading.bound.get(reading.state.holder, "")
-    story = Story(reading.topic, "", reading.bound, reading.beats, (), held, reading.bound[reading.state.place])
+    holder = reading.bound.get(reading.state.holder, "")
+    story = Story(reading.topic, "", reading.bound, reading.beats, (), holder, reading.bound[reading.state.place])
     return dict(questions(story).values()).get(prompt.rpartition(" question : ")[2])
 
 
 def judge(prompt: str, answer: str) -> Judgement:
-    """Judge an answer by the prompt it was given; a prompt of another kind leaves the story's own rules.
+    """Judge an answer by its prompt; if the prompt is of no known kind, by the rules of stories alone.
 
-    Guarantee: for the four kinds of task, no violation exactly where the answer has positive probability.
+    Guarantee: for the four kinds of task, there is no violation exactly if the answer has positive probability.
 
     >>> judge("sort : two one", "one two .").coherent
     True

@@ -1,8 +1,8 @@
-"""Reading a text of the story language: its coherence, violation by violation, and its exact probability.
+"""Read a text of the story language: its coherence, violation by violation, and its exact probability.
 
-Both come from one derivation: a text of the language has exactly one, because word classes are disjoint and no sentence
-matches two templates. A text that breaks rules still gets its sentences matched by class, and every rule that it
-breaks is named.
+Both come from one derivation. A text of the language has exactly one, because word classes are disjoint and no sentence
+matches two templates. The sentences of a text that breaks rules are still matched by class, and every broken rule is
+named.
 """
 
 from __future__ import annotations
@@ -99,22 +99,22 @@ class Reading:
 
 @lru_cache(maxsize=1)
 def _classes() -> dict[str, frozenset[str]]:
-    found = {name: frozenset(group) for name, group in words().items()}
+    groups = {name: frozenset(group) for name, group in words().items()}
     pronouns = {"HE": "she he", "HIS": "her his", "HIM": "her him", "IT": "it them", "WAS": "was were"}
-    out = {slot: found[name] for slot, name in _CLASS.items()}
+    out = {slot: groups[name] for slot, name in _CLASS.items()}
     out |= {slot: frozenset(text.split()) for slot, text in pronouns.items()}
-    out["O"] = found["object"] | found["objects"]
+    out["O"] = groups["object"] | groups["objects"]
     return out
 
 
 @lru_cache(maxsize=1)
 def _topics() -> dict[str, str]:
-    found = {}
+    topics = {}
     for topic in TOPICS.values():
         nouns = (*topic.objects, *(plural(noun) for noun in topic.objects))
         pairs = (*topic.causes, *topic.causes.values(), *topic.tasks, *topic.tasks.values())
-        found |= {word: topic.name for word in (*nouns, *topic.places, *topic.jobs, *pairs, *topic.adjectives)}
-    return found
+        topics |= {word: topic.name for word in (*nouns, *topic.places, *topic.jobs, *pairs, *topic.adjectives)}
+    return topics
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Breaking a text of the story language: word-level and sentence-level corruptions."""
+"""Break a text of the story language: word-level and sentence-level corruptions."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ _PAIRS = ("she he", "her his", "her him", "it them", "was were")
 
 @lru_cache(maxsize=1)
 def _alternatives() -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    others: dict[str, tuple[str, ...]] = {}
     for group in words().values():
         for word in group:
-            found[word] = tuple(group)
-    for topic in TOPICS.values():  # within the topic where there is one: the subtler mistake
-        for group in (topic.places, topic.jobs, topic.adjectives, tuple(topic.causes), tuple(topic.causes.values())):
-            found |= {word: group for word in group}
-        for group in (topic.objects, tuple(topic.tasks), tuple(topic.tasks.values())):
-            found |= {word: group for word in group}
+            others[word] = tuple(group)
+    for topic in TOPICS.values():  # within the topic if there is one: the subtler mistake
+        words_of = (topic.places, topic.jobs, topic.adjectives, topic.causes, topic.causes.values())
+        for group in (*words_of, topic.objects, topic.tasks, topic.tasks.values()):
+            others |= dict.fromkeys(group, tuple(group))
     for pair in _PAIRS:
         first, second = pair.split()
-        found[first], found[second] = (second,), (first,)
-    return found
+        others[first], others[second] = (second,), (first,)
+    return others
 
 
 def corrupt(text: str, rng: Random, count: int = 1) -> str:

@@ -1,4 +1,4 @@
-"""The four tasks posed in the story language: a prompt, the answer, and what the answer must satisfy.
+"""The four tasks posed in the story language: a prompt, and an answer that is right.
 
 keywords: write a story that uses four given words. continuation: go on after two sentences. dialogue: answer one or
 two questions about a story. puzzle: a small computation with one right answer.
@@ -68,7 +68,7 @@ def questions(story: Story) -> dict[str, tuple[str, str]]:
     """
     bound, topic = story.bound, story.topic
     noun = surface("O", dict(bound), START)
-    found = {
+    asked = {
         "holder": (f"who had the {noun} at last ?", f"{story.holder} had the {noun} ."),
         "place": (f"where at last ? the {noun}", f"at the {story.place} ."),
         "number": (f"how many {noun} ?", f"{bound['N']} {noun} ."),
@@ -78,8 +78,8 @@ def questions(story: Story) -> dict[str, tuple[str, str]]:
     }
     if "V" in bound:
         kept = "yes" if "fulfil" in story.beats else "no"
-        found["promise"] = (f"did {bound['H']} {bound['V']} the {noun} ?", f"{kept} .")
-    return found
+        asked["promise"] = (f"did {bound['H']} {bound['V']} the {noun} ?", f"{kept} .")
+    return asked
 
 
 def _dialogue(rng: Random, even: bool) -> Task:

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from rws_decode.mini.stories.tasks import Task, sample_split
-from rws_decode.mini.training.loop import Run, fit, warm_flat_decay
+from rws_decode.mini.training.loop import Run, fit, seeded, warm_flat_decay
 from rws_decode.mini.training.tokenizer import special_id, story_tokenizer
 
 __all__ = ["CausalRecipe", "answer_nll", "build_causal", "encode_texts", "train_causal"]
@@ -51,11 +51,7 @@ def build_causal(recipe: CausalRecipe, tokenizer: PreTrainedTokenizerFast) -> Ll
         tie_word_embeddings=True,
         **_ATTENTION,
     )
-    state = torch.random.get_rng_state()
-    torch.random.set_rng_state(torch.Generator().manual_seed(recipe.seed).get_state())
-    model = LlamaForCausalLM(config)
-    torch.random.set_rng_state(state)
-    return model
+    return seeded(recipe.seed, lambda: LlamaForCausalLM(config))
 
 
 def encode_texts(pairs: list[tuple[str, str]], tokenizer: PreTrainedTokenizerFast) -> tuple[Tensor, Tensor]:
@@ -78,8 +74,8 @@ def answer_nll(model: LlamaForCausalLM, ids: Tensor, answer: Tensor) -> Tensor:
     Right padding needs no attention mask: a causal model does not look ahead.
     """
     hidden = model.model(input_ids=ids[:, :-1]).last_hidden_state
-    wanted = answer[:, 1:]
-    return F.cross_entropy(model.lm_head(hidden[wanted]).float(), ids[:, 1:][wanted], reduction="none")
+    scored = answer[:, 1:]
+    return F.cross_entropy(model.lm_head(hidden[scored]).float(), ids[:, 1:][scored], reduction="none")
 
 
 def train_causal(run: Run, recipe: CausalRecipe) -> LlamaForCausalLM:

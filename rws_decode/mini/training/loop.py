@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from rws_decode.mini.training.muon import Muon
 
-__all__ = ["Run", "Schedule", "fit", "learning_rate", "warm_flat_decay"]
+__all__ = ["Run", "Schedule", "fit", "learning_rate", "seeded", "warm_flat_decay"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,13 @@ class Run:
 
 
 Schedule = Sequence[tuple[int, float]]
+
+
+def seeded(seed: int, build: Callable[[], Any]) -> Any:
+    """Return build(), whose random numbers PyTorch draws from the seed; its own generator is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.random.set_rng_state(torch.Generator().manual_seed(seed).get_state())
+        return build()
 
 
 def learning_rate(step: int, schedule: Schedule) -> float:

@@ -22,7 +22,7 @@ from transformers import ModernBertConfig, ModernBertForMaskedLM, PreTrainedToke
 
 from rws_decode.mini.stories.tasks import Task, sample_split
 from rws_decode.mini.training.evaluate import coherence, held_out, nelbo
-from rws_decode.mini.training.loop import Run, Schedule, fit
+from rws_decode.mini.training.loop import Run, Schedule, fit, seeded
 from rws_decode.mini.training.objective import decoding_loss, decoding_masks, encode_tasks, mask_rates, masked_loss
 from rws_decode.mini.training.tokenizer import special_id, story_tokenizer
 
@@ -88,10 +88,7 @@ def build_mini(recipe: MiniRecipe, tokenizer: PreTrainedTokenizerFast) -> Modern
         **_ATTENTION,
     )
     config.mask_token_id = tokenizer.mask_token_id
-    state = torch.random.get_rng_state()
-    torch.random.set_rng_state(torch.Generator().manual_seed(recipe.seed).get_state())
-    model: Any = ModernBertForMaskedLM(config)
-    torch.random.set_rng_state(state)
+    model = seeded(recipe.seed, lambda: ModernBertForMaskedLM(config))
     with torch.no_grad():
         for layer in model.model.layers:
             value = layer.attn.Wqkv.weight[2 * recipe.hidden :]

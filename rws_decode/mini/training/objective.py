@@ -98,8 +98,8 @@ def decoding_masks(ids: Tensor, canvas: Tensor, end_id: int, block: int, rng: np
     few, a uniform number, are shown: confident and alike, they are committed first.
     """
     masked = torch.zeros_like(canvas)
-    for row, place in enumerate(canvas):
-        positions = place.nonzero()[:, 0].numpy()
+    for row, answer in enumerate(canvas):
+        positions = answer.nonzero()[:, 0].numpy()
         start = block * int(rng.integers(-(-len(positions) // block)))
         current = positions[start : start + block]
         hidden = rng.random(len(current)) < rng.uniform(1 / block, 1.0)

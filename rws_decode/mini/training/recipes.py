@@ -70,9 +70,12 @@ def train_model(name: str, runs: Path, *, every: int, stop_after: int | None, se
 def export_model(name: str, runs: Path, models: Path | None = None) -> None:
     """Measure a finished run on held-out text and write model, card and JSON to `models/name`."""
     models = models_directory() if models is None else models
-    {"mini": _export_mini, "mini-causal": _export_causal}.get(name, lambda r, m: _export_reward(name, r, m))(
-        runs, models
-    )
+    if name == "mini":
+        _export_mini(runs, models)
+    elif name == "mini-causal":
+        _export_causal(runs, models)
+    else:
+        _export_reward(name, runs, models)
 
 
 def _command(name: str) -> str:
@@ -181,27 +184,27 @@ def _export_reward(name: str, runs: Path, models: Path) -> None:
     right: dict[str, list[bool]] = {"all": [], "true against one corruption": []}
     for prompt, graded in reference:
         with torch.inference_mode():
-            got = model(**encode_pairs([(prompt, answer) for answer, _ in graded], tokenizer)).logits[:, 0].tolist()
-        scores += got
+            given = model(**encode_pairs([(prompt, answer) for answer, _ in graded], tokenizer)).logits[:, 0].tolist()
+        scores += given
         truths += [truth for _, truth in graded]
         for i in range(len(graded)):
             for j in range(i):
                 if graded[i][1] != graded[j][1]:
-                    agrees = (got[i] > got[j]) == (graded[i][1] > graded[j][1])
+                    agrees = (given[i] > given[j]) == (graded[i][1] > graded[j][1])
                     right["all"].append(agrees)
                     if graded[0][1] == 0 and (j, i) == (0, 1):
                         right["true against one corruption"].append(agrees)
     from scipy.stats import spearmanr
 
     correlation: Any = spearmanr(scores, truths)
-    statistics_ = {"mean": statistics.fmean(scores), "std": statistics.stdev(scores), "template": "pair"}
+    reference_scores = {"mean": statistics.fmean(scores), "std": statistics.stdev(scores), "template": "pair"}
     numbers: dict[str, Any] = {
         "parameters": sum(p.numel() for p in model.parameters()),
         **{f"held-out pairwise accuracy, {key}": sum(v) / len(v) for key, v in right.items()},
         **{f"pairs, {key}": len(v) for key, v in right.items()},
         "Spearman correlation with the exact reward": float(correlation.statistic),
-        "mean on the reference set": statistics_["mean"],
-        "standard deviation on the reference set": statistics_["std"],
+        "mean on the reference set": reference_scores["mean"],
+        "standard deviation on the reference set": reference_scores["std"],
     }
     readme = card(
         name,
@@ -218,6 +221,6 @@ def _export_reward(name: str, runs: Path, models: Path) -> None:
             "`mini-reward` and `mini-judge` differ in data and seed but start from `mini`'s trunk: they are kin.",
         ],
     )
-    export(model, tokenizer, models / name, {"reward.json": statistics_}, readme)
+    export(model, tokenizer, models / name, {"reward.json": reference_scores}, readme)
     exact = {"mean": statistics.fmean(truths), "std": statistics.stdev(truths)}
     write_json(models / "exact.json", exact)

@@ -24,7 +24,7 @@ from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge
 from rws_decode.mini.stories.corrupt import corrupt
 from rws_decode.mini.stories.tasks import sample_split
-from rws_decode.mini.training.loop import Run, fit, warm_flat_decay
+from rws_decode.mini.training.loop import Run, fit, seeded, warm_flat_decay
 from rws_decode.predictors import HFMaskPredictor
 from rws_decode.strategies.factors import Temperature
 
@@ -56,10 +56,7 @@ def build_reward(mini: ModernBertForMaskedLM, seed: int) -> ModernBertForSequenc
     """Build a scalar classifier on a copy of `mini`'s trunk, its head drawn from the seed."""
     shape = {key: value for key, value in mini.config.to_dict().items() if key not in ("id2label", "label2id")}
     config = type(mini.config)(**shape | {"num_labels": 1, "classifier_pooling": "mean"})
-    state = torch.random.get_rng_state()
-    torch.random.set_rng_state(torch.Generator().manual_seed(seed).get_state())
-    model = ModernBertForSequenceClassification(config)
-    torch.random.set_rng_state(state)
+    model = seeded(seed, lambda: ModernBertForSequenceClassification(config))
     model.model.load_state_dict(mini.model.state_dict())
     return model
 
