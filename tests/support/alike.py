@@ -1,5 +1,4 @@
-"""Work whose bytes must not depend on the process: `python alike.py MODELS OUT Wfrom grouped import grouped
-ORKERS` writes them below OUT."""
+"""Work whose bytes must not depend on the process: `python alike.py MODELS OUT WORKERS` writes them below OUT."""
 
 from __future__ import annotations
 
@@ -10,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+from grouped import grouped
 from study_runs import SHAPE
 
 STRATEGIES: dict[str, tuple[str, ...]] = {
@@ -41,7 +41,7 @@ def shipped(out: Path) -> None:
     prompts = [example["prompt"] for example in predictor.examples[:3]]
     shape = {"length": 32, "steps": 8, "block": 32}
     for name, run in (("batch", decode), ("compact", decode_compact)):
-        for row, trace in enumerate(run(predictor, prompts, RWS(8.0), reward=reward, **shape)):
+        for row, trace in enumerate(run(predictor, prompts, RWS(8.0), reward=reward, **grouped(**shape))):
             trace.save(out / name / f"{row}.parquet")
     decode(predictor, prompts[:1], RWS(8.0), reward=reward, **grouped(**shape))[0].save(out / "alone.parquet")
 
@@ -67,7 +67,7 @@ def tiny(models: Path, out: Path) -> None:
 
 def study(options: list[str], out: Path, workers: str) -> None:
     """Run an experiment with its traces, and summarize it."""
-    from rws_decode.__main__ import main
+    from paper_figures.__main__ import main
 
     few = ["--prompts", "2", "--rewards", options[options.index("--rewards") + 1]]
     words = ["experiment", "controls", "--out", str(out), *options, *few, "--traces", "--workers", workers, "--json"]
