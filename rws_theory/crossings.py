@@ -18,6 +18,7 @@ from rws_theory.confidence import check_logits
 
 __all__ = ["Crossing", "Crossings", "crossings"]
 
+
 @dataclass(frozen=True)
 class Crossings:
     """What :func:`crossings` proved about one pair of logit vectors, over all r in (0, inf).

@@ -165,7 +165,9 @@ def _bound(times: Float, signs: Float) -> tuple[NDArray[np.int64], Bool, Float, 
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Rows of sum_j weights_j exp(-r offsets_j); the offsets are the gaps less `first`, common gaps below it left out.
+    """Rows of sum_j weights_j exp(-r offsets_j).
+
+    The offsets are the gaps less `first`; common gaps below it are left out.
     """
 
     times: Float
@@ -175,6 +177,7 @@ class _Sums:
 
     @classmethod
     def of(cls, times: Float, signs: Float, first: Float) -> _Sums:
+        """Leave out the common gaps below the first that is not."""
         weights = np.where(times < first[:, None], 0.0, signs)
         leading = np.where(times == first[:, None], signs, 0.0).sum(axis=1)
         return cls(times, np.maximum(times - first[:, None], 0.0), weights, leading)

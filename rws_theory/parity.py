@@ -104,7 +104,7 @@ class GapPair:
         """Check both vectors; a token that one lacks is forbidden there."""
         rows: list[Any] = [exact_logits(a, "a"), exact_logits(b, "b")]
         size = max(map(len, rows))
-        for i, row in enumerate(rows):  # a token that one vector lacks is forbidden there
+        for i, row in enumerate(rows):
             if len(row) < size:
                 rows[i] = [*row, *[-math.inf] * (size - len(row))]
         (u, v), denominator = exact_gaps(*rows)

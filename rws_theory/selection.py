@@ -139,6 +139,7 @@ def selection_path(logits: ArrayLike, k: int, c_min: float, c_max: float) -> Sel
     cells = contest(pairs, [len(group) for group in groups], seats, low, high)
 
     def selected(counts: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the positions that the winners of each class stand for, rising."""
         members = [rest[i] for group, count in zip(groups, counts, strict=True) for i in group[:count]]
         return tuple(sorted(first + members))
 
@@ -172,8 +173,7 @@ def same_at_every_scale(logits: ArrayLike) -> list[list[int]]:
 def _assemble(
     cells: list[Cell], selected: Callable[[tuple[int, ...]], tuple[int, ...]]
 ) -> tuple[tuple[Piece, ...], tuple[Bracket, ...]]:
-    """Turn cells into pieces that cover the range, and brackets: cells without proof, those that touch taken together.
-    """
+    """Turn cells into pieces that cover the range, and cells without proof into brackets; those that touch are joined."""
     runs: list[tuple[float, float, tuple[int, ...], bool]] = []
     for cell in cells:
         chosen = selected(cell.counts)

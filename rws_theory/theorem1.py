@@ -55,8 +55,7 @@ class Theorem1Verdict:
 
     @property
     def hypothesis(self) -> bool:
-        """Whether P^a(1) > P^b(1), eq. 1 of the paper; without it Theorem 1 says nothing about this order of the pair.
-        """
+        """Whether P^a(1) > P^b(1), eq. 1 of the paper; otherwise Theorem 1 says nothing about this order of the pair."""
         return self.parity.at_one > 0
 
     @property
@@ -107,7 +106,7 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
     below, above = _sides(pair_crossings, ends)
     sigma, delta = (pair.total(0), pair.total(1)), (pair.smallest(0), pair.smallest(1))
 
-    def with_b(delta_premise: bool) -> tuple[Clause, ...]:
+    def clauses_with_b(delta_premise: bool) -> tuple[Clause, ...]:
         if ends.at_one <= 0:
             low = high = otherwise = False
         else:
@@ -148,8 +147,8 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
         no_flip=no_flip,
         below_one=below.scales,
         above_one=above.scales,
-        printed=with_b(delta[0] > delta[1]),
-        mended=with_b(delta[0] < delta[1]),
+        printed=clauses_with_b(delta[0] > delta[1]),
+        mended=clauses_with_b(delta[0] < delta[1]),
         corrected=(
             Clause("low", True, _number_of(ends.below_one, "(0, 1)"), below.has_parity(ends.below_one)),
             Clause("high", True, _number_of(ends.above_one, "(1, inf)"), above.has_parity(ends.above_one)),

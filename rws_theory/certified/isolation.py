@@ -47,8 +47,7 @@ def isolate(g: ExponentialSum, limit: int, used: set[str], precisions: tuple[int
 
 
 def resolve(g: ExponentialSum, parts: Iterable[Interval], used: set[str], precisions: tuple[int, ...]) -> Isolation:
-    """Isolate the zeros of g in `parts`, each an interval that one model can cover, with models of growing precision.
-    """
+    """Isolate the zeros of g in `parts`, each of which one model can cover, with models of growing precision."""
     simple: list[Interval] = []
     pending = list(parts)
     for bits in precisions:

@@ -55,7 +55,9 @@ class _Contest:
 
 
 def contest(pairs: Pairs, sizes: list[int], seats: int, low: float, high: float) -> list[Cell]:
-    """Return cells that cover [low, high] in rising order, for classes with `sizes` members and 0 < seats < sum(sizes).
+    """Return cells that cover [low, high] in rising order.
+
+    The classes have `sizes` members and contest 0 < seats < sum(sizes).
     """
     everyone = np.arange(len(sizes))
     left = _column(pairs, everyone, low)
@@ -150,8 +152,7 @@ def _undecided(better: NDArray[np.bool_]) -> list[list[int]]:
 
 
 def _monotone(left: _Column, right: _Column) -> bool:
-    """Say whether log F of the first of two classes less that of the second is proved to rise, or to fall, throughout.
-    """
+    """Say whether the difference of log F of two classes is proved to rise, or to fall, throughout."""
     (_, _, sa, fa), (_, _, sb, fb) = left.data, right.data
     # Slopes rise from left to right, so these bound them throughout.
     least, most = np.nextafter(sa - fa, -np.inf), np.nextafter(sb + fb, np.inf)
@@ -215,10 +216,11 @@ def _split(state: _Contest, better: NDArray[np.bool_], pairs: Pairs) -> float | 
 
 
 def _hidden(state: _Contest, p: int, q: int) -> bool:
-    """Whether cutting would not reveal the order of two classes: rounding hides it at both ends, or they all but touch.
+    """Say whether cutting would not reveal the order of two classes.
 
-    Chord and tangent part by up to width / 4 times the change of slope; where the difference is h times less, the
-    cells that would tell it are sqrt(h) times shorter.
+    That is so where rounding hides it at both ends, or where they all but touch. Chord and tangent part by up to width
+    / 4 times the change of slope. If the difference is h times less, cells that would reveal it are sqrt(h) times
+    shorter.
     """
     left, right = (_Column(column.scale, column.data[:, [p, q]]) for column in (state.left, state.right))
     # What is not proved at either end alone is not proved on shorter cells either.

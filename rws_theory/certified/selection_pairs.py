@@ -64,8 +64,7 @@ class Pairs:
         return sample(self.rows[i], c)
 
     def sign(self, i: int, j: int, c: float) -> int:
-        """Return the proved sign of log F_i(c) - log F_j(c), and 0 where neither the sharp sums nor exact gaps decide.
-        """
+        """Return the proved sign of log F_i(c) - log F_j(c); 0 where neither the sharp sums nor exact gaps decide."""
         self.evaluations += 2
         value, error = sharp_difference(self.rows[i], self.rows[j], c)
         if abs(value) > error:
@@ -77,7 +76,9 @@ class Pairs:
         return g.sign(c)
 
     def enclose(self, i: int, j: int, a: float, b: float) -> tuple[float, float]:
-        """Enclose the one zero of log F_i - log F_j by [low, high] in [a, b]; proved: above 0 at low, below 0 at high.
+        """Enclose the one zero of log F_i - log F_j by [low, high] in [a, b].
+
+        The difference is proved to be above 0 at low and below 0 at high.
         """
 
         def difference(c: float) -> float:

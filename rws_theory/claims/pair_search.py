@@ -120,7 +120,9 @@ def _multisets(n: int, largest: int) -> tuple[tuple[int, ...], ...]:
 
 @lru_cache(maxsize=64)
 def _integrals(n: int, largest: int) -> NDArray[np.int16]:
-    """Return H of each multiset alone, (t, multisets): the running integral of its number of gaps <= t, at integers t.
+    """Return H of each multiset alone, (t, multisets), at integers t.
+
+    H is the running integral of the number of gaps <= t.
     """
     counts = np.zeros((len(_multisets(n, largest)), largest + 1), dtype=np.int16)
     for row, gaps in zip(counts, _multisets(n, largest), strict=True):

@@ -213,8 +213,7 @@ def step_three() -> Claim:
 
 
 def step_four() -> Claim:
-    """Find a pair that crosses twice: the difference of two increasing functions may change sign any number of times.
-    """
+    """Find a pair that crosses twice; the difference of increasing functions may change sign any number of times."""
     pair = smallest(lambda p: sum(p.counts) >= 2, bound=2, units=UNITS)
     return Claim(
         "T1-step4",

@@ -112,8 +112,7 @@ def tilted() -> Claim:
 
 
 def as_printed() -> Claim:
-    """Show, in exact arithmetic, a distribution that scaling changes and tilting does not (docs/theory.md, section 8).
-    """
+    """Show exactly a distribution that scaling changes and tilting does not (docs/theory.md, section 8)."""
     scaled = tuple(x**2 / sum(y**2 for y in TWO_WORDS) for x in TWO_WORDS)
     return Claim(
         "C1-printed",

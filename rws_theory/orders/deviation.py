@@ -212,7 +212,7 @@ def check_count(name: str, value: int) -> int:
 
 
 def _shape(n: int, block: int | None, per_step: int, reading: str) -> tuple[int, int]:
-    """Length of a block and tokens per step, checked."""
+    """Check the arguments, and return the length of a block and the tokens per step."""
     check_reading(reading)
     total, length, k = check_count("n", n), check_count("block", n if block is None else block), per_step
     if total % length:

@@ -64,6 +64,7 @@ def footrule_distribution(
 
 
 def affordable(blocks: list[NDArray[np.int64]], reading: str) -> bool:
+    """Say whether the exact distribution takes seconds only: blocks and tables within LIMITS."""
     for steps in blocks:
         most = int(_counts(steps)[1].max())  # one token a step stays below the second limit where it meets the first
         if steps.size > _EXACT_LENGTH or (reading == "tokens" and steps.size**3 * (1 + most) > _EXACT_TOKENS):

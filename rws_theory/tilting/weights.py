@@ -17,7 +17,9 @@ class Weights:
     """Checked input and the weights e^{log_p + r R - shift}, their total and the reward's origin, on a common shape."""
 
     def __init__(self, log_p: ArrayLike, reward: ArrayLike, r: ArrayLike, kind: Kind = "tilted") -> None:
-        """Form weights p e^{rR} ("tilted"), p ("base"; r is only checked) or p^r ("scaled"), after checking all input.
+        """Check the input and form the weights of a `kind`.
+
+        "tilted": p e^{rR}; "base": p, where r is only checked; "scaled": p^r.
         """
         raw = _real(log_p, "log_p")
         if raw.ndim == 0 or raw.shape[-1] == 0:

@@ -23,7 +23,6 @@ from rws_theory.worlds.ensembles import (
     CorollaryStudy,
     Ensemble,
     Reward,
-    RewardTally,
     TableDecodes,
     corollary_study,
     decode_tables,
@@ -33,6 +32,7 @@ from rws_theory.worlds.ensembles import (
 from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, check_canvas, reward_statistics
 from rws_theory.worlds.less_reward import LessReward, check_less_reward, rws_less_reward_example
 from rws_theory.worlds.markov import MarkovChain
+from rws_theory.worlds.tally import RewardTally
 
 __all__ = [
     "MASK",

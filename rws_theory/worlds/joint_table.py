@@ -32,10 +32,14 @@ class MaskedModel(Protocol):
     """
 
     @property
-    def vocabulary(self) -> int: ...
+    def vocabulary(self) -> int:
+        """The number of tokens."""
+        ...
 
     @property
-    def length(self) -> int | None: ...
+    def length(self) -> int | None:
+        """The only sequence length, or None."""
+        ...
 
     def conditionals(self, canvas: Sequence[int] | Ints) -> Floats:
         """Return log p(x_i = v | revealed tokens), nats, shape (positions, vocabulary); -1 in `canvas` is a mask."""

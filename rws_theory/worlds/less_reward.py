@@ -148,7 +148,9 @@ def check_less_reward(weights: Weights, rewards: Weights, reward_scale: int, eps
 
 
 def _advantage(a: list[int], b: list[int], c: int) -> Fraction:
-    """Return sum_k (y_k / x)^c, the bound of eq. (T46) on F_b / F_a; 1, which proves nothing, where its premise fails.
+    """Return sum_k (y_k / x)^c, the bound of docs/theory.md, eq. (T46), on F_b / F_a.
+
+    Where its premise fails the answer is 1, which proves nothing.
     """
     x, *_ = sorted((Fraction(weight, max(a)) for weight in a), reverse=True)[1:]
     ratios = sorted((Fraction(weight, max(b)) for weight in b), reverse=True)[1:]

@@ -513,6 +513,7 @@ NEAR: dict[str, dict[int, list[Pair]]] = {
 
 def give(patch: pytest.MonkeyPatch, pairs: dict[int, list[Pair]]) -> None:
     """Let every search find these pairs alone, in this order, where it would find the last of them."""
+
     def chosen(n: int, largest: int, bound: int) -> Any:
         last = pairs[bound][-1]
         return iter(pairs[bound] if (n, largest) == (len(last.a), max(*last.a, *last.b)) else ())

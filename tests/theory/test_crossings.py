@@ -312,9 +312,7 @@ def test_odd_cluster_is_one_crossing_where_the_bound_leaves_room_for_no_more() -
 def test_crossings_closer_than_floats_can_tell_are_one_cluster() -> None:
     ten = 10**9
     u, v = polynomial_pair([[-1, 2], [-1, 3]])
-    clusters = enclosures._disjoint(
-        [enclosures.Crossing(1.0, 1.5, 1, 1.2), enclosures.Crossing(1.4, 2.0, 1, 1.7)]
-    )
+    clusters = enclosures._disjoint([enclosures.Crossing(1.0, 1.5, 1, 1.2), enclosures.Crossing(1.4, 2.0, 1, 1.7)])
     assert clusters == [enclosures.Crossing(1.0, 2.0, None, pytest.approx(1.45))]
     inside, beyond = (Fraction(1), Fraction(3)), (Fraction(2), Fraction(10**400))
     assert enclosures._cluster(inside) == enclosures.Crossing(1.0, 3.0, None, 2.0)

@@ -495,6 +495,7 @@ def test_an_incomplete_certificate_is_a_miscount(monkeypatch: pytest.MonkeyPatch
         }
     ]
 
+
 ROUNDED = [  # what float64 proves of a pair, and how
     ([1.0], [2.0], "bound"),
     ([0.5, 0.1], [0.3, 0.7], "certification"),  # 0.4 and 0.4, but one rounded up

@@ -118,11 +118,13 @@ def test_unsigned_steps_do_not_wrap_around() -> None:
         ([True, False], "tokens", "commit_step must be integers, got dtype bool"),
         ([0, -1], "tokens", "commit_step must be 0 or more for every position, got -1"),
         (
-            np.zeros(0, dtype=int), "tokens",
+            np.zeros(0, dtype=int),
+            "tokens",
             "commit_step must have shape (n,) or (batch, n) with n >= 1, got shape (0,)",
         ),
         (
-            np.zeros((1, 1, 1), dtype=int), "tokens",
+            np.zeros((1, 1, 1), dtype=int),
+            "tokens",
             "commit_step must have shape (n,) or (batch, n) with n >= 1, got shape (1, 1, 1)",
         ),
         (3, "tokens", "commit_step must have shape (n,) or (batch, n) with n >= 1, got shape ()"),
