@@ -173,7 +173,7 @@ def same_at_every_scale(logits: ArrayLike) -> list[list[int]]:
 def _assemble(
     cells: list[Cell], selected: Callable[[tuple[int, ...]], tuple[int, ...]]
 ) -> tuple[tuple[Piece, ...], tuple[Bracket, ...]]:
-    """Turn cells into pieces that cover the range, and cells without proof into brackets; those that touch are joined."""
+    """Turn cells into pieces that cover the range, and cells without proof into brackets; join those that touch."""
     runs: list[tuple[float, float, tuple[int, ...], bool]] = []
     for cell in cells:
         chosen = selected(cell.counts)

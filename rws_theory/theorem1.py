@@ -55,7 +55,7 @@ class Theorem1Verdict:
 
     @property
     def hypothesis(self) -> bool:
-        """Whether P^a(1) > P^b(1), eq. 1 of the paper; otherwise Theorem 1 says nothing about this order of the pair."""
+        """Whether P^a(1) > P^b(1), eq. 1 of the paper; else Theorem 1 says nothing about this order of the pair."""
         return self.parity.at_one > 0
 
     @property

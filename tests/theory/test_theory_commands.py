@@ -203,6 +203,7 @@ def test_a_message_of_many_lines_becomes_one(
 
 # --- crossings --------------------------------------------------------------------------------------------------------
 
+
 def test_crossings_are_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed_by(capsys, "crossings", "[1.1, 0.6, 0.3]", " [1.0, 0.4, 0.4]") == (
         "3 logits; P_a(1) > P_b(1)\n"
@@ -244,8 +245,7 @@ def test_ends_that_float64_cannot_hold_and_clusters_are_told_as_such(capsys: pyt
     pair = ("[0, -2e-312, -7e-312, -7e-312]", "[0, -3e-312, -3e-312, -13e-312]")
     assert printed_by(capsys, "crossings", *pair)[0].splitlines()[3:] == [
         "near-tangency at r = inf, in [1.7976931348623157e+308, inf], not resolved",
-        "1 found, at most 2 in (0, inf): not all are resolved (proved by an integer polynomial and"
-        " ball arithmetic)",
+        "1 found, at most 2 in (0, inf): not all are resolved (proved by an integer polynomial and ball arithmetic)",
     ]
 
 
