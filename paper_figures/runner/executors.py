@@ -1,25 +1,15 @@
 """Where units run: in this process, in a pool of processes, on a Dask cluster, or over any executor given.
 
-A Dask cluster is joined by the address of its scheduler, `--scheduler tcp://HOST:8786`; `dask` and `distributed` are an
-extra (`pip install "rws-toolkit[cluster]"`). Workers need the same code and libraries, which they check, and must see
-the folder of the results under the same path, as they write them. One thread per worker, and one worker per GPU, is
-right: models are loaded once per process. Started by hand:
+A Dask cluster is joined by the address of its scheduler or by its scheduler file; `dask` and `distributed` are an extra
+(`pip install "rws-toolkit[cluster]"`). Workers need the same code and libraries, which they check. They must see the
+folder of the results under the same path, as they write them. One thread per worker, and one worker per GPU, is right:
+models are loaded once per process. Started by hand:
 
     dask scheduler --scheduler-file /shared/scheduler.json
     dask worker --scheduler-file /shared/scheduler.json --nthreads 1        (on every node, as often as wanted)
     python -m paper_figures experiment NAME --out /shared/out --scheduler /shared/scheduler.json
 
-On Slurm, dask-jobqueue (`pip install dask-jobqueue`) starts the workers as jobs, from a script that stays on the login
-node while the experiment runs in another terminal:
-
-    from dask_jobqueue import SLURMCluster
-    cluster = SLURMCluster(cores=1, processes=1, memory="64GB", walltime="08:00:00",
-                           job_extra_directives=["--gres=gpu:1"], worker_extra_args=["--lifetime", "7h"])
-    cluster.adapt(maximum_jobs=16)
-    print(cluster.scheduler_address)
-    input("Enter ends the cluster")
-
-Jobs that are preempted or reach their wall time only cost the batch that they were at: others do it again.
+`docs/clusters.md` has the commands for a worker per GPU, for Slurm and for Kubernetes.
 """
 
 from __future__ import annotations
@@ -113,16 +103,16 @@ def on_cluster(scheduler: str, *, timeout: float = 30.0) -> Backend:
         ) from error
 
     def connect() -> Client:
-        place: dict[str, Any] = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
+        address: dict[str, Any] = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
         try:
-            return Client(**place, timeout=timeout, set_as_default=False)
+            return Client(**address, timeout=timeout, set_as_default=False)
         except (OSError, ValueError) as error:  # TimeoutError is an OSError
             reason = " ".join(str(error).split())
             raise ValueError(f"scheduler is {scheduler}: no Dask scheduler answers there ({reason})") from error
 
     with connect() as client:
-        held: Any = client.nthreads()  # declared as what an asynchronous client returns
-        threads = sum(held.values())
+        by_worker: Any = client.nthreads()  # declared as what an asynchronous client returns
+        threads = sum(by_worker.values())
 
     @contextmanager
     def opened() -> Iterator[Executor]:

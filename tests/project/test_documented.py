@@ -25,13 +25,13 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from accelerate import PartialState
-from documented_commands import ROOT, documented, python_blocks, words_of
+from documented_commands import ROOT, documented, words_of
 from figure_runs import TINY
 from judge_server import JudgeServer, longer
 from tiny_checkpoints import write_llada
 from tiny_models import save_published
 
+from paper_figures.__main__ import rws
 from rws_decode.rewards.registry import PUBLISHED
 
 LLADA = "GSAI-ML/LLaDA-8B-Instruct"
@@ -74,7 +74,7 @@ HERE: dict[str, Here] = {
     "python -m rws_theory path LOGITS .*": Here(
         first=(RANDOM_LOGITS,), stands={"LOGITS": "logits.npy", "K": "2", "X": "0.5", "Y": "2"}, says=("certified",)
     ),
-    "python -m rws_theory bench": Here(more="--pairs 200 --vocabulary 300 --per-kind 1", says=("hard corpus", "scipy")),
+    "python -m rws_theory bench-crossings": Here(more="--pairs 200 --vocabulary 300 --per-kind 1", says=("hard corpus", "scipy")),
     # Decodes of the shipped model, as they stand.
     "python -m rws_decode generate --model mini --reward mini .*": Here(says=("generation order deviation", "saved: ")),
     "python -m rws_decode generate --model mini --strategy temperature .*": Here(says=("crater", "reward calls: 0")),
@@ -111,10 +111,6 @@ HERE: dict[str, Here] = {
         first=(OF_LLADA,),
         leaves=("out/llada-report/index.html", "out/llada-report/tables/table5_god_quintiles.csv"),
     ),
-    # By one process here: several, tests/test_processes.py.
-    "accelerate launch .* -m rws_decode experiment reward-bench .* --compact .*": Here(
-        more=f"{STUDY} --out out/compact", leaves=("out/compact/reward-bench/results.json",)
-    ),
     # Experiments that figures do not read, figures, and what else there is.
     CONTROLS: Here(
         more=f"{SMALL} --reward-scale 8 --methods rws constant", leaves=("out/runs/controls/results.json",)
@@ -130,11 +126,12 @@ HERE: dict[str, Here] = {
         more="--workers 1", leaves=("out/index.html", "out/figures/fig2_masking.png", "out/tables/fig2_masking.csv")
     ),
     "python -m paper_figures humaneval-check .*": Here(more="--data humaneval.json", says=("2 of 2 pass",)),
-    r"python -m paper_figures judge pairs\.jsonl .*": Here(more="--yes --repeats 1", says=("win",), leaves=("out/judge",)),
+    r"python -m paper_figures judge pairs\.jsonl .*": Here(
+        more="--yes --repeats 1", says=("win",), leaves=("out/judge",)
+    ),
     "python -m rws_decode train mini --runs out/training": Here(
         more="--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)
     ),
-    r"python mine\.py": Here(says=(" .\n",)),
 }
 
 # Tested where the test says, at the same size.
@@ -148,13 +145,6 @@ THERE: dict[str, str] = {
     "python -m rws_decode bench --shape .*": (
         "test_bench_whole.py::test_the_command_writes_its_file_and_prints_the_same"
     ),
-    r"accelerate launch( --cpu| --multi_gpu --num_processes [2N])?": (
-        "test_processes.py::test_two_processes_of_accelerate_give_the_results_of_one"
-    ),
-    "accelerate launch --num_processes 4 -m rws_decode experiment NAME .*": (
-        "test_processes.py::test_two_processes_of_accelerate_give_the_results_of_one"
-    ),
-    r"accelerate launch .* mine\.py": "test_processes.py::test_prompts_are_decoded_by_all_processes_in_order",
     "python -m rws_decode devices( .*)?": "test_settings_apart.py::test_the_command_compares_processes",
     r"python alike\.py .*": "test_determinism.py::written",
     "export RWS_TRACE=.*": "test_notebook_controls.py::test_a_trace_of_another_model_is_read_without_it",
@@ -166,7 +156,7 @@ THERE: dict[str, str] = {
 # What cannot be run as the others are: why, and what covers it.
 NOT_HERE: dict[str, str] = {
     r'pip install .*': "needs an index of packages; its files and extras are looked up below, `make package` runs it",
-    r"python -m pip install .*": "needs an index of packages; part of `make package`, `make mutants`",
+    r"python -m pip install .*": "needs an index of packages; part of `make package`",
     r"python tests/support/try_package\.py --python python3": "makes environments from an index: `make package`",
     "python -m pytest .*": "is what runs this; the files that it names are looked up below",
     "pyright .*|ruff check .*": "is a check of its own beside the tests: `make lint`",
@@ -183,7 +173,7 @@ NOT_HERE: dict[str, str] = {
 
 # A command's name alone, or what it can be given: --help answers, and has every option that is shown.
 NAMES = (
-    r"python -m (rws_theory|rws_decode)( [a-z][\w-]*){0,2}( NAME| COMMAND)?( --help)?",
+    r"(rws|python -m (rws_theory|rws_decode|paper_figures))( [a-z][\w-]*){0,2}( NAME| COMMAND)?( --help)?",
     r"python (-m paper_figures|((notebooks|tests)/)?\w+\.py) .*(\[.*\]|[A-Z]{3,}).*",
 )
 KNOWN = (*HERE, *THERE, *NOT_HERE)
@@ -248,8 +238,8 @@ class Place:
 
 def called(words: list[str]) -> int:
     """Run a command of this project in this process, another one as a process; return its status."""
-    if words[:2] == ["accelerate", "launch"]:
-        words = ["python", *words[words.index("-m") :]]
+    if words[0] == "rws":
+        return rws(words[1:])
     if words[:2] == ["python", "-m"]:
         module, rest = words[2], words[3:]
         package = importlib.util.find_spec(module)
@@ -292,10 +282,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     problem = {"prompt": "def f(x):\n    'Add one.'\n", "entry_point": "f", "canonical_solution": "    return x + 1\n"}
     problem["test"] = "def check(f):\n    assert f(1) == 2\n"
     (folder / "humaneval.json").write_text(json.dumps([problem | {"task_id": f"T/{number}"} for number in range(2)]))
-    (folder / "mine.py").write_text(python_blocks()["rws_decode/distributed.py:1"])
     with JudgeServer(longer) as server:
         yield Place(folder, cache, server)
-    PartialState._reset_state()  # which mine.py made
 
 
 @pytest.mark.parametrize("pattern", HERE)
@@ -329,7 +317,8 @@ def test_a_name_alone_is_answered_with_what_it_can_be_given(monkeypatch: pytest.
 @pytest.mark.parametrize("pattern", THERE)
 def test_what_is_tested_elsewhere_is_there(pattern: str) -> None:
     file, _, name = THERE[pattern].partition("::")
-    functions = [node.name for node in ast.parse(next((ROOT / "tests").rglob(file)).read_text()).body if hasattr(node, "name")]
+    (path,) = (ROOT / "tests").rglob(file)
+    functions = [node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
     assert (name in functions) if name else any(function.startswith("test_") for function in functions)
 
 

@@ -104,3 +104,9 @@ def first_row(unit: Unit) -> list[dict[str, Any]]:
 def who(unit: Unit) -> list[dict[str, Any]]:
     """Return the process that was asked."""
     return [{"pid": os.getpid()}]
+
+
+def device(unit: Unit) -> list[dict[str, Any]]:
+    """Return the process that was asked, and the GPUs that it may see, after a while."""
+    time.sleep(0.02)
+    return [{"pid": os.getpid(), "visible": os.environ.get("CUDA_VISIBLE_DEVICES")}]
