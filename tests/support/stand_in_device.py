@@ -32,21 +32,21 @@ class MixedDevices(Exception):
 
 
 class Elsewhere(Tensor):
-    """A tensor of the stand-in; `held` has its numbers."""
+    """A tensor of the stand-in; `numbers` has what it holds."""
 
-    held: Tensor
+    numbers: Tensor
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @staticmethod
-    def __new__(cls, held: Tensor) -> Elsewhere:
+    def __new__(cls, numbers: Tensor) -> Elsewhere:
         made = Tensor._make_wrapper_subclass(
-            cls, held.shape, strides=held.stride(), dtype=held.dtype, device=DEVICE, requires_grad=False
+            cls, numbers.shape, strides=numbers.stride(), dtype=numbers.dtype, device=DEVICE, requires_grad=False
         )
-        made.held = held
+        made.numbers = numbers
         return made
 
     def tolist(self) -> Any:
-        return self.held.tolist()
+        return self.numbers.tolist()
 
     @classmethod
     def __torch_dispatch__(cls, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -75,8 +75,8 @@ def _is_elsewhere(device: Any) -> bool:
     return device is not None and torch.device(device).type == DEVICE
 
 
-def _held(value: Any) -> Any:
-    return value.held if isinstance(value, Elsewhere) else value
+def _numbers(value: Any) -> Any:
+    return value.numbers if isinstance(value, Elsewhere) else value
 
 
 def _elsewhere(value: Any) -> Any:
@@ -84,26 +84,26 @@ def _elsewhere(value: Any) -> Any:
 
 
 def _run(operation: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    places = set()
+    devices = set()
 
     def plain(value: Any) -> Any:
         if isinstance(value, Tensor) and (value.dim() or isinstance(value, Elsewhere)):
-            places.add(isinstance(value, Elsewhere))
+            devices.add(isinstance(value, Elsewhere))
         if isinstance(value, Tensor) and not isinstance(value, Elsewhere) and value.device.type == DEVICE:
             raise MixedDevices(f"{operation.name()} was given a tensor that holds nothing")
-        return _held(value)
+        return _numbers(value)
 
     if operation.name() in _INDEXED and isinstance(args[0], Elsewhere):
         args = (args[0], tree_map(_elsewhere, args[1]), *args[2:])
     bare, named = tree_map(plain, (args, kwargs))
-    if len(places) == 2 and not operation.name().startswith(_COPIES):
+    if len(devices) == 2 and not operation.name().startswith(_COPIES):
         raise MixedDevices(operation.name())
     device = kwargs.get("device")
-    elsewhere = True in places if device is None else _is_elsewhere(device)
-    found = operation(*bare, **(named if device is None else named | {"device": "cpu"}))
-    if operation._schema.is_mutable and isinstance(found, Tensor):
+    elsewhere = True in devices if device is None else _is_elsewhere(device)
+    result = operation(*bare, **(named if device is None else named | {"device": "cpu"}))
+    if operation._schema.is_mutable and isinstance(result, Tensor):
         return kwargs.get("out", args[0])  # in place: what it holds has changed
-    return tree_map(_elsewhere, found) if elsewhere else found
+    return tree_map(_elsewhere, result) if elsewhere else result
 
 
 @contextmanager

@@ -112,8 +112,8 @@ def test_ceilings_are_measured() -> None:
         Ceilings(0.0, 1.0, "float32")
     with pytest.raises(ValueError, match="repeats is 0"):
         each_seconds([lambda: None], cpu, repeats=0)
-    found = measured(lambda: 7, cpu)
-    assert found.outcome == 7 and found.seconds >= 0 and found.peak_bytes is None
+    timed = measured(lambda: 7, cpu)
+    assert timed.outcome == 7 and timed.seconds >= 0 and timed.peak_bytes is None
 
 
 def test_calls_on_a_gpu_are_timed_by_events_of_its_own_device_and_after_other_work(

@@ -66,10 +66,10 @@ def test_the_naive_loop_decodes_a_batch_as_its_rows_alone() -> None:
         with pytest.raises(ValueError, match=r"prompt has texts of \[5, 3\] tokens"):
             plain_rws(predictor, reward, [prompts[0], "cat"], 8.0, **answer)
     traces = decode(predictor, prompts, RWS(8.0), reward=reward, **grouped(**answer))
-    assert together.reward_calls == 18 and sum(one.reward_calls for one in alone) == 18
-    for row, (one, trace) in enumerate(zip(alone, traces, strict=True)):
-        assert together.tokens[row].tolist() == one.tokens[0].tolist() == trace.tokens.tolist()
-        assert together.commit_step[row].tolist() == one.commit_step[0].tolist() == trace.commit_step.tolist()
+    assert together.reward_calls == 18 and sum(run.reward_calls for run in alone) == 18
+    for row, (run, trace) in enumerate(zip(alone, traces, strict=True)):
+        assert together.tokens[row].tolist() == run.tokens[0].tolist() == trace.tokens.tolist()
+        assert together.commit_step[row].tolist() == run.commit_step[0].tolist() == trace.commit_step.tolist()
     assert together.tied is not None and together.tied.shape == (3, 6) and together.ties == int(together.tied.sum())
     assert unasked.tied is None and torch.equal(unasked.tokens, together.tokens)
 
@@ -89,8 +89,8 @@ def test_agreement_finds_where_answers_part_and_whether_a_tie_explains_it() -> N
     late = int((steps[1] == 2).nonzero()[0])
     tokens[1, late] = (tokens[1, late] + 1) % 90
     other = PlainRun(tokens, 0, 0, steps, None)
-    (found,) = agreement(ours.traces, other).differences
-    assert (found.row, found.step, found.why) == (1, 2, None)
+    (difference,) = agreement(ours.traces, other).differences
+    assert (difference.row, difference.step, difference.why) == (1, 2, None)
     tied = torch.zeros(3, 4, dtype=torch.bool)
     tied[1, 2] = True
     asked = []
@@ -110,8 +110,8 @@ def test_every_way_decodes_what_the_loop_in_use_does() -> None:
     outcomes = {name: way.run(it) for name, way in ways.items()}
     for name, way in ways.items():
         if way.compared is not None:
-            found = agreement(outcomes[name].traces, outcomes[way.compared])
-            assert found.equal + found.explained == 2, name
+            compared = agreement(outcomes[name].traces, outcomes[way.compared])
+            assert compared.equal + compared.explained == 2, name
     assert outcomes["naive rws"].reward_calls == outcomes["rws every 1"].reward_calls == 8
     assert outcomes["rws without any"].reward_calls == 8 == outcomes["rws with places alone"].reward_calls
     assert outcomes["rws every 2"].reward_calls == 4
@@ -146,13 +146,15 @@ def test_a_run_measures_all_ways_and_holds_what_figures_read(run: dict[str, Any]
 def test_what_recordings_compute_in_counts_for_the_ways_that_replay_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole, "measured", lambda call, device: TimedCall(call(), 1.0, 5 * 10**6))
     monkeypatch.setattr(Replays, "idle_bytes", property(lambda replays: 100 * replays.recorded))
-    found = measure(BenchSettings("tiny", "float32", 6, 8, 4, 4, (1,), 1, every=()), CPU, Ceilings(1e9, 1e9, "float32"))
-    weights = found["parameters"]["predictor_bytes"] + found["parameters"]["reward_bytes"]
-    held = {row["way"]: row["peak_bytes"] - 5 * 10**6 for row in found["ways"]}
-    assert all(row["memory_bytes"] == row["peak_bytes"] - weights for row in found["ways"])
-    assert held["plain"] == held["naive rws"] == held["default without graphs"] == held["rws with places alone"] == 0
-    assert held["default"] == held["default with graphs alone"] > 0
-    assert held["rws"] > held["default"] and held["rws without certain"] == held["rws"]
+    settings = BenchSettings("tiny", "float32", 6, 8, 4, 4, (1,), 1, every=())
+    result = measure(settings, CPU, Ceilings(1e9, 1e9, "float32"))
+    weights = result["parameters"]["predictor_bytes"] + result["parameters"]["reward_bytes"]
+    recorded = {row["way"]: row["peak_bytes"] - 5 * 10**6 for row in result["ways"]}
+    assert all(row["memory_bytes"] == row["peak_bytes"] - weights for row in result["ways"])
+    for name in ("plain", "naive rws", "default without graphs", "rws with places alone"):
+        assert recorded[name] == 0
+    assert recorded["default"] == recorded["default with graphs alone"] > 0
+    assert recorded["rws"] > recorded["default"] and recorded["rws without certain"] == recorded["rws"]
 
 
 def test_the_tables_follow_from_the_times(run: dict[str, Any]) -> None:
@@ -160,11 +162,11 @@ def test_the_tables_follow_from_the_times(run: dict[str, Any]) -> None:
     assert all(row["goal"] is row["met"] is None for row in run["ratios"])  # those of another shape, on a GPU
     aimed = ratios(run["ways"], run["floor"])
     assert [(row["name"], row["value"]) for row in aimed] == [(row["name"], row["value"]) for row in run["ratios"]]
-    found = {(row["name"], row["batch"]): row for row in aimed}
+    by_name = {(row["name"], row["batch"]): row for row in aimed}
     least = next(row["seconds"] for row in run["floor"] if (row["batch"], row["method"]) == (1, "default"))
-    assert found["default over floor", 1]["value"] == pytest.approx(ways["default"] / least)
-    assert found["default over floor", 1]["goal"] == "at most 1.25" and not found["default over floor", 1]["met"]
-    faster = found["naive rws over rws", 1]
+    assert by_name["default over floor", 1]["value"] == pytest.approx(ways["default"] / least)
+    assert by_name["default over floor", 1]["goal"] == "at most 1.25" and not by_name["default over floor", 1]["met"]
+    faster = by_name["naive rws over rws", 1]
     assert faster["value"] == pytest.approx(ways["naive rws"] / ways["rws"])
     assert faster["goal"] == "at least 2" and faster["met"] == (faster["value"] >= 2)
     assert not any("GiB" in row["name"] for row in run["ratios"])
@@ -183,11 +185,11 @@ def test_the_tables_follow_from_the_times(run: dict[str, Any]) -> None:
 
 def test_memory_is_what_is_held_above_the_weights() -> None:
     ways = [
-        {"batch": 1, "group": "ways", "way": way, "median_seconds": seconds, "memory_bytes": held, "reward_calls": 0}
-        for way, seconds, held in (("default", 1.0, 2**30), ("rws", 1.5, 3 * 2**30), ("rws every 1", 3.0, 2**31))
+        {"batch": 1, "group": "ways", "way": way, "median_seconds": seconds, "memory_bytes": memory, "reward_calls": 0}
+        for way, seconds, memory in (("default", 1.0, 2**30), ("rws", 1.5, 3 * 2**30), ("rws every 1", 3.0, 2**31))
     ]
-    found = {row["name"]: row for row in ratios(ways, [])}
-    assert found["default: GiB above the weights"]["met"] and not found["rws: GiB above the weights"]["met"]
+    by_name = {row["name"]: row for row in ratios(ways, [])}
+    assert by_name["default: GiB above the weights"]["met"] and not by_name["rws: GiB above the weights"]["met"]
     ours = overhead(ways, 100)[0]
     assert ours["added_bytes"] == 100 + 2**31 and ours["increase"] == pytest.approx(50)
     assert frequency(ways, 1)[0] | {"reward_calls": 0} == {
@@ -232,11 +234,11 @@ def test_what_cannot_be_measured_says_why_and_stands_for_nothing(monkeypatch: py
         return [way if way.name != "naive rws" else replace(way, run=run) for way in all_ways(every)]
 
     monkeypatch.setattr(whole, "all_ways", fails)
-    found = measure(replace(PLAN, batches=(1,), ways=("naive", "rws")), CPU, limits)
-    ways = rows_of(found, 1)
+    result = measure(replace(PLAN, batches=(1,), ways=("naive", "rws")), CPU, limits)
+    ways = rows_of(result, 1)
     assert ways["naive rws"]["status"] == "failed: OutOfMemoryError: no memory left"
     assert ways["rws"]["status"] == "measured" and ways["rws"]["compared"] is None
-    assert [row["name"] for row in found["ratios"]] == ["rws over floor"]
+    assert [row["name"] for row in result["ratios"]] == ["rws over floor"]
 
 
 def test_the_kernel_table_agrees_with_what_is_defined() -> None:
@@ -273,10 +275,10 @@ def test_a_compiler_that_fails_is_a_status(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_reference_is_the_definition() -> None:
     logits = torch.tensor([[0.0, 2.0, -1.0], [5.0, float("-inf"), float("-inf")]])
-    found = reference(logits, torch.tensor([1.0, 3.0]))
-    assert found.token.tolist() == [1, 0] and found.lead.tolist() == [2.0, float("inf")]
+    truth = reference(logits, torch.tensor([1.0, 3.0]))
+    assert truth.token.tolist() == [1, 0] and truth.lead.tolist() == [2.0, float("inf")]
     expected = [np.log(np.exp(-2 * c) + np.exp(-3 * c)) for c in (1.0, 3.0)]
-    assert found.log_f[0].tolist() == pytest.approx(expected) and found.log_f[1].tolist() == [-np.inf, -np.inf]
+    assert truth.log_f[0].tolist() == pytest.approx(expected) and truth.log_f[1].tolist() == [-np.inf, -np.inf]
 
 
 def test_a_wrong_kernel_and_a_wrong_decoder_fail_the_check(
@@ -287,12 +289,12 @@ def test_a_wrong_kernel_and_a_wrong_decoder_fail_the_check(
     right = module.row_statistics
 
     def wrong(logits: Any, factors: Any, **options: Any) -> Any:
-        found = right(logits, factors, **options)
-        return found._replace(log_f=found.log_f + 1e-3)
+        statistics = right(logits, factors, **options)
+        return statistics._replace(log_f=statistics.log_f + 1e-3)
 
     monkeypatch.setattr(module, "row_statistics", wrong)
-    found = check.kernel_check(CPU, torch.float32)
-    assert not found.passed and "wrong: " in found.detail
+    checked = check.kernel_check(CPU, torch.float32)
+    assert not checked.passed and "wrong: " in checked.detail
     out = tmp_path / "found.json"
     assert main(["bench", *OPTIONS, "--out", str(out)]) == 1
     assert "the self-check failed, nothing was measured: row statistics" in capsys.readouterr().err
@@ -306,18 +308,18 @@ def test_a_wrong_kernel_and_a_wrong_decoder_fail_the_check(
 
     monkeypatch.setattr(module, "row_statistics", refuses)
     failed = check.self_check(CPU, shapes=TINY)
-    assert [one.passed for one in failed][:2] == [False, False] and "no device" in failed[0].detail
+    assert [result.passed for result in failed][:2] == [False, False] and "no device" in failed[0].detail
 
 
 def test_a_decode_that_parts_without_a_near_tie_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     def other(*given: Any, **options: Any) -> PlainRun:
-        found = plain_loop(*given, **options)
-        return found._replace(tokens=found.tokens.roll(1, dims=0))
+        plain = plain_loop(*given, **options)
+        return plain._replace(tokens=plain.tokens.roll(1, dims=0))
 
     monkeypatch.setattr(check, "plain_loop", other)
-    found = {one.name: one for one in check.model_checks(CPU, torch.float32, TINY)}
-    assert not found["default: tokens of the plain loop, float32"].passed
-    assert found["rws: tokens of the plain loop, float32"].passed
+    checks = {result.name: result for result in check.model_checks(CPU, torch.float32, TINY)}
+    assert not checks["default: tokens of the plain loop, float32"].passed
+    assert checks["rws: tokens of the plain loop, float32"].passed
 
 
 def test_the_command_writes_its_file_and_prints_the_same(

@@ -191,12 +191,12 @@ def test_both_orders_are_asked_and_results_keep_the_order_of_the_pairs(
     serve: Callable[..., JudgeServer], tmp_path: Path
 ) -> None:
     server = serve()
-    found = compare(judge_at(server, concurrency=3), PAIRS, tmp_path, progress=False)
-    assert outcomes(found) == ["win", "loss", "loss"]
+    judged = compare(judge_at(server, concurrency=3), PAIRS, tmp_path, progress=False)
+    assert outcomes(judged) == ["win", "loss", "loss"]
     orders = {order for _, a, b in PAIRS for order in ((a, b), (b, a))}
     assert sorted(answers(arrival.body) for arrival in server.arrivals) == sorted(orders)
-    assert (found[0].forward.choice, found[0].backward.choice) == ("1", "2")
-    first = found[0].forward
+    assert (judged[0].forward.choice, judged[0].backward.choice) == ("1", "2")
+    first = judged[0].forward
     assert (first.model, first.attempts, first.tokens_in, first.tokens_out) == ("judge-2025-01-01", 1, 50, 1)
     assert not first.cached and first.finish == "stop" and 0 < first.seconds < 10
 
@@ -220,9 +220,9 @@ def test_texts_arrive_unaltered_and_the_request_is_what_the_judge_says(
 
 def test_a_judge_that_always_says_one_gives_draws(serve: Callable[..., JudgeServer], tmp_path: Path) -> None:
     server = serve(lambda number, body: "1")
-    found = compare(judge_at(server), PAIRS, tmp_path, progress=False)
-    assert outcomes(found) == ["draw"] * 3
-    rates = judge_rates(found, np.random.default_rng(0))
+    judged = compare(judge_at(server), PAIRS, tmp_path, progress=False)
+    assert outcomes(judged) == ["draw"] * 3
+    rates = judge_rates(judged, np.random.default_rng(0))
     assert (rates.first_chosen, rates.agreement) == (1.0, 0.0)
     assert (rates.forward.wins, rates.backward.losses) == (3, 3)
 
@@ -233,10 +233,10 @@ def test_no_verdict_is_asked_again_then_invalid_and_never_guessed(
 ) -> None:
     server = serve(lambda number, body: reply if answers(body)[0] == "short" else longer(number, body))
     judge = judge_at(server, repeats=2, seed=5)
-    found = compare(judge, PAIRS[:2], tmp_path, progress=False)
-    assert outcomes(found) == ["invalid", "loss"]
-    assert (found[0].forward.choice, found[0].backward.choice) == ("1", "invalid")
-    invalid = found[0].backward
+    judged = compare(judge, PAIRS[:2], tmp_path, progress=False)
+    assert outcomes(judged) == ["invalid", "loss"]
+    assert (judged[0].forward.choice, judged[0].backward.choice) == ("1", "invalid")
+    invalid = judged[0].backward
     assert (invalid.raw, invalid.attempts, invalid.tokens_in, invalid.tokens_out) == (reply, 3, 150, 3)
     assert [arrival.body["seed"] for arrival in server.arrivals] == [5, 5, 6, 7, 5, 5]
     compare(judge, PAIRS[:2], tmp_path, progress=False)
@@ -250,21 +250,21 @@ def test_a_verdict_at_the_second_asking_counts_and_refusals_have_their_words(
     serve: Callable[..., JudgeServer], tmp_path: Path
 ) -> None:
     server = serve(in_turn(sends(completion(None, refusal="I will not.")), "2.", sends(completion(None)), "'1'"))
-    (found,) = compare(judge_at(server), PAIRS[:1], tmp_path, progress=False)
-    assert (found.forward.choice, found.forward.attempts) == ("2", 2)
-    assert (found.backward.choice, found.backward.attempts) == ("1", 2)
-    assert found.outcome == "loss"
+    (judged,) = compare(judge_at(server), PAIRS[:1], tmp_path, progress=False)
+    assert (judged.forward.choice, judged.forward.attempts) == ("2", 2)
+    assert (judged.backward.choice, judged.backward.attempts) == ("1", 2)
+    assert judged.outcome == "loss"
 
 
 def test_the_same_text_is_a_draw_without_asking_unless_told(serve: Callable[..., JudgeServer], tmp_path: Path) -> None:
     server = serve(lambda number, body: "2")
     pairs = [("Why?", "same", "same")]
     judge = judge_at(server)
-    (found,) = compare(judge, pairs, tmp_path, progress=False)
-    assert (found.outcome, found.forward.choice, found.forward.attempts) == ("draw", "tie", 0)
+    (judged,) = compare(judge, pairs, tmp_path, progress=False)
+    assert (judged.outcome, judged.forward.choice, judged.forward.attempts) == ("draw", "tie", 0)
     assert not server.arrivals
-    (found,) = compare(judge, pairs, tmp_path, ask_identical=True, progress=False)
-    assert (found.outcome, found.forward.choice, found.backward.choice) == ("draw", "2", "2")
+    (judged,) = compare(judge, pairs, tmp_path, ask_identical=True, progress=False)
+    assert (judged.outcome, judged.forward.choice, judged.backward.choice) == ("draw", "2", "2")
     assert len(server.arrivals) == 1  # both orders are one request
 
 
@@ -272,8 +272,8 @@ def test_what_pairs_have_in_common_is_asked_once(serve: Callable[..., JudgeServe
     server = serve()
     question, first, second = PAIRS[0]
     pairs = [PAIRS[0], PAIRS[0], (question, second, first), ("another question, not shown", first, second)]
-    found = compare(judge_at(server, concurrency=4), pairs, tmp_path, progress=False)
-    assert outcomes(found) == ["win", "win", "loss", "win"] and len(server.arrivals) == 2
+    judged = compare(judge_at(server, concurrency=4), pairs, tmp_path, progress=False)
+    assert outcomes(judged) == ["win", "win", "loss", "win"] and len(server.arrivals) == 2
 
 
 @pytest.fixture(scope="module")
@@ -298,11 +298,11 @@ def test_swapping_the_texts_swaps_wins_and_losses(
     lasting.rule = rule
     with TemporaryDirectory() as folder:
         judge = judge_at(lasting, concurrency=2, repeats=0)
-        found = compare(judge, pairs, folder, progress=False)
+        judged = compare(judge, pairs, folder, progress=False)
         asked = len(lasting.arrivals)
         swapped = compare(judge, [(q, b, a) for q, a, b in pairs], folder, progress=False)
-        assert outcomes(swapped) == [turned.get(pair.outcome, pair.outcome) for pair in found]
-        assert [pair.forward.choice for pair in swapped] == [pair.backward.choice for pair in found]
+        assert outcomes(swapped) == [turned.get(pair.outcome, pair.outcome) for pair in judged]
+        assert [pair.forward.choice for pair in swapped] == [pair.backward.choice for pair in judged]
         assert len(lasting.arrivals) == asked
 
 
@@ -318,9 +318,9 @@ def test_failures_that_pass_are_tried_again(
     failure: Behaviour, serve: Callable[..., JudgeServer], tmp_path: Path
 ) -> None:
     server = serve(in_turn(failure, failure))
-    found = compare(judge_at(server, max_retries=2), PAIRS, tmp_path, progress=False)
-    assert outcomes(found) == ["win", "loss", "loss"] and len(server.arrivals) == 8
-    assert found[0].forward.attempts == 1  # tries are not repeats: nothing was replied
+    judged = compare(judge_at(server, max_retries=2), PAIRS, tmp_path, progress=False)
+    assert outcomes(judged) == ["win", "loss", "loss"] and len(server.arrivals) == 8
+    assert judged[0].forward.attempts == 1  # tries are not repeats: nothing was replied
 
 
 def test_retry_after_is_honoured(serve: Callable[..., JudgeServer], tmp_path: Path) -> None:
@@ -393,9 +393,9 @@ def test_a_server_that_dies_midway_and_comes_back(serve: Callable[..., JudgeServ
     assert "\n" not in str(error.value) and str(tmp_path) in str(error.value)
     assert len(list(tmp_path.rglob("*.json"))) == 3
     server.start()
-    found = compare(judge, PAIRS, tmp_path, progress=False)
-    assert outcomes(found) == ["win", "loss", "loss"] and len(server.arrivals) == 4 + 3
-    assert [side.cached for pair in found for side in (pair.forward, pair.backward)] == [True] * 3 + [False] * 3
+    judged = compare(judge, PAIRS, tmp_path, progress=False)
+    assert outcomes(judged) == ["win", "loss", "loss"] and len(server.arrivals) == 4 + 3
+    assert [side.cached for pair in judged for side in (pair.forward, pair.backward)] == [True] * 3 + [False] * 3
 
 
 def test_what_is_under_way_when_another_request_fails_is_stored(
@@ -572,8 +572,8 @@ def test_a_broken_file_is_asked_again_with_a_note(
     before = json.loads(path.read_text())["reply"]
     damage(path)
     with pytest.warns(CacheWarning, match=f"{path.name}.*asked again"):
-        found = compare(judge, PAIRS, tmp_path, progress=False)
-    assert outcomes(found) == ["win", "loss", "loss"] and len(server.arrivals) == 7
+        judged = compare(judge, PAIRS, tmp_path, progress=False)
+    assert outcomes(judged) == ["win", "loss", "loss"] and len(server.arrivals) == 7
     after = json.loads(path.read_text())["reply"]
     assert after == before | {"seconds": after["seconds"]}
 
@@ -583,8 +583,8 @@ def test_no_key_is_written_or_shown(
 ) -> None:
     server = serve(lambda number, body: f"You sent {SECRET}, {json.dumps(SECRET)}")
     judge = judge_at(server, repeats=1)
-    (found,) = compare(judge, PAIRS[:1], tmp_path)
-    assert "0123456789" not in repr(judge) + repr(found) and found.forward.raw.startswith("You sent [key]")
+    (judged,) = compare(judge, PAIRS[:1], tmp_path)
+    assert "0123456789" not in repr(judge) + repr(judged) and judged.forward.raw.startswith("You sent [key]")
     for path in tmp_path.rglob("*"):
         assert path.is_dir() or "0123456789" not in path.read_text()
     assert "0123456789" not in "".join(capfd.readouterr())

@@ -128,17 +128,17 @@ ANSWERS = {
 def test_every_canonical_solution_is_found_in_every_style(style: str) -> None:
     answer, how = ANSWERS[style]
     for problem in PROBLEMS.values():
-        found = program_of(problem, answer(problem))
-        assert found.how == how, (problem.id, found)
+        program = program_of(problem, answer(problem))
+        assert program.how == how, (problem.id, program)
         name = problem.entry_point
-        wanted, got = (ast.dump(function_of(text, name)) for text in (whole(problem), found.source))
-        assert got == wanted, problem.id
+        expected, got = (ast.dump(function_of(text, name)) for text in (whole(problem), program.source))
+        assert got == expected, problem.id
         # What the prompt has before it is there too, and no example is run.
         above = ast.parse(problem.prompt[: problem.prompt.rindex(f"def {name}")]).body
-        held = ast.parse(found.source).body
-        assert {ast.dump(node) for node in above} <= {ast.dump(node) for node in held}, problem.id
-        assert not any(isinstance(node, ast.Expr | ast.Assert | ast.If) for node in held), problem.id
-        assert sum(getattr(node, "name", "") == name for node in held) == 1, problem.id
+        statements = ast.parse(program.source).body
+        assert {ast.dump(node) for node in above} <= {ast.dump(node) for node in statements}, problem.id
+        assert not any(isinstance(node, ast.Expr | ast.Assert | ast.If) for node in statements), problem.id
+        assert sum(getattr(node, "name", "") == name for node in statements) == 1, problem.id
 
 
 # A few in the sandbox: helpers of the prompt, its import, an assignment before it, an import inside, a nested function.
@@ -155,7 +155,7 @@ RUN = {
 def answered(problem: HumanEvalProblem, answer: str) -> tuple[str, str]:
     """Return how an answer was read, and how it fared."""
     program = program_of(problem, answer)
-    found = execute(
+    execution = execute(
         program.source,
         problem.test,
         problem.entry_point,
@@ -163,7 +163,7 @@ def answered(problem: HumanEvalProblem, answer: str) -> tuple[str, str]:
         limits=Limits(seconds=20),
         allow_code_execution=True,
     )
-    return program.how, found.status
+    return program.how, execution.status
 
 
 @needs_bubblewrap
@@ -260,8 +260,8 @@ def test_answers_are_read_as_they_are_written(case: str) -> None:
 @needs_bubblewrap
 def test_only_what_is_right_passes() -> None:
     with ThreadPoolExecutor(2) as pool:
-        found = dict(zip(CASES, pool.map(lambda case: answered(SMALL, case[0])[1], CASES.values()), strict=True))
-    assert found == {name: status for name, (_, _, status) in CASES.items()}
+        statuses = dict(zip(CASES, pool.map(lambda case: answered(SMALL, case[0])[1], CASES.values()), strict=True))
+    assert statuses == {name: status for name, (_, _, status) in CASES.items()}
 
 
 def test_what_uses_the_function_goes_and_what_it_uses_stays() -> None:
@@ -301,18 +301,18 @@ TEXTS = st.lists(st.tuples(PARTS, st.sampled_from(["\n", "\n\n", "\n    ", " ", 
 @given(TEXTS | st.text(max_size=60))
 @example(f"{FENCE}\ndef area(r):\n    x = '''\n{FENCE}\n''' ; return r")
 def test_any_text_becomes_a_program(text: str) -> None:
-    found = program_of(SMALL, text)
-    assert found.how in HOWS
-    if found.how == "unparsable":
-        assert found.source.startswith(SMALL.prompt)
+    program = program_of(SMALL, text)
+    assert program.how in HOWS
+    if program.how == "unparsable":
+        assert program.source.startswith(SMALL.prompt)
         return
-    tree, _ = parse(found.source)
+    tree, _ = parse(program.source)
     assert tree is not None
     assert [getattr(node, "name", "") for node in tree.body].count("area") == 1
     # What was found is found again, whole and unchanged.
-    again = program_of(SMALL, f"{FENCE}python\n{found.source}{FENCE}")
-    if FENCE not in found.source and found.how in ("function", "fenced function"):
-        assert ast.dump(function_of(again.source, "area")) == ast.dump(function_of(found.source, "area"))
+    again = program_of(SMALL, f"{FENCE}python\n{program.source}{FENCE}")
+    if FENCE not in program.source and program.how in ("function", "fenced function"):
+        assert ast.dump(function_of(again.source, "area")) == ast.dump(function_of(program.source, "area"))
 
 
 LONG = 100_000
@@ -350,9 +350,9 @@ def test_hostile_text_is_read_in_linear_time(name: str, monkeypatch: pytest.Monk
         return whole_parse(source)
 
     monkeypatch.setattr(ast, "parse", counted)
-    found = program_of(SMALL, HOSTILE[name])
+    program = program_of(SMALL, HOSTILE[name])
     assert read <= 40 * LONG
-    assert found.how in HOWS
+    assert program.how in HOWS
 
 
 def test_junk_too_deep_to_parse_is_cut_off_like_any_other() -> None:
@@ -362,8 +362,8 @@ def test_junk_too_deep_to_parse_is_cut_off_like_any_other() -> None:
 
 def test_cut_is_at_the_last_end_that_python_reaches() -> None:
     lines = ["x = 1", "y = (", "2)", "It is so.", "z = 3"]
-    found = shortened(lines, [1, 3, 4], 1)
-    assert found is not None and found.lines == lines[:3]
+    code = shortened(lines, [1, 3, 4], 1)
+    assert code is not None and code.lines == lines[:3]
     assert shortened(lines, [1, 3, 4], 4) is None
     assert shortened(["x = ("], [], 0) is None
 

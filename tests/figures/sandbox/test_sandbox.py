@@ -140,10 +140,10 @@ def test_a_hostile_program_is_stopped_and_counted_as_failed(name: str, port: int
     program, endings = HOSTILE[name]
     start = time.perf_counter()
     limits = QUICK if "time" in endings else AMPLE
-    found = ran(program.replace("PORT", str(port)), limits=limits)
-    assert found.status in endings, found
-    assert not found.passed
-    assert len(found.output) <= 4096
+    execution = ran(program.replace("PORT", str(port)), limits=limits)
+    assert execution.status in endings, execution
+    assert not execution.passed
+    assert len(execution.output) <= 4096
     assert time.perf_counter() - start < 30  # 5 on a core that is not busy
 
 
@@ -198,17 +198,17 @@ def test_the_environment_and_installed_packages_are_not_there(
     test = "def check(f):\n    assert f(0) == ['HOME', 'LC_ALL', 'PATH', 'PYTHONHASHSEED', 'TMPDIR'], f(0)\n"
     # The shell that makes the namespaces adds its own.
     names = in_f("import os", "return sorted(set(os.environ) - {'PWD', 'OLDPWD', 'SHLVL', '_'})")
-    found = ran(names, test)
-    assert found.passed, found
+    execution = ran(names, test)
+    assert execution.passed, execution
     assert ran("import numpy\n" + in_f("return x + 1")).detail.startswith("ModuleNotFoundError")
 
 
 @needs_bubblewrap
 def test_an_honest_program_passes() -> None:
     program = "import math, re, collections\nprint('hello')\n" + in_f("open('note', 'w').write('x')", "return x + 1")
-    found = ran(program)
-    assert (found.status, found.detail, found.output) == ("passed", "", "hello\n")
-    assert 0 < found.seconds < AMPLE.seconds
+    execution = ran(program)
+    assert (execution.status, execution.detail, execution.output) == ("passed", "", "hello\n")
+    assert 0 < execution.seconds < AMPLE.seconds
 
 
 @needs_bubblewrap
@@ -255,8 +255,8 @@ def test_processes_are_counted_and_alone() -> None:
     )
     # The program and the namespace's first process are among the eight.
     few = "def check(f):\n    assert 4 <= f(0) < 8, f(0)\n"
-    found = ran(forks, few, limits=Limits(seconds=20, processes=8))
-    assert found.passed, found
+    execution = ran(forks, few, limits=Limits(seconds=20, processes=8))
+    assert execution.passed, execution
     alone = "import os\ndef f(x):\n    for pid in range(2, 70000):\n        if pid != os.getpid():\n"
     alone += (
         "            try: os.kill(pid, 0)\n            except ProcessLookupError: continue\n            return pid\n"
@@ -269,7 +269,7 @@ def test_processes_are_counted_and_alone() -> None:
 def test_programs_run_side_by_side() -> None:
     with ThreadPoolExecutor(4) as pool:
         programs = [in_f(f"return x + {1 if n % 2 else 2}") for n in range(8)]
-        assert [found.status for found in pool.map(ran, programs)] == ["wrong", "passed"] * 4
+        assert [execution.status for execution in pool.map(ran, programs)] == ["wrong", "passed"] * 4
 
 
 @needs_bubblewrap
@@ -428,14 +428,14 @@ def test_a_killed_harness_leaves_no_program_behind() -> None:
         assert harness.stdout is not None
         assert harness.stdout.readline() == b"up\n"
         time.sleep(1.0)
-        found = _descendants(harness.pid)
-        assert found
+        processes = _descendants(harness.pid)
+        assert processes
         harness.kill()
         harness.wait()
     end = time.monotonic() + 6  # below the limit of processor time
-    while time.monotonic() < end and any(map(_lives, found)):
+    while time.monotonic() < end and any(map(_lives, processes)):
         time.sleep(0.05)
-    assert not [pid for pid in found if _lives(pid)]
+    assert not [pid for pid in processes if _lives(pid)]
 
 
 def _lives(pid: int) -> bool:
@@ -447,7 +447,7 @@ def _lives(pid: int) -> bool:
 
 def _descendants(parent: int) -> list[int]:
     tasks = {int(stat.parent.name): _parent(stat) for stat in Path("/proc").glob("[0-9]*/stat")}
-    found = [parent]
-    for pid in found:
-        found += [child for child, above in tasks.items() if above == pid]
-    return found[1:]
+    processes = [parent]
+    for pid in processes:
+        processes += [child for child, above in tasks.items() if above == pid]
+    return processes[1:]
