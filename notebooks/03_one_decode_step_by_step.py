@@ -29,7 +29,7 @@ import numpy as np
 import torch
 from IPython.display import Markdown, display
 
-from rws_decode import RWS, Confidence, load_predictor, load_reward, replay_with
+from rws_decode import RWS, Confidence, Shape, load_predictor, load_reward, replay_with
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge
 from rws_decode.step.order import rank_values
@@ -48,9 +48,9 @@ print(prompt)
 # 64 tokens in 32 steps, two tokens a step, blocks of 32: once by confidence (factor 1), once by RWS with $s_R = 8$.
 
 # %%
-settings = {"length": 64, "steps": 32, "block": 32}
-(default,) = decode(predictor, [prompt], Confidence(), **settings)
-(rws,) = decode(predictor, [prompt], RWS(8.0), reward=reward, **settings)
+shape = Shape(length=64, steps=32, block=32)
+(default,) = decode(predictor, [prompt], Confidence(), shape)
+(rws,) = decode(predictor, [prompt], RWS(8.0), shape, reward=reward)
 
 
 def words(ids):
@@ -120,7 +120,7 @@ class Keeping:
 
 
 keeping = Keeping(rws.factor)
-(kept,) = decode(predictor, [prompt], keeping, **settings)
+(kept,) = decode(predictor, [prompt], keeping, shape)
 
 
 def ranked(step, factor):

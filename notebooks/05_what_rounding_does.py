@@ -43,11 +43,12 @@ from paper_figures.studies.design.prompts import prompts_of
 from paper_figures.studies.precision import RANKINGS, precision_units, tables
 from paper_figures.studies.work.decoding import predictor_of
 from paper_figures.studies.work.precision import work
-from rws_decode import Temperature
+from rws_decode import Options, Shape, Temperature
 from rws_decode.decode import decode
-from rws_decode.step.cut import select_top, select_topk
+from rws_decode.step.cut import select_top
 from rws_decode.step.order import dtype_of, rank_values
 from rws_decode.step.rounding import saturated
+from rws_decode.step.topk import select_topk
 from rws_theory import footrule_mean, selection_path
 from rws_theory.printed import printed_in
 
@@ -114,7 +115,7 @@ class Looking:
 shape = {"length": 32, "steps": 16, "block": 32}
 predictor = predictor_of("mini")
 looking = Looking(at=4)
-(trace,) = decode(predictor, [predictor.examples[3]["prompt"]], looking, **shape)
+(trace,) = decode(predictor, [predictor.examples[3]["prompt"]], looking, Shape(**shape))
 (view,) = looking.seen
 chosen_now = int(trace.chosen[looking.at].sum())
 tokens = predictor.tokenizer.convert_ids_to_tokens(view.candidate.tolist())
@@ -253,7 +254,8 @@ frame = pd.DataFrame(rows)
 (found,) = tables(frame)
 
 texts, scales = zip(*((prompt.text, scale) for scale in SCALES for prompt in prompts), strict=True)
-public = decode(predictor, texts, Temperature(scales), **shape, ranking="topk", precision="bfloat16").traces
+in_public = Options(ranking="topk", precision="bfloat16")
+public = decode(predictor, texts, Temperature(scales), Shape(**shape), options=in_public).traces
 measured = [{"god_tokens": one.god_tokens, "inexact": one.inexact.sum(), "steps_run": one.steps_run} for one in public]
 frame = pd.concat([frame, pd.DataFrame(measured).assign(rounding="topk", at=scales)])
 frame["steps"] = 100 * frame["inexact"] / frame["steps_run"]

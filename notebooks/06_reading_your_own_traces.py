@@ -58,12 +58,13 @@ import torch
 from IPython.display import Markdown, display
 
 from paper_figures.exhibits.style import GREY, LINES
-from rws_decode import RWS, Confidence, load_predictor, load_reward, replay_with
+from rws_decode import RWS, Confidence, Shape, load_predictor, load_reward, replay_with
 from rws_decode.checkpoints.files import shipped
 from rws_decode.decode import decode
 from rws_decode.trace.diff import diff
+from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
 from rws_decode.trace.replay import replay
-from rws_decode.trace.trace import NOT_ASKED, NOT_NEEDED, REUSED, SCORED, load
+from rws_decode.trace.trace import load
 
 torch.set_num_threads(1)
 EXAMPLE = 6
@@ -72,9 +73,9 @@ EXAMPLE = 6
 def make(folder):
     """Decode one prompt with `mini`, with the reward and without, and keep both traces."""
     predictor, reward = load_predictor("mini", progress=False), load_reward("mini", progress=False)
-    prompt, options = [predictor.examples[EXAMPLE]["prompt"]], {"length": 64, "steps": 32, "block": 32}
-    (rws,) = decode(predictor, prompt, RWS(8.0), reward=reward, **options)
-    (default,) = decode(predictor, prompt, Confidence(), **options)
+    prompt, shape = [predictor.examples[EXAMPLE]["prompt"]], Shape(length=64, steps=32, block=32)
+    (rws,) = decode(predictor, prompt, RWS(8.0), shape, reward=reward)
+    (default,) = decode(predictor, prompt, Confidence(), shape)
     return rws.save(folder / "rws" / "trace.parquet"), default.save(folder / "default" / "trace.parquet")
 
 

@@ -40,10 +40,10 @@ from IPython.display import Markdown, display
 from paper_figures.exhibits.runs import read_run
 from paper_figures.exhibits.style import GREY, LINES, styled
 from paper_figures.plan import make_missing
+from paper_figures.statistics.sample_size import possible_sizes, prompts_needed, sign_test_power
 from paper_figures.statistics.win_rates import rate_of_counts
 from paper_figures.table import to_markdown
 from paper_figures.tables import table1_win_rate
-from paper_figures.statistics.sample_size import possible_sizes, prompts_needed, sign_test_power
 from rws_theory.claims import CHECKS, claims
 from rws_theory.printed import printed_in
 

@@ -14,19 +14,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rws_decode.adapters.generation import RWSGenerationConfig
+    from rws_decode.adapters.config import RWSGenerationConfig
     from rws_decode.canvas.dialogue import Dialogue
-    from rws_decode.decode import Decoding
     from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, load_predictor
     from rws_decode.rewards import CallableReward, CausalReward, RewardModel, SequenceClassifierReward, load_reward
     from rws_decode.scales.path import Breakpoint, ScalePath, ScalePiece, Unexplored
     from rws_decode.scales.reach import Output, Reach, compare_reach
-    from rws_decode.step.savings import Savings
-    from rws_decode.strategies.factors import RWS, Confidence, RewardReplay, Schedule, Temperature
+    from rws_decode.settings import Options, Savings, Shape
+    from rws_decode.strategies.factors import RWS, Confidence, Temperature
+    from rws_decode.strategies.given import RewardReplay, Schedule
     from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder, RecordedOrder
     from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, Strategy
     from rws_decode.strategies.recorded import constant_of, recorded, shuffled
     from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
+    from rws_decode.trace.decoding import Decoding
     from rws_decode.trace.diff import TraceDiff
     from rws_decode.trace.replay import Replay, replay_with
     from rws_decode.trace.trace import Trace
@@ -34,11 +35,12 @@ if TYPE_CHECKING:
 # Names are imported when first used, so that --help and the story language do not wait for PyTorch.
 _HOME = {
     "strategies.reward_controls": ("FlippedReward", "RWSEvery", "RandomReward"),
-    "decode": ("Decoding",),
+    "trace.decoding": ("Decoding",),
     "canvas.dialogue": ("Dialogue",),
     "trace.diff": ("TraceDiff",),
-    "adapters.generation": ("RWSGenerationConfig",),
-    "strategies.factors": ("Confidence", "RWS", "RewardReplay", "Schedule", "Temperature"),
+    "adapters.config": ("RWSGenerationConfig",),
+    "strategies.factors": ("Confidence", "RWS", "Temperature"),
+    "strategies.given": ("RewardReplay", "Schedule"),
     "strategies.protocol": ("FactorStrategy", "MaskedPositions", "OrderStrategy", "Strategy"),
     "strategies.recorded": ("constant_of", "recorded", "shuffled"),
     "strategies.orders": ("Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"),
@@ -46,7 +48,7 @@ _HOME = {
     "scales.reach": ("Output", "Reach", "compare_reach"),
     "trace.replay": ("Replay", "replay_with"),
     "rewards": ("CallableReward", "CausalReward", "RewardModel", "SequenceClassifierReward", "load_reward"),
-    "step.savings": ("Savings",),
+    "settings": ("Options", "Savings", "Shape"),
     "scales.path": ("Breakpoint", "ScalePath", "ScalePiece", "Unexplored"),
     "trace.trace": ("Trace",),
 }
@@ -70,6 +72,7 @@ __all__ = [
     "MaskPredictor",
     "MaskedPositions",
     "OrderStrategy",
+    "Options",
     "Output",
     "RWSEvery",
     "RWSGenerationConfig",
@@ -85,6 +88,7 @@ __all__ = [
     "ScalePiece",
     "Schedule",
     "SequenceClassifierReward",
+    "Shape",
     "Strategy",
     "Temperature",
     "Trace",

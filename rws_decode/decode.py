@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from rws_decode.canvas.batches import batches, logit_bytes
 from rws_decode.canvas.dialogue import Dialogue
@@ -25,53 +24,13 @@ from rws_decode.step.reward import Scorer, scorer_for
 from rws_decode.step.savings import leave_settled, saving
 from rws_decode.step.step import Decoder
 from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, Strategy, describe
+from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.record import NOT_NEEDED, Record
 from rws_decode.trace.trace import Trace
 
-__all__ = ["BatchRun", "Decoding", "Job", "decode", "prepare", "run_batches"]
+__all__ = ["BatchRun", "Job", "decode", "prepare", "run_batches"]
 
 _SHAPE, _OPTIONS, _SAVINGS = Shape(), Options(), Savings()
-
-
-@dataclass(frozen=True)
-class Decoding(Sequence[Trace]):
-    """The outcome of a decode: a sequence of one Trace per prompt, in order.
-
-    `forwards`: forwards of the predictor, a batch counting once; `reward_calls`: texts scored; `reward_calls_saved`:
-    scores reused or not needed.
-    """
-
-    traces: tuple[Trace, ...]
-    forwards: int
-
-    def __len__(self) -> int:
-        return len(self.traces)
-
-    def __getitem__(self, row: Any) -> Any:
-        return self.traces[row]
-
-    def __iter__(self) -> Iterator[Trace]:
-        return iter(self.traces)
-
-    @property
-    def tokens(self) -> NDArray[np.int64]:
-        """Return the answers' token ids, int64 [B, n]."""
-        return np.stack([trace.tokens for trace in self.traces])
-
-    @property
-    def texts(self) -> list[str | None]:
-        """Return the answers' texts, None without a tokenizer."""
-        return [trace.text for trace in self.traces]
-
-    @property
-    def reward_calls(self) -> int:
-        """Return the number of texts scored."""
-        return sum(trace.reward_calls for trace in self.traces)
-
-    @property
-    def reward_calls_saved(self) -> int:
-        """Return the number of scores reused or not needed."""
-        return sum(trace.reward_calls_saved for trace in self.traces)
 
 
 def decode(

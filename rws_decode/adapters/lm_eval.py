@@ -15,16 +15,12 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
-import numpy as np
-import torch
-from torch.nn import functional as F
-
-from rws_decode.adapters.generation import RWSGenerationConfig
+from rws_decode.adapters.config import RWSGenerationConfig
+from rws_decode.adapters.likelihood import likelihood_bound
 from rws_decode.common.extras import required
-from rws_decode.common.threads import torch_threads
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
-from rws_decode.predictors.base import MaskPredictor, logits_at
+from rws_decode.predictors.base import MaskPredictor, tokenizer_of
 from rws_decode.rewards import load_reward
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Shape
@@ -51,16 +47,16 @@ class Request(Protocol):
 class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's class, or object without it
     """The harness's model interface over `decode.decode` and a Monte Carlo estimate of the likelihood bound.
 
-    model: a predictor, or the name of one (`predictors.load_predictor`); reward: a reward model or its name, where the
-    strategy needs one; config and options: of `generation.RWSGenerationConfig` (strategy, reward_scale, max_new_tokens,
+    model: a predictor, or the name of one (`predictors.load_predictor`); reward: a reward model or its name, if the
+    strategy needs one; config and options: of `config.RWSGenerationConfig` (strategy, reward_scale, max_new_tokens,
     steps, ...). batch_size: canvases per forward of the likelihood (generation batches by memory, `Savings.memory`);
     max_batch_size: taken as the harness passes it, and unused. mc_num: samples of the likelihood estimate, 128 as in
     LLaDA's evaluation; seed: of the estimates and of sampling; check_greedy: whether `loglikelihood` also decodes, one
     forward per token, or says False of every answer; encode: text -> ids without special tokens, the predictor's
     tokenizer if None.
 
-    Prompts are encoded as the predictor does (`encode_prompt`), in its chat template where it has one: leave the
-    harness's --apply_chat_template off. A special token's name in a context or continuation is text, as everywhere.
+    The predictor encodes prompts (`encode_prompt`), in its chat template if it has one: leave the harness's
+    --apply_chat_template off. A special token's name in a context or continuation is text, as everywhere.
     Same seed, same results up to rounding, whatever the order and batching of the requests.
 
     ValueError for a bad option, and for what a request asks that this model does not do.
@@ -68,6 +64,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
     >>> from types import SimpleNamespace
     >>> from rws_decode.predictors.exact import exact_predictor
     >>> from rws_theory.worlds.joint_table import JointTable
+    >>> import numpy as np
     >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))
     >>> model = RWSLM(predictor, encode=lambda text: [int(word) for word in text.split()],
     ...               max_new_tokens=1, steps=1, block_length=1)
@@ -108,7 +105,7 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         self.mc_num = mc_num
         self.seed = seed
         self.check_greedy = check_greedy
-        tokenizer: Any = getattr(self.predictor, "tokenizer", None)
+        tokenizer = tokenizer_of(self.predictor)
         if encode is None and tokenizer is None:
             raise ValueError(f"encode is None: predictor {self.predictor.name} has no tokenizer, give text -> ids")
         plain = {"add_special_tokens": False, "split_special_tokens": True}
@@ -122,57 +119,53 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
     def generate_until(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[str]:
         """Decode an answer to each request's context, cut before the first of its stop strings.
 
-        A request is (context, options). until: one stop string or several. max_gen_toks: of the answer's tokens, at
-        most so many are kept; the canvas is max_new_tokens long whatever it says. do_sample and temperature: where
-        do_sample is true the temperature takes the place of the config's. Another option is a ValueError. A context
-        that comes several times, as where tasks ask for repeats, has the seeds `seed`, `seed` + 1, ... in turn.
+        A request is (context, options). until: one stop string or several. max_gen_toks: at most so many of the
+        answer's tokens are kept; the canvas is max_new_tokens long in any case. temperature: takes the place of the
+        config's if do_sample is true. Another option is a ValueError. A context that comes several times, as tasks with
+        repeats ask for it, has the seeds `seed`, `seed` + 1, ... in turn.
         """
-        wanted = [(request.args[0], _options(request.args[1])) for request in requests]
-        seeds, again = [], Counter[str]()
-        for context, _ in wanted:
-            seeds.append((self.config.seed + again[context]) % 2**63)
-            again[context] += 1
-        answers: list[str] = [""] * len(wanted)
-        for temperature in dict.fromkeys(options["temperature"] for _, options in wanted):
-            rows = [row for row, (_, options) in enumerate(wanted) if options["temperature"] == temperature]
+        contexts = [request.args[0] for request in requests]
+        options = [_options(request.args[1]) for request in requests]
+        seeds, repeats = [], Counter[str]()
+        for context in contexts:
+            seeds.append((self.config.seed + repeats[context]) % 2**63)
+            repeats[context] += 1
+        answers: list[str] = [""] * len(contexts)
+        for temperature in dict.fromkeys(option["temperature"] for option in options):
+            rows = [row for row, option in enumerate(options) if option["temperature"] == temperature]
             config = self.config if temperature is None else self.config.update(temperature=temperature)
-            own = tuple(seeds[row] for row in rows)
-            prompts, strategy = [wanted[row][0] for row in rows], config.make_strategy(own)
-            traces = decode(self.predictor, prompts, strategy, **config.decode_options(own), reward=self.reward)
+            drawn = tuple(seeds[row] for row in rows)
+            prompts, strategy = [contexts[row] for row in rows], config.make_strategy(drawn)
+            traces = decode(self.predictor, prompts, strategy, **config.decode_options(drawn), reward=self.reward)
             for row, trace in zip(rows, traces, strict=True):
-                text = self.predictor.decode_answer(trace.tokens.tolist()[: wanted[row][1]["max_gen_toks"]])
-                answers[row] = _before(text or "", wanted[row][1]["until"])
+                text = self.predictor.decode_answer(trace.tokens.tolist()[: options[row]["max_gen_toks"]])
+                answers[row] = _before(text or "", options[row]["until"])
         for request, answer in zip(requests, answers, strict=True):
             self._remember("generate_until", request, answer)
         return answers
 
     def loglikelihood(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
-        """Return, of each (context, continuation), an estimate of a bound on log p(continuation | context), and whether
-        greedy decoding gives it.
+        """Return a bound on log p(continuation | context) of each pair, and whether greedy decoding gives it.
 
-        With L tokens of continuation: E over l uniform on 1 .. L and a uniform set of l masked positions of
-        (L / l) sum over the set of log p(token | context, tokens that are not masked) <= log p, in nats (Nie et al.
-        2025, Equation 14 and Appendix B.5, LLaDA's own evaluation), estimated from `mc_num` samples whose l are spread
-        evenly from a random start, which keeps each uniform. Exact for L = 1. Probabilities are over the whole
-        vocabulary. Greedy decoding is plain confidence decoding, one token per step.
-
-        Blanks at the end of the context count to the continuation, as in the harness's own models.
+        The bound is estimated (`likelihood.likelihood_bound`) from `mc_num` samples. Greedy decoding is plain
+        confidence decoding, one token per step. Blanks at the end of the context count to the continuation, as in the
+        harness's own models.
         """
         pairs = [self._pair(*request.args) for request in requests]
         bounds = [self._bound(prompt, answer) for prompt, answer in pairs]
         greedy = self._greedy(pairs) if self.check_greedy else [False] * len(pairs)
-        found = list(zip(bounds, greedy, strict=True))
-        for request, answer in zip(requests, found, strict=True):
-            self._remember("loglikelihood", request, answer)
-        return found
+        results = list(zip(bounds, greedy, strict=True))
+        for request, result in zip(requests, results, strict=True):
+            self._remember("loglikelihood", request, result)
+        return results
 
     def loglikelihood_rolling(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[float]:
-        """Return an estimate of a bound on log p(text) of each (text,), nothing standing before it.
+        """Return an estimate of a bound on log p(text) of each (text,), with nothing before it.
 
-        A text longer than half of what the predictor reads is scored in chunks of that size, each given what is before
-        it, as far as that fits: every token is scored once.
+        A text that is longer than the predictor reads is scored in chunks of half that size, each given what is before
+        it, as far as that fits. Every token is scored once.
         """
-        found = []
+        bounds = []
         limit = self.predictor.max_length
         for request in requests:
             ids = list(self._encode(request.args[0]))
@@ -183,67 +176,39 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
                 part = ids[start : start + chunk]
                 before = ids[:start] if limit is None else ids[max(0, start - (limit - len(part))) : start]
                 total += self._bound(before, part)
-            found.append(total)
+            bounds.append(total)
             self._remember("loglikelihood_rolling", request, total)
-        return found
+        return bounds
 
     def _pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
         """Return prompt ids and the continuation's: those that follow where both are encoded together, if they do."""
-        kept = context.rstrip()
-        continuation = context[len(kept) :] + continuation
-        alone, together = list(self._encode(kept)), list(self._encode(kept + continuation))
+        prompt = context.rstrip()
+        continuation = context[len(prompt) :] + continuation
+        alone, together = list(self._encode(prompt)), list(self._encode(prompt + continuation))
         follows = together[: len(alone)] == alone
         answer = together[len(alone) :] if follows else list(self._encode(continuation))
         self._check("continuation", continuation, answer)
-        return self.predictor.encode_prompt(kept), answer
+        return self.predictor.encode_prompt(prompt), answer
 
     def _check(self, part: str, text: str, ids: Sequence[int]) -> None:
         if self.predictor.mask_id in ids:
             raise ValueError(f"{part} {text[:60]!r} encodes to the mask token {self.predictor.mask_id}")
 
     def _bound(self, prompt: Sequence[int], answer: Sequence[int]) -> float:
-        """Return the estimate for the answer's ids, 0.0 for none of them."""
-        length = len(answer)
-        if not length:
-            return 0.0
-        limit = self.predictor.max_length
-        if limit is not None and len(prompt) + length > limit:
-            if length > limit:
-                raise ValueError(f"continuation has {length} tokens: {self.predictor.name} reads at most {limit}")
-            prompt = list(prompt)[len(prompt) + length - limit :]  # the end of the context, as the harness's own models
-        rng = np.random.default_rng([self.seed, len(prompt), *prompt, *answer])
-        start = int(rng.integers(length))
-        counts = [(start + sample * length // self.mc_num) % length + 1 for sample in range(self.mc_num)]
-        text = torch.tensor([*prompt, *answer], dtype=torch.int64, device=self.predictor.device)
-        total = 0.0
-        for begin in range(0, self.mc_num, self.batch_size):
-            part = counts[begin : begin + self.batch_size]
-            masked = torch.zeros(len(part), len(text), dtype=torch.bool)
-            for row, count in enumerate(part):
-                masked[row, len(prompt) + torch.from_numpy(rng.permutation(length)[:count])] = True
-            masked = masked.to(text.device)
-            row, column = masked.nonzero(as_tuple=True)
-            canvas = torch.where(masked, self.predictor.mask_id, text)
-            with torch_threads(), torch.inference_mode():
-                logits = logits_at(self.predictor, canvas, None, row, column)
-                nll = F.cross_entropy(logits.double(), text[column], reduction="none")
-            weight = length / torch.tensor(part, dtype=torch.float64, device=text.device)
-            total -= float((nll * weight[row]).sum())
-        if math.isnan(total):
-            raise ValueError(f"predictor {self.predictor.name} gives a continuation the log-likelihood nan")
-        return total / self.mc_num
+        options = {"samples": self.mc_num, "batch": self.batch_size, "seed": self.seed}
+        return likelihood_bound(self.predictor, prompt, answer, **options)
 
     def _greedy(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[bool]:
         """Return whether plain confidence decoding, a token per step, gives each answer; those of a length together."""
-        found = [not answer for _, answer in pairs]
+        equal = [not answer for _, answer in pairs]
         for length in sorted({len(answer) for _, answer in pairs if answer}):
             rows = [row for row, (_, answer) in enumerate(pairs) if len(answer) == length]
             room = math.inf if self.predictor.max_length is None else self.predictor.max_length - length
             prompts = [pairs[row][0][max(0, len(pairs[row][0]) - int(min(room, 2**62))) :] for row in rows]
             traces = decode(self.predictor, prompts, Confidence(), Shape(length=length, steps=length, block=length))
             for row, trace in zip(rows, traces, strict=True):
-                found[row] = trace.tokens.tolist() == pairs[row][1]
-        return found
+                equal[row] = trace.tokens.tolist() == pairs[row][1]
+        return equal
 
     def _remember(self, method: str, request: Request, result: Any) -> None:
         hook = getattr(self, "cache_hook", None)

@@ -1,46 +1,20 @@
-"""Which token each masked position would commit: the best one, or one drawn by Gumbel-max."""
+"""Step 1 with sampling: tokens drawn by Gumbel-max in place of the best ones."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from rws_decode.common.arguments import check_seeds, per_row
+from rws_decode.step.forward import Candidates, greedy, lead_of
 
-__all__ = ["Candidates", "TokenSampler", "greedy", "gumbel_scores"]
+__all__ = ["TokenSampler", "gumbel_scores"]
 
 # Positions drawn at once: 64 of a 126,464-word vocabulary are 62 MiB in float64.
 _CHUNK = 64
-
-
-class Candidates(NamedTuple):
-    """A token per position, int64 [N], and by how many logits it leads the runner-up, float64 [N], inf if alone.
-
-    With noise, the lead is that of the noised logits z - T log(-log u).
-    """
-
-    token: Tensor
-    lead: Tensor
-
-
-def greedy(logits: Tensor) -> Candidates:
-    """Return the largest logit of each row, the first among equals. logits: [N, V].
-
-    >>> greedy(torch.tensor([[1.0, 3.0, 2.5]]))
-    Candidates(token=tensor([1]), lead=tensor([0.5000], dtype=torch.float64))
-    """
-    return Candidates(logits.max(dim=-1).indices, _lead(logits))
-
-
-def _lead(scores: Tensor) -> Tensor:
-    if scores.shape[-1] == 1:
-        return torch.full((len(scores),), math.inf, dtype=torch.float64, device=scores.device)
-    best = scores.topk(2, dim=-1).values.double()
-    return best[:, 0] - best[:, 1]
 
 
 def gumbel_scores(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor:
@@ -95,4 +69,4 @@ class TokenSampler:
         best, token = scores.max(dim=-1)
         # Beyond the exponents of float64 the scores are all 0 or inf, and their logarithms still tell them apart.
         lost = ~(best.isfinite() & (best > 0))
-        return Candidates(torch.where(lost, noised.max(dim=-1).indices, token), _lead(noised))
+        return Candidates(torch.where(lost, noised.max(dim=-1).indices, token), lead_of(noised))

@@ -1,14 +1,82 @@
-"""Step 4, second half: which k positions are committed, and how ties end."""
+"""Step 4: rank the block's positions under their factors, and commit the first k; the leftmost of equals first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
-__all__ = ["Selection", "at_the_cut", "select_deferring", "select_top", "select_topk"]
+from rws_decode.settings import Options
+from rws_decode.step import rounding
+from rws_decode.step.order import dtype_of, rank_values
+from rws_decode.strategies.protocol import OrderStrategy, Strategy, order_of, sensitivity_of
+
+if TYPE_CHECKING:
+    from rws_decode.step.step import Completion
+
+__all__ = ["Choice", "Selection", "commit", "select_deferring", "select_top"]
+
+
+class Choice(NamedTuple):
+    """What a step commits, and its order, as `trace.Trace` describes the fields: [b, n], then [b]."""
+
+    value: Tensor
+    chosen: Tensor
+    ties: Tensor
+    saturated: Tensor
+    inexact: Tensor
+    near_ties: Tensor
+
+
+def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: Tensor, options: Options) -> Choice:
+    """Choose the `completion.commits` positions of each row that go first, in the order that the options ask for.
+
+    factor: float64, one for each prompt of the decode; answer: int64 [b, n], the canvas columns of the answers.
+    Log-odds in float64 are settled exactly where float64 cannot tell positions at the cut apart
+    (`rounding.exact_at_the_cut`).
+    ValueError for a factor that is not positive, or an order of another shape or with NaN.
+    """
+    view, logits, k = completion.view, completion.published, completion.commits
+    places, eligible, deferred = (completion.row, view.position), completion.block, completion.deferred
+    scale = factor.to(logits.device)[view.row]
+    dtype = dtype_of(options.precision, logits)
+
+    def grid(values: Tensor) -> Tensor:
+        return torch.zeros_like(answer, dtype=values.dtype).index_put(places, values)
+
+    exact = rank_values(logits, view.candidate, scale)
+    if isinstance(strategy, OrderStrategy):
+        value = order_of(strategy, view)
+        reach = sensitivity_of(strategy) * completion.error
+        low, high = value - reach, value + reach
+    else:
+        exact = rounding.exact_at_the_cut(grid(exact), logits, scale, places, eligible, deferred, k)[places]
+        as_they_are = options.ranking == "log-odds" and dtype == torch.float64
+        value = exact if as_they_are else rank_values(logits, view.candidate, scale, options.ranking, options.precision)
+        low, high = rounding.value_range(exact, logits, completion.error, scale, options.ranking, dtype)
+
+    select = select_top
+    if options.ranking == "topk":
+        from rws_decode.step.topk import select_topk
+
+        select = partial(select_topk, columns=answer, width=completion.width, dtype=dtype)
+    chosen, ties = select_deferring(select, grid(value), eligible, deferred, k)
+    inexact = torch.zeros_like(ties, dtype=torch.bool)
+    if value is not exact and not isinstance(strategy, OrderStrategy):
+        best = select_deferring(select_top, grid(exact), eligible, deferred, k)
+        inexact = (best.chosen != chosen).any(dim=1)
+    by_odds = isinstance(strategy, OrderStrategy) or options.ranking == "log-odds"
+    return Choice(
+        value=grid(value),
+        chosen=chosen,
+        ties=ties,
+        saturated=grid(rounding.saturated(exact, "log-odds", dtype) if by_odds else value == 1).sum(dim=1),
+        inexact=inexact,
+        near_ties=rounding.near_ties(grid(low), grid(high), eligible, chosen, deferred),
+    )
 
 
 class Selection(NamedTuple):
@@ -53,44 +121,6 @@ def select_top(values: Tensor, candidates: Tensor, k: int | Tensor) -> Selection
     last = values.gather(1, order.gather(1, (wanted - 1).clamp(min=0)[:, None]))
     level = candidates & ~chosen & (values == last)
     return Selection(chosen, torch.where(wanted > 0, level.sum(dim=1), 0))
-
-
-def select_topk(
-    values: Tensor, candidates: Tensor, k: int | Tensor, *, columns: Tensor, width: int, dtype: torch.dtype
-) -> Selection:
-    """Choose the k candidates of largest value in each row by `torch.topk`, as public decoders do.
-
-    What ties break by is PyTorch's affair: it depends on device, dtype and the length of the row, so the confidences
-    are laid out as the official LLaDA loop has them, over all `width` columns of the canvas, -inf elsewhere, in
-    `dtype`. columns: int64 [B, n], the canvas column of each value; the rest as in `select_top`, whose tie count it
-    shares. Guarantee: the same set as `select_top` wherever `ties` is 0 and `dtype` holds the values.
-
-    >>> values = torch.tensor([[0.5, 1.0, 0.25]])
-    >>> everywhere, columns = torch.ones(1, 3, dtype=torch.bool), torch.tensor([[4, 5, 6]])
-    >>> select_topk(values, everywhere, 1, columns=columns, width=7, dtype=torch.float32).chosen.tolist()
-    [[False, True, False]]
-    """
-    leftmost = select_top(values, candidates, k)
-    canvas = torch.full((len(values), width), float("-inf"), dtype=dtype, device=values.device)
-    canvas.scatter_(1, columns, values.to(dtype).masked_fill(~candidates, float("-inf")))
-    picked = torch.zeros_like(canvas, dtype=torch.bool)
-    for row, number in enumerate(leftmost.chosen.sum(dim=1).tolist()):
-        picked[row, torch.topk(canvas[row], number).indices] = True
-    return Selection(picked.gather(1, columns), leftmost.ties)
-
-
-def at_the_cut(eligible: Tensor, deferred: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:
-    """Return the positions among which a choice of k is made, bool [B, n], and how many of them are chosen, int64 [B].
-
-    Those that are not deferred if there are more than k of them; else the deferred ones, for what is left of k.
-
-    >>> both, late = torch.tensor([[True, True, True]]), torch.tensor([[False, True, True]])
-    >>> at_the_cut(both, late, 2)
-    (tensor([[False,  True,  True]]), tensor([1]))
-    """
-    early = eligible & ~deferred
-    spare = k - early.sum(dim=1)
-    return torch.where((spare < 0)[:, None], early, eligible & deferred), torch.where(spare < 0, k, spare)
 
 
 def select_deferring(

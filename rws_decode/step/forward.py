@@ -1,7 +1,8 @@
-"""Step 1, first half: one forward, and what it says of the masked positions, with or without guidance."""
+"""Step 1: one forward, what it says of the masked positions, and the best token of each."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from rws_decode.canvas.layout import Canvas, forbidden_tokens
 from rws_decode.predictors.base import MaskPredictor, logits_at
 from rws_decode.step.rounding import logit_error
 
-__all__ = ["MaskedLogits", "guided_logits", "masked_logits"]
+__all__ = ["Candidates", "MaskedLogits", "greedy", "guided_logits", "lead_of", "masked_logits"]
 
 
 class MaskedLogits(NamedTuple):
@@ -62,6 +63,33 @@ def masked_logits(
     forbidden = forbidden_tokens(predictor)
     logits[:, forbidden[forbidden < logits.shape[-1]]] = float("-inf")
     return MaskedLogits(row, position, logits, given, logit_error(logits) if error is None else error)
+
+
+class Candidates(NamedTuple):
+    """A token per position, int64 [N], and by how many logits it leads the runner-up, float64 [N], inf if alone.
+
+    With noise, the lead is that of the noised logits z - T log(-log u).
+    """
+
+    token: Tensor
+    lead: Tensor
+
+
+def greedy(logits: Tensor) -> Candidates:
+    """Return the largest logit of each row, the first among equals. logits: [N, V].
+
+    >>> greedy(torch.tensor([[1.0, 3.0, 2.5]]))
+    Candidates(token=tensor([1]), lead=tensor([0.5000], dtype=torch.float64))
+    """
+    return Candidates(logits.max(dim=-1).indices, lead_of(logits))
+
+
+def lead_of(scores: Tensor) -> Tensor:
+    """Return by how much the largest score of each row leads the next, float64 [N], inf if alone."""
+    if scores.shape[-1] == 1:
+        return torch.full((len(scores),), math.inf, dtype=torch.float64, device=scores.device)
+    best = scores.topk(2, dim=-1).values.double()
+    return best[:, 0] - best[:, 1]
 
 
 def guided_logits(

@@ -15,7 +15,7 @@ from rws_decode.canvas.schedule import PlannedStep
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Options
 from rws_decode.step.candidate import TokenSampler
-from rws_decode.step.commit import Choice, commit
+from rws_decode.step.cut import Choice, commit
 from rws_decode.step.forward import MaskedLogits, masked_logits
 from rws_decode.step.reward import Rewards, Scorer, score_rows
 from rws_decode.strategies.protocol import MaskedPositions, Strategy, asks_reward, factors_of

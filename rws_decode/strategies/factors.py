@@ -1,4 +1,4 @@
-"""Strategies that multiply all logits by a factor: confidence, temperature, RWS, and factors that are given."""
+"""Step 3: the factor of all logits: 1 (confidence), a constant (temperature), or the reward's (RWS)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.common.arguments import at_step, check_positive, check_table, per_row
+from rws_decode.common.arguments import check_positive, per_row
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.gain import factor_range, reward_factor
 
 __all__ = [
     "RWS",
     "Confidence",
-    "RewardReplay",
-    "Schedule",
     "Temperature",
     "reward_factors",
     "rws_factor",
@@ -95,57 +93,6 @@ class RWS:
     def factor_range(self, low: float, high: float) -> tuple[float, float]:
         """Return the least and greatest factor of the rewards in [low, high], -inf and inf allowed, rounded outward."""
         return reward_factors(self.reward_scale, self.eps, low, high)
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Factors given step by step, e.g. those that an RWS run recorded; no reward is asked.
-
-    factors: a tuple with one positive factor per step, or one such tuple per row. ValueError otherwise, and where a
-    step beyond the last or another number of rows is asked for.
-
-    >>> Schedule((1.0, 2.0)).factor(MaskedPositions(step=1, rows=2)).tolist()
-    [2.0, 2.0]
-    """
-
-    factors: tuple[float, ...] | tuple[tuple[float, ...], ...]
-    name = "schedule"
-    needs_reward = False
-
-    def __post_init__(self) -> None:
-        check_table("factors", self.factors, positive=True)
-
-    def factor(self, view: MaskedPositions) -> Floats:
-        """Return the factors of this step, [rows]."""
-        return at_step("factors", self.factors, view.step, view.rows)
-
-
-@dataclass(frozen=True)
-class RewardReplay:
-    """The RWS factor of given normalised rewards instead of the candidate's own: a control; no reward is asked.
-
-    With the rewards of an RWS run in another order (`shuffled`) the factors keep their distribution and lose their
-    link to the text. reward_scale, eps: as in RWS; rewards: one per step, or one such tuple per row.
-
-    >>> RewardReplay(8.0, (0.0, 3.0)).factor(MaskedPositions(step=1, rows=1)).round(3).tolist()
-    [7.808]
-    """
-
-    reward_scale: float
-    rewards: tuple[float, ...] | tuple[tuple[float, ...], ...]
-    eps: float = 1e-5
-    name = "reward-replay"
-    needs_reward = False
-
-    def __post_init__(self) -> None:
-        check_positive("reward_scale", self.reward_scale)
-        check_positive("eps", self.eps)
-        check_table("rewards", self.rewards, positive=False)
-
-    def factor(self, view: MaskedPositions) -> Floats:
-        """Return the factors of this step's given rewards, [rows]."""
-        given = at_step("rewards", self.rewards, view.step, view.rows)
-        return reward_factor(given, self.reward_scale, self.eps)
 
 
 def rws_factor(name: str, reward: Floats | None, reward_scale: float, eps: float) -> Floats:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rws_decode.trace.record import changed_candidates
+from rws_decode.trace.thinning import changed_candidates
 
 if TYPE_CHECKING:
     from rws_decode.trace.trace import Trace

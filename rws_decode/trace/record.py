@@ -1,4 +1,4 @@
-"""What a trace keeps of a decode: a row per step, and the rule by which values and candidates are thinned."""
+"""What a trace keeps of a decode: a row per step."""
 
 from __future__ import annotations
 
@@ -9,21 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = [
-    "CHANGED_CANDIDATES",
-    "NOT_ASKED",
-    "NOT_NEEDED",
-    "PASSED_OVER",
-    "REUSED",
-    "SCORED",
-    "Info",
-    "Record",
-    "changed_candidates",
-    "kept_values",
-]
-
-PASSED_OVER = 16  # passed-over positions whose values are kept, for each position that a step commits
-CHANGED_CANDIDATES = 128  # changes of candidates that are kept, for each committed token of a run
+__all__ = ["NOT_ASKED", "NOT_NEEDED", "REUSED", "SCORED", "Info", "Record"]
 
 # The values of `Info.reward_use`: what became of the reward of a step.
 NOT_ASKED, SCORED, REUSED, NOT_NEEDED = range(4)
@@ -90,40 +76,3 @@ class Record:
         tokens = np.where(commit_step < 0, uncommitted, tokens).astype(np.int64)
         arrays |= {"steps_run": run, "tokens": tokens, "commit_step": commit_step}
         return arrays | {"logits_dtype": self.logits_dtype}
-
-
-def kept_values(
-    value: NDArray[np.float64], eligible: NDArray[np.bool_], chosen: NDArray[np.bool_], deferred: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Return whose ranking values a trace keeps, bool [R, n], of R steps over n positions.
-
-    All arguments: [R, n]. Kept of a step that commits k positions are those k, the best `PASSED_OVER` * k of the other
-    eligible ones in the order in which they would be committed (those that are not `deferred` first, larger values
-    first, leftmost first), and every one that is level with the last committed. So a selection among those kept chooses
-    the same set and counts the same ties (but for ties that `torch.topk` breaks). A value of NaN, not known, is never
-    kept.
-
-    >>> value = np.array([[3.0, 1.0, 2.0]])
-    >>> kept_values(value, value > 1, value > 2, value > 9).tolist()
-    [[True, False, True]]
-    """
-    known = eligible & ~np.isnan(value)
-    order = np.lexsort((-np.where(known, value, 0.0), deferred, ~known), axis=-1)  # stable: the leftmost goes first
-    rank = np.argsort(order, axis=-1)
-    commits = chosen.sum(axis=1, keepdims=True)
-    last = np.take_along_axis(order, np.maximum(commits - 1, 0), axis=1)
-    level = np.ones_like(known)
-    for array in (value, deferred):
-        level &= array == np.take_along_axis(array, last, axis=1)
-    return known & (chosen | level | (rank < (1 + PASSED_OVER) * commits))
-
-
-def changed_candidates(candidate: NDArray[np.int64], masked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return where a masked position's candidate is not that of the step before, all being new at first; bool [R, n].
-
-    >>> changed_candidates(np.array([[5, 6], [5, 7]]), np.ones((2, 2), dtype=bool)).tolist()
-    [[True, True], [False, True]]
-    """
-    changed = np.ones_like(masked)
-    changed[1:] = candidate[1:] != candidate[:-1]
-    return masked & changed

@@ -16,15 +16,8 @@ from rws_decode.canvas.end_of_text import deferred_positions
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.common.files import write_bytes
 from rws_decode.trace.file import read_trace, trace_bytes, trace_table
-from rws_decode.trace.record import (
-    CHANGED_CANDIDATES,
-    NOT_ASKED,
-    NOT_NEEDED,
-    REUSED,
-    SCORED,
-    changed_candidates,
-    kept_values,
-)
+from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
+from rws_decode.trace.thinning import CHANGED_CANDIDATES, changed_candidates, kept_values
 from rws_theory.orders.deviation import generation_order_deviation
 
 if TYPE_CHECKING:
@@ -92,8 +85,8 @@ class Trace:
     Arrays, what rounding did: `ties` int64 [R], eligible positions level with the last committed one, not committed;
     `saturated` int64 [R], eligible positions whose candidate has probability exactly 1.0 at the step's factor in
     `precision` (of the logits, whatever the ranking), -1 where the factor is not known; `inexact` bool [R], whether the
-    chosen set is not the one that the exact confidences of the same logits choose (`exact_cut`, ties leftmost; False
-    for an order of the strategy's own); `near_ties` int64 [R], eligible positions whose ranking value is within
+    chosen set is not the one that the exact confidences of the same logits choose (`rounding.exact_at_the_cut`, ties
+    leftmost; False for an order of the strategy's own); `near_ties` int64 [R], eligible positions whose ranking value is within
     rounding of the cut (`rounding.near_ties`, logits as uncertain as `rounding.logit_error` says); `near_tokens` int64
     [R], positions whose candidate leads the runner-up by less than twice that error: among the committed ones; among
     those of the block where tokens are drawn or end-of-text tokens deferred; among all masked ones where a reward is

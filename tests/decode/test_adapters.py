@@ -22,7 +22,8 @@ from rws_decode.predictors import CallablePredictor, MaskPredictor
 from rws_decode.predictors.exact import exact_predictor
 from rws_decode.rewards import CallableReward
 from rws_decode.step.order import rank_values
-from rws_decode.strategies.factors import RWS, Confidence, Schedule, Temperature
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.given import Schedule
 from rws_decode.strategies.orders import Margin
 from rws_decode.strategies.protocol import FactorStrategy
 from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery

@@ -32,7 +32,8 @@ from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, MaskPredictor
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.strategies.factors import RWS, Confidence, Schedule, Temperature
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.given import Schedule
 from rws_decode.strategies.protocol import MaskedPositions, Strategy
 from rws_decode.strategies.recorded import recorded
 

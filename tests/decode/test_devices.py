@@ -13,13 +13,14 @@ from tiny_checkpoints import write_dream, write_llada
 from tiny_models import bert_predictor, full_modernbert_predictor, save_published, save_reward
 from torch import nn
 
-from rws_decode.decode import Decoding, decode
+from rws_decode.decode import decode
 from rws_decode.gpu import CompactSavings, decode_compact
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import RewardModel, load_reward
 from rws_decode.settings import Savings
 from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.orders import Entropy, RandomOrder
+from rws_decode.trace.decoding import Decoding
 
 PROMPTS = ["the cat sat on a mat .", "a dog ran"]
 SHAPE: dict[str, Any] = {"length": 8, "steps": 4, "block": 4}

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import EOS, bert_predictor
 
-from rws_decode.adapters.generation import CONFIG_NAME, RWSGenerationConfig, RWSGenerationOutput, generate
+from rws_decode.adapters.config import CONFIG_NAME
+from rws_decode.adapters.generation import RWSGenerationConfig, RWSGenerationOutput, generate
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward

@@ -15,13 +15,14 @@ from grouped import grouped
 from tiny_models import EOS, MASK, bert_predictor, tokenizer
 from transformers import TextDiffusionStreamer, TextStreamer
 
-from rws_decode.decode import Decoding, decode
+from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Savings
 from rws_decode.step.callback import StepView
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.strategies.recorded import recorded
+from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.replay import replay
 from rws_decode.trace.trace import load
 from rws_decode.view.drafts import MASK_CHARACTER, DraftIterator, DraftStreamer, Feed

@@ -55,7 +55,8 @@ from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_b
 from rws_decode.rewards import CallableReward, CausalReward
 from rws_decode.settings import Savings, Shape
 from rws_decode.step.certainty import certain, certain_from
-from rws_decode.strategies.factors import RWS, Confidence, Schedule, Temperature
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.given import Schedule
 from rws_decode.strategies.orders import Margin
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_decode.strategies.recorded import constant_of, shuffled

@@ -27,8 +27,8 @@ from rws_decode.rewards import CallableReward
 from rws_decode.settings import Precision, Savings
 from rws_decode.step.certainty import certain, certain_from
 from rws_decode.step.cut import select_top
-from rws_decode.step.exact_cut import exact_at_the_cut
 from rws_decode.step.order import rank_values
+from rws_decode.step.rounding import exact_at_the_cut
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.protocol import Strategy
 from rws_theory.crossings import crossings

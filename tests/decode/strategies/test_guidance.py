@@ -14,12 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import llada_predictor
 
-from rws_decode.decode import Decoding, decode
+from rws_decode.decode import decode
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS, Confidence, RewardReplay, Schedule, Temperature
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.given import RewardReplay, Schedule
 from rws_decode.strategies.protocol import MaskedPositions, Strategy, describe
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
+from rws_decode.trace.decoding import Decoding
 from rws_theory.gain import factor_range
 
 TABLE = "must be a tuple of numbers, one per step, or a tuple of equally long ones, one per row"

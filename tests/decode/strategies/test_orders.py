@@ -17,7 +17,8 @@ from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Shape
-from rws_decode.strategies.factors import RWS, Confidence, Schedule, Temperature
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.given import Schedule
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder, RecordedOrder
 from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, describe
 from rws_decode.strategies.recorded import recorded
