@@ -55,11 +55,12 @@ def code_digest(root: str = WORK) -> str:
 def modules_behind(root: str) -> dict[str, Path]:
     """Return every module of this package and of rws_theory that a module reaches by imports, with its file.
 
-    The module itself is among them, wherever it is from; modules that are named by strings at run time are not found.
+    The module itself is among them, wherever it is from. A module that picks its neighbours by name, as the table of
+    strategies does, reaches all of them; other modules that are named by strings at run time are not found.
     ValueError for a module that has no source file.
 
     >>> found = modules_behind("paper_figures.studies.work.measuring")
-    >>> "rws_decode.decode" in found, "paper_figures.studies.summaries.means" in found
+    >>> "rws_decode.strategies.orders" in found, "paper_figures.studies.summaries.means" in found
     (True, False)
     """
     found: dict[str, Path] = {}
@@ -93,7 +94,10 @@ def _imported(name: str, path: Path) -> Iterator[str]:
     """Yield the modules that a source file may import: those named, their packages, and names taken from them."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     named: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    text = path.read_text(encoding="utf-8")
+    if 'import_module(f"{__package__}.' in text:
+        named |= {f"{package}.{neighbour.stem}" for neighbour in path.parent.glob("*.py")}
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             named |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -86,9 +86,9 @@ class Trace:
     `saturated` int64 [R], eligible positions whose candidate has probability exactly 1.0 at the step's factor in
     `precision` (of the logits, whatever the ranking), -1 where the factor is not known; `inexact` bool [R], whether the
     chosen set is not the one that the exact confidences of the same logits choose (`rounding.exact_at_the_cut`, ties
-    leftmost; False for an order of the strategy's own); `near_ties` int64 [R], eligible positions whose ranking value is within
-    rounding of the cut (`rounding.near_ties`, logits as uncertain as `rounding.logit_error` says); `near_tokens` int64
-    [R], positions whose candidate leads the runner-up by less than twice that error: among the committed ones; among
+    leftmost; False for an order of the strategy's own); `near_ties` int64 [R], eligible positions whose ranking value
+    is within rounding of the cut (`rounding.near_ties`, logits as uncertain as `rounding.logit_error` says);
+    `near_tokens` int64 [R], positions whose candidate leads the runner-up by less than twice that error: among the committed ones; among
     those of the block where tokens are drawn or end-of-text tokens deferred; among all masked ones where a reward is
     asked. Where both are 0 at every step, another batch, padding or device that stays within the tolerance, and a
     reward model that does not depend on its batch, give the same tokens.
