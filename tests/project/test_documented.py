@@ -74,7 +74,9 @@ HERE: dict[str, Here] = {
     "python -m rws_theory path LOGITS .*": Here(
         first=(RANDOM_LOGITS,), stands={"LOGITS": "logits.npy", "K": "2", "X": "0.5", "Y": "2"}, says=("certified",)
     ),
-    "python -m rws_theory bench-crossings": Here(more="--pairs 200 --vocabulary 300 --per-kind 1", says=("hard corpus", "scipy")),
+    "python -m rws_theory bench-crossings": Here(
+        more="--pairs 200 --vocabulary 300 --per-kind 1", says=("hard corpus", "scipy")
+    ),
     # Decodes of the shipped model, as they stand.
     "python -m rws_decode generate --model mini --reward mini .*": Here(says=("generation order deviation", "saved: ")),
     "python -m rws_decode generate --model mini --strategy temperature .*": Here(says=("crater", "reward calls: 0")),
@@ -122,10 +124,13 @@ HERE: dict[str, Here] = {
     "python -m paper_figures experiment precision --out out/runs": Here(
         more=f"{SMALL} --scales 8 --strategies temperature", leaves=("out/runs/precision/results.json",)
     ),
+    "python -m paper_figures experiment reward-bench --out out/runs --workers 4": Here(
+        more=f"{SMALL} --validation 1 --path-prompts 0 --reward-scale 8 --rewards mini --methods rws",
+        leaves=("out/runs/reward-bench/results.json",),
+    ),
     "python -m paper_figures fig2_masking .*": Here(
         more="--workers 1", leaves=("out/index.html", "out/figures/fig2_masking.png", "out/tables/fig2_masking.csv")
     ),
-    "python -m paper_figures humaneval-check .*": Here(more="--data humaneval.json", says=("2 of 2 pass",)),
     r"python -m paper_figures judge pairs\.jsonl .*": Here(
         more="--yes --repeats 1", says=("win",), leaves=("out/judge",)
     ),
@@ -142,6 +147,7 @@ THERE: dict[str, str] = {
         "figure_runs.py::figure_page"
     ),
     "python -m paper_figures experiment mt-bench .* --llm-judge .*": "test_mt_bench.py::judged",
+    "python -m paper_figures humaneval-check .*": "test_sandbox.py::test_the_command_reports_what_does_not_pass",
     "python -m rws_decode bench --shape .*": (
         "test_bench_whole.py::test_the_command_writes_its_file_and_prints_the_same"
     ),
@@ -160,7 +166,7 @@ NOT_HERE: dict[str, str] = {
     r"python tests/support/try_package\.py --python python3": "makes environments from an index: `make package`",
     "python -m pytest .*": "is what runs this; the files that it names are looked up below",
     "pyright .*|ruff check .*": "is a check of its own beside the tests: `make lint`",
-    r"python -m rws_decode train (NAME|mini(-\w+)?) --runs (RUNS.*|.* --export .*)": (
+    r"python -m rws_decode train (NAME|mini(-\w+)?) --runs (DIR|RUNS.*|.* --export .*)": (
         "an hour and more; the first step of `mini` is made above, export is test_training.py's"
     ),
     r"python -m rws_decode\.adapters\.lm_eval .*": (
@@ -168,13 +174,15 @@ NOT_HERE: dict[str, str] = {
     ),
     "jupyter lab notebooks": "serves until it is stopped: started and stopped below",
     r"dask (scheduler|worker) .*|python -m paper_figures experiment NAME .* --scheduler .*": "are run together below",
+    r"python -m paper_figures experiment reward-bench --out /\S+ --scheduler .*": "needs a cluster; one is made below",
+    r"dask cuda worker .*": "needs the package dask-cuda and a GPU",
     r"make \w+": "is what `make -n` says it runs: each of these commands is classified here, too",
 }
 
 # A command's name alone, or what it can be given: --help answers, and has every option that is shown.
 NAMES = (
     r"(rws|python -m (rws_theory|rws_decode|paper_figures))( [a-z][\w-]*){0,2}( NAME| COMMAND)?( --help)?",
-    r"python (-m paper_figures|((notebooks|tests)/)?\w+\.py) .*(\[.*\]|[A-Z]{3,}).*",
+    r"python (-m paper_figures|((notebooks|tests/support)/)?\w+\.py) .*(\[.*\]|[A-Z]{3,}).*",
 )
 KNOWN = (*HERE, *THERE, *NOT_HERE)
 
@@ -279,9 +287,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     pairs = [{"id": number, "question": "why ?", "first": "a", "second": text} for number, text in enumerate(texts)]
     (folder / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    problem = {"prompt": "def f(x):\n    'Add one.'\n", "entry_point": "f", "canonical_solution": "    return x + 1\n"}
-    problem["test"] = "def check(f):\n    assert f(1) == 2\n"
-    (folder / "humaneval.json").write_text(json.dumps([problem | {"task_id": f"T/{number}"} for number in range(2)]))
     with JudgeServer(longer) as server:
         yield Place(folder, cache, server)
 
@@ -335,7 +340,8 @@ def test_what_is_installed_has_its_files_and_extras() -> None:
 def test_what_pytest_is_asked_for_is_there() -> None:
     asked = [word for command in commands_of("python -m pytest .*") for word in words_of(command)[3:]]
     files = [word for word in asked if "/" in word or word.startswith(("rws_", "tests"))]
-    assert "tests/test_orders.py" in files and [word for word in files if not (ROOT / word).exists()] == []
+    assert "tests/decode/strategies/test_orders.py" in files
+    assert [word for word in files if not (ROOT / word).exists()] == []
 
 
 def test_random_logits_are_positions_by_vocabulary(place: Place) -> None:

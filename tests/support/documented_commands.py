@@ -17,16 +17,17 @@ __all__ = ["PROGRAM", "ROOT", "block_lines", "documented", "options_shown", "pyt
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("rws_theory", "rws_decode", "paper_figures")
 # What a command starts with.
-PROGRAM = r"(?:python3?|make|pip|accelerate|torchrun|jupyter|dask|npm|git|export|\.) (?=\S)"
+PROGRAM = r"(?:rws|python3?|make|pip|accelerate|torchrun|jupyter|dask|npm|git|export|\.) (?=\S)"
 # An indented block of a docstring that begins with an import.
 SHOWN = r"\n\n((?:    (?:from|import) .*\n)(?: +.*\n|\n(?=    ))*)"
 COMMENT = r"  +(?:#|\().*$"
 
 
 def documents() -> list[Path]:
-    """Return what is written for readers, beside the code and in the packages."""
-    cards = (path for name in PACKAGES for path in (ROOT / name).rglob("*.md"))
-    return sorted([*ROOT.glob("*.md"), ROOT / "CITATION.cff", *cards])
+    """Return what is written for readers: at the top, in docs and in the packages; not the history of changes."""
+    below = (path for name in (*PACKAGES, "docs") for path in (ROOT / name).rglob("*.md"))
+    top = [path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"]
+    return sorted([*top, ROOT / "CITATION.cff", *below])
 
 
 def sources() -> list[Path]:
