@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from rws_theory.orders.deviation import Reading, check_count, check_reading, token_moments
 
@@ -147,6 +146,8 @@ def _by_steps(labels: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[n
 @lru_cache(maxsize=16)
 def _step_transition(c: int, half: int) -> NDArray[np.float64]:
     """Count, up to a common factor, the ways in which h becomes h' at a step of c tokens: shape (h', h); eq. (T51)."""
+    from scipy.special import gammaln  # here, so that measuring an order does not wait for SciPy
+
     log_factorial = gammaln(np.arange(half + 2 * c + 1) + 1.0)
 
     def log_matchings(m: Any, n: Any, size: Any) -> Any:  # log(C(m, size) C(n, size) size!)

@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 
 from rws_theory.orders.deviation import (
     Reading,
@@ -157,6 +156,8 @@ def _extreme(values: Any, observed: int, mean: float, alternative: str) -> NDArr
 
 
 def _normal_p(observed: int, mean: float, deviation: float, alternative: str) -> float:
+    from scipy.special import ndtr  # here, so that measuring an order does not wait for SciPy
+
     if deviation == 0:
         return 1.0
     if alternative == "less":

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import fixed_quad
-from scipy.optimize import brentq
 
 from rws_theory.tilting.reward import tilted_cumulants, tilted_gain
 
@@ -53,6 +51,8 @@ def variance_identity(log_p: ArrayLike, reward: ArrayLike, r: float) -> Variance
     >>> 0 < sides.scale < 2
     True
     """
+    from scipy.integrate import fixed_quad  # here, so that the exact models do not wait for it
+
     if np.ndim(log_p) != 1 or np.ndim(r) != 0 or not np.isfinite(r) or r == 0:
         raise ValueError(f"log_p must have shape (states,) and r be finite and not 0, got {np.shape(log_p)} and {r}")
 
@@ -70,6 +70,8 @@ def variance_identity(log_p: ArrayLike, reward: ArrayLike, r: float) -> Variance
 
 def _mean_value(function: Callable[[float], float], average: float, r: float) -> float:
     """Return s between 0 and r where a continuous function takes its average over (0, r), or comes closest to it."""
+    from scipy.optimize import brentq
+
     for halvings in range(3, 10):
         grid = np.linspace(0.0, r, 2**halvings + 1)
         values = np.array([function(s) - average for s in grid])
