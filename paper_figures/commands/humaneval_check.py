@@ -32,9 +32,9 @@ def run(args: argparse.Namespace) -> int:
     from paper_figures.sandbox import Limits, check_bubblewrap
     from paper_figures.sandbox.humaneval import check_canonical
 
-    check_bubblewrap()
     limits = Limits(seconds=args.seconds)
     problems = load_humaneval(args.data).rows
+    check_bubblewrap()
     with tqdm(total=len(problems), desc="humaneval-check", unit="program", file=sys.stderr) as bar:
         results = check_canonical(
             problems, allow_code_execution=True, limits=limits, workers=args.workers, advance=bar.update

@@ -33,6 +33,13 @@ QUICK = Limits(seconds=1.0, cpu_seconds=4)  # for what ends by the clock
 ADDS_ONE = "def check(candidate):\n    assert candidate(1) == 2\n    assert candidate(41) == 42\n"
 
 
+PROBLEM = {
+    "prompt": "def f(x):\n    'Add one.'\n",
+    "entry_point": "f",
+    "test": "def check(f):\n    assert f(1) == 2\n",
+}
+
+
 def ran(program: str, test: str = ADDS_ONE, *, limits: Limits = AMPLE) -> Execution:
     return execute(program, test, "f", allow_code_execution=True, limits=limits)
 
@@ -321,8 +328,11 @@ def test_without_bubblewrap_nothing_runs_and_one_line_says_what_to_do(
     with pytest.raises(ValueError, match=told) as refusal:
         ran(in_f("return x + 1"))
     assert "\n" not in str(refusal.value)
+    row = PROBLEM | {"task_id": "T/0", "canonical_solution": "    return 2\n"}
+    (tmp_path / "rows.json").write_text(json.dumps([row]))
+    check = ["humaneval-check", "--data", str(tmp_path / "rows.json")]
     study = ["experiment", "humaneval", "--data", "humaneval", "--out", str(tmp_path / "out")]
-    for words in (["humaneval-check"], study):
+    for words in (check, study):
         assert main([*words, "--allow-code-execution"]) == 2
         assert re.search(told, capsys.readouterr().err.splitlines()[-1])
     assert not (tmp_path / "out").exists()
@@ -403,15 +413,10 @@ def test_canonical_solutions_pass_and_broken_ones_do_not() -> None:
 
 @needs_bubblewrap
 def test_the_command_reports_what_does_not_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    problem = {
-        "prompt": "def f(x):\n    'Add one.'\n",
-        "entry_point": "f",
-        "test": "def check(f):\n    assert f(1) == 2\n",
-    }
     rows = tmp_path / "rows.json"
     bodies = ("    return x + 1\n", "    return 0\n")
     rows.write_text(
-        json.dumps([problem | {"task_id": f"T/{n}", "canonical_solution": body} for n, body in enumerate(bodies)])
+        json.dumps([PROBLEM | {"task_id": f"T/{n}", "canonical_solution": body} for n, body in enumerate(bodies)])
     )
     assert main(["humaneval-check", "--allow-code-execution", "--data", str(rows), "--workers", "2"]) == 1
     assert capsys.readouterr().out.splitlines()[:2] == ["T/1: wrong ()", "1 of 2 pass"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from sandboxed import needs_bubblewrap
 from tiny_models import save_predictor, save_reward
 
 from paper_figures.__main__ import main
@@ -47,6 +48,7 @@ def problems(tmp_path: Path) -> Path:
     return path
 
 
+@needs_bubblewrap
 def test_nothing_runs_unless_it_is_allowed(
     models: list[str], problems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,6 +71,7 @@ def test_nothing_runs_unless_it_is_allowed(
     assert {row["method"]: row["mean"] for row in rows} == {"rws": 0.0, "constant": 0.0, "default": 0.0}
 
 
+@needs_bubblewrap
 def test_programs_of_answers_pass_where_they_are_right(problems: Path) -> None:
     """Half of the answers of rws are the canonical solutions, so pass@1 is 50 percent and that of the default 100."""
     from paper_figures.studies.work.decoding import Unit
