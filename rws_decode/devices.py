@@ -140,10 +140,11 @@ def record(work: Work, setting: Setting, first: Recording | None = None) -> Reco
     from rws_decode.decode import decode
     from rws_decode.predictors import load_predictor
     from rws_decode.rewards import load_reward
+    from rws_decode.settings import Shape
     from rws_decode.strategies.factors import RWS, Confidence
 
     predictor = load_predictor(work.model, setting.device, dtype=setting.dtype, progress=False)
-    shape: dict[str, Any] = {"length": work.length, "steps": work.steps, "block": work.block}
+    shape = Shape(work.length, work.steps, work.block)
     ways: dict[str, tuple[Any, Any]] = {"default": (Confidence(), None)}
     if work.reward is not None:
         reward = load_reward(work.reward, setting.device, dtype=setting.dtype, progress=False)
@@ -154,7 +155,7 @@ def record(work: Work, setting: Setting, first: Recording | None = None) -> Reco
                 trace
                 for begin in range(0, len(work.prompts), setting.batch)
                 for trace in decode(
-                    predictor, work.prompts[begin : begin + setting.batch], strategy, reward=model, **shape
+                    predictor, work.prompts[begin : begin + setting.batch], strategy, shape, reward=model
                 )
             ]
             for name, (strategy, model) in ways.items()

@@ -78,9 +78,9 @@ def generate(
         drawn = torch.randint(2**63 - 1, (len(prompts),), generator=generator, device=generator.device)
         seeds = tuple(drawn.tolist())
     strategy = chosen.make_strategy(seeds)
-    options = chosen.decode_options(seeds) | {"reward": reward}
+    options = chosen.decode_options(seeds)
     if streamer is None:
-        decoding = decode(predictor, prompts, strategy, **options, callback=callback)
+        decoding = decode(predictor, prompts, strategy, **options, reward=reward, callback=callback)
     else:
         if isinstance(prompts, str) or len(prompts) != 1:
             raise ValueError(f"streamer shows one prompt at a time: prompts holds {len(prompts)}")
@@ -94,7 +94,7 @@ def generate(
             (prompt,) = prompts
             spoken = isinstance(prompt, str | Dialogue)
             streamer.put(torch.tensor(prompt_ids(predictor, prompt) if spoken else list(prompt)))
-            decoding = decode(predictor, prompts, strategy, **options, callback=both)
+            decoding = decode(predictor, prompts, strategy, **options, reward=reward, callback=both)
             feed.finish(decoding[0].tokens.tolist())
         finally:
             streamer.end()

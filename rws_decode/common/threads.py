@@ -32,11 +32,12 @@ def torch_threads(count: int | None = None) -> Iterator[int]:
     >>> def logits(canvas):
     ...     print(torch.get_num_threads())
     ...     return torch.eye(4)[3 - canvas]
-    >>> predictor, shape = CallablePredictor(logits, mask_id=0), {"length": 1, "steps": 1, "block": 1}
-    >>> done = decode(predictor, [[2]], Confidence(), **shape)
+    >>> from rws_decode.settings import Shape
+    >>> predictor, shape = CallablePredictor(logits, mask_id=0), Shape(1, 1, 1)
+    >>> done = decode(predictor, [[2]], Confidence(), shape)
     1
     >>> with torch_threads(2):
-    ...     done = decode(predictor, [[2]], Confidence(), **shape)
+    ...     done = decode(predictor, [[2]], Confidence(), shape)
     2
 
     ValueError for a count below 1.

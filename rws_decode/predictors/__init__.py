@@ -1,12 +1,13 @@
 """Mask predictors: what the decoder fills canvases with.
 
-A predictor has the methods and attributes of `MaskPredictor`. It may have four abilities more, each a Protocol of
+A predictor has the methods and attributes of `MaskPredictor`. It may have these abilities too, each a Protocol of
 `predictors.base` with one function that gives the default for predictors without it:
 
 - `LogitsAt`: logits of some positions alone. `computes_at(predictor)` says whether; `logits_at(predictor, ...)` falls
   back to all logits.
 - `EndsWith`: several tokens that end the text. `ends_of(predictor)` falls back to `end_id`.
 - `ReadsDialogue`: the turns of a dialogue. `prompt_ids(predictor, prompt)` falls back to its plain text.
+- `HasTokenizer`: a tokenizer of transformers. `tokenizer_of(predictor)` falls back to None.
 - `LogitsDtype`: the dtype of the logits. `logit_bytes_of(predictor)` falls back to the 4 bytes of float32.
 
 >>> from rws_decode.predictors.base import computes_at, ends_of

@@ -1,10 +1,10 @@
-"""What the decoder asks of a mask predictor, and the four abilities that a predictor may have on top of it."""
+"""What the decoder asks of a mask predictor, and the abilities that a predictor may have on top of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from rws_decode.canvas.dialogue import Dialogue, as_dialogue
 
 __all__ = [
     "EndsWith",
+    "HasTokenizer",
     "LogitsAt",
     "LogitsDtype",
     "MaskPredictor",
@@ -23,6 +24,7 @@ __all__ = [
     "logit_bytes_of",
     "logits_at",
     "prompt_ids",
+    "tokenizer_of",
     "without_mask",
 ]
 
@@ -109,6 +111,14 @@ class ReadsDialogue(Protocol):
 
 
 @runtime_checkable
+class HasTokenizer(Protocol):
+    """A predictor with a tokenizer of transformers, or None for its text."""
+
+    @property
+    def tokenizer(self) -> Any: ...
+
+
+@runtime_checkable
 class LogitsDtype(Protocol):
     """A predictor that knows the dtype of its logits before it computes any."""
 
@@ -163,6 +173,11 @@ def logit_bytes_of(predictor: MaskPredictor) -> int:
     4
     """
     return (predictor.logits_dtype if isinstance(predictor, LogitsDtype) else torch.float32).itemsize
+
+
+def tokenizer_of(predictor: MaskPredictor) -> Any:
+    """Return the predictor's tokenizer, None if it is no `HasTokenizer`."""
+    return predictor.tokenizer if isinstance(predictor, HasTokenizer) else None
 
 
 def ends_of(predictor: MaskPredictor) -> tuple[int, ...]:

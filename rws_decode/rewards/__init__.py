@@ -10,7 +10,7 @@ Your own is one line: a function of prompt and answer, or the directory of a seq
 >>> [type(classifier.score(["sort : two one"], ["one two ."])[0])]
 [<class 'float'>]
 
-A reward model has the methods and attributes of `RewardModel`. It may have four abilities more, each a Protocol of
+A reward model has the methods and attributes of `RewardModel`. It may have these abilities too, each a Protocol of
 `rewards.base` with one function that gives the default for models without it:
 
 - `Bounded`: the range of its raw scores. `bounds_of(model)` falls back to (-inf, inf).

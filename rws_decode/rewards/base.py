@@ -1,4 +1,4 @@
-"""What the decoder asks of a reward model, and the four abilities that a reward model may have on top of it."""
+"""What the decoder asks of a reward model, and the abilities that a reward model may have on top of it."""
 
 from __future__ import annotations
 
