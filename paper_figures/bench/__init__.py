@@ -1,4 +1,4 @@
-"""How long decoding takes, beside the loops in use (`bench`) and beside what the device can do (`whole`)."""
+"""Measure how long decoding takes: against the loops in use (`loops`), and against what the device can do (`whole`)."""
 
 from paper_figures.bench.loops import bench
 

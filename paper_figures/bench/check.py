@@ -1,4 +1,4 @@
-"""The bench's self-check: that what is measured computes what it ought to, on the device that it is measured on."""
+"""Check that the kernel and the compact decoder are right on this device, before anything is measured."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import torch
 from paper_figures.bench.kernels import reference
 from paper_figures.bench.random_models import make_models, random_prompts
 from paper_figures.bench.shapes import SHAPES, Shapes
-from rws_decode.decode import Decoding
 from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
 from rws_decode.settings import Shape
 from rws_decode.step.rounding import ROUNDING_UNITS
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.trace.agreement import agreement
+from rws_decode.trace.decoding import Decoding
 
 __all__ = ["Check", "kernel_check", "model_checks", "self_check"]
 
@@ -31,7 +31,7 @@ _FEW = 1000
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked, whether it held, and what was found."""
+    """The result of one check: its name, whether it passed, and the details."""
 
     name: str
     passed: bool
@@ -45,10 +45,11 @@ def self_check(
     seed: int = 0,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Check]:
-    """Check the kernel and the compact decoder on a device; what fails is a Check that did not pass.
+    """Check the kernel and the compact decoder on a device; an error is a Check that did not pass.
 
-    The kernel against float64 at random shapes with tails, for bfloat16 and float32; decodes of a small random model
-    with graphs and without, and against the plain loop, default and RWS: in float32, and on CUDA in bfloat16 as well.
+    The kernel is compared with float64 at random shapes with tails, for bfloat16 and float32. Decodes of a small random
+    model, default and RWS, are compared with and without graphs, and with the plain loop: in float32, and on CUDA in
+    bfloat16 as well.
     """
     cuda = device.type == "cuda"
     sizes = _SIZES + (_LARGE if cuda else ())
@@ -72,7 +73,7 @@ def self_check(
 
 
 def kernel_check(device: torch.device, dtype: torch.dtype, sizes: tuple[int, ...] = _SIZES, seed: int = 0) -> Check:
-    """Compare `row_statistics`, by what "auto" takes on the device, with float64 on random logits of many shapes."""
+    """Compare `row_statistics`, by the backend that "auto" takes here, with float64 on random logits of many shapes."""
     from rws_decode.gpu.row_statistics import log_f_error, row_statistics
 
     draw, worst, wrong = np.random.default_rng(seed), 0.0, []
@@ -100,7 +101,7 @@ def kernel_check(device: torch.device, dtype: torch.dtype, sizes: tuple[int, ...
 
 
 def model_checks(device: torch.device, dtype: torch.dtype, shapes: Shapes, seed: int = 0) -> list[Check]:
-    """Decode some random prompts by a random model in the ways that must agree."""
+    """Decode random prompts with a random model in the ways that must agree, and compare them."""
     from rws_decode.gpu import CompactSavings, decode_compact
 
     precision = str(dtype).removeprefix("torch.")
@@ -136,7 +137,7 @@ def model_checks(device: torch.device, dtype: torch.dtype, shapes: Shapes, seed:
 def _recorded(name: str, recorded: Decoding, plain: Decoding, largest: float, dtype: torch.dtype) -> Check:
     """Compare two decodes by their tokens, and by the values at the first step, where canvas and factor are the same.
 
-    largest: the largest |logit| there, by which `rounding.logit_error` says how far values may be apart.
+    largest: the largest |logit| at that step, which decides how far apart values may be (`rounding.logit_error`).
     """
     apart: list[float] = []
     for first, second in zip(recorded.traces, plain.traces, strict=True):

@@ -1,4 +1,4 @@
-"""Seconds and memory of work on a device, waited for where it runs by itself."""
+"""Measure seconds and memory of work on a device, and wait for a device that runs on its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AHEAD_COPIES = 6
 
 
 class TimedCall(NamedTuple):
-    """What a call gave, its seconds, and the most bytes that PyTorch had allocated on the device, None on a CPU."""
+    """The outcome of a call, its seconds, and the most bytes that PyTorch had on the device (None on a CPU)."""
 
     outcome: Any
     seconds: float
@@ -25,7 +25,7 @@ class TimedCall(NamedTuple):
 
 
 def synchronise(device: torch.device) -> None:
-    """Wait until the device has done what it was given."""
+    """Wait until the device has finished its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
@@ -34,7 +34,7 @@ def measured(call: Callable[[], Any], device: torch.device) -> TimedCall:
     """Run a call once, from an idle device to an idle device."""
     cuda = device.type == "cuda"
     if cuda:
-        # What earlier calls left in cycles would count as held.
+        # Garbage in cycles of earlier calls would count as memory of this one.
         gc.collect()
         synchronise(device)
         torch.cuda.reset_peak_memory_stats(device)
@@ -48,10 +48,10 @@ def measured(call: Callable[[], Any], device: torch.device) -> TimedCall:
 def each_seconds(
     calls: Sequence[Callable[[], Any]], device: torch.device, *, repeats: int = 5, warm: int = 2
 ) -> list[float]:
-    """Return the seconds per call of `repeats` rounds over the calls, which ought to read different data.
+    """Return the seconds per call of each of `repeats` rounds over the calls, which should read different data.
 
-    On CUDA by events around a round that was queued behind other work, so that kernels shorter than their launch count
-    with their own time; on a CPU by the clock. warm: rounds before them that do not count.
+    On CUDA, events measure a round that is queued behind other work: a kernel shorter than its launch then counts with
+    its own time. On a CPU, the clock measures. warm: rounds before, which do not count.
 
     >>> len(each_seconds([lambda: None], torch.device("cpu"), repeats=3))
     3

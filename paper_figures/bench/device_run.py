@@ -1,4 +1,4 @@
-"""One run of the bench on a device: the self-check first, then what was asked for, written as it comes."""
+"""Run the bench on a device: the self-check first, then what was asked for, written after each part."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ def device_run(
     anyway: bool = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Check, then measure the ceilings, the kernels and whole decodes, as far as asked for; `whole` has the schema.
+    """Check the device, then measure its ceilings, the kernels and whole decodes, as asked; `whole` has the schema.
 
-    kernels: options of `kernels.kernel_table`, None for no table. Where a check fails nothing is measured and no file
-    written, unless `anyway`; `passed` says so. out: written whole after each part, `complete` false until the last.
+    kernels: options of `kernels.kernel_table`, None for no table. If a check fails, nothing is measured and no file is
+    written, unless `anyway` is true; see `passed`. out: a file, written after each part; its `complete` is false until
+    the last part.
     """
     began = time.perf_counter()
     result: dict[str, Any] = {
@@ -77,7 +78,7 @@ def device_run(
 
 
 def passed(result: Mapping[str, Any]) -> bool:
-    """Say whether every check passed.
+    """Return whether every check passed.
 
     >>> passed({"checks": [{"passed": True}, {"passed": False}]})
     False
@@ -86,17 +87,16 @@ def passed(result: Mapping[str, Any]) -> bool:
 
 
 def _command() -> str | None:
-    """Return the command line that runs, None where Python called this otherwise."""
+    """Return the command line of this process, None where Python called the bench directly."""
     words = sys.argv
     called = Path(words[0]).name == "__main__.py" and words[1:2] == ["bench"]
     return shlex.join(["python", "-m", "rws_decode", *words[1:]]) if called else None
 
 
 def provenance(device: torch.device, command: str | None, commit: str | None = None) -> dict[str, Any]:
-    """Return what JSON holds of how numbers came about.
+    """Return what a measurement was made with: command, code, device, libraries and date, as JSON has it.
 
-    command: that repeats them, None if unknown; commit: of the code, where the caller knows it better than its
-    directory does.
+    command: repeats the measurement, None if unknown; commit: of the code, for a caller outside a git checkout.
     """
     cuda = device.type == "cuda"
     return {

@@ -101,7 +101,7 @@ class StepPart:
         return max(self.operations / ceilings.rate, self.nbytes / ceilings.bandwidth)
 
     def bound(self, ceilings: Ceilings) -> str:
-        """Return which of the two it is bound by: "operations" or "bytes"."""
+        """Return what bounds the part: "operations" or "bytes"."""
         longer = self.operations / ceilings.rate >= self.nbytes / ceilings.bandwidth
         return "operations" if longer else "bytes"
 
@@ -128,8 +128,8 @@ def forward_parts(
 ) -> list[StepPart]:
     """Return the parts of one forward: body and attention over rows x length tokens, the head at `positions` of them.
 
-    causal: a token attends to those before it and itself alone, half of the pairs. outputs: of the head, if not the
-    vocabulary. Embedding, norms and rotary angles are not counted.
+    causal: a token attends to itself and to those before it, which is half of the pairs. outputs: of the head, if not
+    the vocabulary. Embedding, norms and rotary angles are not counted.
 
     >>> tiny = LlamaShape("x", hidden=4, layers=1, heads=2, kv_heads=1, inner=8, vocabulary=9, positions=9)
     >>> for part in forward_parts(tiny, rows=1, length=10, positions=3, itemsize=2):
@@ -177,9 +177,10 @@ def decode_floor(
 ) -> list[list[StepPart]]:
     """Return the parts of each step of a plan.
 
-    Without a reward the head is needed at the current block's masked positions alone; with one at all masked positions,
-    as their completion is scored, and at every step the reward model reads `text_tokens` tokens of each row: those of
-    prompt and answer, and what its template adds. Nothing is reused from step to step, though it could be.
+    Without a reward the head is needed only at the current block's masked positions. With a reward it is needed at all
+    masked positions, as the reward scores their completion. Then the reward model reads `text_tokens` tokens of each
+    row at every step: those of prompt and answer, and those that its template adds. Nothing is reused from step to
+    step, though it could be.
     """
     length = plan[-1].stop
     steps, committed, done = [], 0, {}

@@ -1,4 +1,4 @@
-"""Milliseconds of reading rows of logits once, of `row_statistics` and of what users run in its place, in one table."""
+"""Time one read of rows of logits: our `row_statistics`, and what users run in its place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_INPUTS = 8
 
 
 class RowValues(NamedTuple):
-    """What a way gives. token: int64 [N]; lead: [N] or None; log_f: [N, G], log F at each factor."""
+    """The values of one way. token: int64 [N]; lead: [N] or None; log_f: [N, G], log F at each factor."""
 
     token: Tensor
     lead: Tensor | None
@@ -35,7 +35,7 @@ class RowValues(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """What is defined, in float64: token, int64 [N]; lead [N]; log_f [N, G]."""
+    """The values by definition, in float64. token: int64 [N]; lead: [N]; log_f: [N, G]."""
 
     token: Tensor
     lead: Tensor
@@ -175,7 +175,7 @@ def _sweep() -> dict[str, Way]:
 
 
 def _published(dtype: torch.dtype | None, logits: Tensor, scale: Tensor) -> RowValues:
-    """Softmax over the whole vocabulary, the candidate's probability, and the most confident of the rows."""
+    """Compute what LLaDA's loop does: softmax, the candidate's probability, and the most confident rows."""
     token = logits.argmax(dim=-1)
     chances = torch.softmax(logits if dtype is None else logits.to(dtype), dim=-1)
     chance = chances.gather(1, token[:, None])[:, 0]
@@ -184,7 +184,7 @@ def _published(dtype: torch.dtype | None, logits: Tensor, scale: Tensor) -> RowV
 
 
 def _plain(logits: Tensor, scale: Tensor) -> RowValues:
-    """Return what is defined, in float32, as one would write it."""
+    """Compute the definition in float32, as one would write it."""
     wide = logits.float()
     token = wide.argmax(dim=-1, keepdim=True)
     gaps = (wide - wide.gather(1, token)).scatter(1, token, -torch.inf)

@@ -1,4 +1,4 @@
-"""How long decoding takes beside the loops that users run today, and what it leaves out: all measured in one run."""
+"""Time decoding against the loops that users run today, and count the work that it saves."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 
 import torch
 
-from rws_decode.decode import Decoding, decode
+from rws_decode.decode import decode
 from rws_decode.plain_loop import plain_loop, plain_rws
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode.trace.decoding import Decoding
 
 __all__ = ["bench"]
 
@@ -32,18 +33,18 @@ def bench(
     reward_scale: float = 8.0,
     repeats: int = 3,
 ) -> dict[str, Any]:
-    """Decode the prompts in every way, in turn, `repeats` times; seconds are sums of each decode's least.
+    """Decode the prompts in every way, in turn, `repeats` times; a way's seconds are the sum of its fastest decodes.
 
-    Ways, name -> seconds, forwards, reward calls, whose tokens are compared:
-    "plain" the published loop (`plain_loop.plain_loop`), a prompt at a time; "plain at once", the same loop over all
+    The ways, each with its seconds, forwards, reward calls and tokens:
+    "plain", the published loop (`plain_loop.plain_loop`), a prompt at a time; "plain at once", the same loop over all
     prompts of one length together; "one" and "all": `decode` with every saving, a prompt at a time and all at once;
     "whole one" and "whole all": without any saving, so that all positions are filled. "naive rws", "rws one",
     "rws all", "rws whole one": the same for RWS (`plain_loop.plain_rws`).
 
-    `same_text`: prompts whose text is that of the plain loop; `same_tokens`: whose tokens are, up to the first end of
-    text; `same_answer`: whose tokens are to the last, which rows that end early fill with the end of text; `near`: of
-    those whose text differs, how many have ties or near-ties in their trace, which explain it. `ratios`: throughput
-    over the plain loop's, and RWS's overhead over the default as a share of the naive loop's.
+    Each is compared with the plain loop. `same_text`: prompts with the same text; `same_tokens`: with the same tokens,
+    up to the first end of text; `same_answer`: with the same tokens to the last (rows that end early are filled with
+    the end of text); `near`: of those whose text differs, how many have ties or near-ties in their trace, which explain
+    it. `ratios`: throughput over the plain loop's, and RWS's overhead over the default as a share of the naive loop's.
     """
     if repeats < 1:
         raise ValueError(f"repeats is {repeats}: at least 1 is needed")

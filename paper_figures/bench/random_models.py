@@ -1,7 +1,7 @@
-"""Models of a named shape with random weights, made where they run: as large and as fast as the real ones, no download.
+"""Make models of a named shape with random weights, on their device: as large and fast as real ones, no download.
 
-Text passes between the two models as text, as users pay for it: tokens -> words -> the reward model's tokens. The words
-are "w0", "w1", ...; a real tokenizer takes longer over each.
+The two models exchange text, as real ones do: tokens -> words -> the reward model's tokens. The words are "w0", "w1",
+...; a real tokenizer takes longer over each.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def bare_network(shape: LlamaShape, reward: bool, dtype: torch.dtype) -> Any:
 
 
 def parameter_count(shape: LlamaShape, *, reward: bool = False) -> int:
-    """Return the number of weights, counted over the network itself, which takes no memory for it.
+    """Count the weights of a network of this shape, which is built without memory for them.
 
-    reward: of the sequence classifier of one output in place of the language model.
+    reward: count the sequence classifier of one output in place of the language model.
 
     >>> from paper_figures.bench.shapes import SHAPES
     >>> parameter_count(SHAPES["llada-8b"].predictor), parameter_count(SHAPES["llada-8b"].reward, reward=True)
@@ -55,7 +55,7 @@ def make_predictor(
 ) -> BidirectionalPredictor:
     """Return a mask predictor of LLaDA's kind with random weights, which are drawn on the device in their dtype.
 
-    Its logits have a deviation of about 2 whatever the size, and depend on place and text; no token is favoured.
+    Its logits have standard deviation about 2 at every size, and depend on position and text. No token is favoured.
     """
     shape = shapes.predictor
     model = _filled(bare_network(shape, False, dtype), torch.device(device), seed, shapes.mask)
@@ -72,7 +72,7 @@ def make_predictor(
 def make_reward(
     shapes: Shapes, *, device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32, seed: int = 1
 ) -> CausalReward:
-    """Return a reward model of Llama's kind with random weights: raw scores of mean 0 and a deviation of about 1."""
+    """Return a reward model of Llama's kind with random weights; raw scores have mean 0 and deviation about 1."""
     shape = shapes.reward
     model = _filled(bare_network(shape, True, dtype), torch.device(device), seed)
     last = shape.vocabulary - 1
@@ -124,9 +124,9 @@ def _filled(model: Any, device: torch.device, seed: int, mask: int | None = None
 
 
 def _hide(model: Any, mask: int) -> None:
-    """Have the mask's embedding say where to look and nothing else: one column, which values and the MLP do not read.
+    """Let the mask's embedding guide attention only: it uses one column, which values and the MLP do not read.
 
-    Masked positions would pass each other the mask's own embedding else, and all predict the same token.
+    Otherwise masked positions would pass each other the mask's own embedding, and all would predict the same token.
     """
     embedding = model.get_input_embeddings().weight
     embedding[mask] = 0.0
@@ -137,10 +137,10 @@ def _hide(model: Any, mask: int) -> None:
 
 
 def _spread(name: str, weight: nn.Parameter, layers: int) -> float:
-    """Return the deviation of a matrix's weights: what it gives has deviation 1 where what it is given has.
+    """Return the standard deviation of a matrix's weights: an input of deviation 1 gives an output of deviation 1.
 
-    Queries and keys are larger, so that attention is not near the mean of all, of which every masked position would get
-    the same; what joins the residual stream is smaller, so that its sum over all layers has deviation 1.
+    Queries and keys are larger: otherwise attention would be near the mean of all, the same for every masked position.
+    What joins the residual stream is smaller, so that its sum over all layers has deviation 1.
     """
     part = name.split(".")[-2]
     if part == "embed_tokens":

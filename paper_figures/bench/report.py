@@ -1,4 +1,4 @@
-"""The measurements of `bench --shape`, `--kernels` and `--check` as text: what was measured, goals beside it."""
+"""Write the measurements of `bench --shape`, `--kernels` and `--check` as text, with the goals beside them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _GIB = 2**30
 
 
 def as_text(result: Mapping[str, Any]) -> str:
-    """Return a whole result as lines; parts that are not there are left out."""
+    """Return a whole result as lines; absent parts are left out."""
     lines = [_made_with(result["provenance"]), *_checks(result["checks"])]
     for key, part in _PARTS.items():
         if result.get(key):

@@ -1,4 +1,4 @@
-"""Models of a named shape: their sizes, from which they are made and the least time of their steps follows."""
+"""Sizes of models by name: models are made from them, and the least time of a step follows from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["SHAPES", "LlamaShape", "Shapes", "shapes_named"]
 
 @dataclass(frozen=True)
 class LlamaShape:
-    """The sizes of a network of Llama's kind: as its config names them."""
+    """The sizes of a network of Llama's kind."""
 
     name: str
     hidden: int

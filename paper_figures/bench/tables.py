@@ -1,4 +1,4 @@
-"""What follows from the times of all ways: ratios beside their goals, and the paper's Tables 11 and 12 as run here."""
+"""Compute ratios with their goals, and the paper's Tables 11 and 12, from the times of all ways."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def ratios(ways: Rows, floor: Rows, *, goals: bool = True) -> list[dict[str, Any]]:
-    """Return ratios by batch, with the goal and whether it is met where there is one; none of what was not measured.
+    """Return ratios by batch, each with its goal, if any, and whether it is met; nothing for what was not measured.
 
-    goals: False where the device or the models are not those that they are set for.
+    goals: False where the goals are not set for this device or these models.
 
     >>> ways = [{"batch": 1, "group": "ways", "way": name, "median_seconds": seconds, "memory_bytes": None}
     ...         for name, seconds in [("naive rws", 6.0), ("rws", 2.0)]]
@@ -82,7 +82,7 @@ def overhead(ways: Rows, reward_bytes: int) -> list[dict[str, Any]]:
 def frequency(ways: Rows, batch: int) -> list[dict[str, Any]]:
     """Return the seconds of RWS that asks the reward at every k-th step, of ours, at one batch (Table 12).
 
-    Asked means asked: none of these leaves a call out because it cannot matter or was made before.
+    None of these ways leaves a call out because it cannot matter or was made before.
     """
     times = _seconds(ways, batch)
     calls = {row["way"]: row["reward_calls"] for row in ways if row["batch"] == batch and row["group"] == "ways"}
@@ -101,7 +101,7 @@ def frequency(ways: Rows, batch: int) -> list[dict[str, Any]]:
 
 
 def savings_table(ways: Rows) -> list[dict[str, Any]]:
-    """Return by how much each saving shortens a decode: left out of all, and alone."""
+    """Return by how much each saving shortens a decode: switched off among all, and switched on alone."""
     times = {row["way"]: row["median_seconds"] for row in ways if row["group"] == "savings"}
     table = []
     for method, parts in SAVINGS.items():

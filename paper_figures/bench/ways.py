@@ -1,14 +1,19 @@
-"""The ways to decode that the bench compares: the loops in use, ours, and ours with savings switched off and on."""
+"""The ways to decode that the bench compares: the loops in use, ours, and ours with savings switched off or on."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
+from paper_figures.bench.clock import TimedCall, measured
 from rws_decode.gpu import CompactSavings, decode_compact
+from rws_decode.networks.body import Body
+from rws_decode.networks.graphs import Replays
 from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel
@@ -17,8 +22,9 @@ from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.strategies.protocol import FactorStrategy
 from rws_decode.strategies.reward_controls import RWSEvery
 
-__all__ = ["FAMILIES", "SAVINGS", "Answering", "Way", "all_ways"]
+__all__ = ["FAMILIES", "MEASURED", "SAVINGS", "Answering", "Way", "all_ways", "naive", "plain", "time_ways"]
 
+MEASURED = "measured"
 FAMILIES = ("plain", "default", "naive", "rws", "every", "savings")
 # The savings that can change what each decode does.
 SAVINGS = {
@@ -47,7 +53,7 @@ class Answering:
         return {"length": self.length, "steps": self.steps, "block": self.block}
 
     def shortened(self) -> Answering:
-        """Return the same canvas in as few steps as there are blocks: what warms up costs little."""
+        """Return the same canvas in as few steps as there are blocks, for a cheap run that warms up."""
         return replace(self, steps=self.length // self.block)
 
 
@@ -69,7 +75,7 @@ class Way:
 def all_ways(every: Sequence[int] = (2, 4, 8)) -> list[Way]:
     """Return all ways; every: steps from one call of the reward model to the next, beside 1.
 
-    Those of every k-th step ask at each of these: they leave no call out.
+    The ways of every k-th step ask at each such step: they leave no call out.
 
     >>> [way.name for way in all_ways((2,))][:6]
     ['plain', 'default', 'naive rws', 'rws', 'rws every 1', 'rws every 2']
@@ -99,7 +105,7 @@ def all_ways(every: Sequence[int] = (2, 4, 8)) -> list[Way]:
 
 
 def plain(job: Answering, *, count_ties: bool = False) -> PlainRun:
-    """Decode by the loop in use."""
+    """Decode by the published loop."""
     ids = torch.tensor([job.predictor.encode_prompt(prompt) for prompt in job.prompts], device=job.predictor.device)
     with torch.inference_mode():
         return plain_loop(job.predictor, ids, **job.shape, count_ties=count_ties)
@@ -132,3 +138,65 @@ def _with_savings(method: str, parts: Sequence[str]) -> list[Way]:
         ways.append(way(f"without {part}", replace(CompactSavings(), **{part: False})))
         ways.append(way(f"with {part} alone", replace(CompactSavings.nothing(), **{part: True})))
     return ways
+
+
+def time_ways(
+    job: Answering,
+    ways: Sequence[Way],
+    repeats: int,
+    device: torch.device,
+    *,
+    began: float,
+    budget: float | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> dict[str, tuple[list[TimedCall], str]]:
+    """Run the ways in turn, `repeats` times; return the runs of each and its status: "measured", or why not.
+
+    Each is first run in few steps on the same canvas, which does not count. budget: seconds since `began`, a
+    `time.perf_counter()`, after which no further run starts.
+    """
+    runs: dict[str, list[TimedCall]] = {way.name: [] for way in ways}
+    status, likely = {way.name: MEASURED for way in ways}, dict.fromkeys(runs, 0.0)
+
+    def run(way: Way, at: Answering) -> TimedCall | None:
+        spent = time.perf_counter() - began
+        if budget is not None and spent + likely[way.name] > budget:
+            if not runs[way.name]:
+                status[way.name] = f"not run: the budget of {budget:g} seconds was spent"
+            return None
+        try:
+            timed = measured(lambda: way.run(at), device)
+            if timed.peak_bytes is None:
+                return timed
+            # PyTorch does not count what recordings compute in; where this run made one, part of it is counted twice.
+            idle = sum(replays.idle_bytes for replays in _replays(at, way.replayed))
+            return timed._replace(peak_bytes=timed.peak_bytes + idle)
+        except (RuntimeError, ValueError) as error:  # Out of memory, above all: the other ways are measured still.
+            status[way.name] = f"failed: {' '.join(f'{type(error).__name__}: {error}'.split())[:300]}"
+            runs[way.name].clear()
+            return None
+
+    # Recordings of another batch would count as memory of this one.
+    for replays in _replays(job, ("predictor", "reward")):
+        replays.forget()
+    if device.type == "cuda":
+        with suppress(RuntimeError):  # The allocator refuses for good once a recording has failed.
+            torch.cuda.empty_cache()
+    for way in ways:
+        first = run(way, job.shortened())
+        likely[way.name] = 0.0 if first is None else first.seconds * job.steps / job.shortened().steps
+    for repeat in range(repeats):
+        for turn in range(len(ways)):
+            way = ways[(turn + repeat) % len(ways)]
+            timed = run(way, job) if status[way.name] == MEASURED else None
+            if timed is not None:
+                runs[way.name].append(timed)
+                likely[way.name] = timed.seconds
+                tell(f"batch {len(job.prompts)}, {way.name}: {timed.seconds:.2f} s")
+    return {name: (timed, status[name]) for name, timed in runs.items()}
+
+
+def _replays(job: Answering, names: Sequence[str]) -> list[Replays]:
+    """Return the recordings of some of the models, by their names in `Answering`."""
+    bodies = [getattr(getattr(job, name), "body", None) for name in names]
+    return [body.replays for body in bodies if isinstance(body, Body)]

@@ -1,11 +1,11 @@
-"""A whole decode on one device, in every way, beside the device's limits: what `bench --shape NAME` measures.
+"""Measure whole decodes on one device, in every way, against the device's limits: `bench --shape NAME`.
 
-What is written (`--out`, `--json`) is one object, of which figures read:
+`--out` and `--json` write one object, which the figures read:
 
 - `schema`: 1; `complete`: whether the run came to its end (a file is written after each part that is done);
 - `provenance` (`device_run.provenance`): command, commit, changed, version, date, device, machine, driver, cuda, ...;
 - `settings`: shape, device, dtype, prompt (its tokens), length, steps, block, batches, repeats, reward_scale, every,
-  ways, seed, memory, budget; `notes`: what a reader has to know;
+  ways, seed, memory, budget; `notes`: what a reader must know;
 - `parameters`: predictor and reward, numbers of weights, and predictor_bytes and reward_bytes;
 - `checks` (`check.Check`: name, passed, detail); `ceilings` (`floor.Ceilings`: bandwidth, rate, dtype); `kernels`
   (`kernels.kernel_table`), null if not asked for;
@@ -24,36 +24,32 @@ What is written (`--out`, `--json`) is one object, of which figures read:
 - `savings`: method, saving, off (seconds without it over those with all), alone (seconds without any over those with it
   alone).
 
-What was not measured is null or absent: nothing stands in for it.
+What was not measured is null or absent.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 import torch
 
-from paper_figures.bench.clock import TimedCall, measured
+from paper_figures.bench.clock import TimedCall
 from paper_figures.bench.floor import Ceilings, decode_floor, floor_seconds, floor_table
 from paper_figures.bench.random_models import make_models, parameter_count, random_prompts
 from paper_figures.bench.shapes import shapes_named
 from paper_figures.bench.tables import frequency, overhead, ratios, savings_table
-from paper_figures.bench.ways import FAMILIES, Answering, Way, all_ways, naive, plain
+from paper_figures.bench.ways import FAMILIES, Answering, Way, all_ways, naive, plain, time_ways
 from paper_figures.studies.work.timing import weight_bytes
 from rws_decode.canvas.schedule import block_plan
-from rws_decode.networks.body import Body
-from rws_decode.networks.graphs import Replays
 from rws_decode.plain_loop import PlainRun
 from rws_decode.trace.agreement import agreement
 
-__all__ = ["MEASURED", "NOTES", "BenchSettings", "measure"]
+__all__ = ["NOTES", "BenchSettings", "measure"]
 
-MEASURED = "measured"
 # The goals are set for models of this shape on a GPU.
 _AIMED_AT = "llada-8b"
 NOTES = (
@@ -112,7 +108,7 @@ def measure(
     tell: Callable[[str], None] = lambda line: None,
     save: Callable[[dict[str, Any]], None] = lambda part: None,
 ) -> dict[str, Any]:
-    """Make the models, decode in every way, and return what the module says from `parameters` on, but for the checks.
+    """Make the models, decode in every way, and return the object's parts from `parameters` on, without the checks.
 
     began: the `time.perf_counter()` from which the budget counts; save: given what is known after each group of ways.
     """
@@ -148,7 +144,7 @@ def measure(
     for rows, group, ways, repeats in _groups(settings):
         answer_shape = settings.length, settings.steps, settings.block
         job = Answering(predictor, reward, tuple(prompts[:rows]), *answer_shape, settings.reward_scale, settings.memory)
-        timed = _timed(job, ways, repeats, device, settings, began, tell)
+        timed = time_ways(job, ways, repeats, device, began=began, budget=settings.budget, tell=tell)
         for way in ways:
             runs, status = timed[way.name]
             row = {"batch": rows, "group": group, "way": way.name, "status": status}
@@ -177,63 +173,6 @@ def _groups(settings: BenchSettings) -> list[tuple[int, str, list[Way], int]]:
         base = [way for way in ways if way.name in ("default", "rws")]
         groups.append((first, "savings", base + [way for way in asked if way.family == "savings"], fewer))
     return [group for group in groups if group[2]]
-
-
-def _timed(
-    job: Answering,
-    ways: Sequence[Way],
-    repeats: int,
-    device: torch.device,
-    settings: BenchSettings,
-    began: float,
-    tell: Callable[[str], None],
-) -> dict[str, tuple[list[TimedCall], str]]:
-    """Run the ways in turn, and say of each its runs and its status."""
-    runs: dict[str, list[TimedCall]] = {way.name: [] for way in ways}
-    status, likely = {way.name: MEASURED for way in ways}, dict.fromkeys(runs, 0.0)
-
-    def run(way: Way, at: Answering) -> TimedCall | None:
-        spent = time.perf_counter() - began
-        if settings.budget is not None and spent + likely[way.name] > settings.budget:
-            if not runs[way.name]:
-                status[way.name] = f"not run: the budget of {settings.budget:g} seconds was spent"
-            return None
-        try:
-            timed = measured(lambda: way.run(at), device)
-            if timed.peak_bytes is None:
-                return timed
-            # PyTorch does not count what recordings compute in; where this run made one, part of it is counted twice.
-            idle = sum(replays.idle_bytes for replays in _replays(at, way.replayed))
-            return timed._replace(peak_bytes=timed.peak_bytes + idle)
-        except (RuntimeError, ValueError) as error:  # Out of memory, above all: the other ways are measured still.
-            status[way.name] = f"failed: {' '.join(f'{type(error).__name__}: {error}'.split())[:300]}"
-            runs[way.name].clear()
-            return None
-
-    # Those of another batch would count as held.
-    for replays in _replays(job, ("predictor", "reward")):
-        replays.forget()
-    if device.type == "cuda":
-        with suppress(RuntimeError):  # The allocator refuses for good once a recording has failed.
-            torch.cuda.empty_cache()
-    for way in ways:
-        first = run(way, job.shortened())
-        likely[way.name] = 0.0 if first is None else first.seconds * job.steps / job.shortened().steps
-    for repeat in range(repeats):
-        for turn in range(len(ways)):
-            way = ways[(turn + repeat) % len(ways)]
-            timed = run(way, job) if status[way.name] == MEASURED else None
-            if timed is not None:
-                runs[way.name].append(timed)
-                likely[way.name] = timed.seconds
-                tell(f"batch {len(job.prompts)}, {way.name}: {timed.seconds:.2f} s")
-    return {name: (timed, status[name]) for name, timed in runs.items()}
-
-
-def _replays(job: Answering, names: Sequence[str]) -> list[Replays]:
-    """Return the recordings of some of the models, by their names in `Answering`."""
-    bodies = [getattr(getattr(job, name), "body", None) for name in names]
-    return [body.replays for body in bodies if isinstance(body, Body)]
 
 
 def _row(

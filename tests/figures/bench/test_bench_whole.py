@@ -14,7 +14,7 @@ import torch
 from grouped import grouped
 from tiny_models import bert_predictor
 
-from paper_figures.bench import check, floor, whole
+from paper_figures.bench import check, floor, ways, whole
 from paper_figures.bench.clock import TimedCall
 from paper_figures.bench.device_run import device_run, passed
 from paper_figures.bench.floor import Ceilings
@@ -144,7 +144,7 @@ def test_a_run_measures_all_ways_and_holds_what_figures_read(run: dict[str, Any]
 
 
 def test_what_recordings_compute_in_counts_for_the_ways_that_replay_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole, "measured", lambda call, device: TimedCall(call(), 1.0, 5 * 10**6))
+    monkeypatch.setattr(ways, "measured", lambda call, device: TimedCall(call(), 1.0, 5 * 10**6))
     monkeypatch.setattr(Replays, "idle_bytes", property(lambda replays: 100 * replays.recorded))
     settings = BenchSettings("tiny", "float32", 6, 8, 4, 4, (1,), 1, every=())
     result = measure(settings, CPU, Ceilings(1e9, 1e9, "float32"))
