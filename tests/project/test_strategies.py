@@ -30,7 +30,7 @@ def test_wide_inputs_are_valid(x: np.ndarray, r: float, case: tuple[np.ndarray, 
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "condition",
     [
         lambda x: 0 < np.abs(x[np.isfinite(x)]).min() < 1e-310,
         lambda x: np.abs(x[np.isfinite(x)]).max() > 1e300,
@@ -39,8 +39,8 @@ def test_wide_inputs_are_valid(x: np.ndarray, r: float, case: tuple[np.ndarray, 
     ],
     ids=["subnormal", "huge", "tied", "neighbours"],
 )
-def test_wide_logits_reach_the_ends_of_the_floats(wanted: Any) -> None:
-    find(strategies.wide_logits(2, 4), wanted, settings=_SEARCH)
+def test_wide_logits_reach_the_ends_of_the_floats(condition: Any) -> None:
+    find(strategies.wide_logits(2, 4), condition, settings=_SEARCH)
 
 
 @settings(deadline=None)

@@ -12,11 +12,11 @@ def polynomial_crossings(u: list[int], v: list[int]) -> list[tuple[mpmath.mpf, i
     polynomial = sympy.Poly(sum(x**k for k in u) - sum(x**k for k in v), x)
     if polynomial.is_zero:
         return []
-    found = []
+    crossings = []
     with mpmath.workdps(40):
         for factor, multiplicity in polynomial.factor_list()[1]:
             for root in factor.real_roots():
                 value = mpmath.mpf(str(root.evalf(40)))
                 if 0 < value < 1 - mpmath.mpf(10) ** -30:
-                    found.append((-mpmath.log(value), multiplicity))
-    return sorted(found)
+                    crossings.append((-mpmath.log(value), multiplicity))
+    return sorted(crossings)

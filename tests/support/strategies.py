@@ -78,8 +78,8 @@ def integer_gap_pairs(draw: st.DrawFn, max_count: int = 6, max_gap: int = 12) ->
     Half of the pairs have sums of gaps within 2 of each other, which is where curves cross.
     """
     size = draw(st.integers(1, max_count))
-    one = st.lists(st.integers(0, max_gap), min_size=size, max_size=size).map(sorted)
-    u, v = draw(one), draw(one)
+    gaps = st.lists(st.integers(0, max_gap), min_size=size, max_size=size).map(sorted)
+    u, v = draw(gaps), draw(gaps)
     if draw(st.booleans()):
         short = sum(u) - sum(v) + draw(st.integers(-2, 2))
         v[-1] = max(0, v[-1] + short)

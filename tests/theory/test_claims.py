@@ -90,11 +90,11 @@ def test_what_is_refuted_has_a_counterexample_and_a_correction(ledger: dict[str,
 
 
 def _gaps(text: str) -> tuple[list[mpmath.mpf], list[mpmath.mpf]]:
-    found = re.search(r"gaps a = (\([^)]*\))(?: / \d+)?, b = (\([^)]*\))(?: / (\d+))?", text)
-    assert found, text
-    unit = int(found.group(3) or 1)
+    match = re.search(r"gaps a = (\([^)]*\))(?: / \d+)?, b = (\([^)]*\))(?: / (\d+))?", text)
+    assert match, text
+    unit = int(match.group(3) or 1)
     out = []
-    for part in found.group(1), found.group(2):
+    for part in match.group(1), match.group(2):
         value = ast.literal_eval(part)
         out.append([mpmath.mpf(u) / unit for u in (value if isinstance(value, tuple) else (value,))])
     return out[0], out[1]
@@ -154,9 +154,9 @@ def test_the_golden_ratio(ledger: dict[str, Claim]) -> None:
 
 def test_smallest_means_that_nothing_smaller_fits() -> None:
     # All unordered gaps up to the found size, by brute force, in another order of search.
-    found = search.smallest(lambda p: sum(p.counts) >= 1)
-    assert found is not None and found.dimension == 3
-    top = max(*found.a, *found.b)
+    pair = search.smallest(lambda p: sum(p.counts) >= 1)
+    assert pair is not None and pair.dimension == 3
+    top = max(*pair.a, *pair.b)
     for a in range(1, top):
         for b in range(a, top):
             for c in range(1, top):
@@ -258,9 +258,9 @@ def test_claims_on_tables_end_where_rounding_does(
         changes = {name: dict(numbers) for name, numbers in MADE_TRUE.get(claim, {}).items()}
         changes.setdefault(table, {})[place] = str(number)
         print_otherwise(monkeypatch, sys.modules[tables.CHECKS[claim].__module__], changes)
-        found = tables.CHECKS[claim]()
-        assert found.verdict == verdict, number
-        assert verdict == "false" or (found.counterexample, found.correction) == (None, None)
+        checked_claim = tables.CHECKS[claim]()
+        assert checked_claim.verdict == verdict, number
+        assert verdict == "false" or (checked_claim.counterexample, checked_claim.correction) == (None, None)
 
 
 # A claim, what is printed otherwise, and what is then said of it.
@@ -322,8 +322,8 @@ def test_claims_on_tables_follow_the_printed_numbers(
     monkeypatch: pytest.MonkeyPatch, claim: str, changes: Changes, said: dict[str, str | None]
 ) -> None:
     print_otherwise(monkeypatch, sys.modules[tables.CHECKS[claim].__module__], changes)
-    found = tables.CHECKS[claim]().as_dict()
-    assert {field: found[field] for field in said} == said
+    record = tables.CHECKS[claim]().as_dict()
+    assert {field: record[field] for field in said} == said
 
 
 # --- the example ------------------------------------------------------------------------------------------------------
@@ -369,8 +369,8 @@ def test_claims_on_the_example_follow_its_numbers(
     monkeypatch: pytest.MonkeyPatch, claim: str, numbers: dict[Place, str], said: dict[str, str | None]
 ) -> None:
     print_otherwise(monkeypatch, example, {"appendix_d": numbers})
-    found = example.CHECKS[claim]().as_dict()
-    assert {field: found[field] for field in said} == said
+    record = example.CHECKS[claim]().as_dict()
+    assert {field: record[field] for field in said} == said
 
 
 @pytest.mark.parametrize(
@@ -387,8 +387,8 @@ def test_a_crossing_that_is_not_certified_where_it_should_be_confirms_nothing(
     monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(example, "crossings", lambda a, b: replace(crossings(a, b), **change))
-    found = example.CHECKS["D-crossing"]()
-    assert found.verdict == "not confirmed" and "does not enclose" in found.evidence
+    claim = example.CHECKS["D-crossing"]()
+    assert claim.verdict == "not confirmed" and "does not enclose" in claim.evidence
 
 
 # --- what is not found or confirmed -----------------------------------------------------------------------------------
@@ -424,8 +424,8 @@ def test_nothing_found_is_not_called_false(
     monkeypatch: pytest.MonkeyPatch, module: Any, name: str, missing: int
 ) -> None:
     calls = iter(range(9))
-    found = Pair((2, 7, 7), (3, 3, 13), 4)
-    monkeypatch.setattr(module, "smallest", lambda *args, **kwargs: None if next(calls) == missing else found)
+    example_pair = Pair((2, 7, 7), (3, 3, 13), 4)
+    monkeypatch.setattr(module, "smallest", lambda *args, **kwargs: None if next(calls) == missing else example_pair)
     monkeypatch.setattr(reversal, "GRID", ((3, 2),))
     claim = module.CHECKS[name]()
     assert claim.verdict == "not confirmed" and "None" not in claim.evidence

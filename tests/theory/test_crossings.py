@@ -76,15 +76,15 @@ def exact_sign(a: np.ndarray, b: np.ndarray, r: float) -> int:
 
 
 def test_appendix_d_crosses_at_ten_logarithms_of_the_golden_ratio() -> None:
-    found = crossings(*APPENDIX_D)
-    assert found.roots == (pytest.approx(10 * math.log((1 + math.sqrt(5)) / 2), abs=1e-12),)
-    assert found.complete and found.bound == 1 and found.sign_at_one == 1
-    assert found.sigma == pytest.approx((1.3, 1.2)) and found.delta == pytest.approx((0.5, 0.6))
+    certified = crossings(*APPENDIX_D)
+    assert certified.roots == (pytest.approx(10 * math.log((1 + math.sqrt(5)) / 2), abs=1e-12),)
+    assert certified.complete and certified.bound == 1 and certified.sign_at_one == 1
+    assert certified.sigma == pytest.approx((1.3, 1.2)) and certified.delta == pytest.approx((0.5, 0.6))
     # Ten times the logits are integers, free of rounding: they cross at the logarithm of the golden ratio.
-    (found,) = crossings([11, 6, 3], [10, 4, 4]).crossings
+    (certified,) = crossings([11, 6, 3], [10, 4, 4]).crossings
     with mpmath.workdps(40):
-        assert found.lower < mpmath.log(mpmath.phi) < found.upper
-    assert found.upper - found.lower < 1e-12 and found.multiplicity == 1
+        assert certified.lower < mpmath.log(mpmath.phi) < certified.upper
+    assert certified.upper - certified.lower < 1e-12 and certified.multiplicity == 1
 
 
 def test_appendix_d_prints_the_values_at_one_right_and_those_at_two_wrong() -> None:
@@ -111,21 +111,33 @@ def test_theorem_1_sign_of_b_is_reversed() -> None:
 
 
 def test_theorem_1_both_flips_can_happen_to_one_pair() -> None:
-    found = of_gaps(*BOTH_FLIPS)
-    assert found.sign_at_one == 1 and found.sigma[0] < found.sigma[1] and found.delta[0] < found.delta[1]
-    assert found.roots == (pytest.approx(0.37040, abs=1e-5), pytest.approx(1.19808, abs=1e-5))
-    assert found.complete and found.roots[0] < 1 < found.roots[1]
+    certified = of_gaps(*BOTH_FLIPS)
+    assert (
+        certified.sign_at_one == 1
+        and certified.sigma[0] < certified.sigma[1]
+        and certified.delta[0] < certified.delta[1]
+    )
+    assert certified.roots == (pytest.approx(0.37040, abs=1e-5), pytest.approx(1.19808, abs=1e-5))
+    assert certified.complete and certified.roots[0] < 1 < certified.roots[1]
 
 
 def test_theorem_1_a_reversal_happens_where_it_allows_none() -> None:
-    found = of_gaps(*FLIP_AGAINST_BOTH_CONDITIONS)
-    assert found.sign_at_one == 1 and found.sigma[0] > found.sigma[1] and found.delta[0] > found.delta[1]
-    assert found.roots == (pytest.approx(0.25573, abs=1e-5), pytest.approx(0.68310, abs=1e-5)) and found.complete
+    certified = of_gaps(*FLIP_AGAINST_BOTH_CONDITIONS)
+    assert (
+        certified.sign_at_one == 1
+        and certified.sigma[0] > certified.sigma[1]
+        and certified.delta[0] > certified.delta[1]
+    )
+    assert (
+        certified.roots == (pytest.approx(0.25573, abs=1e-5), pytest.approx(0.68310, abs=1e-5)) and certified.complete
+    )
 
 
 def test_theorem_1_crossings_are_not_unique() -> None:
-    found = of_gaps(*THREE_BELOW_ONE)
-    assert found.roots == tuple(pytest.approx(r, abs=1e-5) for r in (0.29687, 0.45448, 0.87674)) and found.complete
+    certified = of_gaps(*THREE_BELOW_ONE)
+    assert (
+        certified.roots == tuple(pytest.approx(r, abs=1e-5) for r in (0.29687, 0.45448, 0.87674)) and certified.complete
+    )
 
 
 # --- properties -------------------------------------------------------------------------------------------------------
@@ -139,31 +151,31 @@ def test_integer_gaps_agree_with_the_exact_roots_of_a_polynomial(pair: tuple[lis
     """SymPy's factors and real roots are the slow reference, for float64 input and for exact input."""
     u, v = pair
     truth = polynomial_crossings(u, v)
-    for found in (of_gaps(u, v), exactly(u, v)):
-        assert found.identical == (u == v) == (found.sign_at_one == 0)
-        assert found.complete and [c.multiplicity for c in found.crossings] == [m for _, m in truth]
-        for crossing, (root, _) in zip(found.crossings, truth, strict=True):
+    for computed in (of_gaps(u, v), exactly(u, v)):
+        assert computed.identical == (u == v) == (computed.sign_at_one == 0)
+        assert computed.complete and [c.multiplicity for c in computed.crossings] == [m for _, m in truth]
+        for crossing, (root, _) in zip(computed.crossings, truth, strict=True):
             assert crossing.lower < root < crossing.upper and crossing.lower <= crossing.root <= crossing.upper
             assert crossing.upper - crossing.lower <= 1e-12 * crossing.upper
-        assert found.bound >= sum(m for _, m in truth)
-        assert all(s.upper <= t.lower for s, t in pairwise(found.crossings))
-    assert found.sign_at_one == exact_sign(from_gaps(u), from_gaps(v), 1.0)
+        assert computed.bound >= sum(m for _, m in truth)
+        assert all(s.upper <= t.lower for s, t in pairwise(computed.crossings))
+    assert computed.sign_at_one == exact_sign(from_gaps(u), from_gaps(v), 1.0)
 
 
 @settings(deadline=None, max_examples=60)
 @given(strategies.logit_pairs(), strategies.scales(0.01, 100.0))
 def test_signs_differ_at_the_ends_of_enclosures_and_nowhere_else(pair: tuple[np.ndarray, np.ndarray], r: float) -> None:
     a, b = pair
-    found = crossings(a, b)
-    assert found.sign_at_one == exact_sign(a, b, 1.0) and (found.sign_at_one == 0) == found.identical
-    assert len(found.roots) == found.count <= found.bound <= max(a.size - 2, 0)
-    odd = [c for c in found.crossings if c.multiplicity is not None and c.multiplicity % 2]
+    certified = crossings(a, b)
+    assert certified.sign_at_one == exact_sign(a, b, 1.0) and (certified.sign_at_one == 0) == certified.identical
+    assert len(certified.roots) == certified.count <= certified.bound <= max(a.size - 2, 0)
+    odd = [c for c in certified.crossings if c.multiplicity is not None and c.multiplicity % 2]
     for c in odd:
         assert c.lower <= c.root <= c.upper and c.upper - c.lower <= 1e-12 * c.upper
         assert exact_sign(a, b, c.lower) * exact_sign(a, b, c.upper) == -1
-    if found.complete and not any(c.lower <= s <= c.upper for c in found.crossings for s in (r, 1)):
+    if certified.complete and not any(c.lower <= s <= c.upper for c in certified.crossings for s in (r, 1)):
         flips = sum(min(r, 1) < c.root < max(r, 1) for c in odd)
-        assert exact_sign(a, b, r) == found.sign_at_one * (-1) ** flips
+        assert exact_sign(a, b, r) == certified.sign_at_one * (-1) ** flips
 
 
 @settings(deadline=None, max_examples=60)
@@ -192,10 +204,10 @@ def test_bound_is_zero_exactly_where_one_gap_list_weakly_supermajorises_the_othe
     u, v = pair
     partial = [sum(u[:m]) - sum(v[:m]) for m in range(1, len(u) + 1)]
     dominated = all(p >= 0 for p in partial) or all(p <= 0 for p in partial)
-    found = of_gaps(u, v)
-    assert (found.bound == 0) == dominated
+    certified = of_gaps(u, v)
+    assert (certified.bound == 0) == dominated
     if dominated:
-        assert found.complete and not found.crossings
+        assert certified.complete and not certified.crossings
 
 
 @settings(deadline=None, max_examples=100)
@@ -257,11 +269,11 @@ def test_prescribed_crossings_are_found_with_their_multiplicity(
 ) -> None:
     u, v = polynomial_pair(factors)
     expected = sorted((math.log(value), multiplicity) for value, multiplicity in truth)
-    for found in (of_gaps(u, v), exactly(u, v), exactly([Fraction(k, 3) for k in u], [Fraction(k, 3) for k in v])):
-        assert found.complete and [c.multiplicity for c in found.crossings] == [m for _, m in expected]
-        unit = 3 if found.sigma[0] != sum(u) else 1
-        assert found.roots == tuple(pytest.approx(unit * r, rel=1e-12, abs=0) for r, _ in expected)
-    assert found.certificate == "exact"
+    for computed in (of_gaps(u, v), exactly(u, v), exactly([Fraction(k, 3) for k in u], [Fraction(k, 3) for k in v])):
+        assert computed.complete and [c.multiplicity for c in computed.crossings] == [m for _, m in expected]
+        unit = 3 if computed.sigma[0] != sum(u) else 1
+        assert computed.roots == tuple(pytest.approx(unit * r, rel=1e-12, abs=0) for r, _ in expected)
+    assert computed.certificate == "exact"
     assert of_gaps(u, v).certificate == ("exact" if any(m > 1 for _, m in truth) else of_gaps(u, v).certificate)
 
 
@@ -272,8 +284,8 @@ def test_near_tangency_is_two_crossings_or_none_where_it_can_be_resolved() -> No
     for sign, count in ((1, 0), (-1, 2)):
         shape = near.copy()
         shape[40] += sign
-        found = of_gaps(*polynomial_pair([shape.tolist()]))
-        assert found.complete and found.count == count
+        certified = of_gaps(*polynomial_pair([shape.tolist()]))
+        assert certified.complete and certified.count == count
 
 
 def test_what_cannot_be_resolved_is_one_cluster_and_not_complete() -> None:
@@ -281,9 +293,9 @@ def test_what_cannot_be_resolved_is_one_cluster_and_not_complete() -> None:
     u, v = polynomial_pair([[-1, 2], [-1, 2]])
     long = [Fraction(k) for k in u] + [Fraction(k) + Fraction(1, 10**9) for k in u]
     other = [Fraction(k) for k in v] + [Fraction(k) + Fraction(1, 10**9) for k in v]
-    found = exactly(long, other)  # F_a - F_b times 1 + x^(1e-9): degree 5e9, the same double zero
-    (cluster,) = found.crossings
-    assert cluster.multiplicity is None and not found.complete and found.certificate == "ball"
+    computed = exactly(long, other)  # F_a - F_b times 1 + x^(1e-9): degree 5e9, the same double zero
+    (cluster,) = computed.crossings
+    assert cluster.multiplicity is None and not computed.complete and computed.certificate == "ball"
     assert cluster.lower <= math.log(2) <= cluster.upper and cluster.upper - cluster.lower < 1e-9
 
 
@@ -321,27 +333,27 @@ def test_crossings_closer_than_floats_can_tell_are_one_cluster() -> None:
     assert enclosures._refine(g_of(u, v), part, 1, 1e-12, set()).multiplicity is None
     with mpmath.workdps(40):
         inside = Fraction(str(mpmath.log(2) - mpmath.mpf(10) ** -30))
-    found = enclosures._refine(g_of(u, v), (inside, inside + Fraction(1, 2**50)), 1, 1e-12, set())
-    assert found.multiplicity is None and found.lower < math.log(2) + 1e-16 and found.upper > inside
+    crossing = enclosures._refine(g_of(u, v), (inside, inside + Fraction(1, 2**50)), 1, 1e-12, set())
+    assert crossing.multiplicity is None and crossing.lower < math.log(2) + 1e-16 and crossing.upper > inside
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-12, 1e-8, 1.0, 1e4, 1e8, 1e300])
 def test_scale_of_the_gaps_is_no_obstacle(scale: float) -> None:
-    found = of_gaps(*(tuple(scale * k for k in side) for side in THREE_BELOW_ONE))
+    certified = of_gaps(*(tuple(scale * k for k in side) for side in THREE_BELOW_ONE))
     roots = tuple(pytest.approx(r / scale, rel=1e-4, abs=0) for r in (0.29687, 0.45448, 0.87674))
-    assert found.complete and found.roots == roots and found.bound == 3
+    assert certified.complete and certified.roots == roots and certified.bound == 3
 
 
 def test_tiny_and_huge_gaps_in_one_pair() -> None:
-    found = of_gaps((1e-12, 1e4, 1e4), (2e-12, 2e-12, 3e4))
-    assert found.complete and found.count == found.bound == 2 and found.sign_at_one == 1
-    low, high = found.roots  # near r = 5e-5 the large gaps decide; then 2 exp(-2 y) = exp(-y), y = 1e-12 r
+    certified = of_gaps((1e-12, 1e4, 1e4), (2e-12, 2e-12, 3e4))
+    assert certified.complete and certified.count == certified.bound == 2 and certified.sign_at_one == 1
+    low, high = certified.roots  # near r = 5e-5 the large gaps decide; then 2 exp(-2 y) = exp(-y), y = 1e-12 r
     assert 1e-5 < low < 1e-3 and high == pytest.approx(1e12 * math.log(2), rel=1e-9)
 
 
 def test_crossings_outside_the_float64_range_are_enclosed_by_its_ends() -> None:
-    found = of_gaps((0.0, 5e-324, 5e-324), (0.0, 1e-323, 0.0))
-    assert found.complete and found.count == found.bound == 0
+    certified = of_gaps((0.0, 5e-324, 5e-324), (0.0, 1e-323, 0.0))
+    assert certified.complete and certified.count == certified.bound == 0
     golden = exactly(*([Fraction(k, 10**312) for k in side] for side in ((5, 8), (6, 6))))
     (only,) = golden.crossings
     assert golden.complete and only.lower > 1.79e308 and only.upper == math.inf and only.multiplicity == 1
@@ -354,9 +366,9 @@ def test_crossings_outside_the_float64_range_are_enclosed_by_its_ends() -> None:
 
 def test_two_crossings_next_to_the_largest_float_are_told_apart() -> None:
     u, v = polynomial_pair([[-1, 2], [-1, 3]])
-    found = exactly(*([Fraction(k, 10**308) for k in side] for side in (u, v)))  # above and below 2^1023
-    assert found.complete and [c.multiplicity for c in found.crossings] == [1, 1]
-    assert found.roots == pytest.approx([1e308 * math.log(2), 1e308 * math.log(3)], rel=1e-12)
+    computed = exactly(*([Fraction(k, 10**308) for k in side] for side in (u, v)))  # above and below 2^1023
+    assert computed.complete and [c.multiplicity for c in computed.crossings] == [1, 1]
+    assert computed.roots == pytest.approx([1e308 * math.log(2), 1e308 * math.log(3)], rel=1e-12)
 
 
 def test_a_crossing_among_the_smallest_floats_is_enclosed_by_neighbours() -> None:
@@ -368,11 +380,11 @@ def test_an_ill_conditioned_crossing_is_narrowed_at_any_scale() -> None:
     """The float64 estimate is off by more than the width asked for, where floats are 1e260 apart."""
     u, v = polynomial_pair([[-1, 2], [-1000, 2001], [-1, 3], [-1, 4]])
     for scale in (1.0, 2.0**-920):
-        found = of_gaps([scale * k for k in u], [scale * k for k in v], rtol=1e-15)
-        assert found.complete and found.certificate == "ball"
+        certified = of_gaps([scale * k for k in u], [scale * k for k in v], rtol=1e-15)
+        assert certified.complete and certified.certificate == "ball"
         truth = sorted(math.log(x) / scale for x in (2, 2.001, 3, 4))
-        assert found.roots == pytest.approx(truth, rel=1e-14)
-        assert all(c.upper - c.lower <= 1e-15 * c.upper for c in found.crossings)
+        assert certified.roots == pytest.approx(truth, rel=1e-14)
+        assert all(c.upper - c.lower <= 1e-15 * c.upper for c in certified.crossings)
 
 
 def test_refining_says_where_balls_were_needed() -> None:
@@ -384,8 +396,8 @@ def test_refining_says_where_balls_were_needed() -> None:
         (huge, (0, 10**313), True),
     ):  # fmt: skip
         used: set[str] = set()
-        found = enclosures._refine(each, (Fraction(part[0]), Fraction(part[1])), 1, 1e-3, used)
-        assert found.multiplicity == 1 and used == ({"ball"} if needed else set())
+        crossing = enclosures._refine(each, (Fraction(part[0]), Fraction(part[1])), 1, 1e-3, used)
+        assert crossing.multiplicity == 1 and used == ({"ball"} if needed else set())
 
 
 def test_floats_around_and_inside_an_interval_are_the_nearest() -> None:
@@ -410,20 +422,20 @@ def test_very_many_terms_are_modelled_with_128_bits_at_most(monkeypatch: pytest.
     monkeypatch.setattr(enclosures, "_MANY", 3)
     u, v = polynomial_pair([[-1, 2], [-1, 2]])
     tiny = 2.0**-40  # F_a - F_b times 1 + x^tiny: the same double zero, of too large a degree
-    found = of_gaps([x for k in u for x in (k, k + tiny)], [x for k in v for x in (k, k + tiny)])
-    assert [c.multiplicity for c in found.crossings] == [None] and set(seen) == {FLOAT64, 128}
+    certified = of_gaps([x for k in u for x in (k, k + tiny)], [x for k in v for x in (k, k + tiny)])
+    assert [c.multiplicity for c in certified.crossings] == [None] and set(seen) == {FLOAT64, 128}
 
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_one_and_two_tokens_never_cross(size: int) -> None:
-    found = crossings([3.0, 1.0][:size], [2.0, 1.5][:size])
-    assert found.complete and found.count == found.bound == 0 and found.identical == (size == 1)
-    assert found.delta == ((math.inf, math.inf) if size == 1 else (2.0, 0.5))
+    certified = crossings([3.0, 1.0][:size], [2.0, 1.5][:size])
+    assert certified.complete and certified.count == certified.bound == 0 and certified.identical == (size == 1)
+    assert certified.delta == ((math.inf, math.inf) if size == 1 else (2.0, 0.5))
 
 
 def test_ties_at_the_maximum_are_gaps_of_zero() -> None:
-    found = crossings([2.0, 2.0, 0.0], [2.0, 1.0, 1.0])
-    assert found.delta == (0.0, 1.0) and found.sign_at_one == -1 and found.complete and found.count == 0
+    certified = crossings([2.0, 2.0, 0.0], [2.0, 1.0, 1.0])
+    assert certified.delta == (0.0, 1.0) and certified.sign_at_one == -1 and certified.complete and certified.count == 0
     assert crossings([2.0, 2.0, 0.0], [5.0, 5.0, 3.0]).identical
 
 
@@ -441,15 +453,15 @@ def test_random_pairs_agree_with_a_fine_grid_at_fifty_digits(seed: int) -> None:
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=(2, 12))
     b[0] += (b.max() - b).sum() - (a.max() - a).sum()  # near equal totals: crossings are likely
-    found = crossings(a, b)
+    certified = crossings(a, b)
     terms = [(float(u), c) for z, c in ((a, 1), (b, -1)) for u in np.sort(z.max() - z)[1:]]
     with mpmath.workdps(50):
         signs = [
             mpmath.sign(mpmath.fsum(c * mpmath.exp(-mpmath.mpf(r) * u) for u, c in terms))
             for r in np.geomspace(1e-3, 1e3, 400)
         ]
-    assert found.complete
-    assert found.count == sum(s != t for s, t in pairwise(signs))
+    assert certified.complete
+    assert certified.count == sum(s != t for s, t in pairwise(signs))
 
 
 def test_vocabulary_size_is_certified() -> None:
@@ -458,11 +470,11 @@ def test_vocabulary_size_is_certified() -> None:
     a[:4] += 9
     b[:5] += 9
     b[5000:] -= ((a[0] - a).sum() - (b[0] - b).sum() + 1.0) / 15_000
-    found = crossings(a, b)
-    assert found.complete and found.count == found.bound == 2
+    certified = crossings(a, b)
+    assert certified.complete and certified.count == certified.bound == 2
     (u, v), denominator = exact_gaps(a, b)
     g = gap_difference(u, v, denominator)
-    for c in found.crossings:
+    for c in certified.crossings:
         assert (
             g.ball(Fraction(c.lower), 128) * g.ball(Fraction(c.upper), 128) < 0 and c.upper - c.lower <= 1e-12 * c.upper
         )
@@ -546,10 +558,10 @@ def test_balls_hold_the_sum_and_are_as_small_as_their_bits(r: Fraction, bits: in
     g = g_of((1, 3, 3, 40), (2, 2, 4, 39))
     with mpmath.workdps(120):
         decimals = mpmath.nstr(exactly_summed(g, r), 100)
-    found = g.ball(r, bits)
+    computed = g.ball(r, bits)
     with precision(400):
-        assert (found + arb(0, 1) * arb(10) ** -90).contains(arb(decimals))
-    assert found.rad() <= 2.0 ** (6 - bits)
+        assert (computed + arb(0, 1) * arb(10) ** -90).contains(arb(decimals))
+    assert computed.rad() <= 2.0 ** (6 - bits)
     one = g_of((1, 200), (2, 201))  # its last terms are left out: exp(-199 r) is below 2^-64
     with precision(64):
         truth = arb(1) - (-arb(3)).exp()
@@ -624,7 +636,7 @@ def test_taylor_coefficients_and_remainders_are_those_of_the_formula(low: Fracti
     centre, half = ((low + high) / 2, (high - low) / 2) if low else (Fraction(0), high)
     assert (model.centre, model.half, model.least, model.bits) == (centre, half, -1 if low else 0, bits)
     order = 0 if low else g.order_at_zero[0]
-    found = model.polynomial.coeffs()
+    computed = model.polynomial.coeffs()
     theta = half / centre if low else Fraction(0)
     cut = 60 if bits == FLOAT64 else bits
     kept = [j for j, w in enumerate(g.shifted) if low * w <= cut * g.denominator]
@@ -636,7 +648,7 @@ def test_taylor_coefficients_and_remainders_are_those_of_the_formula(low: Fracti
         def modulus(k: int, absolute: bool = True) -> mpmath.mpf:
             return exactly_summed(part, centre, k, absolute) * rho**k / mpmath.factorial(k)
 
-        for k, ball in enumerate(found, order):
+        for k, ball in enumerate(computed, order):
             with precision(600):
                 truth = arb(mpmath.nstr((-1) ** k * modulus(k, absolute=False), 150))
                 assert (ball + arb(0, 1) * arb(10) ** -140).contains(truth)
@@ -657,7 +669,7 @@ def test_taylor_coefficients_and_remainders_are_those_of_the_formula(low: Fracti
             tail = [g.total_weight * mpmath.mpf(4) ** k / mpmath.factorial(k) for k in (terms, terms - 1)]
             rest = tail[0] / (1 - mpmath.mpf(4) / (terms + 1))
             slope = 4 * (tail[1] + rest)
-        assert len(found) <= terms - order and len(found) >= min(terms - order, 20)
+        assert len(computed) <= terms - order and len(computed) >= min(terms - order, 20)
     assert float(model.remainder) == pytest.approx(float(rest), rel=1e-6, abs=0)
     assert float(model.slope_remainder) == pytest.approx(float(slope), rel=1e-6, abs=0)
 
@@ -695,10 +707,10 @@ def test_every_zero_is_isolated_alone(bits: int) -> None:
     """Four simple zeros, one precision, no room for fewer models: signs differ at the ends and models leave no rest."""
     u, v = polynomial_pair([[-1, 2], [-1, 3], [-1, 4], [-1, 5]])
     used: set[str] = set()
-    found = isolation_module.isolate(g_of(u, v), 99, used, (bits,))
-    assert found.clusters == () and used == ({"ball"} if bits != FLOAT64 else set())
-    assert len(found.simple) == 4 and list(found.simple) == sorted(found.simple)
-    for (low, high), root in zip(found.simple, map(math.log, (2, 3, 4, 5)), strict=True):
+    isolation = isolation_module.isolate(g_of(u, v), 99, used, (bits,))
+    assert isolation.clusters == () and used == ({"ball"} if bits != FLOAT64 else set())
+    assert len(isolation.simple) == 4 and list(isolation.simple) == sorted(isolation.simple)
+    for (low, high), root in zip(isolation.simple, map(math.log, (2, 3, 4, 5)), strict=True):
         assert low < root < high
     touching = isolation_module.isolate(g_of(*polynomial_pair([[-1, 2], [-1, 2]])), 99, set(), (bits,))
     assert touching.simple == () and touching.clusters
@@ -755,9 +767,9 @@ def test_moments_of_a_bucket_are_within_their_balls(where: str) -> None:
         "tiny": ([round((1e-290 / 2.0**-46) ** 0.2 * 2.0**300)], [1], 300),
     }[where]
     with precision(BITS):
-        found = _polynomial(inside, coefficients, bits).coeffs()
-    assert len(found) == 16
-    for m, ball in enumerate(found):
+        computed = _polynomial(inside, coefficients, bits).coeffs()
+    assert len(computed) == 16
+    for m, ball in enumerate(computed):
         terms = [Fraction(c * t**m, math.factorial(m) << (bits * m)) for c, t in zip(coefficients, inside, strict=True)]
         truth, modulus = (-1) ** m * sum(terms), sum(map(abs, terms))
         with precision(4000):
@@ -814,8 +826,8 @@ def test_tiny_taylor_coefficients_are_within_their_balls() -> None:
     """The second is where both parts of its error are equal, the third underflows; nothing is left out from 0 on."""
     w = round(1e-290 / (54 * 2.0**-52) * 3e300)
     g, third = ExponentialSum((0, w), (1, 1), 10**300), Fraction(1, 3)
-    found, left_out = _float_coefficients(g, Fraction(0), third, 3, math.inf)
-    for k, ball in enumerate(found):
+    computed, left_out = _float_coefficients(g, Fraction(0), third, 3, math.inf)
+    for k, ball in enumerate(computed):
         truth = (Fraction(-w, 10**300) * third) ** k / math.factorial(k) + (k == 0)
         with precision(6000):
             assert ball.contains(arb(fmpq(truth.numerator, truth.denominator)))
@@ -890,8 +902,8 @@ def test_a_zero_next_to_the_end_of_a_part_is_told_by_balls() -> None:
         ((Fraction(1, 2), above), True),
     ):  # fmt: skip
         used: set[str] = set()
-        found = isolation_module.resolve(ONE_ZERO, [part], used, (FLOAT64,))
-        assert found.simple == ((part,) if simple else ()) and found.clusters == () and used == {"ball"}
+        isolation = isolation_module.resolve(ONE_ZERO, [part], used, (FLOAT64,))
+        assert isolation.simple == ((part,) if simple else ()) and isolation.clusters == () and used == {"ball"}
 
 
 def test_each_precision_is_used_only_where_it_may_and_must() -> None:
@@ -901,16 +913,16 @@ def test_each_precision_is_used_only_where_it_may_and_must() -> None:
     parts = [(low * 10**312, high * 10**312) for low, high in parts]
     none = isolation_module.resolve(g, parts, used, (FLOAT64,))
     assert none.simple == () and none.clusters == (*parts,) and used == set()
-    found = isolation_module.resolve(g, parts, used, (FLOAT64, 128))
-    assert found.simple == (*parts,) and found.clusters == () and used == {"ball"}
+    isolation = isolation_module.resolve(g, parts, used, (FLOAT64, 128))
+    assert isolation.simple == (*parts,) and isolation.clusters == () and used == {"ball"}
 
 
 def test_signs_between_the_parts_are_proved_where_float64_cannot() -> None:
     g = ExponentialSum(ONE_ZERO.exponents, ONE_ZERO.coefficients, 10**312)
     used: set[str] = set()
-    found = isolation_module.isolate(g, 1, used, ())
-    assert found.clusters == () and used == {"ball"}
-    ((low, high),) = found.simple
+    isolation = isolation_module.isolate(g, 1, used, ())
+    assert isolation.clusters == () and used == {"ball"}
+    ((low, high),) = isolation.simple
     assert low < Fraction(math.log(2)) * 10**312 < high and low == 0
 
 
@@ -929,25 +941,27 @@ def test_factors_carry_the_multiplicity_of_their_zeros() -> None:
 
 def test_forbidden_tokens_may_differ_between_the_two() -> None:
     a, b = np.array([0.0, -1.0, -np.inf, -np.inf]), np.array([0.0, -2.0, -2.0, -3.0])
-    found = crossings(a, b)
-    assert found.count == found.bound == 1 and found.complete
-    assert exact_sign(a, b, found.crossings[0].lower) == 1 and exact_sign(a, b, found.crossings[0].upper) == -1
-    assert found.delta == (1.0, 2.0) and found.sigma == (1.0, 7.0)
+    certified = crossings(a, b)
+    assert certified.count == certified.bound == 1 and certified.complete
+    assert exact_sign(a, b, certified.crossings[0].lower) == 1 and exact_sign(a, b, certified.crossings[0].upper) == -1
+    assert certified.delta == (1.0, 2.0) and certified.sigma == (1.0, 7.0)
 
 
 @pytest.mark.parametrize(
     ("a", "b"), [([3.0], [7.0]), ([2.0, -np.inf], [0.0, -np.inf]), ([1.0, 2.0, 4.0], [5.0, 2.0, 3.0])]
 )
 def test_identical_pairs_are_said_to_be_identical(a: list[float], b: list[float]) -> None:
-    found = crossings(a, b)
-    assert found.identical and found.complete and found.sign_at_one == found.bound == found.count == 0
+    certified = crossings(a, b)
+    assert (
+        certified.identical and certified.complete and certified.sign_at_one == certified.bound == certified.count == 0
+    )
 
 
 @pytest.mark.parametrize("rtol", [1e-15, 1e-13, 1e-6])
 def test_brackets_are_as_narrow_as_asked_for(rtol: float) -> None:
     for u, v in (BOTH_FLIPS, FLIP_AGAINST_BOTH_CONDITIONS, THREE_BELOW_ONE):
-        found = of_gaps(u, v, rtol=rtol)
-        assert found.complete and all(c.upper - c.lower <= rtol * c.upper for c in found.crossings)
+        certified = of_gaps(u, v, rtol=rtol)
+        assert certified.complete and all(c.upper - c.lower <= rtol * c.upper for c in certified.crossings)
 
 
 @pytest.mark.parametrize(

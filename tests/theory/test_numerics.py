@@ -53,14 +53,14 @@ TINY = mpf(2) ** -1074  # the smallest float: what underflow may cost
 HUGE = float(np.finfo(np.float64).max)
 
 
-def within(found: Any, exact: Any, bound: Any) -> None:
+def within(computed: Any, exact: Any, bound: Any) -> None:
     """Assert that a float is within its documented error; exact and bound: mpf."""
-    assert abs(mpf(float(found)) - exact) <= bound
+    assert abs(mpf(float(computed)) - exact) <= bound
 
 
-def rounded(found: Any, exact: Fraction) -> None:
+def rounded(computed: Any, exact: Fraction) -> None:
     """Assert that a float is the one nearest to a fraction."""
-    assert float(found) == float(exact)
+    assert float(computed) == float(exact)
 
 
 def fifty() -> Any:
@@ -85,14 +85,14 @@ def exact_gaps(x: Floats) -> list[mpf]:
 @example(np.array([0.0, -5e-324]), 1e-300)
 @example(np.array([1e300, -1e300, 1e300]), 1e300)
 def test_log_odds_and_confidence(x: Floats, r: float) -> None:
-    found = log_odds(x, r)
+    computed = log_odds(x, r)
     with fifty():
         u = exact_gaps(x)
         if not u or r * u[0] > HUGE:
-            assert found == np.inf
+            assert computed == np.inf
             return
         total = mpmath.fsum(mpmath.exp(-r * gap) for gap in u)
-        within(found, -mpmath.log(total), 4 * EPS * (r * u[0] + mpmath.log(x.size)) + TINY)
+        within(computed, -mpmath.log(total), 4 * EPS * (r * u[0] + mpmath.log(x.size)) + TINY)
         exact = 1 / (1 + total)
         within(max_probability(x, r), exact, 4 * EPS * (1 + mpmath.log(x.size)) * exact)
 
@@ -101,12 +101,12 @@ def test_log_odds_and_confidence(x: Floats, r: float) -> None:
 @pytest.mark.parametrize("r", [1e-3, 1.0, 30.0])
 def test_log_odds_of_a_whole_vocabulary(size: int, r: float) -> None:
     x = np.random.default_rng(size).normal(scale=3.0, size=size)
-    found = log_odds(x, r)
+    computed = log_odds(x, r)
     top = float(x.max())
     others = np.sort(x)[:-1]
     # In blocks of equal rounding: fsum is exact, exp is good to an ulp.
     total = math.fsum(np.exp(np.longdouble(r) * (others.astype(np.longdouble) - top)).astype(np.float64))
-    within(found, -mpmath.log(mpf(total)), 4 * float(EPS) * (r * (top - float(others[-1])) + math.log(size)))
+    within(computed, -mpmath.log(mpf(total)), 4 * float(EPS) * (r * (top - float(others[-1])) + math.log(size)))
 
 
 @given(strategies.wide_logits())
@@ -127,40 +127,40 @@ def test_gap_statistics(x: Floats) -> None:
 @example(1e308, -1e308, 1e308)
 @example(-1.7e308, 1.7e308, 5e-324)
 def test_normalised_reward(raw: float, mean: float, std: float) -> None:
-    found = float(normalise(raw, mean, std))
+    computed = float(normalise(raw, mean, std))
     exact = (Fraction(raw) - Fraction(mean)) / Fraction(std)
     if abs(exact) > Fraction(HUGE) * (1 - Fraction(1, 2**50)):
-        assert abs(found) >= HUGE * (1 - 2**-50) and (found > 0) == (exact > 0)
+        assert abs(computed) >= HUGE * (1 - 2**-50) and (computed > 0) == (exact > 0)
     else:
-        assert abs(Fraction(found) - exact) <= abs(exact) / 2**52 + Fraction(5e-324)
+        assert abs(Fraction(computed) - exact) <= abs(exact) / 2**52 + Fraction(5e-324)
 
 
 @given(strategies.rewards(), strategies.wide_scales(1e-150, 1e300), strategies.wide_scales(2.3e-308, 1e6))
 def test_reward_factor_and_its_range(reward: float, reward_scale: float, eps: float) -> None:
     assume(reward_scale * math.sqrt(eps) > 1e-300)
-    found = float(reward_factor(reward, reward_scale, eps))
+    computed = float(reward_factor(reward, reward_scale, eps))
     with fifty():
         scale, least = mpf(reward_scale), mpf(eps)
         exact = scale * mpmath.sqrt(1 / (1 + mpmath.exp(-mpf(reward))) + least)
-        within(found, exact, 2 * EPS * exact)
+        within(computed, exact, 2 * EPS * exact)
         low, high = factor_range(reward_scale, eps)
         within(low, scale * mpmath.sqrt(least), EPS * low)
         within(high, scale * mpmath.sqrt(1 + least), mpf(3) / 2 * EPS * high)
-    assert low <= found <= high
+    assert low <= computed <= high
 
 
 @given(st.floats(0, 1), st.booleans(), strategies.wide_scales(1e-6, 1e6), strategies.wide_scales(1e-12, 1e3))
 def test_inverse_of_the_reward_factor(where: float, near: bool, reward_scale: float, eps: float) -> None:
     low, high = factor_range(reward_scale, eps)
     factor = min(max(low * (1 + where**8 * 1e-3) if near else low + where * (high - low), low), high)
-    found = float(inverse_reward(factor, reward_scale, eps))
+    computed = float(inverse_reward(factor, reward_scale, eps))
     if factor in (low, high):
-        assert found == (-np.inf if factor == low else np.inf)
+        assert computed == (-np.inf if factor == low else np.inf)
         return
     with fifty():
         exact = (mpf(factor) / mpf(reward_scale)) ** 2 - mpf(eps)
-        bound = 3 * EPS * (exact + mpf(eps)) + EPS * abs(found) * exact * (1 - exact)
-        within(1 / (1 + mpmath.exp(-mpf(found))), exact, bound)
+        bound = 3 * EPS * (exact + mpf(eps)) + EPS * abs(computed) * exact * (1 - exact)
+        within(1 / (1 + mpmath.exp(-mpf(computed))), exact, bound)
 
 
 # --- tilting ----------------------------------------------------------------------------------------------------------
@@ -225,12 +225,12 @@ HIDDEN = np.array([1e150, 1e150]), np.array([-999_995.0, -999_896.0]), 24.0
 @example(HIDDEN)
 def test_tilted_probabilities(case: tuple[Floats, Floats, float]) -> None:
     log_p, reward, r = case
-    found = tilt(log_p, reward, r)
-    assert (np.isneginf(found) >= ~np.isfinite(log_p)).all()
+    computed = tilt(log_p, reward, r)
+    assert (np.isneginf(computed) >= ~np.isfinite(log_p)).all()
     with many():
         exact = Tilted(log_p, reward, r)
         moved = exact.mean(exact.moves)
-        levels = zip(exact.log_p, exact.reward, exact.moves, found[np.isfinite(log_p)], strict=True)
+        levels = zip(exact.log_p, exact.reward, exact.moves, computed[np.isfinite(log_p)], strict=True)
         for level, value, move, one in levels:
             expected = level + r * value - exact.log_total
             if abs(expected) < HUGE:
@@ -263,8 +263,8 @@ def test_tilted_cumulants(case: tuple[Floats, Floats, float], order: int) -> Non
         span = max(abs(x) for x in exact.centred(exact.reward))
         assume(span**order < mpf(10) ** 300)
         expected = cumulants(exact.reward, exact.probabilities, order)
-        found = tilted_cumulants(log_p, reward, r, order)
-        for n, (one, kappa) in enumerate(zip(found, expected, strict=True), start=1):
+        computed = tilted_cumulants(log_p, reward, r, order)
+        for n, (one, kappa) in enumerate(zip(computed, expected, strict=True), start=1):
             bound = math.factorial(n) * exact.noise * exact.absolute(exact.reward, n)
             within(one, kappa, 3 * bound + EPS * abs(kappa) + exact.lost(exact.reward, n))
 
@@ -272,13 +272,13 @@ def test_tilted_cumulants(case: tuple[Floats, Floats, float], order: int) -> Non
 @given(strategies.wide_tilts())
 def test_tilted_gain(case: tuple[Floats, Floats, float]) -> None:
     log_p, reward, r = case
-    found = float(tilted_gain(log_p, reward, r))
+    computed = float(tilted_gain(log_p, reward, r))
     with many():
         base, exact = Tilted(log_p, reward, 0.0), Tilted(log_p, reward, r)
         expected = exact.mean(exact.reward) - base.mean(base.reward)
         noise = EPS * (base.n + base.move + exact.move)
-        within(found, expected, 2 * noise * abs(expected) + base.lost(base.reward) + exact.lost(exact.reward))
-    assert found * r >= 0
+        within(computed, expected, 2 * noise * abs(expected) + base.lost(base.reward) + exact.lost(exact.reward))
+    assert computed * r >= 0
 
 
 @settings(deadline=None, max_examples=max(20, settings().max_examples // 5))  # each is an adaptive quadrature
@@ -286,16 +286,16 @@ def test_tilted_gain(case: tuple[Floats, Floats, float]) -> None:
 def test_the_sides_of_the_variance_identity(inputs: tuple[Floats, Floats], size: float, down: bool) -> None:
     log_p, reward = inputs
     r = -size if down else size
-    found = variance_identity(log_p, reward, r)
+    sides = variance_identity(log_p, reward, r)
     with many():
         base, exact = Tilted(log_p, reward, 0.0), Tilted(log_p, reward, r)
         gain = exact.mean(exact.reward) - base.mean(base.reward)
         variance = exact.absolute(exact.reward, 2)
-        within(found.gain, gain, 2 * EPS * (base.n + base.move + exact.move) * abs(gain) + TINY)
-        within(found.printed, r * variance, 6 * exact.noise * abs(r) * variance + TINY)
-        at = Tilted(log_p, reward, found.scale)
-        within(found.corrected, found.scale and r * at.absolute(at.reward, 2), 1e-14 * abs(gain) + TINY)
-        within(found.integral, gain, mpf(found.integral_error) + mpf(1e-13) * abs(gain) + TINY)
+        within(sides.gain, gain, 2 * EPS * (base.n + base.move + exact.move) * abs(gain) + TINY)
+        within(sides.printed, r * variance, 6 * exact.noise * abs(r) * variance + TINY)
+        at = Tilted(log_p, reward, sides.scale)
+        within(sides.corrected, sides.scale and r * at.absolute(at.reward, 2), 1e-14 * abs(gain) + TINY)
+        within(sides.integral, gain, mpf(sides.integral_error) + mpf(1e-13) * abs(gain) + TINY)
 
 
 @given(strategies.wide_tilts())
@@ -329,11 +329,11 @@ def test_rising_with_log_p_compares_every_two_states(case: tuple[Floats, Floats,
 
 def pinned(log_p: Floats, canvas: Sequence[int]) -> list[tuple[tuple[int, ...], mpf]]:
     """Sequences that agree with the canvas, with their unnormalised probabilities."""
-    found = []
+    computed = []
     for tokens in itertools.product(range(log_p.shape[0]), repeat=log_p.ndim):
         if log_p[tokens] > -np.inf and all(s in (MASK, t) for s, t in zip(canvas, tokens, strict=True)):
-            found.append((tokens, mpmath.exp(mpf(float(log_p[tokens])))))
-    return found
+            computed.append((tokens, mpmath.exp(mpf(float(log_p[tokens])))))
+    return computed
 
 
 @given(strategies.wide_tables())
@@ -344,14 +344,16 @@ def test_conditionals_of_a_table(case: tuple[Floats, list[int]]) -> None:
         whole = mpmath.fsum(p for _, p in pinned(log_p, [MASK] * log_p.ndim))
         shown = pinned(log_p, canvas)
         revealed = mpmath.fsum(p for _, p in shown)
-        found = table.conditionals(canvas)
+        computed = table.conditionals(canvas)
         floor = 1 + mpmath.log(log_p.size)
         for i, token in itertools.product(range(log_p.ndim), range(log_p.shape[0])):
             exact = mpmath.fsum(p for tokens, p in shown if tokens[i] == token)
             if not exact:
-                assert np.isneginf(found[i, token])
+                assert np.isneginf(computed[i, token])
             else:
-                within(found[i, token], mpmath.log(exact / revealed), EPS * (3 * floor - 2 * mpmath.log(exact / whole)))
+                within(
+                    computed[i, token], mpmath.log(exact / revealed), EPS * (3 * floor - 2 * mpmath.log(exact / whole))
+                )
         for tokens, p in shown:
             exact = mpmath.log(p / whole)
             within(table.log_probability(tokens), exact, EPS * (floor + abs(exact)))
@@ -366,10 +368,10 @@ def test_reward_statistics_and_normalisation(case: tuple[Floats, list[int]], see
         exact = Tilted(log_p.ravel(), rewards.ravel(), 0.0)
         mean, deviation = exact.mean(exact.reward), mpmath.sqrt(exact.absolute(exact.reward, 2))
         lost = mpmath.sqrt(exact.lost(exact.reward, 2))
-        found = reward_statistics(JointTable(log_p), rewards)
+        computed = reward_statistics(JointTable(log_p), rewards)
         off = 2 * exact.noise * exact.absolute(exact.reward) + EPS * abs(mean) + lost
-        within(found[0], mean, off)
-        within(found[1], deviation, 2 * exact.noise * deviation + lost)
+        within(computed[0], mean, off)
+        within(computed[1], deviation, 2 * exact.noise * deviation + lost)
         if deviation > 1e-100:
             tokens = tuple(int(v) for v in rng.integers(0, log_p.shape[0], log_p.ndim))
             expected = (mpf(float(rewards[tokens])) - mean) / deviation
@@ -406,15 +408,15 @@ def test_conditionals_of_a_chain(case: tuple[Floats, Floats, list[int]]) -> None
         exact = exact_chain(initial, steps)
         revealed = probability_of(exact, canvas)
         assume(revealed > 0)
-        found = chain.conditionals(canvas)
+        computed = chain.conditionals(canvas)
         floor = 1 + mpmath.log(initial.size)
         for i, token in itertools.product(range(length), range(initial.size)):
             joint = probability_of(exact, [*canvas[:i], token, *canvas[i + 1 :]]) if canvas[i] in (MASK, token) else 0
             if not joint:
-                assert np.isneginf(found[i, token])
+                assert np.isneginf(computed[i, token])
             else:
                 bound = 2 * EPS * (length * floor - length * mpmath.log(joint))
-                within(found[i, token], mpmath.log(joint / revealed), bound)
+                within(computed[i, token], mpmath.log(joint / revealed), bound)
         tokens = [0 if shown == MASK else shown for shown in canvas]
         if p := probability_of(exact, tokens):
             within(chain.log_probability(tokens), mpmath.log(p), EPS * (length * floor + abs(mpmath.log(p)) * 2))
@@ -458,10 +460,10 @@ def test_generation_order_deviation(steps: list[int]) -> None:
     tokens = Fraction(sum(abs(o - i) for o, i in enumerate(ranks)), len(steps))
     rounded(generation_order_deviation(steps), tokens)
     exact = Fraction(sum(abs(a - b) for a, b in zip(steps, sorted(steps), strict=True)), len(steps))
-    found = Fraction(float(generation_order_deviation(steps, "steps")))
-    assert abs(found - exact) <= exact * len(steps) / 2**53 + (0 if exact < 2**53 else exact / 2**53)
+    computed = Fraction(float(generation_order_deviation(steps, "steps")))
+    assert abs(computed - exact) <= exact * len(steps) / 2**53 + (0 if exact < 2**53 else exact / 2**53)
     if max(steps) < 2**40:
-        rounded(found, exact)
+        rounded(computed, exact)
 
 
 @given(st.integers(1, 14), st.integers(1, 4), st.integers(1, 3))
@@ -543,9 +545,9 @@ def test_distribution_of_random_orders_in_integers(s: int, k: int, blocks: int) 
         for (x, m), (y, n) in itertools.product(whole.items(), counts.items()):
             joined[x + y] = joined.get(x + y, 0) + m * n
         whole = joined
-    found = footrule_distribution(s * k * blocks, s * k, per_step=k, reading="steps")
+    null = footrule_distribution(s * k * blocks, s * k, per_step=k, reading="steps")
     total = sum(whole.values())
-    for value, probability, half in zip(found.values, found.probabilities, sorted(whole), strict=True):
+    for value, probability, half in zip(null.values, null.probabilities, sorted(whole), strict=True):
         rounded(value, Fraction(2 * half, s * k * blocks))
         assert abs(Fraction(float(probability)) * total / whole[half] - 1) <= documented(s * k, blocks)
 
@@ -559,24 +561,24 @@ def test_distribution_with_tokens_from_left_to_right_in_integers(s: int, k: int,
     whole = Counter({0: 1})
     for _ in range(blocks):
         whole = Counter({z: n for z, n in _joined(whole, sums).items() if n})
-    found = footrule_distribution(s * k * blocks, s * k, per_step=k)
-    assert [round(value * s * k * blocks) for value in found.values] == sorted(whole)
-    for probability, key in zip(found.probabilities, sorted(whole), strict=True):
+    null = footrule_distribution(s * k * blocks, s * k, per_step=k)
+    assert [round(value * s * k * blocks) for value in null.values] == sorted(whole)
+    for probability, key in zip(null.probabilities, sorted(whole), strict=True):
         exact = Fraction(whole[key], sum(whole.values()))
         assert abs(Fraction(float(probability)) / exact - 1) <= documented(s * k, blocks)
 
 
 def test_probabilities_that_underflow_are_left_out() -> None:
-    found = footrule_distribution(256, 128)
-    assert found.probabilities.min() > 0 and found.probabilities.sum() == pytest.approx(1, abs=1e-12)
-    assert found.values[0] > 0  # left to right has 1 / 128!^2, or 1e-431
+    null = footrule_distribution(256, 128)
+    assert null.probabilities.min() > 0 and null.probabilities.sum() == pytest.approx(1, abs=1e-12)
+    assert null.values[0] > 0  # left to right has 1 / 128!^2, or 1e-431
 
 
 def _joined(x: Counter[int], y: Counter[int]) -> Counter[int]:
-    found: Counter[int] = Counter()
+    computed: Counter[int] = Counter()
     for (a, m), (b, n) in itertools.product(x.items(), y.items()):
-        found[a + b] += m * n
-    return found
+        computed[a + b] += m * n
+    return computed
 
 
 @settings(deadline=None, max_examples=max(20, settings().max_examples // 4))
@@ -607,13 +609,13 @@ def test_order_test(steps: list[int], reading: Any, alternative: Any) -> None:
     with fifty():
         deviation = mpmath.sqrt(mpf(variance.numerator) / variance.denominator)
         centre = mpf(mean.numerator) / mean.denominator
-        for found in (exact, normal):
-            rounded(found.god, Fraction(observed, n))
-            within(found.mean, centre / n, n * EPS * centre / n)
-            within(found.deviation, deviation / n, n * EPS * deviation / n)
+        for computed in (exact, normal):
+            rounded(computed.god, Fraction(observed, n))
+            within(computed.mean, centre / n, n * EPS * centre / n)
+            within(computed.deviation, deviation / n, n * EPS * deviation / n)
             if variance:
                 z = (observed - centre) / deviation
-                within(found.z, z, n * EPS * (abs(z) + centre / deviation))
+                within(computed.z, z, n * EPS * (abs(z) + centre / deviation))
         p = Fraction(len(hits), len(totals))
         assert abs(Fraction(exact.p_value) - p) <= p * documented(n, 1)
         if variance:
@@ -690,11 +692,11 @@ def upper_tail(trials: int, least: int, p: Any) -> mpf:
 def test_random_rewards_and_decodes_of_tables(seed: int, length: int, words: int) -> None:
     tables = np.stack([strategies.random_table(seed + i, length, words).log_p for i in range(2)])
     with fifty():
-        found = random_rewards("sub-structure", tables, np.random.default_rng(0))
+        computed = random_rewards("sub-structure", tables, np.random.default_rng(0))
         for model, tokens in itertools.product(range(2), np.ndindex(tables.shape[1:])):
             same = [x for x in np.ndindex(tables.shape[1:]) if x[::2] == tokens[::2]]
             exact = mpmath.log(mpmath.fsum(mpmath.exp(mpf(float(tables[model][x]))) for x in same))
-            within(found[(model, *tokens)], exact, EPS * (4 + 2 * abs(exact)))
+            within(computed[(model, *tokens)], exact, EPS * (4 + 2 * abs(exact)))
         rewards = np.random.default_rng(seed).standard_normal(tables.shape)
         decodes = decode_tables(tables, rewards, constant_rule(np.ones(2)))
         for model in range(2):
@@ -716,21 +718,23 @@ def test_random_rewards_and_decodes_of_tables(seed: int, length: int, words: int
 def test_bounds_of_the_proof_that_less_is_earned(weights: list[int], rewards: list[int]) -> None:
     table, scores = (tuple(tuple(v[3 * i : 3 * i + 3]) for i in range(3)) for v in (weights, rewards))
     try:
-        found = check_less_reward(table, scores, 8, Fraction(1, 100_000))
+        computed = check_less_reward(table, scores, 8, Fraction(1, 100_000))
     except ValueError:  # a choice is tied, or the first completion's reward is not above the mean
         return
     with fifty():
-        r = mpmath.sqrt(mpf(found.normalised_squared.numerator) / found.normalised_squared.denominator)
+        r = mpmath.sqrt(mpf(computed.normalised_squared.numerator) / computed.normalised_squared.denominator)
         c = 8 * mpmath.sqrt(1 / (1 + mpmath.exp(-r)) + mpf(1) / 100_000)
-        assert found.factor_above <= c
+        assert computed.factor_above <= c
         odds = []
         for marginal in ([sum(row) for row in table], [sum(column) for column in zip(*table, strict=True)]):
             rest = sorted(marginal)[:-1]
             odds.append([mpf(v) / max(marginal) for v in rest])
-        first, second = odds if found.odds_at_one[0] < found.odds_at_one[1] else odds[::-1]
+        first, second = odds if computed.odds_at_one[0] < computed.odds_at_one[1] else odds[::-1]
         ratio = [mpmath.fsum(q**x for q in second) / mpmath.fsum(q**x for q in first) for x in (c, 2 * c)]
-        if found.advantage < 1:
-            assert max(ratio) <= mpf(found.advantage.numerator) / found.advantage.denominator * (1 + mpf(10) ** -40)
+        if computed.advantage < 1:
+            assert max(ratio) <= mpf(computed.advantage.numerator) / computed.advantage.denominator * (
+                1 + mpf(10) ** -40
+            )
 
 
 # --- crossings, pairs and paths ---------------------------------------------------------------------------------------
@@ -754,14 +758,14 @@ SUBNORMAL = np.array([4.0, 4.0, 4.0, 4.0, 8.0]) * 2.0**-1044, np.array([4.0, 4.0
 @given(wide_pairs())
 @example(SUBNORMAL)  # they cross beyond the largest float
 def test_crossings_at_any_scale_of_the_gaps(pair: tuple[Floats, Floats]) -> None:
-    found = crossings(*pair)
+    certified = crossings(*pair)
     gaps_of = [exact_ranks.exact_gaps(row) for row in pair]
-    for u, sigma, delta in zip(gaps_of, found.sigma, found.delta, strict=True):
+    for u, sigma, delta in zip(gaps_of, certified.sigma, certified.delta, strict=True):
         rounded(sigma, sum(u, Fraction(0)))
         assert delta == (float(min(u)) if u else np.inf)
-    assert found.sign_at_one == exact_ranks.compared(*gaps_of, Fraction(1))
-    assert found.identical == (sorted(gaps_of[0]) == sorted(gaps_of[1]))
-    for crossing in found.crossings:
+    assert certified.sign_at_one == exact_ranks.compared(*gaps_of, Fraction(1))
+    assert certified.identical == (sorted(gaps_of[0]) == sorted(gaps_of[1]))
+    for crossing in certified.crossings:
         assert crossing.lower <= crossing.root <= crossing.upper
         if crossing.multiplicity is None or crossing.lower == 0 or crossing.upper == np.inf:
             continue
@@ -769,10 +773,14 @@ def test_crossings_at_any_scale_of_the_gaps(pair: tuple[Floats, Floats]) -> None
         assert signs[0] * signs[1] == (-1) ** crossing.multiplicity
         if crossing.multiplicity == 1:
             assert crossing.upper <= max(crossing.lower * (1 + 2e-12), np.nextafter(crossing.lower, np.inf))
-    if found.complete:
-        assert sum(c.multiplicity or 0 for c in found.crossings) <= found.bound
+    if certified.complete:
+        assert sum(c.multiplicity or 0 for c in certified.crossings) <= certified.bound
     together = classify_pairs(pair[0][None], pair[1][None])
-    assert (together.count[0], together.bound[0], together.complete[0]) == (found.count, found.bound, found.complete)
+    assert (together.count[0], together.bound[0], together.complete[0]) == (
+        certified.count,
+        certified.bound,
+        certified.complete,
+    )
 
 
 @settings(deadline=None, max_examples=max(20, settings().max_examples // 2))
@@ -800,17 +808,17 @@ def test_paths_hold_the_exact_top(case: tuple[Floats, int, float, float], power:
 @given(strategies.wide_logits(2, 5), strategies.wide_logits(2, 5))
 def test_parity_from_the_signs_at_both_ends(a: Floats, b: Floats) -> None:
     u, v = ([mpf(g.numerator) / g.denominator for g in exact_ranks.exact_gaps(row)] for row in (a.tolist(), b.tolist()))
-    found = parity(a, b)
+    signs = parity(a, b)
     if sorted(exact_ranks.exact_gaps(a.tolist())) == sorted(exact_ranks.exact_gaps(b.tolist())):
-        assert (found.near_zero, found.at_one, found.near_infinity) == (0, 0, 0)
+        assert (signs.near_zero, signs.at_one, signs.near_infinity) == (0, 0, 0)
         return
     gaps_of = [exact_ranks.exact_gaps(row) for row in (a.tolist(), b.tolist())]
-    assert found.at_one == exact_ranks.compared(*gaps_of, Fraction(1))
+    assert signs.at_one == exact_ranks.compared(*gaps_of, Fraction(1))
     power = next(m for m in itertools.count() if sum(g**m for g in gaps_of[0]) != sum(g**m for g in gaps_of[1]))
     moment = sum(g**power for g in gaps_of[0]) - sum(g**power for g in gaps_of[1])
-    assert found.power == power and found.near_zero == (-1) ** power * (-1 if moment > 0 else 1)
+    assert signs.power == power and signs.near_zero == (-1) ** power * (-1 if moment > 0 else 1)
     if no_flip_certificate(a, b):
-        assert (found.near_zero, found.at_one, found.near_infinity) == (1, 1, 1)
+        assert (signs.near_zero, signs.at_one, signs.near_infinity) == (1, 1, 1)
         for r in (mpf(10) ** -5, mpf(1), mpf(10) ** 3):
             with many():
                 assert mpmath.fsum(mpmath.exp(-r * g) for g in u) <= mpmath.fsum(mpmath.exp(-r * g) for g in v)

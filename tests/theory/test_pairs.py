@@ -32,8 +32,8 @@ from rws_theory.pairs import DECIDED_BY, classify_pairs
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-def decided(found: object) -> list[str]:
-    return [DECIDED_BY[k] for k in found.decided_by]  # type: ignore[attr-defined]
+def decided(computed: object) -> list[str]:
+    return [DECIDED_BY[k] for k in computed.decided_by]  # type: ignore[attr-defined]
 
 
 @settings(deadline=None, max_examples=60)
@@ -50,26 +50,26 @@ def test_random_pairs_are_classified_as_they_are_certified(scale: float, size: i
     a, b = scale * rng.normal(size=(2, 250, size))
     b[:, 0] += (b.max(1, keepdims=True) - b).sum(1) - (a.max(1, keepdims=True) - a).sum(1)  # totals near each other
     b[::7, 3:] = a[::7, 3:]
-    found = classify_pairs(a, b)
+    classes = classify_pairs(a, b)
     for i in range(len(a)):
         one = crossings(a[i], b[i])
-        assert (found.count[i], found.bound[i], found.complete[i]) == (one.count, one.bound, True)
-    assert set(decided(found)) >= ({"bound", "parity", "signs", "isolation"} if size > 9 else {"bound", "parity"})
+        assert (classes.count[i], classes.bound[i], classes.complete[i]) == (one.count, one.bound, True)
+    assert set(decided(classes)) >= ({"bound", "parity", "signs", "isolation"} if size > 9 else {"bound", "parity"})
 
 
 def test_common_gaps_and_identical_pairs_need_no_certification() -> None:
     a, b = from_gaps((0.5, 1, 7 / 2, 7 / 2)), from_gaps((0.5, 3 / 2, 3 / 2, 13 / 2))
-    found = classify_pairs([a, a, a], [b, a, a + 2.0])
-    assert found.count.tolist() == [2, 0, 0] and found.complete.all() and found.bound.tolist() == [2, 0, 0]
-    assert "certification" not in decided(found)
+    classes = classify_pairs([a, a, a], [b, a, a + 2.0])
+    assert classes.count.tolist() == [2, 0, 0] and classes.complete.all() and classes.bound.tolist() == [2, 0, 0]
+    assert "certification" not in decided(classes)
 
 
 def test_gaps_that_differ_below_rounding_are_certified() -> None:
     """1 + 2^-60 and 1 are the same float64 gap, but not the same gap: which is smaller decides the bound."""
     tiny = 2.0**-60
     a, b = np.array([[tiny, -1.0, -2.0, -5.0]]), np.array([[0.0, -1.0, -3.0, -3.0]])
-    found, one = classify_pairs(a, b), crossings(a[0], b[0])
-    assert decided(found) == ["certification"] and (found.count[0], found.bound[0]) == (one.count, one.bound)
+    classes, one = classify_pairs(a, b), crossings(a[0], b[0])
+    assert decided(classes) == ["certification"] and (classes.count[0], classes.bound[0]) == (one.count, one.bound)
 
 
 BOTH_FLIPS = (1, 7 / 2, 7 / 2), (3 / 2, 3 / 2, 13 / 2)
@@ -93,20 +93,20 @@ def test_cheapest_proof_decides(size: int, top: int, wanted: dict[str, int]) -> 
             rng.integers(1, most, size=(300, d))
     a, b = (np.column_stack([np.zeros(300), -rng.integers(1, top, size=(300, size)) / 4]) for _ in range(2))
     b[:, -1] -= np.maximum(0.0, b.sum(1) - a.sum(1)) - 0.25
-    found = classify_pairs(a, b)
-    assert Counter(decided(found)) == wanted and found.complete.all()
+    classes = classify_pairs(a, b)
+    assert Counter(decided(classes)) == wanted and classes.complete.all()
     for i in range(0, 300, 5):
         one = crossings(a[i], b[i])
-        assert (found.count[i], found.bound[i]) == (one.count, one.bound)
+        assert (classes.count[i], classes.bound[i]) == (one.count, one.bound)
 
 
 def test_many_pairs_are_those_of_each_alone() -> None:
     """More pairs than are taken at a time, every kind of proof among them."""
     each = [BOTH_FLIPS, ((2, 2, 2), (1, 1, 1)), ((2, 2, 2), (1, 4, 4)), FLIP_AGAINST_BOTH_CONDITIONS]
     a, b = (np.tile([from_gaps(pair[side]) for pair in each], (1030, 1)) for side in (0, 1))
-    found = classify_pairs(a, b)
-    assert found.count.tolist() == [2, 0, 1, 2] * 1030 and found.bound.tolist() == [2, 0, 1, 2] * 1030
-    assert decided(found) == ["signs", "bound", "parity", "signs"] * 1030 and found.complete.all()
+    classes = classify_pairs(a, b)
+    assert classes.count.tolist() == [2, 0, 1, 2] * 1030 and classes.bound.tolist() == [2, 0, 1, 2] * 1030
+    assert decided(classes) == ["signs", "bound", "parity", "signs"] * 1030 and classes.complete.all()
 
 
 def sums_of(*pairs: tuple[tuple[float, ...], tuple[float, ...]]) -> pairs_module._Sums:
@@ -224,9 +224,9 @@ def pieces_of(name: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray,
 @pytest.mark.parametrize("name", HARD)
 def test_pieces_never_miss_a_zero(name: str) -> None:
     """Pieces of all widths that begin and end on either side of a zero, as near to it as floats come."""
-    found = crossings(*HARD[name], rtol=1e-15)
-    assert found.complete
-    zeros = [(z.lower, z.upper, z.multiplicity) for z in found.crossings]
+    certified = crossings(*HARD[name], rtol=1e-15)
+    assert certified.complete
+    zeros = [(z.lower, z.upper, z.multiplicity) for z in certified.crossings]
     lower, upper = zeros[0][:2] if zeros else (math.log(2), math.log(2))
     shift = np.concatenate([[0.0], *([-d, d] for d in 2.0 ** -np.arange(2, 53.0, 2))])
     near, width = (grid.ravel() for grid in np.meshgrid(shift, 2.0 ** -np.arange(0, 44, 3)))
@@ -293,13 +293,13 @@ def test_bounds_of_what_follows_a_model_hold_and_are_reached() -> None:
 def test_powers_of_two_and_other_pairs_change_no_proof() -> None:
     rng = np.random.default_rng(8)
     a, b = rng.normal(scale=3.0, size=(2, 400, 9))
-    found = classify_pairs(a, b)
-    assert set(decided(found)) >= {"bound", "parity", "signs", "isolation"}
+    classes = classify_pairs(a, b)
+    assert set(decided(classes)) >= {"bound", "parity", "signs", "isolation"}
     order = rng.permutation(400)
     for factor in (2.0**-40, 2.0**40):
         others = classify_pairs(np.concatenate([a[order] * factor, a]), np.concatenate([b[order] * factor, b]))
         for name in ("count", "bound", "decided_by"):
-            one, two = getattr(found, name), getattr(others, name)
+            one, two = getattr(classes, name), getattr(others, name)
             assert np.array_equal(two[:400], one[order]) and np.array_equal(two[400:], one)
 
 
@@ -311,14 +311,14 @@ def test_sign_changes_leave_out_zeros() -> None:
 @pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e300])
 def test_extreme_gaps_are_right_or_certified(scale: float) -> None:
     a, b = scale * from_gaps((1, 7, 7, 9)), scale * from_gaps((3, 3, 13, 9))
-    found, one = classify_pairs(a[None], b[None]), crossings(a, b)
-    assert found.count[0] == one.count and found.complete[0] == one.complete
+    classes, one = classify_pairs(a[None], b[None]), crossings(a, b)
+    assert classes.count[0] == one.count and classes.complete[0] == one.complete
 
 
 @pytest.mark.parametrize(("n", "d"), [(0, 5), (3, 1), (0, 1)])
 def test_no_pairs_or_one_token_are_no_crossings(n: int, d: int) -> None:
-    found = classify_pairs(np.zeros((n, d)), np.ones((n, d)))
-    assert found.count.shape == (n,) and found.count.sum() == 0 and found.complete.all()
+    classes = classify_pairs(np.zeros((n, d)), np.ones((n, d)))
+    assert classes.count.shape == (n,) and classes.count.sum() == 0 and classes.complete.all()
 
 
 @pytest.mark.parametrize(
@@ -340,8 +340,8 @@ def test_hard_corpus_is_counted_without_a_mistake() -> None:
     pairs = list(corpus(6, np.random.default_rng(11)))
     assert {pair.kind for pair in pairs} == set(KINDS) and {3, 8} <= {pair.count for pair in pairs}
     for pair in pairs:
-        found = crossings(pair.a, pair.b)
-        assert found.complete and found.count == pair.count, pair.kind
+        certified = crossings(pair.a, pair.b)
+        assert certified.complete and certified.count == pair.count, pair.kind
         many = classify_pairs(pair.a[None], pair.b[None])
         assert many.count[0] == pair.count and many.complete[0], pair.kind
 
@@ -430,14 +430,14 @@ def test_benchmark_times_random_pairs_and_extrapolates_single_ones(monkeypatch: 
     monkeypatch.setattr(bench_module, "crossings", lambda a, b: single.append(a - b))
     monkeypatch.setattr(bench_module, "_timed", lambda call: (call(), next(seconds)))
     a, b = np.random.default_rng(6).normal(scale=3.0, size=(2, 500, 7))
-    found = classify_pairs(a, b)
+    classes = classify_pairs(a, b)
     assert bench_pairs(500, 7, 6) == {
         "pairs": 500,
         "dimension": 7,
         "seconds": 2.0,
         "one_by_one": 12.5,  # 5 s for 200 of 500
         "proved": 500,
-        "decided_by": {name: decided(found).count(name) for name in DECIDED_BY},
+        "decided_by": {name: decided(classes).count(name) for name in DECIDED_BY},
     }
     assert np.array_equal(single, (a - b)[:200])
     assert bench_pairs(20, 7, 6)["one_by_one"] == 5.0 and len(single) == 220
@@ -468,12 +468,12 @@ def test_benchmark_certifies_a_vocabulary_with_totals_apart_and_all_but_equal(mo
 
 
 def test_hard_corpus_is_the_same_everywhere() -> None:
-    found = list(corpus(7, np.random.default_rng(0)))
-    assert [pair.kind for pair in found] == [kind for kind in KINDS for _ in range(7)]
+    computed = list(corpus(7, np.random.default_rng(0)))
+    assert [pair.kind for pair in computed] == [kind for kind in KINDS for _ in range(7)]
     several, shared = [3, 4, 5, 6, 7, 8, 3], [3, 4, 5, 3, 4, 5, 3]
-    assert [pair.count for pair in found] == several + shared + [2] * 7 + [1] * 7 + [2] * 7 + [0] * 7
+    assert [pair.count for pair in computed] == several + shared + [2] * 7 + [1] * 7 + [2] * 7 + [0] * 7
     digest = hashlib.sha256()
-    for pair in found:
+    for pair in computed:
         for logits in (pair.a, pair.b):
             in_units = logits / pair.scale
             assert (in_units == np.round(in_units)).all()
@@ -516,16 +516,16 @@ ROUNDED = [  # what float64 proves of a pair, and how
 def test_what_rounding_leaves_open_is_certified_and_nothing_else(
     a: list[float], b: list[float], decided_by: str
 ) -> None:
-    found = classify_pairs([a], [b])
+    classes = classify_pairs([a], [b])
     exact = crossings(a, b)
-    assert (found.count[0], found.complete[0], found.bound[0]) == (exact.count, exact.complete, exact.bound)
-    assert DECIDED_BY[found.decided_by[0]] == decided_by
+    assert (classes.count[0], classes.complete[0], classes.bound[0]) == (exact.count, exact.complete, exact.bound)
+    assert DECIDED_BY[classes.decided_by[0]] == decided_by
 
 
 def test_a_pair_in_doubt_does_not_cast_doubt_on_the_others() -> None:
-    found = classify_pairs([[0.5, 0.1], [-0.8, -1.1], [0.0, 0.9]], [[0.3, 0.7], [-0.1, -0.4], [1.1, 0.9]])
-    assert [DECIDED_BY[k] for k in found.decided_by] == ["certification", "certification", "bound"]
-    kinds = (found.count.dtype, found.bound.dtype, found.decided_by.dtype, found.complete.dtype)
+    classes = classify_pairs([[0.5, 0.1], [-0.8, -1.1], [0.0, 0.9]], [[0.3, 0.7], [-0.1, -0.4], [1.1, 0.9]])
+    assert [DECIDED_BY[k] for k in classes.decided_by] == ["certification", "certification", "bound"]
+    kinds = (classes.count.dtype, classes.bound.dtype, classes.decided_by.dtype, classes.complete.dtype)
     assert kinds == (np.int64, np.int64, np.int8, bool)
 
 
@@ -534,12 +534,12 @@ def test_the_sign_at_a_double_zero_is_not_taken_from_rounding() -> None:
     step = math.log(6.0)
     a = [0.0, -step, *[-3 * step] * 36]
     b = [0.0, *[-2 * step] * 12, *[-np.inf] * 25]
-    found, exact = classify_pairs([a], [b]), crossings(a, b)
-    assert DECIDED_BY[found.decided_by[0]] == "certification" and found.bound[0] == 2
-    assert (found.count[0], found.complete[0]) == (exact.count, exact.complete)
+    classes, exact = classify_pairs([a], [b]), crossings(a, b)
+    assert DECIDED_BY[classes.decided_by[0]] == "certification" and classes.bound[0] == 2
+    assert (classes.count[0], classes.complete[0]) == (exact.count, exact.complete)
 
 
 def test_the_seconds_of_a_benchmark_are_those_of_its_work() -> None:
     before = time.process_time()
-    found = bench_pairs(20, 4, seed=0)
-    assert 0 <= found["seconds"] <= time.process_time() - before
+    computed = bench_pairs(20, 4, seed=0)
+    assert 0 <= computed["seconds"] <= time.process_time() - before

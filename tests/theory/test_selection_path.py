@@ -56,9 +56,9 @@ def tops_at(z: Floats, k: int, c: float) -> tuple[int, ...]:
 
 def slow_path(z: Floats, k: int, low: float, high: float) -> tuple[list[tuple[int, ...]], list[tuple[float, float]]]:
     """Sets in rising order of the scale, and enclosures of where they change: exact crossings of all pairs."""
-    found = [c for a, b in itertools.combinations(z, 2) for c in crossings(a, b, rtol=1e-14).crossings]
+    computed = [c for a, b in itertools.combinations(z, 2) for c in crossings(a, b, rtol=1e-14).crossings]
     ends: list[tuple[float, float]] = []
-    for left, right in sorted((c.lower, c.upper) for c in found if low < c.lower and c.upper < high):
+    for left, right in sorted((c.lower, c.upper) for c in computed if low < c.lower and c.upper < high):
         if ends and left <= ends[-1][1]:  # pairs that cross at one scale
             left, right = ends[-1][0], max(right, ends.pop()[1])
         ends.append((left, right))
@@ -404,9 +404,9 @@ def test_cells_are_put_together(
     brackets: list[tuple[float, float, bool]],
 ) -> None:
     given = [Cell(float(a), float(b), (n,), proved) for a, b, n, proved in cells]
-    found = path_module._assemble(given, SETS.__getitem__)
-    assert found[0] == tuple(Piece(float(a), float(b), (n,)) for a, b, n in pieces)
-    assert found[1] == tuple(Bracket(float(a), float(b), change) for a, b, change in brackets)
+    computed = path_module._assemble(given, SETS.__getitem__)
+    assert computed[0] == tuple(Piece(float(a), float(b), (n,)) for a, b, n in pieces)
+    assert computed[1] == tuple(Bracket(float(a), float(b), change) for a, b, change in brackets)
 
 
 @pytest.mark.parametrize("high", [0.3, 0.7, 1.0, 8.0, 32.0])
@@ -482,10 +482,10 @@ def test_orders_are_not_proved_where_rounding_could_turn_them(part: int) -> None
         va, sa, vb, sb = (unit * np.array(one)[order] for one in cases[part // 2])
         zero, gap = np.zeros(2), unit * np.array([1e-12 if part < 8 else 1e-10, 0.0])[order]
         for less, proved in ((zero, False), (gap, True)):
-            found = _chord_below_tangents(
+            computed = _chord_below_tangents(
                 _Column(1.0, np.array([va - less, zero, sa, zero])), _Column(3.0, np.array([vb - less, zero, sb, zero]))
             )
-            assert found[(1, 0) if part % 2 else (0, 1)] == proved and found.sum() == proved
+            assert computed[(1, 0) if part % 2 else (0, 1)] == proved and computed.sum() == proved
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -536,20 +536,20 @@ ROWS = [
 def test_sums_are_within_the_errors_that_they_state(index: int, c: float) -> None:
     """At 60 digits; the stated errors are those of the docstring, up to rounding and what else may be left out."""
     row = Row.of(ROWS[index])
-    found = sample(row, c)
+    computed = sample(row, c)
     with mpmath.workdps(60):
         rest, first = exact_sum(row, c), exact_sum(row, c, 1)
         delta = mpmath.mpf(float(row.logits[0])) - mpmath.mpf(float(row.logits[1]))
         value, slope = mpmath.log1p(rest) - c * delta, -delta - first / (1 + rest)
-        assert abs(found.value - value) <= found.error and abs(found.slope - slope) <= found.slope_error
+        assert abs(computed.value - value) <= computed.error and abs(computed.slope - slope) <= computed.slope_error
         kept = int((row.excess * c <= 60).sum())
         levels = math.ceil(math.log2(kept)) if kept else 0
         terms = (2.1 * c * first + (18 + levels) * rest) / (1 + rest)
         total = terms + 8 * mpmath.log1p(rest) + 3 * c * delta + 2 * abs(value)
         lost = (row.excess.size - kept) * mpmath.mpf("1e-26")
-        assert found.error == pytest.approx(float(total * U * 1.01 + lost), rel=1e-3, abs=1e-315)
+        assert computed.error == pytest.approx(float(total * U * 1.01 + lost), rel=1e-3, abs=1e-315)
         slopes = ((300 + 2 * levels) * first / (1 + rest) + 4 * delta) * U * 1.01 + lost * 60 / c
-        assert found.slope_error == pytest.approx(float(slopes), rel=1e-3, abs=1e-315)
+        assert computed.slope_error == pytest.approx(float(slopes), rel=1e-3, abs=1e-315)
         high, low, sharp = sharp_sum(row, c)
         assert abs(mpmath.mpf(high) + mpmath.mpf(low) - (1 + rest)) <= sharp * (1 + rest)
         assert sharp == pytest.approx(2.0**-59 + float(lost), rel=1e-9, abs=0) and abs(low) <= 2.0**-50 * high
@@ -610,8 +610,8 @@ def test_subnormal_scales_keep_every_term() -> None:
         row = Row.of(rows_of((1, 2.3, 3.7))[0])
         assert sample(row, c).value == pytest.approx(math.log(3)) and sharp_sum(row, c)[0] == pytest.approx(3.0)
     for c in (5e-324, 1.5e-323, 1e-310):  # a product of a few units is off by up to half of one
-        found = sample(Row.of(rows_of((1.5,))[0]), c)
-        assert abs(Fraction(found.value) + Fraction(3, 2) * Fraction(c)) <= Fraction(found.error)
+        computed = sample(Row.of(rows_of((1.5,))[0]), c)
+        assert abs(Fraction(computed.value) + Fraction(3, 2) * Fraction(c)) <= Fraction(computed.error)
 
 
 def test_equal_hashes_do_not_make_equal_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,8 +33,8 @@ def of_gaps(u: object, v: object) -> Theorem1Verdict:
 
 
 def claim(claims: tuple[Clause, ...], name: str) -> Clause:
-    (found,) = [c for c in claims if c.name == name]
-    return found
+    (computed,) = [c for c in claims if c.name == name]
+    return computed
 
 
 # --- what is true -----------------------------------------------------------------------------------------------------
@@ -49,13 +49,13 @@ def claim(claims: tuple[Clause, ...], name: str) -> Clause:
 def test_parity_is_that_of_the_exact_roots(pair: tuple[list[int], list[int]]) -> None:
     u, v = pair
     truth = polynomial_crossings(u, v)
-    found = parity(exact(u), exact(v))
-    assert found.below_one == sum(m for r, m in truth if r < 1) % 2
-    assert found.above_one == sum(m for r, m in truth if r > 1) % 2
-    assert (found.power is None) == (found.gap is None) == (found.at_one == 0) == (u == v)
+    signs = parity(exact(u), exact(v))
+    assert signs.below_one == sum(m for r, m in truth if r < 1) % 2
+    assert signs.above_one == sum(m for r, m in truth if r > 1) % 2
+    assert (signs.power is None) == (signs.gap is None) == (signs.at_one == 0) == (u == v)
     if u != v:
         g = sum(math.exp(-k) for k in u) - sum(math.exp(-k) for k in v)
-        assert found.at_one == (-1 if g > 0 else 1) or abs(g) < 1e-12
+        assert signs.at_one == (-1 if g > 0 else 1) or abs(g) < 1e-12
 
 
 @settings(deadline=None, max_examples=150)
@@ -65,9 +65,9 @@ def test_signs_at_the_ends_follow_power_sums_and_the_smallest_remaining_gap(
 ) -> None:
     """The slow reference: 400 digits of g very near 0 and very far out."""
     u, v = pair
-    found = parity(exact(u), exact(v))
+    signs = parity(exact(u), exact(v))
     with mpmath.workdps(400):
-        for r, sign in ((mpmath.mpf(10) ** -6, found.near_zero), (mpmath.mpf(50), found.near_infinity)):
+        for r, sign in ((mpmath.mpf(10) ** -6, signs.near_zero), (mpmath.mpf(50), signs.near_infinity)):
             g = mpmath.fsum(mpmath.exp(-r * k) for k in u) - mpmath.fsum(mpmath.exp(-r * k) for k in v)
             assert sign == -mpmath.sign(mpmath.chop(g, mpmath.mpf(10) ** -380))
 
@@ -226,8 +226,8 @@ def test_every_sentence_is_judged(
     ],
 )
 def test_power_and_gap_are_the_first_that_differ(u: tuple[object, ...], v: object, power: int, gap: object) -> None:
-    found = parity(exact(u), exact(v))  # type: ignore[arg-type]
-    assert (found.power, found.gap) == (power, Fraction(gap))  # type: ignore[arg-type]
+    signs = parity(exact(u), exact(v))  # type: ignore[arg-type]
+    assert (signs.power, signs.gap) == (power, Fraction(gap))  # type: ignore[arg-type]
 
 
 # --- crossings at 1, and crossings that are not proved ----------------------------------------------------------------
@@ -250,10 +250,10 @@ def test_a_crossing_next_to_one_is_put_on_its_side(side: int) -> None:
     assert all(c.holds for c in verdict.corrected)
 
 
-def with_crossings(monkeypatch: pytest.MonkeyPatch, *found: Crossing, complete: bool = False) -> Theorem1Verdict:
+def with_crossings(monkeypatch: pytest.MonkeyPatch, *computed: Crossing, complete: bool = False) -> Theorem1Verdict:
     """The verdict on a pair whose premises of mended (a) and (b) are met, had these crossings been reported."""
     whole = crossings(exact((1, "7/2", "7/2")), exact(("3/2", "3/2", "13/2")))
-    reported = Crossings(**{**vars(whole), "crossings": found, "complete": complete})
+    reported = Crossings(**{**vars(whole), "crossings": computed, "complete": complete})
     monkeypatch.setattr(rws_theory.theorem1, "crossings", lambda *_: reported)
     return of_gaps((1, "7/2", "7/2"), ("3/2", "3/2", "13/2"))
 
@@ -261,8 +261,8 @@ def with_crossings(monkeypatch: pytest.MonkeyPatch, *found: Crossing, complete: 
 def test_an_enclosure_around_one_is_put_where_parity_lacks_it(monkeypatch: pytest.MonkeyPatch) -> None:
     around = Crossing(0.9, 1.1, 1, 1.0)
     one, other = Crossing(0.3, 0.4, 1, 0.35), Crossing(1.2, 1.3, 1, 1.25)
-    for found in ((one, around), (around, other)):
-        verdict = with_crossings(monkeypatch, *found, complete=True)
+    for computed in ((one, around), (around, other)):
+        verdict = with_crossings(monkeypatch, *computed, complete=True)
         assert (verdict.below_one, verdict.above_one) == (1, 1)
 
 
@@ -270,7 +270,7 @@ def test_crossings_that_contradict_the_parities_are_counted_and_refute_them(monk
     """Each side should hold an odd number. What is reported need not: the verdict says what it came to."""
     low, high = (Crossing(0.2, 0.3, 1, 0.25), Crossing(0.4, 0.5, 1, 0.45)), Crossing(1.2, 1.3, 1, 1.25)
     around, twice = Crossing(0.9, 1.1, 1, 1.0), Crossing(0.6, 0.7, 2, 0.65)
-    for found, below, above, holds in (
+    for computed, below, above, holds in (
         ((*low, high), 2, 1, [False, True]),
         ((*low, around), 3, 0, [True, False]),  # put where the parity lacks it
         ((low[0], twice, around), 2, 1, [True, True]),
@@ -279,7 +279,7 @@ def test_crossings_that_contradict_the_parities_are_counted_and_refute_them(monk
         ((low[0], Crossing(0.9, 1.0, 1, 0.95)), 2, 0, [False, False]),
         ((Crossing(1.0, 1.1, 1, 1.05),), 0, 1, [False, True]),
     ):
-        verdict = with_crossings(monkeypatch, *found, complete=True)
+        verdict = with_crossings(monkeypatch, *computed, complete=True)
         assert (verdict.below_one, verdict.above_one) == (below, above)
         assert [c.holds for c in verdict.corrected[:2]] == holds
         monkeypatch.undo()

@@ -55,10 +55,12 @@ def test_partition_and_eight_cumulants_are_the_definitions(inputs: tuple[Floats,
         assert float(log_partition(log_p, reward, r)) == pytest.approx(float(log_z), rel=1e-13, abs=1e-12)
         possible = reward[np.isfinite(log_p)]
         span = float(np.ptp(possible))
-        for n, (found, expected) in enumerate(zip(tilted_cumulants(log_p, reward, r, 8), kappa, strict=True), start=1):
+        for n, (computed, expected) in enumerate(
+            zip(tilted_cumulants(log_p, reward, r, 8), kappa, strict=True), start=1
+        ):
             scale = abs(possible).max() if n == 1 else span**n
             # (8 - 1)! bounds how far the recursion amplifies the rounding of one moment.
-            assert abs(found - float(expected)) <= 5040 * 1e-15 * scale + 1e-50
+            assert abs(computed - float(expected)) <= 5040 * 1e-15 * scale + 1e-50
 
 
 @pytest.mark.parametrize("r", [1e6, -1e6, 1.0, 0.0])
@@ -76,16 +78,16 @@ def test_huge_constants_do_not_hide_the_likeliest_state() -> None:
     log_p, reward = [1e18, 1e18 + 128], [1.0, 0.0]
     assert tilted_cumulants(log_p, reward, 100.0)[0] == pytest.approx(1 / (1 + math.exp(28)), rel=1e-12, abs=0)
     assert 0.289 * log_p[0] == 0.289 * log_p[1]
-    found = scaled_reward_mean(log_p, reward, 0.289)
-    assert found == pytest.approx(1 / (1 + math.exp(0.289 * 128)), rel=1e-12, abs=0)
+    computed = scaled_reward_mean(log_p, reward, 0.289)
+    assert computed == pytest.approx(1 / (1 + math.exp(0.289 * 128)), rel=1e-12, abs=0)
 
 
 def test_weights_stay_finite_where_log_p_and_reward_cancel() -> None:
     """Where log p and r R cancel to rounding errors of thousands, a tilt is a distribution, as in other rows."""
     log_p = [[-7.000000000000001e21, 5.999999999999999e21, -4e21], [0.0, 0.0, 0.0]]
-    found = tilt(log_p, [[7e22, -6e22, 4e22], [1.0, 1.0, 1.0]], 0.1)
-    assert np.exp(found).sum(axis=-1).tolist() == pytest.approx([1, 1], rel=1e-14)
-    assert found[1].tolist() == pytest.approx([-math.log(3)] * 3, rel=1e-14)
+    computed = tilt(log_p, [[7e22, -6e22, 4e22], [1.0, 1.0, 1.0]], 0.1)
+    assert np.exp(computed).sum(axis=-1).tolist() == pytest.approx([1, 1], rel=1e-14)
+    assert computed[1].tolist() == pytest.approx([-math.log(3)] * 3, rel=1e-14)
 
 
 @pytest.mark.parametrize("size", [111, 116, 198])
@@ -102,17 +104,17 @@ def test_impossible_states_do_not_hide_that_a_tilt_is_small() -> None:
 
 
 def test_a_nearly_certain_distribution_keeps_its_small_variance() -> None:
-    found = tilted_cumulants([0.0, -600.0], [1.0, 3.0], 0.0, 4)
+    computed = tilted_cumulants([0.0, -600.0], [1.0, 3.0], 0.0, 4)
     tiny = math.exp(-600)
-    assert found.tolist() == pytest.approx([1.0, 4 * tiny, 8 * tiny, 16 * tiny], rel=1e-12)
+    assert computed.tolist() == pytest.approx([1.0, 4 * tiny, 8 * tiny, 16 * tiny], rel=1e-12)
 
 
 @given(strategies.tilted_inputs(), st.floats(-50, 50))
 def test_tilt_is_normalised_and_tilting_back_restores_p(inputs: tuple[Floats, Floats], r: float) -> None:
     log_p, reward = inputs
-    found = tilt(log_p, reward, r)
-    assert np.exp(found).sum() == pytest.approx(1.0, rel=1e-14)
-    back = tilt(found, reward, -r)
+    computed = tilt(log_p, reward, r)
+    assert np.exp(computed).sum() == pytest.approx(1.0, rel=1e-14)
+    back = tilt(computed, reward, -r)
     expected = tilt(log_p, 0.0, 0.0)
     finite = np.isfinite(expected)
     assert (np.isneginf(back) == ~finite).all()
@@ -141,11 +143,11 @@ def test_the_gain_at_extreme_scales() -> None:
 
 def test_the_paper_s_identity_is_false_for_a_fair_coin() -> None:
     """Appendix E: A'(r) = A'(0) + r Var_{p_r}[R]. Its sides at r = 2, in closed form, are more than 0.17 apart."""
-    found = variance_identity([0.0, 0.0], [0.0, 1.0], 2.0)
+    sides = variance_identity([0.0, 0.0], [0.0, 1.0], 2.0)
     sigmoid = 1 / (1 + math.exp(-2))
-    assert found.gain == pytest.approx(sigmoid - 0.5, rel=1e-14)
-    assert found.printed == pytest.approx(2 * sigmoid * (1 - sigmoid), rel=1e-14)
-    assert (round(found.gain, 4), round(found.printed, 4)) == (0.3808, 0.21)
+    assert sides.gain == pytest.approx(sigmoid - 0.5, rel=1e-14)
+    assert sides.printed == pytest.approx(2 * sigmoid * (1 - sigmoid), rel=1e-14)
+    assert (round(sides.gain, 4), round(sides.printed, 4)) == (0.3808, 0.21)
 
 
 @settings(max_examples=max(10, settings().max_examples // 8))  # each is an adaptive quadrature
@@ -153,10 +155,10 @@ def test_the_paper_s_identity_is_false_for_a_fair_coin() -> None:
 def test_what_replaces_the_identity_is_true(inputs: tuple[Floats, Floats], size: float, down: bool) -> None:
     log_p, reward = inputs
     r = -size if down else size
-    found = variance_identity(log_p, reward, r)
-    assert found.gain == pytest.approx(found.integral, abs=1e-8 + 10 * found.integral_error)
-    assert found.gain == pytest.approx(found.corrected, rel=1e-9, abs=1e-12)
-    assert 0 < found.scale / r < 1
+    sides = variance_identity(log_p, reward, r)
+    assert sides.gain == pytest.approx(sides.integral, abs=1e-8 + 10 * sides.integral_error)
+    assert sides.gain == pytest.approx(sides.corrected, rel=1e-9, abs=1e-12)
+    assert 0 < sides.scale / r < 1
 
 
 @pytest.mark.parametrize(
@@ -169,12 +171,12 @@ def test_what_replaces_the_identity_is_true(inputs: tuple[Floats, Floats], size:
     ],
 )
 def test_the_integral_sees_a_peak_however_narrow(log_p: list[float], reward: list[float], r: float) -> None:
-    found = variance_identity(log_p, reward, r)
-    assert abs(found.integral - found.gain) <= found.integral_error + 1e-13 * abs(found.gain)
-    assert found.integral == pytest.approx(found.gain, rel=1e-9) and found.integral_error <= 1e-4 * abs(found.gain)
-    assert found.corrected == pytest.approx(found.gain, rel=1e-8) and 0 < found.scale / r < 1
+    sides = variance_identity(log_p, reward, r)
+    assert abs(sides.integral - sides.gain) <= sides.integral_error + 1e-13 * abs(sides.gain)
+    assert sides.integral == pytest.approx(sides.gain, rel=1e-9) and sides.integral_error <= 1e-4 * abs(sides.gain)
+    assert sides.corrected == pytest.approx(sides.gain, rel=1e-8) and 0 < sides.scale / r < 1
     if r == 40:  # r exp(s) = exp(r) - 1, up to 1e-8
-        assert found.scale == pytest.approx(40 - math.log(40), rel=1e-4)
+        assert sides.scale == pytest.approx(40 - math.log(40), rel=1e-4)
 
 
 def test_scale_of_the_mean_is_the_nearest_where_no_sign_changes() -> None:
@@ -245,11 +247,11 @@ def test_a_batch_is_its_rows(function: Callable[..., Floats]) -> None:
     log_p = np.array([[0.0, -1.0, -np.inf, 3.0], [-700.0, 5.0, 5.0, -2.0], [-np.inf, -np.inf, 1e3, -np.inf]])
     reward = np.array([[1.0, -2.0, np.inf, 0.5], [300.0, 4.0, -1.0, 1e-3], [7.0, 8.0, -3.0, 9.0]])
     r = np.array([1e-9, -2.0, 40.0])
-    found = function(log_p, reward, r)
-    for row, one in enumerate(found):
+    computed = function(log_p, reward, r)
+    for row, one in enumerate(computed):
         alone = function(log_p[row], reward[row], float(r[row]))
         assert np.shape(alone) == np.shape(one) and np.array_equal(alone, one)
-        assert np.array_equal(function(log_p[row], reward[row], r[[row]]), found[[row]])
+        assert np.array_equal(function(log_p[row], reward[row], r[[row]]), computed[[row]])
 
 
 def test_a_constant_reward_may_be_as_large_as_a_float() -> None:
@@ -262,10 +264,10 @@ def test_a_constant_reward_may_be_as_large_as_a_float() -> None:
 
 def test_leading_axes_broadcast() -> None:
     log_p, reward, r = np.log([[1.0, 2.0], [3.0, 1.0]]), np.array([0.0, 1.0]), np.array([[0.0], [1.0], [2.0]])
-    found = tilted_cumulants(log_p, reward, r, 3)
-    assert found.shape == (3, 2, 3) and log_partition(log_p, reward, r).shape == (3, 2)
+    computed = tilted_cumulants(log_p, reward, r, 3)
+    assert computed.shape == (3, 2, 3) and log_partition(log_p, reward, r).shape == (3, 2)
     assert tilted_gain(log_p, reward, r).shape == (3, 2)
-    assert found[2, 1].tolist() == pytest.approx(tilted_cumulants(log_p[1], reward, 2.0, 3).tolist())
+    assert computed[2, 1].tolist() == pytest.approx(tilted_cumulants(log_p[1], reward, 2.0, 3).tolist())
 
 
 @pytest.mark.parametrize(
@@ -332,6 +334,6 @@ def test_misuse_is_refused_with_one_line(call: object, message: str) -> None:
 
 def test_the_scale_of_the_mean_is_found_on_a_peak_between_few_points() -> None:
     """The variance is a narrow peak near 0.47, which only a fine grid is sure to meet."""
-    found = variance_identity([0.0, -470.0], [0.0, 1000.0], 1.0)
-    assert found.gain == pytest.approx(1000.0, rel=1e-12)
-    assert found.corrected == pytest.approx(found.gain, rel=1e-12) and found.scale == pytest.approx(0.47, abs=0.01)
+    sides = variance_identity([0.0, -470.0], [0.0, 1000.0], 1.0)
+    assert sides.gain == pytest.approx(1000.0, rel=1e-12)
+    assert sides.corrected == pytest.approx(sides.gain, rel=1e-12) and sides.scale == pytest.approx(0.47, abs=0.01)

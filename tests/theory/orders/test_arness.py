@@ -27,7 +27,7 @@ def average(scores: dict[int, bool], tokens: list[tuple[int, int]], reading: str
     by_step: dict[int, list[bool | None]] = {}
     for t, (step, _) in enumerate(tokens):
         by_step.setdefault(step, []).append(scores.get(t))
-    whole = [all(found) for found in by_step.values() if None not in found]
+    whole = [all(computed) for computed in by_step.values() if None not in computed]
     return sum(whole) / len(whole)
 
 
@@ -50,12 +50,12 @@ def global_by_definition(steps: list[int], k: int, reading: str) -> float:
 @settings(deadline=None, max_examples=150)
 @given(strategies.commit_steps(), st.integers(1, 4), st.sampled_from(["tokens", "steps"]))
 def test_arness_follows_its_definition(steps: np.ndarray, k: int, reading: str) -> None:
-    found = global_arness(steps, k, reading)  # type: ignore[arg-type]
-    assert found == pytest.approx(global_by_definition(steps.tolist(), k, reading), abs=1e-12)
+    computed = global_arness(steps, k, reading)  # type: ignore[arg-type]
+    assert computed == pytest.approx(global_by_definition(steps.tolist(), k, reading), abs=1e-12)
     assume(k < steps.size)
     assume(reading == "tokens" or k <= (steps < steps.max()).sum())  # else no step starts after the first k tokens
-    found = local_arness(steps, k, reading)  # type: ignore[arg-type]
-    assert found == pytest.approx(local_by_definition(steps.tolist(), k, reading), abs=1e-12)
+    computed = local_arness(steps, k, reading)  # type: ignore[arg-type]
+    assert computed == pytest.approx(local_by_definition(steps.tolist(), k, reading), abs=1e-12)
 
 
 @settings(deadline=None, max_examples=60)

@@ -54,23 +54,23 @@ def test_moments_maximum_and_distribution_are_those_of_every_order(
     assert footrule_mean(n, block, **shape) == pytest.approx(values.mean(), abs=1e-12)  # type: ignore[arg-type]
     assert footrule_variance(n, block, **shape) == pytest.approx(values.var(), abs=1e-12)  # type: ignore[arg-type]
     assert footrule_max(n, block, **shape) == pytest.approx(values.max(), abs=1e-12)  # type: ignore[arg-type]
-    found = footrule_distribution(n, block, **shape)  # type: ignore[arg-type]
+    null = footrule_distribution(n, block, **shape)  # type: ignore[arg-type]
     support, counts = np.unique(np.rint(n * values), return_counts=True)
-    np.testing.assert_allclose(n * found.values, support, atol=1e-9)
-    np.testing.assert_allclose(found.probabilities, counts / counts.sum(), rtol=1e-12)
+    np.testing.assert_allclose(n * null.values, support, atol=1e-9)
+    np.testing.assert_allclose(null.probabilities, counts / counts.sum(), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("n", "per_step"), [(31, 1), (40, 2), (40, 5), (45, 3)])
 @pytest.mark.parametrize("reading", READINGS)
 def test_distribution_of_longer_orders_has_the_closed_moments_and_maximum(n: int, per_step: int, reading: str) -> None:
-    found = footrule_distribution(n, per_step=per_step, reading=reading)  # type: ignore[arg-type]
+    null = footrule_distribution(n, per_step=per_step, reading=reading)  # type: ignore[arg-type]
     shape = {"per_step": per_step, "reading": reading}
-    mean = found.values @ found.probabilities
-    assert found.probabilities.sum() == pytest.approx(1, abs=1e-12)
+    mean = null.values @ null.probabilities
+    assert null.probabilities.sum() == pytest.approx(1, abs=1e-12)
     assert mean == pytest.approx(footrule_mean(n, **shape), rel=1e-12)  # type: ignore[arg-type]
-    variance = (found.values - mean) ** 2 @ found.probabilities
+    variance = (null.values - mean) ** 2 @ null.probabilities
     assert variance == pytest.approx(footrule_variance(n, **shape), rel=1e-10)  # type: ignore[arg-type]
-    assert found.values[-1] == pytest.approx(footrule_max(n, **shape), rel=1e-12)  # type: ignore[arg-type]
+    assert null.values[-1] == pytest.approx(footrule_max(n, **shape), rel=1e-12)  # type: ignore[arg-type]
 
 
 def test_taking_a_steps_tokens_from_left_to_right_removes_disorder() -> None:
@@ -92,23 +92,23 @@ def as_extreme(values: np.ndarray, god: float, alternative: str) -> np.ndarray:
 def test_exact_p_value_counts_orders(steps: np.ndarray, reading: str, alternative: str) -> None:
     """Any schedule: steps of different sizes, numbered with gaps."""
     steps = 3 * steps + 2
-    found = order_test(steps, reading, alternative=alternative)  # type: ignore[arg-type]
+    test = order_test(steps, reading, alternative=alternative)  # type: ignore[arg-type]
     values = every_god(steps.tolist(), reading)
     god, mean = generation_order_deviation(steps, reading), values.mean()
     extreme = as_extreme(values, god, alternative)
-    assert (found.method, found.samples) == ("exact", 0) and found.god == pytest.approx(god, abs=1e-12)
-    assert found.p_value == pytest.approx(extreme.mean(), rel=1e-9)
-    assert found.mean == pytest.approx(mean, abs=1e-9) and found.deviation == pytest.approx(values.std(), abs=1e-9)
-    assert found.z * found.deviation == pytest.approx(god - mean, abs=1e-9) or found.deviation == 0
+    assert (test.method, test.samples) == ("exact", 0) and test.god == pytest.approx(god, abs=1e-12)
+    assert test.p_value == pytest.approx(extreme.mean(), rel=1e-9)
+    assert test.mean == pytest.approx(mean, abs=1e-9) and test.deviation == pytest.approx(values.std(), abs=1e-9)
+    assert test.z * test.deviation == pytest.approx(god - mean, abs=1e-9) or test.deviation == 0
 
 
 def test_exact_p_value_within_blocks_counts_orders_within_blocks() -> None:
     steps = [0, 2, 1, 5, 3, 4, 7, 6, 8]
     for reading in READINGS:
         values = every_god(steps, reading, block=3)
-        found = order_test(steps, reading, block=3, alternative="less")  # type: ignore[arg-type]
-        assert found.p_value == pytest.approx((values <= found.god + 1e-9).mean(), rel=1e-12)
-        assert found.mean == pytest.approx(values.mean()) and found.deviation == pytest.approx(values.std())
+        test = order_test(steps, reading, block=3, alternative="less")  # type: ignore[arg-type]
+        assert test.p_value == pytest.approx((values <= test.god + 1e-9).mean(), rel=1e-12)
+        assert test.mean == pytest.approx(values.mean()) and test.deviation == pytest.approx(values.std())
 
 
 @pytest.mark.parametrize("alternative", ["less", "greater", "two-sided"])
@@ -116,12 +116,12 @@ def test_exact_p_value_within_blocks_counts_orders_within_blocks() -> None:
 def test_blocks_of_different_schedules_are_counted_each_by_its_own(alternative: str, reading: str) -> None:
     steps = [1, 0, 1, 3, 2, 2, 4, 4, 4, 7, 5, 9, 11, 10, 10]
     values = every_god(steps, reading, block=3)
-    found = order_test(steps, reading, block=3, alternative=alternative)  # type: ignore[arg-type]
+    test = order_test(steps, reading, block=3, alternative=alternative)  # type: ignore[arg-type]
     god, mean = generation_order_deviation(steps, reading), values.mean()
     extreme = as_extreme(values, god, alternative)
-    assert (found.method, found.alternative, found.reading) == ("exact", alternative, reading)
-    assert found.p_value == pytest.approx(extreme.mean(), rel=1e-12)
-    assert (found.god, found.mean, found.deviation) == pytest.approx((god, mean, values.std()), rel=1e-12)
+    assert (test.method, test.alternative, test.reading) == ("exact", alternative, reading)
+    assert test.p_value == pytest.approx(extreme.mean(), rel=1e-12)
+    assert (test.god, test.mean, test.deviation) == pytest.approx((god, mean, values.std()), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,8 @@ def test_blocks_of_different_schedules_are_counted_each_by_its_own(alternative: 
     ],
 )
 def test_exact_up_to_its_limits_and_normal_beyond(steps: list[int], reading: str, method: str) -> None:
-    found = order_test(steps, reading)  # type: ignore[arg-type]
-    assert (found.method, found.god, found.p_value <= 1) == (method, 0.0, True)
+    test = order_test(steps, reading)  # type: ignore[arg-type]
+    assert (test.method, test.god, test.p_value <= 1) == (method, 0.0, True)
     if method == "normal":
         with pytest.raises(ValueError, match=r"^method must be 'normal' or 'monte-carlo' for an order of this size"):
             order_test(steps, reading, method="exact")  # type: ignore[arg-type]
@@ -148,8 +148,8 @@ def test_exact_up_to_its_limits_and_normal_beyond(steps: list[int], reading: str
 def test_limits_hold_for_every_block_and_for_all_together() -> None:
     # Two blocks whose n GOD reach 2^20 each.
     assert order_test([0, 2**19, 2**20, 2**20 + 2**19], "steps", block=2).method == "normal"
-    found = order_test([0, 2**19, 2**20, 2**20 + 2**19 - 1], "steps", block=2, alternative="less")
-    assert (found.method, found.p_value) == ("exact", 0.25)
+    test = order_test([0, 2**19, 2**20, 2**20 + 2**19 - 1], "steps", block=2, alternative="less")
+    assert (test.method, test.p_value) == ("exact", 0.25)
     assert order_test(np.arange(256), block=128).method == "exact"
     assert order_test(np.r_[np.zeros(128, dtype=int), np.arange(1, 129)], block=128).method == "normal"
     with pytest.raises(ValueError, match=r"^block and per_step must be smaller .* got 64 and 32$"):
@@ -167,8 +167,8 @@ def test_monte_carlo_takes_the_reading_it_is_told() -> None:
 def test_blocks_may_meet_in_one_step() -> None:
     values = every_god([1, 0, 1, 2], "tokens", block=2)
     for steps in ([0, 1, 1, 2], [1, 0, 1, 2], [1, 0, 2, 1]):
-        found = order_test(steps, block=2, alternative="less")
-        assert found.p_value == (values <= found.god).mean()
+        test = order_test(steps, block=2, alternative="less")
+        assert test.p_value == (values <= test.god).mean()
 
 
 def test_no_p_value_exceeds_one_by_rounding() -> None:
@@ -218,9 +218,9 @@ def test_normal_approximation_is_near_the_exact_value(alternative: str, reading:
 
 def test_long_orders_take_the_normal_approximation() -> None:
     steps = np.random.default_rng(0).permutation(200)
-    found = order_test(steps, alternative="greater")
-    assert found.method == "normal"
-    assert found.p_value == pytest.approx(norm.sf(found.z - 1 / 200 / found.deviation), rel=1e-9)
+    test = order_test(steps, alternative="greater")
+    assert test.method == "normal"
+    assert test.p_value == pytest.approx(norm.sf(test.z - 1 / 200 / test.deviation), rel=1e-9)
     assert order_test(steps, "steps").mean == pytest.approx(footrule_mean(200), rel=1e-12)
     assert order_test(1000 * np.arange(100)[::-1], "steps").method == "normal"  # wide gaps between steps
     assert order_test(np.repeat(np.arange(4), 32), "tokens").method == "normal"  # many tokens a step
@@ -230,8 +230,8 @@ def test_long_orders_take_the_normal_approximation() -> None:
 def test_one_step_has_one_order() -> None:
     for method in ("exact", "normal"):
         for alternative in ("less", "greater", "two-sided"):
-            found = order_test([4, 4, 4], alternative=alternative, method=method)  # type: ignore[arg-type]
-            assert (found.god, found.deviation, found.z, found.p_value) == (0, 0, 0, 1)
+            test = order_test([4, 4, 4], alternative=alternative, method=method)  # type: ignore[arg-type]
+            assert (test.god, test.deviation, test.z, test.p_value) == (0, 0, 0, 1)
 
 
 @pytest.mark.parametrize(

@@ -62,20 +62,20 @@ def test_batched_decodes_are_the_reference_decodes(ensemble: Ensemble, reward: R
         "shuffled": (replay_rule(given, 8.0), lambda m: replay_rule(given[m], 8.0)),
     }
     for rule, rule_of in batched.values():
-        found = decode_tables(tables, rewards, rule)
+        decodes = decode_tables(tables, rewards, rule)
         for m in range(12):
             table = JointTable(tables[m])
             one = decode_masked(table, rule_of(m), reward=table_reward(table, rewards[m]))
-            assert found.tokens[m].tolist() == one.tokens.tolist()
-            assert found.commit_step[m].tolist() == one.commit_step.tolist()
-            assert found.factors[m] == pytest.approx(one.factors, rel=1e-9)
-            assert found.rewards[m] == pytest.approx(one.rewards, abs=1e-9)
-            assert found.final[m] == rewards[m][tuple(one.tokens)]
+            assert decodes.tokens[m].tolist() == one.tokens.tolist()
+            assert decodes.commit_step[m].tolist() == one.commit_step.tolist()
+            assert decodes.factors[m] == pytest.approx(one.factors, rel=1e-9)
+            assert decodes.rewards[m] == pytest.approx(one.rewards, abs=1e-9)
+            assert decodes.final[m] == rewards[m][tuple(one.tokens)]
             p = np.exp(tables[m])
-            assert found.initial[m] == pytest.approx((p * rewards[m]).sum())
+            assert decodes.initial[m] == pytest.approx((p * rewards[m]).sum())
             place = int(one.commit_step.argmin())
             kept, worth = (x.take(one.tokens[place], axis=place) for x in (p, rewards[m]))
-            assert found.after_first[m] == pytest.approx((kept * worth).sum() / kept.sum())
+            assert decodes.after_first[m] == pytest.approx((kept * worth).sum() / kept.sum())
 
 
 def test_the_ensembles_are_what_they_say() -> None:
@@ -108,12 +108,12 @@ def test_tables_and_rewards_are_drawn_from_the_generator_as_described() -> None:
         drawn.standard_normal((2, 3, 3)),
     )
     rng = np.random.default_rng(3)
-    for m, found in enumerate(random_tables("softmax-normal", 2, 2, 3, rng)):
-        assert found == pytest.approx(JointTable(2 * normal[m]).log_p)
-    for m, found in enumerate(random_tables("dirichlet", 2, 2, 3, rng)):
-        assert found == pytest.approx(JointTable(np.log(weights[m])).log_p)
-    for m, found in enumerate(tables := random_tables("markov", 2, 2, 3, rng)):
-        assert found == pytest.approx(MarkovChain(1.5 * initial[m], 1.5 * steps[m]).table(2).log_p)
+    for m, computed in enumerate(random_tables("softmax-normal", 2, 2, 3, rng)):
+        assert computed == pytest.approx(JointTable(2 * normal[m]).log_p)
+    for m, computed in enumerate(random_tables("dirichlet", 2, 2, 3, rng)):
+        assert computed == pytest.approx(JointTable(np.log(weights[m])).log_p)
+    for m, computed in enumerate(tables := random_tables("markov", 2, 2, 3, rng)):
+        assert computed == pytest.approx(MarkovChain(1.5 * initial[m], 1.5 * steps[m]).table(2).log_p)
     assert random_rewards("independent", tables, rng).tolist() == scores.tolist()
     assert random_rewards("log-probability", tables, rng) is tables
     long = random_tables("markov", 2, 4, 2, np.random.default_rng(4))
@@ -163,18 +163,18 @@ def test_study_is_its_models_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPat
                 assert next(batched).factors == pytest.approx(np.array(factors)[:, one], rel=1e-9)
             cell = next(cells)
             assert (cell.ensemble, cell.reward) == (ensemble, kind)
-            for found, signs in ((cell.final, final), (cell.first_step, first)):
+            for computed, signs in ((cell.final, final), (cell.first_step, first)):
                 counted = [[column.count(sign) for sign in (1, 0, -1)] for column in zip(*signs, strict=True)]
-                assert [[c.more, c.equal, c.less] for c in found] == counted
+                assert [[c.more, c.equal, c.less] for c in computed] == counted
     assert (study.models, study.seed) == (models, 9)
     assert {name: getattr(study, name) for name in shape} == shape
 
 
-def expected_after(table: JointTable, reward: Floats, found: MaskedDecode, commits: int) -> float:
+def expected_after(table: JointTable, reward: Floats, computed: MaskedDecode, commits: int) -> float:
     """E_p[R | the first so many commits of a decode]."""
     p = np.exp(table.log_p)
-    for place in np.flatnonzero(found.commit_step < commits):
-        others = np.arange(p.shape[place]) != found.tokens[place]
+    for place in np.flatnonzero(computed.commit_step < commits):
+        others = np.arange(p.shape[place]) != computed.tokens[place]
         p[(slice(None),) * int(place) + (others,)] = 0.0
     return float((p * reward).sum() / p.sum())
 
@@ -191,21 +191,21 @@ def test_tables_of_any_kind_of_number_are_decoded_in_float64() -> None:
     """After e^-150 and e^-200, which are 0 in float32, the second position is the surer one."""
     log_p, rewards = [[[0, -200], [-150, -400]]], [[[0, 1], [2, 3]]]
     for kind in (np.float32, np.float64, np.int64):
-        found = decode_tables(np.array(log_p, dtype=kind), np.array(rewards, dtype=kind), constant_rule(1.0))
-        assert found.commit_step.tolist() == [[1, 0]] and found.tokens.tolist() == [[0, 0]]
-        assert found.final.dtype == found.initial.dtype == np.float64
-        assert found.commit_step.dtype == found.tokens.dtype == np.int64
+        decodes = decode_tables(np.array(log_p, dtype=kind), np.array(rewards, dtype=kind), constant_rule(1.0))
+        assert decodes.commit_step.tolist() == [[1, 0]] and decodes.tokens.tolist() == [[0, 0]]
+        assert decodes.final.dtype == decodes.initial.dtype == np.float64
+        assert decodes.commit_step.dtype == decodes.tokens.dtype == np.int64
 
 
 def test_sequences_too_rare_for_a_float_are_decoded_as_impossible() -> None:
     tables, rewards = [[[0.0, -np.inf], [-1.0, -800.0]]], [[[0.0, 9.0], [1.0, 2.0]]]
-    found = decode_tables(tables, rewards, constant_rule(1.0))
-    assert found.commit_step.tolist() == [[1, 0]] and found.tokens.tolist() == [[0, 0]]
+    decodes = decode_tables(tables, rewards, constant_rule(1.0))
+    assert decodes.commit_step.tolist() == [[1, 0]] and decodes.tokens.tolist() == [[0, 0]]
     shifted = decode_tables([tables[0], np.add(tables[0], 1e4)], rewards * 2, constant_rule(1.0))
     assert shifted.tokens.tolist() == [[0, 0]] * 2 and shifted.commit_step.tolist() == [[1, 0]] * 2
     p = 1 / (1 + math.e)
-    assert found.initial[0] == found.after_first[0] == pytest.approx(p)
-    assert found.rewards[0] == pytest.approx([-p / math.sqrt(p * (1 - p))] * 2)
+    assert decodes.initial[0] == decodes.after_first[0] == pytest.approx(p)
+    assert decodes.rewards[0] == pytest.approx([-p / math.sqrt(p * (1 - p))] * 2)
 
 
 def test_study_repeats_itself_and_counts_every_model() -> None:
@@ -236,14 +236,14 @@ def test_rws_commits_can_lower_the_expected_reward_and_its_output_can_lose() -> 
 
 
 def test_intervals_are_clopper_pearson() -> None:
-    found = RewardTally("confidence", more=3, equal=90, less=7)
-    assert found.models == 100
+    tally = RewardTally("confidence", more=3, equal=90, less=7)
+    assert tally.models == 100
     for outcome, count in (("more", 3), ("equal", 90), ("less", 7)):
-        low, high = found.interval(outcome)  # type: ignore[arg-type]
+        low, high = tally.interval(outcome)  # type: ignore[arg-type]
         assert low == pytest.approx(beta.ppf(0.025, count, 101 - count))
         assert high == pytest.approx(beta.ppf(0.975, count + 1, 100 - count))
-    assert found.more_if_different() == RewardTally("x", 3, 0, 7).interval("more")
-    assert found.more_if_different(0.5) == RewardTally("x", 3, 0, 7).interval("more", 0.5)
+    assert tally.more_if_different() == RewardTally("x", 3, 0, 7).interval("more")
+    assert tally.more_if_different(0.5) == RewardTally("x", 3, 0, 7).interval("more", 0.5)
     assert RewardTally("x", 0, 5, 0).more_if_different() == (0.0, 1.0)
     assert RewardTally("x", 0, 5, 0).interval("more", 0.99)[1] > RewardTally("x", 0, 5, 0).interval("more")[1]
 
@@ -252,20 +252,24 @@ def test_intervals_are_clopper_pearson() -> None:
 
 
 def test_rws_provably_earns_less_on_the_smallest_model() -> None:
-    found = rws_less_reward_example()
-    assert found.proved and found.step_proved
-    assert found.weights == ((1, 2, 1), (2, 0, 1), (0, 0, 0)) and found.rewards == ((1, 1, 1), (0, 0, 0), (0, 0, 0))
-    assert (found.reward_scale, found.eps) == (8, EPS)
-    assert (found.candidate, found.confidence, found.rws) == ((0, 0), (0, 1), (1, 0))
-    assert (found.confidence_reward, found.rws_reward) == (1, 0)
-    assert (found.mean, found.variance, found.normalised_squared) == (Fraction(4, 7), Fraction(12, 49), Fraction(3, 4))
-    assert (found.confidence_expected, found.rws_expected) == (Fraction(1), Fraction(1, 3))
-    assert found.odds_at_one == (Fraction(3, 4), Fraction(4, 3))
+    example = rws_less_reward_example()
+    assert example.proved and example.step_proved
+    assert example.weights == ((1, 2, 1), (2, 0, 1), (0, 0, 0)) and example.rewards == ((1, 1, 1), (0, 0, 0), (0, 0, 0))
+    assert (example.reward_scale, example.eps) == (8, EPS)
+    assert (example.candidate, example.confidence, example.rws) == ((0, 0), (0, 1), (1, 0))
+    assert (example.confidence_reward, example.rws_reward) == (1, 0)
+    assert (example.mean, example.variance, example.normalised_squared) == (
+        Fraction(4, 7),
+        Fraction(12, 49),
+        Fraction(3, 4),
+    )
+    assert (example.confidence_expected, example.rws_expected) == (Fraction(1), Fraction(1, 3))
+    assert example.odds_at_one == (Fraction(3, 4), Fraction(4, 3))
     # The bounds, beside float64: the factor is above the integer, and positions compare as the bound says.
     factor = float(reward_factor(math.sqrt(0.75), 8.0))
-    assert found.factor_above == 6 < factor
-    assert check_less_reward(found.weights, found.rewards, 1, EPS).factor_above == 0
-    assert 2 * (2 / 3) ** factor / (3 / 4) ** factor < float(found.advantage) < 1
+    assert example.factor_above == 6 < factor
+    assert check_less_reward(example.weights, example.rewards, 1, EPS).factor_above == 0
+    assert 2 * (2 / 3) ** factor / (3 / 4) ** factor < float(example.advantage) < 1
 
 
 def test_every_field_of_the_proof_is_its_definition() -> None:
@@ -279,49 +283,49 @@ def test_every_field_of_the_proof_is_its_definition() -> None:
         p = {(i, j): weights[i][j] for i, j in cells}
         marginals = [[sum(w for x, w in p.items() if x[axis] == word) for word in range(size)] for axis in (0, 1)]
         try:
-            found = check_less_reward(weights, rewards, scale, eps)
+            example = check_less_reward(weights, rewards, scale, eps)
         except ValueError:
             continue
         tops = [max(range(size), key=m.__getitem__) for m in marginals]
         odds = [Fraction(sum(m) - max(m), max(m)) for m in marginals]
         surer = odds.index(min(odds))
-        assert (found.weights, found.rewards, found.reward_scale, found.eps) == (weights, rewards, scale, eps)
+        assert (example.weights, example.rewards, example.reward_scale, example.eps) == (weights, rewards, scale, eps)
         mean, square = (Fraction(sum(p[i, j] * rewards[i][j] ** n for i, j in cells), sum(p.values())) for n in (1, 2))
-        assert (found.mean, found.variance) == (mean, square - mean**2)
-        assert found.candidate == tuple(tops) and found.odds_at_one == tuple(odds)
-        assert found.normalised_squared == (rewards[tops[0]][tops[1]] - mean) ** 2 / (square - mean**2)
+        assert (example.mean, example.variance) == (mean, square - mean**2)
+        assert example.candidate == tuple(tops) and example.odds_at_one == tuple(odds)
+        assert example.normalised_squared == (rewards[tops[0]][tops[1]] - mean) ** 2 / (square - mean**2)
         for first, output, worth, expected in (
-            (surer, found.confidence, found.confidence_reward, found.confidence_expected),
-            (1 - surer, found.rws, found.rws_reward, found.rws_expected),
+            (surer, example.confidence, example.confidence_reward, example.confidence_expected),
+            (1 - surer, example.rws, example.rws_reward, example.rws_expected),
         ):
             kept = {x: w for x, w in p.items() if x[first] == tops[first]}
             assert output == max(kept, key=kept.__getitem__) and worth == rewards[output[0]][output[1]]
             assert expected == Fraction(sum(w * rewards[i][j] for (i, j), w in kept.items()), sum(kept.values()))
         with mpmath.workdps(50):
-            r = mpmath.sqrt(mpmath.mpf(found.normalised_squared.numerator) / found.normalised_squared.denominator)
+            r = mpmath.sqrt(mpmath.mpf(example.normalised_squared.numerator) / example.normalised_squared.denominator)
             rho = mpmath.floor(r * 10**6) / 10**6
             least = scale * mpmath.sqrt((1 + rho) / (2 + rho) + mpmath.mpf(eps.numerator) / eps.denominator)
-            assert found.factor_above == int(mpmath.floor(least))
+            assert example.factor_above == int(mpmath.floor(least))
         (_, x, *_), (_, *ratios) = (
             sorted((Fraction(w, max(marginals[i])) for w in marginals[i]), reverse=True) for i in (surer, 1 - surer)
         )
         bounded = x > 0 and max(ratios) <= x
-        assert found.advantage == (sum((y / x) ** found.factor_above for y in ratios) if bounded else 1)
+        assert example.advantage == (sum((y / x) ** example.factor_above for y in ratios) if bounded else 1)
         checked.append(bounded)
     assert {True, False} == set(checked)
 
 
 def test_both_decoders_do_on_it_what_is_proved() -> None:
-    found = rws_less_reward_example()
+    example = rws_less_reward_example()
     with np.errstate(divide="ignore"):
-        table = JointTable(np.log(np.array(found.weights, dtype=float)))
-    rewards = np.array(found.rewards, dtype=float)
+        table = JointTable(np.log(np.array(example.weights, dtype=float)))
+    rewards = np.array(example.rewards, dtype=float)
     mean, deviation = reward_statistics(table, rewards)
     reward = token_reward(lambda x: float(rewards[tuple(x)]), mean, deviation)
     predictor = exact_predictor(table)
     for strategy, rule, tokens in (
-        (Confidence(), constant_rule(1.0), found.confidence),
-        (RWS(8.0), rws_rule(8.0), found.rws),
+        (Confidence(), constant_rule(1.0), example.confidence),
+        (RWS(8.0), rws_rule(8.0), example.rws),
     ):
         reference = decode_masked(table, rule, reward=table_reward(table, rewards))
         (trace,) = decode(predictor, [[]], strategy, Shape(length=2, steps=2, block=2), reward=reward)
@@ -360,8 +364,8 @@ def test_no_smaller_total_weight_lets_a_factor_reverse_two_positions() -> None:
     ],
 )
 def test_nothing_is_proved_where_it_is_not_so(weights: object, rewards: object) -> None:
-    found = check_less_reward(weights, rewards, 8, EPS)  # type: ignore[arg-type]
-    assert not found.proved and not found.step_proved
+    example = check_less_reward(weights, rewards, 8, EPS)  # type: ignore[arg-type]
+    assert not example.proved and not example.step_proved
 
 
 @pytest.mark.parametrize(

@@ -57,11 +57,11 @@ class Enumeration:
         return {token: Fraction(part, total) for token, part in mass.items() if part}
 
     def conditionals(self, canvas: Sequence[int]) -> Any:
-        found = np.full((self.length, self.vocabulary), -np.inf)
+        computed = np.full((self.length, self.vocabulary), -np.inf)
         for position in range(self.length):
             for token, p in self.row([int(shown) for shown in canvas], position).items():
-                found[position, token] = math.log(p.numerator) - math.log(p.denominator)
-        return found
+                computed[position, token] = math.log(p.numerator) - math.log(p.denominator)
+        return computed
 
     def log_probability(self, tokens: Sequence[int]) -> float:
         return math.log(self.weights[tuple(tokens)]) - math.log(sum(self.weights.values()))
@@ -176,15 +176,15 @@ def enumerate_decode(
     """Decode from the definitions, all probabilities being counts of sequences."""
     truth, start = case.truth, len(case.prompt)
     canvas = [*case.prompt, *[MASK] * (truth.length - start)]
-    found = Reference([], [-1] * (truth.length - start), [math.nan] * (truth.length - start), [], [])
+    computed = Reference([], [-1] * (truth.length - start), [math.nan] * (truth.length - start), [], [])
     noise = torch.Generator().manual_seed(seed)
     for step, planned in enumerate(block_plan(**case.shape)):
         masked = [place for place in range(start, truth.length) if canvas[place] == MASK]
         try:
             rows = {place: truth.row(canvas, place) for place in masked}
         except ValueError:
-            found.dead = step
-            return found
+            computed.dead = step
+            return computed
         if cfg:
             blind = [MASK] * start + canvas[start:]
             for place in masked:
@@ -194,8 +194,8 @@ def enumerate_decode(
         if end_of_text == "suppress":
             rows = {place: {token: p for token, p in row.items() if token != end} for place, row in rows.items()}
         if not all(rows.values()):
-            found.dead = step
-            return found
+            computed.dead = step
+            return computed
         rows = {place: {token: p / sum(row.values()) for token, p in row.items()} for place, row in rows.items()}
 
         scores: dict[int, dict[int, Any]] = dict(rows)
@@ -212,16 +212,16 @@ def enumerate_decode(
         for place, score in scores.items():
             rivals = [s for token, s in score.items() if token != chosen[place]]
             if rivals and max(rivals) >= score[chosen[place]] * (1 - NEAR) and not counted:
-                found.clear = False
+                computed.clear = False
 
         completed = [chosen.get(place, token) for place, token in enumerate(canvas)]
-        found.rewards.append(case.normalised(completed))
+        computed.rewards.append(case.normalised(completed))
         here = [place for place in masked if planned.start <= place - start < planned.stop]
         if order:
             values = {place: rule(place - start, rows[place]) for place in here}  # type: ignore[arg-type]
         else:
-            found.factors.append(rule(step, found.rewards[-1]))  # type: ignore[arg-type]
-            values = {place: log_odds(rows[place], chosen[place], found.factors[-1]) for place in here}
+            computed.factors.append(rule(step, computed.rewards[-1]))  # type: ignore[arg-type]
+            values = {place: log_odds(rows[place], chosen[place], computed.factors[-1]) for place in here}
         late = {place for place in here if end_of_text == "defer" and chosen[place] == end}
         ranked = sorted(here, key=lambda place: (place in late, -values[place], place))
         taken, left = ranked[: planned.commits], ranked[planned.commits :]
@@ -230,12 +230,12 @@ def enumerate_decode(
                 # Rows of one possible token rank as certain, exactly; equal rows rank alike where they have equal bits.
                 certain = len(rows[one]) == len(rows[other]) == 1
                 alike = (known[one], chosen[one]) == (known[other], chosen[other])
-                found.clear &= certain or (alike and case.model is truth and not cfg)
+                computed.clear &= certain or (alike and case.model is truth and not cfg)
         for place in taken:
-            canvas[place], found.commit_step[place - start] = chosen[place], step
-            found.values[place - start] = values[place]
-    found.tokens = canvas[start:]
-    return found
+            canvas[place], computed.commit_step[place - start] = chosen[place], step
+            computed.values[place - start] = values[place]
+    computed.tokens = canvas[start:]
+    return computed
 
 
 def rws_factor(reward: float) -> float:
@@ -382,10 +382,12 @@ def test_the_reference_decoder_of_the_theory_agrees(name: str, case: Case) -> No
     reference = enumerate_decode(case, controls(run)[name][1] if name in CONTROLS else FACTORS[name][1])
     assume(reference.clear and reference.dead is None)
     length, steps, _ = case.shape.values()
-    found = decode_masked(case.model, RULES[name](run), length=length, per_step=length // steps, reward=case.normalised)
-    assert found.tokens.tolist() == reference.tokens and found.commit_step.tolist() == reference.commit_step
-    assert found.factors == pytest.approx(reference.factors, rel=1e-12)
-    assert found.rewards == pytest.approx(reference.rewards, abs=1e-12)
+    decoded = decode_masked(
+        case.model, RULES[name](run), length=length, per_step=length // steps, reward=case.normalised
+    )
+    assert decoded.tokens.tolist() == reference.tokens and decoded.commit_step.tolist() == reference.commit_step
+    assert decoded.factors == pytest.approx(reference.factors, rel=1e-12)
+    assert decoded.rewards == pytest.approx(reference.rewards, abs=1e-12)
 
 
 def test_the_enumeration_is_the_model() -> None:

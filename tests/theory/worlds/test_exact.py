@@ -60,9 +60,9 @@ def test_conditionals_are_those_of_enumeration_and_of_the_table(
                 each.conditionals(canvas)
         return
     for each in (model, table):
-        found = each.conditionals(canvas)
-        assert np.exp(found) == pytest.approx(expected, abs=1e-12)
-        assert (np.isneginf(found) == (expected == 0)).all()
+        computed = each.conditionals(canvas)
+        assert np.exp(computed) == pytest.approx(expected, abs=1e-12)
+        assert (np.isneginf(computed) == (expected == 0)).all()
 
 
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 3), st.sampled_from([0.0, 0.4]))
@@ -80,12 +80,12 @@ def test_a_long_chain_does_not_underflow() -> None:
     chain = MarkovChain(np.log([0.5, 0.5]), np.log([[0.9, 0.1], [0.1, 0.9]]))
     canvas = [MASK] * 1500
     canvas[0], canvas[-1] = 0, 0
-    found = np.exp(chain.conditionals(canvas))
-    assert found.sum(axis=1) == pytest.approx(1.0, rel=1e-9)
-    assert found[750].tolist() == pytest.approx([0.5, 0.5], abs=1e-9)
+    computed = np.exp(chain.conditionals(canvas))
+    assert computed.sum(axis=1) == pytest.approx(1.0, rel=1e-9)
+    assert computed[750].tolist() == pytest.approx([0.5, 0.5], abs=1e-9)
     # A two-state symmetric chain stays i steps away with probability (1 + 0.8^i) / 2.
     agree, back = (1 + 0.8) / 2, (1 + 0.8**1498) / 2
-    assert found[1, 0] == pytest.approx(agree * back / ((1 + 0.8**1499) / 2), rel=1e-9)
+    assert computed[1, 0] == pytest.approx(agree * back / ((1 + 0.8**1499) / 2), rel=1e-9)
     mean, deviation = chain.log_probability_statistics(1500)
     entropy = -0.9 * math.log(0.9) - 0.1 * math.log(0.1)
     assert mean == pytest.approx(math.log(0.5) - 1499 * entropy, rel=1e-10)
@@ -114,28 +114,28 @@ def test_reward_statistics_are_those_of_enumeration() -> None:
     rewards = np.random.default_rng(2).standard_normal(table.log_p.shape)
     p = np.exp(table.log_p)
     mean = (p * rewards).sum()
-    found = reward_statistics(table, rewards)
-    assert found == pytest.approx((mean, math.sqrt((p * (rewards - mean) ** 2).sum())), rel=1e-12)
-    assert table_reward(table, rewards)([0, 1, 2]) == pytest.approx((rewards[0, 1, 2] - mean) / found[1])
+    computed = reward_statistics(table, rewards)
+    assert computed == pytest.approx((mean, math.sqrt((p * (rewards - mean) ** 2).sum())), rel=1e-12)
+    assert table_reward(table, rewards)([0, 1, 2]) == pytest.approx((rewards[0, 1, 2] - mean) / computed[1])
 
 
 # --- the reference decoder and the decoding loop ----------------------------------------------------------------------
 
 
-def margins(model: MaskedModel, found: MaskedDecode, per_step: int) -> float:
+def margins(model: MaskedModel, computed: MaskedDecode, per_step: int) -> float:
     """Smallest lead of a committed position over one left masked, and of a candidate token over the next, in nats."""
-    canvas, leads = np.full(found.tokens.size, MASK), [np.inf]
-    for step, factor in enumerate(found.factors):
+    canvas, leads = np.full(computed.tokens.size, MASK), [np.inf]
+    for step, factor in enumerate(computed.factors):
         logits = model.conditionals(canvas)
         masked = canvas == MASK
-        chosen = found.commit_step == step
+        chosen = computed.commit_step == step
         assert chosen[masked].sum() in (per_step, masked.sum())
         value = log_odds(logits, factor)
         two = np.sort(logits[masked], axis=1)[:, -2:]
         leads.append((two[:, 1] - two[:, 0]).min())
         if (masked & ~chosen).any():
             leads.append(value[chosen].min() - value[masked & ~chosen].max())
-        canvas[chosen] = found.tokens[chosen]
+        canvas[chosen] = computed.tokens[chosen]
     return min(leads)
 
 
@@ -165,10 +165,10 @@ def test_the_decoding_loop_commits_what_the_reference_commits(
     reference = decode_masked(model, rule, length=length, per_step=per_step, reward=scored if kind == "rws" else None)
     reward = token_reward(lambda x: float(rewards[tuple(x)]), *reward_statistics(table, rewards))
     steps = -(-length // per_step)
-    found = decode(
+    decoded = decode(
         exact_predictor(model), [[]], strategy, Shape(length=length, steps=steps, block=length), reward=reward
     )
-    (trace,) = found
+    (trace,) = decoded
     # Positions of a chain between equal neighbours tie, and rounding may then decide: ties are tested below.
     assume(margins(model, reference, per_step) > 1e-9)
     assert trace.tokens.tolist() == reference.tokens.tolist()
@@ -204,15 +204,15 @@ def test_rules_take_the_eps_they_are_told() -> None:
 
 def test_equal_positions_are_committed_from_left_to_right_however_many() -> None:
     chain = MarkovChain(np.zeros(2), np.zeros((2, 2)))
-    found = decode_masked(chain, constant_rule(1.0), length=50)
-    assert found.commit_step.tolist() == list(range(50)) and found.tokens.tolist() == [0] * 50
-    assert found.commit_step.dtype == found.tokens.dtype == np.int64
-    assert found.factors.tolist() == [1.0] * 50 and np.isnan(found.rewards).all()
+    decoded = decode_masked(chain, constant_rule(1.0), length=50)
+    assert decoded.commit_step.tolist() == list(range(50)) and decoded.tokens.tolist() == [0] * 50
+    assert decoded.commit_step.dtype == decoded.tokens.dtype == np.int64
+    assert decoded.factors.tolist() == [1.0] * 50 and np.isnan(decoded.rewards).all()
 
 
 def test_one_position_is_decoded_to_its_likeliest_token() -> None:
-    found = decode_masked(JointTable(np.log([0.2, 0.8])), rws_rule(8.0), reward=lambda x: 10.0 * x[0])
-    assert (found.tokens.tolist(), found.commit_step.tolist(), found.rewards.tolist()) == ([1], [0], [10.0])
+    decoded = decode_masked(JointTable(np.log([0.2, 0.8])), rws_rule(8.0), reward=lambda x: 10.0 * x[0])
+    assert (decoded.tokens.tolist(), decoded.commit_step.tolist(), decoded.rewards.tolist()) == ([1], [0], [10.0])
 
 
 def test_flipping_twice_is_rws() -> None:
@@ -227,12 +227,12 @@ def test_decoding_continues_a_prompt_that_excludes_tokens() -> None:
     """After a 0 only 1 is possible, then anything: -inf logits reach the decoder, and it never commits them."""
     chain = MarkovChain(np.log([0.5, 0.5]), np.array([[-np.inf, 0.0], [1.0, 0.0]]))
     predictor = exact_predictor(chain)
-    found = decode(
+    decoded = decode(
         predictor, ["0", "1 1"], Confidence(), Shape(length=2, steps=2, block=2)
     )  # rows of different lengths
-    assert found.texts == ["1 0", "0 1"]
-    assert np.isposinf(found[0].value[0, 0]) and found[0].commit_step.tolist() == [0, 1]
-    assert found[0].value[1, 1] == pytest.approx(1.0)
+    assert decoded.texts == ["1 0", "0 1"]
+    assert np.isposinf(decoded[0].value[0, 0]) and decoded[0].commit_step.tolist() == [0, 1]
+    assert decoded[0].value[1, 1] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -351,5 +351,5 @@ def test_positions_that_are_level_are_committed_from_left_to_right() -> None:
             surer = np.where(np.arange(canvas.size) % 3 == 1, 2.0, 1.0)
             return np.outer(surer, [0.0, 1.0, 0.5])
 
-    found = decode_masked(Level(), constant_rule(1.0), length=60)
-    assert found.commit_step.argsort().tolist() == [*range(1, 60, 3), *(i for i in range(60) if i % 3 != 1)]
+    decoded = decode_masked(Level(), constant_rule(1.0), length=60)
+    assert decoded.commit_step.argsort().tolist() == [*range(1, 60, 3), *(i for i in range(60) if i % 3 != 1)]
