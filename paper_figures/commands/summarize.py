@@ -1,4 +1,4 @@
-"""`python -m paper_figures summarize`: the tables of the experiments in a folder, with the paper's numbers beside ours."""
+"""`python -m paper_figures summarize`: the tables of experiments, with the paper's numbers beside ours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import argparse
 import json
 import sys
 import warnings
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rws_theory.commands.options import add_options, json_option, option, read_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,76 +21,98 @@ if TYPE_CHECKING:
     from paper_figures.runner.manifest import Manifest
     from paper_figures.table import Table
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["SummarizeOptions", "add_arguments", "run"]
+
+
+@dataclass(frozen=True)
+class SummarizeOptions:
+    """Which results are shown."""
+
+    folder: str = option(
+        help="the folder given to experiments as --out, or one of the folders in it", metavar="DIR", positional=True
+    )
+    code: str | None = option(
+        None, "results of this code, by its first digits (default: the last written)", metavar="DIGEST"
+    )
+    all: bool = option(False, "show all results, not only those of each experiment's last whole run")
+    seed: int | None = option(None, "of the bootstrap and the tests (default: that of the run, or 0)", least=0)
+    json: bool = json_option("print the tables as JSON on standard output")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `summarize` to a parser."""
-    parser.add_argument(
-        "folder", metavar="DIR", help="what the experiments were given as --out, or one of their folders"
-    )
-    parser.add_argument(
-        "--code", metavar="DIGEST", help="results of this code (first digits); the last written if not given"
-    )
-    parser.add_argument("--all", action="store_true", help="all results, not those of each experiment's last whole run")
-    parser.add_argument("--seed", type=int, help="of the bootstrap and the tests (that of the run, or 0)")
-    parser.add_argument("--json", action="store_true", help="print the tables as JSON on standard output")
+    add_options(parser, SummarizeOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print a table per experiment; ValueError for a folder without results."""
-    if args.seed is not None and args.seed < 0:
-        raise ValueError(f"--seed is {args.seed}: at least 0 is needed")
+    options = read_options(SummarizeOptions, args)
 
     from paper_figures.runner.results import chosen, origins, read_failures, read_results
     from paper_figures.table import tables_text
 
-    folders = {path.resolve().parent.name: path.resolve() for path in chosen(args.folder, args.code)}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        # One by one: a table of all would give each the columns of the others.
+    folders = {path.resolve().parent.name: path.resolve() for path in chosen(options.folder, options.code)}
+    with _warnings_as_notes():
+        # One experiment at a time: a table of all would give each the columns of the others.
         frames = {name: read_results(path.parent, path.name.removeprefix("units-")) for name, path in folders.items()}
-    for warning in caught:
-        print(f"note: {warning.message}", file=sys.stderr)
-    runs = {} if args.all else {name: run for name, path in folders.items() if (run := _run_in(path)) is not None}
-
-    def wanted(experiment: str, unit: str) -> bool:
-        return experiment not in runs or unit in runs[experiment]
-
+    manifests = {name: manifest for name, path in folders.items() if (manifest := _manifest_of(path)) is not None}
+    if options.all:
+        manifests = {}
     failures = [
-        one for one in read_failures(args.folder, args.code) if wanted(one["fields"]["experiment"], one["unit"])
+        failure
+        for failure in read_failures(options.folder, options.code)
+        if _asked(manifests, failure["fields"]["experiment"], failure["unit"])
     ]
     if failures:
-        print(f"note: {len(failures)} units failed; run the experiment with --retry-failed", file=sys.stderr)
-    others = sum(len(paths) - 1 for paths in origins(args.folder).values())
-    if others and args.code is None:
-        print(f"note: {others} sets of results of other code are not shown; --code shows them", file=sys.stderr)
-    tables, left = {}, 0
+        _note(f"{len(failures)} units failed; run the experiment with --retry-failed")
+    others = sum(len(paths) - 1 for paths in origins(options.folder).values())
+    if others and options.code is None:
+        _note(f"{others} sets of results of other code are not shown; --code shows them")
+    tables: dict[str, list[Table]] = {}
+    hidden = 0
     for name, frame in frames.items():
-        shown = [wanted(name, unit) for unit in ([] if frame.empty else frame["unit"])]
-        left += len(shown) - sum(shown)
+        shown = [_asked(manifests, name, unit) for unit in ([] if frame.empty else frame["unit"])]
+        hidden += len(shown) - sum(shown)
         if any(shown):
-            seed = args.seed if args.seed is not None else runs[name].seed if name in runs else 0
-            rows = frame[shown].reset_index(drop=True)
+            seed = manifests[name].seed if options.seed is None and name in manifests else options.seed or 0
+            rows: Any = frame[shown].reset_index(drop=True)
             tables[name] = _tables(name, rows, seed, folders[name].parent)
     if not tables:
-        raise ValueError(f"{args.folder}: no unit has a result")
-    if left:
-        print(f"note: {left} rows of other runs are not shown; --all shows them", file=sys.stderr)
-    if args.json:
-        held = {name: {one.name: list(one.rows) for one in found} for name, found in tables.items()}
-        print(json.dumps({"tables": held, "failures": len(failures)}, allow_nan=False))
+        raise ValueError(f"{options.folder}: no unit has a result")
+    if hidden:
+        _note(f"{hidden} rows of other runs are not shown; --all shows them")
+    if options.json:
+        rows_of = {name: {table.name: list(table.rows) for table in listed} for name, listed in tables.items()}
+        print(json.dumps({"tables": rows_of, "failures": len(failures)}, allow_nan=False))
     else:
-        print("\n\n".join(f"# {name}\n\n{tables_text(found)}".rstrip() for name, found in tables.items()))
+        print("\n\n".join(f"# {name}\n\n{tables_text(listed)}".rstrip() for name, listed in tables.items()))
     return 0
 
 
-def _run_in(results: Path) -> Manifest | None:
-    """Return the last whole run of an experiment if these are its results."""
+def _note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr)
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        _note(str(warning.message))
+
+
+def _asked(manifests: Mapping[str, Manifest], experiment: str, unit: str) -> bool:
+    """Return whether the last whole run asked for a unit; without a record of that run, every unit counts."""
+    return experiment not in manifests or unit in manifests[experiment]
+
+
+def _manifest_of(results: Path) -> Manifest | None:
+    """Return the record of an experiment's last whole run if these are its results."""
     from paper_figures.runner.manifest import read_manifest
 
-    run = read_manifest(results.parent)
-    return run if run is not None and run.results == results.resolve().name else None
+    manifest = read_manifest(results.parent)
+    return manifest if manifest is not None and manifest.results == results.resolve().name else None
 
 
 def _tables(experiment: str, rows: pandas.DataFrame, seed: int, folder: Path | None) -> list[Table]:
