@@ -27,6 +27,7 @@ COMMANDS: dict[str, Command] = {
     "judge": Command(
         "paper_figures.commands.judge", "ask a language model which of two answers is better, in both orders", True
     ),
+    "calibrate": Command("paper_figures.commands.calibrate", "measure mean and deviation of a reward model's scores"),
     "humaneval-check": Command(
         "paper_figures.commands.humaneval_check", "run HumanEval's canonical solutions in the sandbox"
     ),

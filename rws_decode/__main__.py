@@ -23,7 +23,6 @@ COMMANDS: dict[str, Command] = {
         "rws_decode.commands.devices", "measure how far the same decodes part on other devices, dtypes and threads"
     ),
     "convert": Command("rws_decode.commands.convert", "write a LLaDA or Dream checkpoint under transformers' names"),
-    "calibrate": Command("rws_decode.commands.calibrate", "measure the mean and deviation of a reward model's scores"),
     "train": Command("rws_decode.commands.train", "train, measure and write the shipped models", True),
 }
 

@@ -180,9 +180,9 @@ def tables(data: Statistics) -> tuple[Table, ...]:
         here[label] = {"mean": row["mean"], "std": row["std"], "measured on": f"the paper's {STATISTICS}"}
     caption = (
         f"Left: {printed_in(_STEM)['where']}: {printed_in(_STEM)['task']}. Right: what normalises rewards here. For "
-        "the paper's models we use the printed numbers, because their weights are not at hand; `python -m rws_decode "
-        "calibrate --reward NAME --data FILE` measures them anew. Nectar has no validation split; which rows the paper "
-        "took is not known."
+        "the paper's models we use the printed numbers, because their weights are not at hand; `python -m "
+        "paper_figures calibrate --reward NAME --data FILE` measures them again. Nectar has no validation split; which "
+        "rows the paper took is not known."
     )
     made = [beside(_STEM, "reward model", data.printed, here | dict(data.shipped), caption)]
     if data.reached:

@@ -65,7 +65,7 @@ def load_reward(
     code, no weight missing or left over.
 
     mean, std: the normalisation; else that of reward.json beside the weights, {"mean": ..., "std": ...}, as
-    `python -m rws_decode calibrate` writes it, else the paper's. That file may also hold the layout of a causal one's
+    `python -m paper_figures calibrate` writes it, else the paper's. That file may also hold the layout of a causal one's
     text, "template": "pair" (the default), "chat" or "instruct" (`templates.text_encoder`). statistics: such a file
     elsewhere, for a model whose directory is the hub's. published: the paper's name for a directory that holds it.
     cache_bytes: of keys and values per decode (`CausalReward`). dtype: of the network (float32); device_map:

@@ -107,7 +107,7 @@ HERE: dict[str, Here] = {
         more=CPU, leaves=("traces/default/trace.parquet",)
     ),
     f"python -m rws_decode convert {LLADA} models/llada": Here(leaves=("models/llada/config.json",)),
-    r"python -m rws_decode calibrate --reward skywork-v0\.2 .*": Here(says=("mean", "sample deviation")),
+    r"python -m paper_figures calibrate --reward skywork-v0\.2 .*": Here(says=("mean", "sample deviation")),
     OF_LLADA: Here(more=STUDY, says=("win_rates", "skywork-v0.2"), leaves=("out/llada/reward-bench/results.json",)),
     "python -m paper_figures table1_win_rate .* --runs out/llada .*": Here(
         first=(OF_LLADA,),

@@ -385,14 +385,15 @@ def _make_rows(folder: Path) -> None:
 
 
 def _read_rows(folder: Path) -> None:
+    from paper_figures.data.rows import local_rows
+    from paper_figures.statistics.calibration import read_pairs
     from paper_figures.studies.design.prompts import prompts_of
-    from rws_decode.rewards.calibration import read_pairs, read_rows
 
     prompts_of(f"mt-bench:{folder / 'question.jsonl'}", None)
     prompts_of(f"reward-bench:{folder / 'bench.json'}", None)
     prompts_of(f"reward-bench:{folder / 'bench.parquet'}", None)
     for name in ("bench.json", "bench.parquet"):
-        read_pairs(read_rows(folder / name))
+        read_pairs(local_rows(folder / name)[0])
 
 
 def _make_config(folder: Path) -> None:

@@ -79,7 +79,7 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
         "accelerate, generate": lambda: decoding(generate),
         "accelerate, reward": lambda: load_reward("mini", device_map="auto"),
         "chebpy": lambda: theory(["bench-crossings", "--pairs", "2", "--vocabulary", "9", "--per-kind", "1"]),
-        "datasets, calibrate": lambda: decoding(["calibrate", "--reward", "mini"]),
+        "datasets, calibrate": lambda: studying(["calibrate", "--reward", "mini"]),
         "datasets, experiment": lambda: studying(
             ["experiment", "reward-bench", "--data", "reward-bench", "--out", str(folder / "out")]
         ),

@@ -17,9 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import WORDS, save_published, save_reward
 
-from rws_decode.__main__ import main
+from paper_figures.__main__ import main
+from paper_figures.data.rows import local_rows
+from paper_figures.statistics.calibration import Pair, read_pairs, sampled, score_pairs, statistics
 from rws_decode.rewards import CallableReward, load_reward
-from rws_decode.rewards.calibration import Pair, read_pairs, read_rows, sampled, score_pairs, statistics
 
 RNG = np.random.default_rng(0)
 ROWS = [
@@ -63,7 +64,7 @@ def calibrate(capsys: pytest.CaptureFixture[str], *options: str | Path) -> tuple
 
 @pytest.mark.parametrize("ending", [".jsonl", ".json", ".parquet"])
 def test_every_format_gives_the_same_pairs(ending: str, tmp_path: Path) -> None:
-    pairs = read_pairs(read_rows(write(tmp_path / f"data{ending}", ROWS)))
+    pairs = read_pairs(local_rows(write(tmp_path / f"data{ending}", ROWS))[0])
     assert [(pair.row, pair.number) for pair in pairs] == [(row, answer) for row in range(12) for answer in range(2)]
     for pair in pairs:
         assert f"\n\nHuman: {pair.prompt}\n\nAssistant: " == ROWS[pair.row]["prompt"]
@@ -96,26 +97,10 @@ def test_rows_that_hold_no_pair_are_named(row: dict[str, Any], named: str) -> No
         read_pairs([{"prompt": "a", "answer": "b"}, row])
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "named"),
-    [
-        ("data.csv", "prompt,answer", r".jsonl, .json and .parquet are read"),
-        ("data.jsonl", '{"prompt": "a"}\n{"prompt":\n', r"not JSON \(line 2"),
-        ("data.json", '{"prompt": "a"}', r"a list of objects is needed"),
-        ("data.parquet", "PAR1", r"not Parquet"),
-    ],
-)
-def test_files_that_cannot_be_read_are_named(file: str, content: str, named: str, tmp_path: Path) -> None:
-    path = tmp_path / file
-    path.write_text(content)
-    with pytest.raises(ValueError, match=named):
-        read_rows(path)
-
-
 def test_lines_may_hold_line_separators_within_their_texts(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     path.write_text(json.dumps({"prompt": "a\u2028b", "answer": "c"}, ensure_ascii=False) + "\n", encoding="utf-8")
-    assert read_pairs(read_rows(path))[0].prompt == "a\u2028b"
+    assert read_pairs(local_rows(path)[0])[0].prompt == "a\u2028b"
 
 
 @given(st.integers(0, 60), st.integers(2, 70), st.integers(0, 2**32))
@@ -250,14 +235,15 @@ def test_nectar_is_the_default_where_its_library_is_installed(
     reward: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     library, asked = ModuleType("datasets"), []
-    library.load_dataset = lambda name, split: asked.append((name, split)) or _Nectar(ROWS)  # type: ignore[attr-defined]
+    library.load_dataset = lambda name, config, split, **_: asked.append((name, split)) or _Nectar(ROWS)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "datasets", library)
     _, found, _ = calibrate(capsys, "--reward", reward)
     assert asked == [("berkeley-nest/Nectar", "train")] and found["calibration"]["n"] == 24
     assert found["calibration"]["data"] == {"dataset": asked[0][0], "split": "train", "fingerprint": "abc"}
     monkeypatch.setitem(sys.modules, "datasets", None)
     status, found, err = calibrate(capsys, "--reward", reward)
-    assert (status, found) == (2, None) and "--data is missing" in err and len(err.strip().splitlines()) == 1
+    assert (status, found) == (2, None) and len(err.strip().splitlines()) == 1
+    assert "berkeley-nest/Nectar is loaded by the library datasets" in err
 
 
 @pytest.mark.parametrize(

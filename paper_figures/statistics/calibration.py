@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import time
@@ -16,7 +15,7 @@ import numpy as np
 from rws_decode.common.files import parse_json, write_json
 from rws_decode.rewards.base import RewardModel, score_checked
 
-__all__ = ["Pair", "Statistics", "digest", "read_pairs", "read_rows", "sampled", "score_pairs", "statistics"]
+__all__ = ["Pair", "Statistics", "read_pairs", "sampled", "score_pairs", "statistics"]
 
 _ANSWERS = ("answers", "answer", "response", "completion", "output")
 _HUMAN, _ASSISTANT = "\n\nHuman:", "\n\nAssistant:"
@@ -47,44 +46,16 @@ class Statistics:
     standard_error: float
 
 
-def digest(path: str | Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def read_rows(path: str | Path) -> list[dict[str, Any]]:
-    """Return the rows of a JSON Lines, JSON (a list of objects) or Parquet file, told by its ending.
-
-    ValueError, naming file and line, for another ending, broken content, or a row that is no object.
-    """
-    file = Path(path)
-    if not file.is_file():
-        raise ValueError(f"--data is {path}: no such file")
-    if file.suffix == ".parquet":
-        return _parquet(file)
-    if file.suffix not in (".jsonl", ".json"):
-        raise ValueError(f"--data is {path}: .jsonl, .json and .parquet are read")
-    try:
-        text = file.read_text(encoding="utf-8")
-        rows = parse_json(text) if file.suffix == ".json" else _lines(text)
-    except ValueError as error:
-        raise ValueError(f"--data is {path}: not JSON ({error})") from error
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"--data is {path}: a list of objects is needed")
-    return rows
-
-
 def read_pairs(
     rows: Iterable[dict[str, Any]], prompt_field: str | None = None, answer_field: str | None = None
 ) -> list[Pair]:
     """Return every pair of prompt and answer that the rows hold, in their order.
 
-    Fields that are not named are found: "prompt", with Nectar's "answers" (a list of objects with "answer"),
+    Fields that are not named are looked for: "prompt", with Nectar's "answers" (a list of objects with "answer"),
     UltraFeedback's "chosen" and "rejected", or one of "answer", "response", "completion" and "output". A list of chat
-    messages stands for its last one's content. Of a prompt between "Human:" and "Assistant:", as in Nectar, the outer
-    two markers are left out; earlier turns within stay as they are. ValueError, naming the row, for a field that is
-    missing or holds no text.
+    messages stands for the content of its last one. Of a prompt between "Human:" and "Assistant:", as in Nectar, the
+    outer two markers are left out; earlier turns within stay as they are. ValueError, naming the row, for a field that
+    is missing or holds no text.
 
     >>> read_pairs([{"prompt": "\\n\\nHuman: why?\\n\\nAssistant: ", "answers": [{"answer": "so"}, {"answer": "no"}]}])
     [Pair(row=0, number=0, prompt='why?', answer='so'), Pair(row=0, number=1, prompt='why?', answer='no')]
@@ -98,14 +69,14 @@ def read_pairs(
             value = row.get(field)
             several = value if isinstance(value, list) and not _is_chat(value) else [value]
             for item in several:
-                held = item["answer"] if isinstance(item, dict) and "answer" in item else item
-                answers.append(_text(number, field, held))
+                answer = item["answer"] if isinstance(item, dict) and "answer" in item else item
+                answers.append(_text(number, field, answer))
         pairs += [Pair(number, index, prompt, answer) for index, answer in enumerate(answers)]
     return pairs
 
 
 def sampled(pairs: Sequence[Pair], size: int, seed: int) -> list[Pair]:
-    """Return `size` pairs drawn without replacement by the seed, in their order; all of them if there are no more.
+    """Draw `size` pairs without replacement by the seed, in their order; all of them if there are no more.
 
     >>> [pair.row for pair in sampled([Pair(row, 0, "", "") for row in range(100)], 3, seed=0)]
     [51, 63, 83]
@@ -146,11 +117,11 @@ def score_pairs(
     key: dict[str, Any] | None = None,
     advance: Callable[[int], object] = lambda count: None,
 ) -> list[float]:
-    """Return the raw score of each pair, `batch` at a time; `advance` is told of how many more are done.
+    """Score each pair, `batch` at a time; `advance` is told how many more are done.
 
     progress: a file in which the scores so far are saved, whole or not at all, every few seconds and when scoring
-    stops; another call goes on from there. key: what the scores belong to. ValueError where the file's key is another
-    one's, and as `score_checked`.
+    stops; another call goes on from there. key: what the scores belong to. ValueError if the file has another key, and
+    as in `score_checked`.
     """
     scores = _resumed(progress, key, len(pairs))
     advance(len(scores))
@@ -180,27 +151,6 @@ def _resumed(progress: Path | None, key: dict[str, Any] | None, count: int) -> l
     if not same or not isinstance(scores, list) or len(scores) > count:
         raise ValueError(f"{progress} holds the progress of another calibration: delete it, or name another --out")
     return [float(score) for score in scores]
-
-
-def _lines(text: str) -> list[Any]:
-    rows = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                rows.append(parse_json(line))
-            except ValueError as error:
-                raise ValueError(f"line {number}: {error}") from error
-    return rows
-
-
-def _parquet(file: Path) -> list[dict[str, Any]]:
-    import pyarrow
-    from pyarrow import parquet
-
-    try:
-        return parquet.read_table(file).to_pylist()
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise ValueError(f"--data is {file}: not Parquet ({' '.join(str(error).split())})") from error
 
 
 def _answer_fields(number: int, row: dict[str, Any]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""`python -m rws_decode calibrate`: mean and deviation of a reward model's raw scores on a sample of pairs."""
+"""`python -m paper_figures calibrate`: mean and deviation of a reward model's raw scores on a sample of pairs."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def run(args: argparse.Namespace) -> int:
 
     from tqdm import tqdm
 
+    from paper_figures.statistics.calibration import read_pairs, sampled, score_pairs, statistics
     from rws_decode.common.files import write_json
     from rws_decode.rewards import load_reward, published_reward
     from rws_decode.rewards.base import ReadsTokens, reads_whole
-    from rws_decode.rewards.calibration import read_pairs, sampled, score_pairs, statistics
 
     rows, data = _data(options)
     pairs = read_pairs(rows, options.prompt_field, options.answer_field)
@@ -134,17 +134,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _data(options: CalibrateOptions) -> tuple[Any, dict[str, Any]]:
-    from rws_decode.common.extras import required
-    from rws_decode.rewards.calibration import digest, read_rows
+def _data(options: CalibrateOptions) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    from paper_figures.data.rows import hub_rows, local_rows
 
     if options.data is not None:
-        rows = read_rows(options.data)
-        return rows, {"file": Path(options.data).name, "sha256": digest(options.data)}
-    datasets = required("datasets", f"--data is missing, and {NECTAR} is loaded by the library datasets")
+        rows, origin = local_rows(options.data)
+        return rows, {"file": origin.name, "sha256": origin.sha256}
     # Nectar has no other split: the seeded sample of it stands for the paper's validation split.
-    nectar = datasets.load_dataset(NECTAR, split="train")
-    return nectar, {"dataset": NECTAR, "split": "train", "fingerprint": nectar._fingerprint}
+    rows, origin = hub_rows(NECTAR, "train")
+    return rows, {"dataset": NECTAR, "split": "train", "fingerprint": origin.fingerprint}
 
 
 def _files(reward: str) -> list[list[Any]]:
