@@ -1,0 +1,111 @@
+"""What CONTRIBUTING and ARCHITECTURE promise to who changes the code: one file and one line; ten files to read."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import strategies
+from hypothesis import given
+
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor
+from rws_decode.rewards import CallableReward
+from rws_decode.settings import Shape
+from rws_decode.strategies.factors import RWS
+from rws_theory import max_probability
+
+ROOT = Path(__file__).resolve().parents[2]
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+# What stands beside the path from a prompt to its trace: models, arguments and what they may be, counts and checks.
+BESIDE = {
+    *("rws_decode/canvas/batches.py", "rws_decode/canvas/dialogue.py", "rws_decode/canvas/end_of_text.py"),
+    *("rws_decode/common/arguments.py", "rws_decode/common/threads.py", "rws_decode/settings.py"),
+    *("rws_decode/step/candidate.py", "rws_decode/step/rounding.py", "rws_decode/step/savings.py"),
+    *("rws_decode/strategies/protocol.py", "rws_decode/trace/decoding.py", "rws_decode/trace/thinning.py"),
+    *("rws_decode/trace/trace.py",),
+}
+
+
+def overlaid(folder: Path) -> Path:
+    """Return a copy of the decoder in which the strategies are files of their own, and the rest is linked."""
+    for name in ("rws_theory", "paper_figures"):
+        (folder / name).symlink_to(ROOT / name)
+    package = folder / "rws_decode"
+    package.mkdir()
+    for path in (ROOT / "rws_decode").iterdir():
+        if path.name == "strategies":
+            shutil.copytree(path, package / path.name)
+        elif path.name != "__pycache__":
+            (package / path.name).symlink_to(path)
+    return package
+
+
+def run(folder: Path, *words: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(folder), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_strategy_is_one_file_and_one_line(tmp_path: Path) -> None:
+    file, line, test, _ = re.findall(r"```python\n(.*?)```", CONTRIBUTING, flags=re.DOTALL)
+    package = overlaid(tmp_path)
+    (package / "strategies" / "above_mean.py").write_text(file, encoding="utf-8")
+    table = package / "strategies" / "table.py"
+    text = table.read_text(encoding="utf-8")
+    table.write_text(text.replace('    "left-to-right": Entry', f'{line}    "left-to-right": Entry'), encoding="utf-8")
+    (tmp_path / "test_above_mean.py").write_text(test, encoding="utf-8")
+    command = next(text for text in re.findall(r"^    python -m (.*)$", CONTRIBUTING, re.MULTILINE) if "above" in text)
+    run(
+        tmp_path,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        os.devnull,
+        "--rootdir",
+        ".",
+        "test_above_mean.py",
+    )
+    assert '"commit_step"' in run(tmp_path, "-m", *command.split(), "--json")
+
+
+def test_a_property_is_a_test_with_the_shared_inputs() -> None:
+    *_, property_ = re.findall(r"```python\n(.*?)```", CONTRIBUTING, flags=re.DOTALL)
+    names = {"given": given, "np": np, "strategies": strategies, "max_probability": max_probability}
+    exec(compile(property_, "CONTRIBUTING.md", "exec"), names)
+    names["test_no_position_is_less_sure_than_chance"]()
+
+
+def test_ten_files_take_a_prompt_to_its_trace() -> None:
+    """Every file that runs in a decode is one of the ten that ARCHITECTURE lists, a model, or stands beside."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    section = text[text.index("## Read one decode") : text.index("## Where to look")]
+    ten = re.findall(r"^\| `(rws_decode/\S+)` \|", section, re.MULTILINE)
+    lines = sum(len((ROOT / name).read_text(encoding="utf-8").splitlines()) for name in ten)
+    assert len(ten) == 10 and lines <= 1400
+
+    predictor = CallablePredictor(lambda canvas: canvas[..., None] * 0.0 + 1.0, mask_id=9, decode=str)
+    predictor._encode = lambda text: [1]
+    ran: set[str] = set()
+
+    def watch(frame: object, event: str, _: object) -> None:
+        ran.add(frame.f_code.co_filename)  # type: ignore[attr-defined]
+
+    reward = CallableReward(lambda prompt, answer: 1.0)
+    sys.setprofile(watch)
+    try:
+        decode(predictor, ["a"], RWS(8.0), Shape(2, 2, 2), reward=reward)
+    finally:
+        sys.setprofile(None)
+    files = {Path(name).relative_to(ROOT).as_posix() for name in ran if name.startswith(str(ROOT / "rws_decode"))}
+    models = {name for name in files if name.startswith(("rws_decode/predictors/", "rws_decode/rewards/"))}
+    assert files - models - BESIDE == set(ten)
