@@ -1,19 +1,17 @@
-"""What a decode shows while it runs: the step's view that callbacks are given, and streamers of drafts and of text."""
+"""What a decode shows while it runs: streamers of drafts and of text."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from queue import Queue
 from typing import Any, Protocol, TextIO, runtime_checkable
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
+from rws_decode.step.callback import StepView
 
 __all__ = [
     "MASK_CHARACTER",
@@ -21,52 +19,11 @@ __all__ = [
     "DraftStreamer",
     "Feed",
     "ShowsDrafts",
-    "StepCallback",
-    "StepView",
     "Streamer",
     "text_tokens",
 ]
 
 MASK_CHARACTER = "█"
-
-
-@dataclass(frozen=True, eq=False)
-class StepView:
-    """One step of a batch, just after its commits; the arrays are copies.
-
-    step: counted from 0 over the `steps` planned; rows: int64 [b], which prompts these rows are, numbered as they were
-    given (rows that were settled before are gone); canvas: int64 [b, n], the answers' tokens, `mask_id` where none is
-    committed yet; candidate: int64 [b, n], the completion that the step chose from, `mask_id` where it was not computed
-    (`savings.Savings.block_only`); chosen: bool [b, n], the positions that this step committed; factor: float64 [b],
-    what multiplied the logits, NaN where no reward was needed to know the choice (`savings.Savings.certain`).
-
-    >>> from rws_decode.decode import decode
-    >>> from rws_decode.strategies.factors import Confidence
-    >>> from rws_decode.predictors import CallablePredictor
-    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
-    >>> views = []
-    >>> run = decode(predictor, [[2]], Confidence(), length=3, steps=3, block=3, callback=views.append)
-    >>> [(view.cur_step, view.canvas[0].tolist()) for view in views]
-    [(3, [3, 0, 0]), (2, [3, 3, 0]), (1, [3, 3, 3])]
-    """
-
-    step: int
-    steps: int
-    mask_id: int
-    rows: NDArray[np.int64]
-    canvas: NDArray[np.int64]
-    candidate: NDArray[np.int64]
-    chosen: NDArray[np.bool_]
-    factor: NDArray[np.float64]
-
-    @property
-    def cur_step(self) -> int:
-        """Return how many steps remain, this one included: from `steps` down to 1, as transformers' text diffusion."""
-        return self.steps - self.step
-
-
-StepCallback = Callable[[StepView], bool | None]
-"""Called after every step of every batch; what is true ends that batch there."""
 
 
 class Streamer(Protocol):
@@ -86,12 +43,43 @@ class ShowsDrafts(Protocol):
         ...
 
 
-class DraftStreamer:
+class _Draft:
+    """What `DraftStreamer` and `DraftIterator` share: it keeps final tokens, and shows each text as `_show` says.
+
+    decode: token ids -> text (`MaskPredictor.decode_answer`, or a tokenizer's `decode`). mask: stands for each mask.
+    """
+
+    def __init__(self, decode: Callable[[list[int]], str | None], mask: str) -> None:
+        self._decode = decode
+        self._mask = mask
+        self._final: list[int] = []
+        self._prompt_seen = False
+
+    def put(self, value: Tensor) -> None:
+        """Take the prompt, the first time, and final tokens after that."""
+        if self._prompt_seen:
+            self._final += _single(value)
+        self._prompt_seen = True
+
+    def put_draft(self, value: Tensor, *, canvas: Tensor | None = None, mask_id: int | None = None, **_: Any) -> None:
+        """Show the answer with its masks; the whole completion if no canvas is given."""
+        ids = _single(value if canvas is None else canvas)
+        self._show(draft_text(ids, mask_id, self._decode, self._mask))
+
+    def end(self) -> None:
+        """Show the final text, and start anew."""
+        self._show(self._decode(self._final) or "", last=True)
+        self._final, self._prompt_seen = [], False
+
+    def _show(self, text: str, *, last: bool = False) -> None:
+        raise NotImplementedError
+
+
+class DraftStreamer(_Draft):
     """Shows the answer at every step with a block character for every mask, and its text at the end.
 
-    decode: token ids -> text (`MaskPredictor.decode_answer`, or a tokenizer's `decode`). stream: standard output if
-    None. On a terminal each draft is written over the last one; elsewhere, as in a file, each has a line of its own.
-    What `put` is given, the prompt and final tokens, is not printed but kept until `end`.
+    stream: standard output if None. On a terminal each draft is written over the last one; elsewhere, as in a file,
+    each has a line of its own. Prompt and final tokens are not printed but kept until `end`.
 
     >>> streamer = DraftStreamer(lambda ids: "".join("abc"[token] for token in ids))
     >>> streamer.put(torch.tensor([2]))
@@ -105,28 +93,9 @@ class DraftStreamer:
     def __init__(
         self, decode: Callable[[list[int]], str | None], stream: TextIO | None = None, mask: str = MASK_CHARACTER
     ) -> None:
-        self._decode = decode
+        super().__init__(decode, mask)
         self._stream = stream
-        self._mask = mask
-        self._final: list[int] = []
-        self._prompt_seen = False
         self._drawn = False
-
-    def put(self, value: Tensor) -> None:
-        """Take the prompt, the first time, and final tokens after that."""
-        if self._prompt_seen:
-            self._final += _single(value)
-        self._prompt_seen = True
-
-    def put_draft(self, value: Tensor, *, canvas: Tensor | None = None, mask_id: int | None = None, **_: Any) -> None:
-        """Show the answer with its masks; the whole completion where no canvas is given."""
-        ids = _single(value if canvas is None else canvas)
-        self._show(draft_text(ids, mask_id, self._decode, self._mask))
-
-    def end(self) -> None:
-        """Show the final text, and start anew."""
-        self._show(self._decode(self._final) or "", last=True)
-        self._final, self._prompt_seen = [], False
 
     def _show(self, text: str, *, last: bool = False) -> None:
         stream = sys.stdout if self._stream is None else self._stream
@@ -139,11 +108,10 @@ class DraftStreamer:
         stream.flush()
 
 
-class DraftIterator:
+class DraftIterator(_Draft):
     """Gives the drafts of a decode that runs in another thread, one by one, and the final text last.
 
-    decode, mask: as in DraftStreamer. timeout: seconds to wait for the next one, None for ever; `queue.Empty` after
-    that. One decode, one iterator.
+    timeout: seconds to wait for the next one, None for ever; `queue.Empty` after that. One decode, one iterator.
 
     >>> streamer = DraftIterator(lambda ids: "".join("abc"[token] for token in ids))
     >>> streamer.put(torch.tensor([2]))
@@ -155,38 +123,21 @@ class DraftIterator:
     """
 
     def __init__(
-        self,
-        decode: Callable[[list[int]], str | None],
-        timeout: float | None = None,
-        mask: str = MASK_CHARACTER,
+        self, decode: Callable[[list[int]], str | None], timeout: float | None = None, mask: str = MASK_CHARACTER
     ) -> None:
-        self._decode = decode
+        super().__init__(decode, mask)
         self._timeout = timeout
-        self._mask = mask
         self._queue: Queue[str | None] = Queue()
-        self._final: list[int] = []
-        self._prompt_seen = False
-
-    def put(self, value: Tensor) -> None:
-        """Take the prompt, the first time, and final tokens after that."""
-        if self._prompt_seen:
-            self._final += _single(value)
-        self._prompt_seen = True
-
-    def put_draft(self, value: Tensor, *, canvas: Tensor | None = None, mask_id: int | None = None, **_: Any) -> None:
-        """Queue the answer with its masks."""
-        ids = _single(value if canvas is None else canvas)
-        self._queue.put(draft_text(ids, mask_id, self._decode, self._mask))
-
-    def end(self) -> None:
-        """Queue the final text, and that there is no more."""
-        self._queue.put(self._decode(self._final) or "")
-        self._queue.put(None)
 
     def __iter__(self) -> Iterator[str]:
         """Yield drafts as they come, then the final text."""
         while (text := self._queue.get(timeout=self._timeout)) is not None:
             yield text
+
+    def _show(self, text: str, *, last: bool = False) -> None:
+        self._queue.put(text)
+        if last:
+            self._queue.put(None)
 
 
 def draft_text(
@@ -194,7 +145,7 @@ def draft_text(
 ) -> str:
     """Return a canvas as text: each run of committed tokens decoded, each masked position one `mask` character.
 
-    Text stops where an end of text is committed, as far as `decode` stops there: what stands after it is left out.
+    If `decode` stops at an end of text, what stands after it in its run is left out.
 
     >>> draft_text([1, 9, 9, 0], 9, lambda ids: "".join("abc"[token] for token in ids))
     'b██a'
@@ -213,10 +164,10 @@ def draft_text(
 
 
 class Feed:
-    """A callback that gives a decode of one prompt to a streamer: drafts at each step, blocks once they are complete.
+    """A callback that gives a decode of one prompt to a streamer: a draft at each step, blocks once they are complete.
 
-    block: tokens per block. Of a block the tokens before the first end of text are put, and nothing after it. `finish`
-    puts what is left of a decode that ended before its last block was complete.
+    block: tokens per block. Tokens before the first end of text are put, and nothing after it. `finish` puts the rest
+    of a decode that ended before its last block was complete.
 
     >>> from rws_decode.decode import decode
     >>> from rws_decode.strategies.factors import Confidence
@@ -224,7 +175,8 @@ class Feed:
     >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0, decode=str)
     >>> streamer = DraftStreamer(lambda ids: "".join(map(str, ids)))
     >>> streamer.put(torch.tensor([2]))
-    >>> run = decode(predictor, [[2]], Confidence(), length=2, steps=2, block=2, callback=Feed(streamer, predictor, 2))
+    >>> from rws_decode.settings import Shape
+    >>> run = decode(predictor, [[2]], Confidence(), Shape(2, 2, 2), callback=Feed(streamer, predictor, 2))
     3█
     33
     """
@@ -251,9 +203,9 @@ class Feed:
         self._put(tokens[self._given :])
 
     def _put(self, tokens: Sequence[int]) -> None:
-        kept = text_tokens(self._predictor, tokens)
-        if kept and not self._over:
-            self._streamer.put(torch.tensor(kept))
+        text = text_tokens(self._predictor, tokens)
+        if text and not self._over:
+            self._streamer.put(torch.tensor(text))
         self._given += len(tokens)
         self._over = self._over or any(token in ends_of(self._predictor) for token in tokens)
 
