@@ -17,7 +17,17 @@ from rws_decode.common.files import write_changed
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Table", "records", "split_column", "tables_text", "to_csv", "to_html", "to_latex", "to_markdown", "write_tables"]
+__all__ = [
+    "Table",
+    "records",
+    "split_column",
+    "tables_text",
+    "to_csv",
+    "to_html",
+    "to_latex",
+    "to_markdown",
+    "write_tables",
+]
 
 Rows = Sequence[Mapping[str, Any]]
 

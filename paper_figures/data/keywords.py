@@ -200,7 +200,8 @@ def load_keyword_set(file: str | os.PathLike[str] | None = None) -> KeywordSet:
     >>> len(load_keyword_set().prompts)
     100
     """
-    path = Path(str(importlib.resources.files("paper_figures.data") / "keywords_100.json")) if file is None else Path(file)
+    shipped = importlib.resources.files("paper_figures.data") / "keywords_100.json"
+    path = Path(str(shipped)) if file is None else Path(file)
     if not path.is_file():
         raise ValueError(f"file is {file}: no such file")
     try:
@@ -241,8 +242,8 @@ def write_keyword_set(file: str | os.PathLike[str], keywords: KeywordSet) -> Pat
 def story_keyword_set(per_topic: int = 10, seed: int = 0, *, split: str = "test", band: str = "short") -> KeywordSet:
     """Return keyword tasks of the story language for the mini models, `per_topic` for each of its topics.
 
-    Drawn by the seed from one split of `rws_decode.mini.stories.tasks`: no model was trained on "test" or "validation". No
-    prompt twice. The prompts hold their keywords, which are words of a closed lexicon and so recur over the set.
+    Drawn by the seed from one split of `rws_decode.mini.stories.tasks`, each prompt once. No model was trained on "test"
+    or "validation". The prompts hold their keywords, which are words of a closed lexicon and so recur over the set.
     ValueError for per_topic < 1, an unknown split or band.
 
     >>> story = story_keyword_set(1)

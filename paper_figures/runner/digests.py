@@ -1,8 +1,8 @@
-"""The code that results follow from: the modules that a piece of work imports, and those that these import.
+"""What a result is stored under: the digest of its JSON, and the digest of the code that it follows from.
 
-A result is stored under the digest of its code (`units.Origin`). Were that the whole package, a comma in a table's
-caption would throw away days of decoding; so it is what can be reached from the module of the work, read from the
-source by its import statements, those inside functions too.
+That code is the modules that a piece of work imports, and those that these import (`units.Origin`). Were it the whole
+package, a comma in a table's caption would throw away days of decoding. Imports are read from the source, those inside
+functions too. There is no PyTorch here, so that workers start at once.
 """
 
 from __future__ import annotations
@@ -53,36 +53,36 @@ def code_digest(root: str = WORK) -> str:
 
 
 def modules_behind(root: str) -> dict[str, Path]:
-    """Return every module of this package and of rws_theory that a module reaches by imports, with its file.
+    """Return every module of this project that a module reaches by imports, with its file.
 
-    The module itself is among them, wherever it is from. A module that picks its neighbours by name, as the table of
-    strategies does, reaches all of them; other modules that are named by strings at run time are not found.
-    ValueError for a module that has no source file.
+    The module itself is among them, wherever it is from. Modules that are named by strings at run time are not found,
+    but for a package that imports its own modules by `import_module(f"{__package__}.NAME")`. ValueError for a module
+    that has no source file.
 
-    >>> found = modules_behind("paper_figures.studies.work.measuring")
-    >>> "rws_decode.strategies.orders" in found, "paper_figures.studies.summaries.means" in found
+    >>> modules = modules_behind("paper_figures.studies.work.measuring")
+    >>> "rws_decode.decode" in modules, "paper_figures.studies.summaries.means" in modules
     (True, False)
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     waiting = [root]
     while waiting:
         name = waiting.pop()
         path = _file(name)
-        if name in found or (path is None and name != root):
+        if name in files or (path is None and name != root):
             continue
         if path is None:
             raise ValueError(f"root is {name!r}: a module with a source file is needed")
-        found[name] = path
-        waiting += [one for one in _imported(name, path) if one.split(".")[0] in _PACKAGES]
-    return dict(sorted(found.items()))
+        files[name] = path
+        waiting += [module for module in _imported(name, path) if module.split(".")[0] in _PACKAGES]
+    return dict(sorted(files.items()))
 
 
 def _file(name: str) -> Path | None:
-    """Return a module's source file; None where it has none. Importing a module to find it would load PyTorch."""
+    """Return a module's source file; None if it has none. Importing a module to find it would load PyTorch."""
     top, *parts = name.split(".")
     if top in _PACKAGES:
-        place = Path(str(import_module(top).__file__)).parent.joinpath(*parts)
-        return next((path for path in (place / "__init__.py", place.with_suffix(".py")) if path.is_file()), None)
+        stem = Path(str(import_module(top).__file__)).parent.joinpath(*parts)
+        return next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)
     module = sys.modules.get(name)
     if module is not None and getattr(module, "__file__", None):
         return Path(str(module.__file__))
@@ -93,16 +93,15 @@ def _file(name: str) -> Path | None:
 def _imported(name: str, path: Path) -> Iterator[str]:
     """Yield the modules that a source file may import: those named, their packages, and names taken from them."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    named: set[str] = set()
-    text = path.read_text(encoding="utf-8")
-    if 'import_module(f"{__package__}.' in text:
-        named |= {f"{package}.{neighbour.stem}" for neighbour in path.parent.glob("*.py")}
-    for node in ast.walk(ast.parse(text)):
+    modules: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
-            named |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = resolve_name("." * node.level + (node.module or ""), package) if node.level else node.module or ""
-            named |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
-    for one in sorted(named):
-        parts = one.split(".")
+            modules |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Call) and ast.unparse(node).startswith("import_module(f'{__package__}."):
+            modules |= {f"{package}.{sibling.stem}" for sibling in path.parent.glob("*.py")}
+    for module in sorted(modules):
+        parts = module.split(".")
         yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))

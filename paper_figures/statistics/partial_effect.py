@@ -138,7 +138,7 @@ def caliper_effect(
     level: float = 0.95,
     resamples: int = 9999,
 ) -> CaliperEffect:
-    """Return the mean outcome difference over the pairs whose GOD differs by at most `width`: no line is assumed.
+    """Return the mean outcome difference over the pairs whose GOD differs by at most `width`; no line is assumed.
 
     Its p is that of `significance.paired_test` within these pairs, exact where the methods are exchangeable, as |g| does
     not say which is which. The pairs are those that happen to agree in GOD, not a sample of all. width: finite, >= 0,

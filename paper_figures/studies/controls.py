@@ -37,9 +37,9 @@ _CAPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the experiment's options to a parser."""
-    fixed = Defaults(data="examples:keywords", prompts=24, guides=("mini",), reward_scale=(2.0, 8.0, 32.0))
-    add_comparison_arguments(parser, NAME, fixed)
-    parser.set_defaults(judges=["mini-judge"])
+    scales, judges = (2.0, 8.0, 32.0), ("mini-judge",)
+    defaults = Defaults("examples:keywords", 24, guides=("mini",), judges=judges, reward_scale=scales)
+    add_comparison_arguments(parser, NAME, defaults)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

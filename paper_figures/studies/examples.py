@@ -17,13 +17,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design.comparison import run_comparison, scales_from, study_from
+from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
 from paper_figures.studies.design.options import Defaults, add_comparison_arguments
 
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.runner.stages import Runner
+    from paper_figures.runner.stages import Stages
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
@@ -44,18 +44,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
-    from paper_figures.studies.design.arms import run_study
+    from paper_figures.studies.design.arms import run_arms
     from rws_decode.common.files import write_changed
 
     if args.show < 1:
         raise ValueError(f"--show is {args.show}: at least 1 dialogue is needed")
     frames = []
 
-    def steps(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> None:
-        run_study(study_from(args, base, prompts, scales_from(args, base, prompts, run)), run)
-        frames.append((run.outcome().frame, [prompt.name for prompt in prompts.test]))
+    def run_stages(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> None:
+        run_arms(arms_from(args, base, prompts, scales_from(args, base, prompts, stages)), stages)
+        frames.append((stages.outcome().frame, [prompt.name for prompt in prompts.test]))
 
-    found = run_comparison(args, NAME, tables, steps)
+    found = run_comparison(args, NAME, tables, run_stages)
 
     from paper_figures.studies.summaries.answers import answers_of
     from paper_figures.studies.summaries.side_by_side import page, pick, side_by_side

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design.comparison import run_comparison, scales_from, study_from
+from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
 from paper_figures.studies.design.options import Defaults, add_comparison_arguments
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pandas
 
-    from paper_figures.runner.stages import Runner
+    from paper_figures.runner.stages import Stages
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
@@ -56,18 +56,18 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if min(args.every) < 1 or len(set(args.every)) < len(args.every):
         raise ValueError(f"--every is {args.every}: different whole numbers, at least 1, are needed")
     check_timing(args)
-    return run_comparison(args, NAME, tables, _steps)
+    return run_comparison(args, NAME, tables, _run_stages)
 
 
-def _steps(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> None:
+def _run_stages(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> None:
     from dataclasses import replace
 
-    from paper_figures.studies.design.arms import run_study
+    from paper_figures.studies.design.arms import run_arms
     from paper_figures.studies.summaries.timing import run_timing
 
-    study = study_from(args, base, prompts, scales_from(args, base, prompts, run))
-    run_study(replace(study, every=tuple(every for every in sorted(args.every) if every > 1)), run)
-    run_timing(args, base, prompts.test[: args.timing_prompts], run, _ways)
+    study = arms_from(args, base, prompts, scales_from(args, base, prompts, stages))
+    run_arms(replace(study, every=tuple(every for every in sorted(args.every) if every > 1)), stages)
+    run_timing(args, base, prompts.test[: args.timing_prompts], stages, _ways)
 
 
 def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:

@@ -19,13 +19,13 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design.comparison import run_comparison, scales_from, study_from
+from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
 from paper_figures.studies.design.options import Defaults, add_comparison_arguments
 
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.runner.stages import Runner
+    from paper_figures.runner.stages import Stages
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
@@ -73,31 +73,31 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         from paper_figures.sandbox import check_bubblewrap
 
         check_bubblewrap()  # before hours of decoding; with a scheduler the programs run elsewhere
-    result = run_comparison(args, NAME, tables, _steps)
+    result = run_comparison(args, NAME, tables, _run_stages)
     if programs and not args.allow_code_execution:
         result["message"] += "\nprograms were not run, so nothing is known of what passes: --allow-code-execution"
     return result
 
 
-def _steps(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> None:
+def _run_stages(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> None:
     import pandas as pd
 
-    from paper_figures.studies.design.arms import run_study
+    from paper_figures.studies.design.arms import run_arms
 
     programs = args.data.partition(":")[0] == "humaneval"
     if programs:
         prompts = _worded(args, prompts)
-    scales = scales_from(args, base, prompts, run)
+    scales = scales_from(args, base, prompts, stages)
     warm = args.decode_temperature
     warm = (0.0 if args.samples == 1 else 0.2) if warm is None else warm
     for draw in range(args.samples):
         seed = args.seed + draw
         own = replace(base, sampling_temperature=warm, seed=seed, settings={**base.settings, "study_seed": seed})
-        run_study(study_from(args, own, prompts, scales), run, f"{draw} ")
+        run_arms(arms_from(args, own, prompts, scales), stages, f"{draw} ")
     if programs and args.allow_code_execution:
-        frames = [report.read() for report in run.reports.values()]
+        frames = [report.read() for report in stages.reports.values()]
         answers = pd.concat([frame for frame in frames if "text" in frame and "problem" in frame])
-        run("programs", _programs(args, base, answers[answers["split"] == "test"]))
+        stages.run("programs", _programs(args, base, answers[answers["split"] == "test"]))
 
 
 def _worded(args: argparse.Namespace, prompts: Prompts) -> Prompts:

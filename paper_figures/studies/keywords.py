@@ -7,8 +7,8 @@ guides nobody, reads every answer. Files below OUT/keywords, besides the units' 
 - `claims`: what Section 5.4 says of rws against the default, measured for every method;
 - `examples`: the first prompts with their keywords, and the answers of default and rws.
 
-Perplexity is of the answer and its end, given the prompt (`causal_scores.answer_scores`). Which of the two means the paper
-reports, and what its causal model is given, it does not say.
+Perplexity is of the answer and its end, given the prompt (`causal_scores.answer_scores`). The paper does not say which of
+the two means it reports, nor what its causal model is given.
 """
 
 from __future__ import annotations

@@ -22,14 +22,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design.comparison import run_comparison, scales_from, study_from
+from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
 from paper_figures.studies.design.options import Defaults, add_comparison_arguments
 from paper_figures.studies.summaries.llm_verdicts import VERDICTS, add_judge_arguments, ask_judge, judge_from
 
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.runner.stages import Runner
+    from paper_figures.runner.stages import Stages
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
@@ -53,14 +53,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment from parsed options; return what `--json` prints."""
     judge, folder = judge_from(args), Path(args.out) / NAME
 
-    def steps(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> None:
-        from paper_figures.studies.design.arms import run_study
+    def run_stages(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> None:
+        from paper_figures.studies.design.arms import run_arms
 
-        run_study(study_from(args, base, prompts, scales_from(args, base, prompts, run)), run)
+        run_arms(arms_from(args, base, prompts, scales_from(args, base, prompts, stages)), stages)
         if judge is not None:
-            ask_judge(args, judge, run.outcome().frame, folder)
+            ask_judge(args, judge, stages.outcome().frame, folder)
 
-    found = run_comparison(args, NAME, partial(tables, folder=folder), steps)
+    found = run_comparison(args, NAME, partial(tables, folder=folder), run_stages)
     if not any(name.startswith("llm_") for name in found["tables"]):
         told = "no LLM judge has judged these dialogues: --llm-judge MODEL [--base-url URL] asks one"
         found["message"] = f"{told}\n\n{found['message']}"

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design.comparison import run_comparison, scales_from, study_from
+from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
 from paper_figures.studies.design.options import Defaults, add_comparison_arguments
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pandas
 
-    from paper_figures.runner.stages import Runner
+    from paper_figures.runner.stages import Stages
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
@@ -46,15 +46,15 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from paper_figures.studies.summaries.timing import check_timing
 
     check_timing(args)
-    return run_comparison(args, NAME, tables, _steps)
+    return run_comparison(args, NAME, tables, _run_stages)
 
 
-def _steps(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> None:
-    from paper_figures.studies.design.arms import run_study
+def _run_stages(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> None:
+    from paper_figures.studies.design.arms import run_arms
     from paper_figures.studies.summaries.timing import run_timing
 
-    run_study(study_from(args, base, prompts, scales_from(args, base, prompts, run)), run)
-    run_timing(args, base, prompts.test, run, _ways, memory=True)
+    run_arms(arms_from(args, base, prompts, scales_from(args, base, prompts, stages)), stages)
+    run_timing(args, base, prompts.test, stages, _ways, memory=True)
 
 
 def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:

@@ -26,8 +26,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design import single_stage
+from paper_figures.studies.design.options import GRID
 from paper_figures.studies.design.prompts import SOURCES
-from paper_figures.studies.temperature import SCALES
 from paper_figures.table import records
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     known = "; ".join(SOURCES.values())
     parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {known}")
     parser.add_argument("--prompts", type=int, default=12, metavar="N", help="how many (12)")
-    parser.add_argument("--scales", type=float, nargs="+", default=list(SCALES), metavar="C", help="the paper's grid")
+    parser.add_argument("--scales", type=float, nargs="+", default=list(GRID), metavar="C", help="the paper's grid")
     shown = f"of {' '.join(STRATEGIES)} (all)"
     parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=STRATEGIES, metavar="NAME", help=shown)
     parser.add_argument("--reward", default="mini", metavar="NAME", help="reward model that guides rws (mini)")

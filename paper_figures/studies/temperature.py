@@ -1,33 +1,32 @@
 """Temperature against reward on keyword prompts: the paper's scaling table (Appendix "Full Results of Softmax
 Temperature Scaling") and its keyword figure, with the controls that tell a reward's effect from that of its factor.
 
-Methods: those of a study (`paper_figures.studies.design.arms`) at every reward scale s_R of the grid; `temperature`, the
-constant factor c, at every c of the same grid; and `temperature-bf16`, the same ranked by softmax in bfloat16 as public
-decoders do, so that the two differ by rounding alone. Temperature at c stands beside RWS at s_R = c.
+Methods: those of `paper_figures.studies.design.arms` at every reward scale s_R of the grid; `temperature`, the constant
+factor c, at every c of the same grid; and `temperature-bf16`, the same ranked by softmax in bfloat16 as public decoders
+do. The last two differ by rounding alone. Temperature at c stands beside RWS at s_R = c.
 
 Files below OUT/temperature, besides the units' parts, which keep the traces of default, temperature and rws:
 `summary.csv|md`, a row per method and scale; `controls.csv|md`, rws minus each other method on the same prompts.
-`temperature_summary` says what the columns mean.
+`paper_figures.studies.summaries.temperature` says what the columns mean.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.runner.executors import add_run_arguments
-from paper_figures.studies.design.comparison import run_comparison, study_from
-from paper_figures.studies.design.options import GRID, add_decoding_arguments
-from paper_figures.studies.design.prompts import SOURCES
+from paper_figures.studies.design.comparison import arms_from, run_comparison
+from paper_figures.studies.design.options import GRID, Defaults, add_comparison_arguments
 
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.runner.stages import Runner
+    from paper_figures.runner.stages import Stages
     from paper_figures.runner.units import Unit
-    from paper_figures.studies.design.arms import Study
-    from paper_figures.studies.design.prompts import Prompt, Prompts
+    from paper_figures.studies.design.arms import Arms
+    from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
 
 __all__ = ["METHODS", "SCALES", "add_arguments", "run", "tables", "temperature_units"]
@@ -37,119 +36,146 @@ SCALES = GRID  # what reward scales are chosen from stands for the factors too, 
 TEMPERATURES = ("temperature", "temperature-bf16")
 METHODS = (*TEMPERATURES, *("rws", "constant", "shuffled", "flipped", "random", "default", "margin", "best-of-n"))
 TRACED = ("default", "temperature", "rws")
+_SUMMARY = (
+    "Perplexity: mean over texts under the causal model, given the prompt, with a 95 % bootstrap interval; pooled: "
+    "over all tokens. True perplexity: that of the language itself, over the n coherent answers only, as an incoherent "
+    "one has probability zero. Coherent: share, Wilson 95 % interval. Keywords: mean number used. Exact: minus the "
+    "rules broken. Saturated: share of candidate positions whose probability is 1.0 in the precision of the "
+    "ranking. Paper: Table 8, of another model and other prompts."
+)
+_COMPARED = (
+    "Mean difference over the same prompts, rws minus the other method at the same scale (default and margin: their "
+    "one run), with its paired 95 % bootstrap interval, and p of the sign-flip permutation test, corrected over guides "
+    "and scales by Holm's method."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's options to a parser."""
-    parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/temperature")
-    known = "; ".join(SOURCES.values())
-    parser.add_argument(
-        "--data", default="examples:keywords", metavar="SOURCE", help=f"prompts (examples:keywords): {known}"
-    )
-    parser.add_argument("--prompts", type=int, default=32, metavar="N", help="how many (32); 0: all")
-    parser.add_argument("--model", default="mini", help="mask predictor: shipped name, directory, hub id (mini)")
-    parser.add_argument(
-        "--rewards", "--reward", nargs="+", default=["mini"], metavar="NAME", help="reward models that guide (mini)"
-    )
-    parser.add_argument(
-        "--judges",
-        "--judge",
-        nargs="*",
-        default=["mini-judge"],
-        metavar="NAME",
-        help="reward models that only judge (mini-judge); without one, guides judge each other",
-    )
-    parser.add_argument("--causal", default="mini-causal", metavar="NAME", help="for perplexity (mini-causal)")
-    parser.add_argument(
-        "--scales",
-        dest="reward_scale",
-        type=float,
-        nargs="+",
-        default=list(SCALES),
-        metavar="C",
-        help="factors c and reward scales s_R (the paper's grid, 0.01 ... 32)",
-    )
-    parser.add_argument(
-        "--methods",
-        nargs="+",
-        choices=METHODS,
-        default=list(METHODS),
-        metavar="NAME",
-        help=f"of {' '.join(METHODS)} (all); rws and default always run",
-    )
-    parser.add_argument(
-        "--sampling-temperature", type=float, default=1.0, metavar="T", help="of the samples of best-of-n (1)"
-    )
-    parser.add_argument("--reward-cost", type=float, default=1.0, metavar="F", help="a reward call in forwards (1)")
-    add_decoding_arguments(parser, ranked=False)
-    parser.add_argument("--seed", type=int, default=0, help="of prompts, shuffles, noise, samples and bootstrap (0)")
-    parser.add_argument("--traces", action="store_true", help=f"keep all traces, not those of {' '.join(TRACED)} alone")
-    add_run_arguments(parser, batch=32)
-    parser.set_defaults(ranking="log-odds", precision="float64")
-    # Scales are given, so that nothing is chosen on validation prompts.
-    parser.set_defaults(validation=0, validation_data=None, path_prompts=0, path_budget=None, grid=None, select="grid")
+    """Add the study's options to a parser."""
+    guides, judges = ("mini",), ("mini-judge",)
+    defaults = Defaults("examples:keywords", guides=guides, judges=judges, causal="mini-causal", batch=32)
+    add_comparison_arguments(parser, NAME, replace(defaults, scales=SCALES, methods=METHODS))
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the experiment from parsed options; return what `--json` prints."""
-    return run_comparison(args, NAME, tables, _run_rounds)
+    """Run the study from parsed options; return what `--json` prints."""
+    return run_comparison(args, NAME, tables, _run_stages)
 
 
-def _run_rounds(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> None:
-    from dataclasses import replace
-
+def _run_stages(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> None:
     import pandas as pd
 
-    from paper_figures.studies.design.arms import measures_of, run_study
+    from paper_figures.studies.design.arms import measures_of, run_arms
 
     if any(len(prompt.turns) > 1 for prompt in prompts.test):
         raise ValueError(f"--data is {args.data}: prompts of one turn are needed")
     scales = tuple(args.reward_scale)
-    whole = study_from(args, base, prompts, dict.fromkeys(args.rewards, scales))
-    study = replace(whole, traced=TRACED)
-    found = [run(method, temperature_units(study, method, scales)) for method in TEMPERATURES if method in args.methods]
-    run_study(study, run)
-    texts = pd.concat(found) if found else pd.DataFrame()
-    run("temperature measures", measures_of(base, texts, study.scorers, study.causal) if len(texts) else [])
+    arms = replace(arms_from(args, base, prompts, dict.fromkeys(args.rewards, scales)), traced=TRACED)
+    methods = [method for method in TEMPERATURES if method in args.methods]
+    frames = [stages.run(method, temperature_units(arms, method, scales)) for method in methods]
+    run_arms(arms, stages)
+    answers = pd.concat(frames) if frames else pd.DataFrame()
+    measures = measures_of(base, answers, arms.scorers, arms.causal) if len(answers) else []
+    stages.run("temperature measures", measures)
 
 
-def temperature_units(study: Study, method: str, scales: Sequence[float]) -> list[Unit]:
-    """Return the units of temperature, or of its ranking in bfloat16, at every scale."""
-    from dataclasses import replace
-
+def temperature_units(arms: Arms, method: str, scales: Sequence[float]) -> list[Unit]:
+    """Return the units of `temperature`, or of `temperature-bf16`, at every scale."""
     from paper_figures.studies.design.arms import answer_unit
 
-    base = study.base_of(method)
+    base = arms.base_of(method)
     if method == "temperature-bf16":
         base = replace(base, ranking="probability", precision="bfloat16")
-
-    def unit(prompt: Prompt, scale: float) -> Unit:
-        return answer_unit(base, prompt, "temperature", labels={"method": method}, numbers={"scale": scale})
-
-    return [unit(prompt, scale) for scale in scales for prompt in study.prompts]
+    labels = {"method": method}
+    return [
+        answer_unit(base, prompt, "temperature", labels=labels, numbers={"scale": scale})
+        for scale in scales
+        for prompt in arms.prompts
+    ]
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the tables of the experiment from its rows."""
-    from paper_figures.studies.summaries import temperature as summaries
+    """Return the study's tables from its rows."""
     from paper_figures.studies.summaries.answers import SETTINGS
-    from paper_figures.studies.summaries.temperature_answers import answers_table
+    from paper_figures.studies.summaries.temperature import answers_table, compare, summarise
     from paper_figures.table import Table
 
     answers = answers_table(frame)
     if not len(answers):
         return []
-    # Rankings differ among the methods of one run; other settings part runs that share a folder.
+    # Rankings differ among the methods of one run; other settings tell apart runs that share a folder.
     by = [name for name in SETTINGS if name in answers and name not in ("ranking", "precision")]
     varied = [name for name in by if answers[name].nunique(dropna=False) > 1]
     summary: list[dict[str, Any]] = []
     controls: list[dict[str, Any]] = []
     for _, rows in answers.groupby(by, dropna=False):
-        at = {name: rows[name].tolist()[0] for name in varied}
-        summary += [at | line for line in summaries.summarise(rows, seed)]
-        controls += [at | line for line in summaries.compare(rows, seed)]
-    found = [Table("summary", summary, summaries.summary_markdown_rows(summary), summaries.CAPTION)]
-    if controls:
-        rows = summaries.controls_markdown_rows(controls)
-        found.append(Table("controls", controls, rows, summaries.CONTROLS_CAPTION))
-    return found
+        settings = {name: rows[name].tolist()[0] for name in varied}
+        summary += [settings | line for line in summarise(rows, seed)]
+        controls += [settings | line for line in compare(rows, seed)]
+    made = [Table("summary", summary, _shown_summary(summary), _SUMMARY)]
+    return made + ([Table("controls", controls, _shown_controls(controls), _COMPARED)] if controls else [])
+
+
+def _shown_summary(summary: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the summary's rows with a mean and its interval in one column, for reading."""
+    several = len({row["guide"] for row in summary}) > 1
+    return [
+        {
+            **_before(row, "method"),
+            "method": row["method"],
+            **({"guide": row["guide"]} if several else {}),
+            "scale": None if row["scale"] is None else f"{row['scale']:g}",
+            "n": row["n"],
+            "perplexity": _interval(row, "perplexity"),
+            "perplexity, paper": row["paper_perplexity"],
+            "pooled": _number(row["perplexity_pooled"]),
+            "true perplexity": None
+            if row["true_perplexity"] is None
+            else f"{row['true_perplexity']:.2f} (n = {row['true_perplexity_n']})",
+            "coherent": _interval(row, "coherent"),
+            "GOD tokens": _number(row["god_tokens"]),
+            "GOD steps": _number(row["god_steps"]),
+            "GOD, paper": row["paper_god"],
+            "keywords": _number(row["keywords_included"]),
+            "reward": _number(row["reward"]),
+            "judge": _number(row["judge"]),
+            "exact": _number(row["exact"]),
+            "mean factor": f"{row['mean_factor']:.3g}",
+            "cost": f"{row['cost']:g}",
+            "saturated": f"{100 * row['saturated_share']:.1f} %",
+        }
+        for row in summary
+    ]
+
+
+def _shown_controls(controls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return one row per control, guide and scale, a column per metric, for reading."""
+    from paper_figures.studies.summaries.temperature import METRICS
+
+    table: dict[tuple[Any, ...], dict[str, Any]] = {}
+    several = len({row["guide"] for row in controls}) > 1
+    metrics = [metric for metric in METRICS if any(row["metric"] == metric for row in controls)]
+    for row in controls:
+        start = _before(row, "control") | {"rws minus": row["control"]} | ({"guide": row["guide"]} if several else {})
+        start |= {"scale": f"{row['scale']:g}"}
+        line = table.setdefault(tuple(start.values()), start | dict.fromkeys(metrics))
+        line[row["metric"]] = (
+            f"{row['difference']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}], p {row['p_holm']:.2g}"
+        )
+        line["same text"] = f"{100 * row['same_text']:.0f} %"
+    return list(table.values())
+
+
+def _before(row: Mapping[str, Any], column: str) -> dict[str, Any]:
+    """Return what stands before a column: settings in which runs differ."""
+    return dict(list(row.items())[: list(row).index(column)])
+
+
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2f}"
+
+
+def _interval(row: Mapping[str, Any], field: str) -> str | None:
+    if row[field] is None:
+        return None
+    return f"{row[field]:.2f} [{row[f'{field}_low']:.2f}, {row[f'{field}_high']:.2f}]"

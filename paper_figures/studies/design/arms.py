@@ -1,13 +1,13 @@
-"""A study: prompts decoded by RWS at given reward scales and by every control, all answers judged; resumable.
+"""The arms of a comparison: the same prompts answered by RWS at given reward scales and by every control, all judged.
 
-Three rounds of units. First rws; then what follows from it: `constant`, the mean factor of the prompt's own rws run;
-`shuffled`, that run's normalised rewards permuted over the steps; and what does not: `flipped`, `random`, `default`,
-`margin`, and samples for `best-of-n`. Last the measures: each different text is scored once by every judge, and by the
-causal model where there is one. A unit names the numbers that it was given, so that each stands for itself.
+Units run in three stages. First rws. Then the other arms: `constant`, the mean factor of the prompt's own rws run;
+`shuffled`, the normalised rewards of that run permuted over the steps; `flipped`, `random`, `default`, `margin`, and
+samples for `best-of-n`. Last the measures: every judge scores each different text once, and so does the causal model if
+there is one. A unit names the numbers that it was given, so that it can be computed alone.
 
 Labels of an answer: those of its prompt; `method`; `guide`, the reward model that it is about, and `reward_scale`,
-s_R, both none where neither matters (default, margin, samples); `sample`, the number of a sample; `turn`, of a
-dialogue, from 0; `split`, test or validation.
+s_R, both None if neither matters (default, margin, samples); `sample`, the number of a sample; `turn` of a dialogue,
+from 0; `split`, test or validation.
 """
 
 from __future__ import annotations
@@ -17,38 +17,37 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.runner.units import Unit
+from paper_figures.studies.design.options import METHODS
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.table import records
 
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.runner.stages import Runner
+    from paper_figures.runner.stages import Stages
 
 __all__ = [
-    "METHODS",
-    "Study",
+    "Arms",
     "answer_unit",
     "best_of",
     "measures_of",
     "permuted",
-    "run_study",
+    "run_arms",
     "seed_of",
 ]
 
-METHODS = ("rws", "constant", "shuffled", "flipped", "random", "default", "margin", "best-of-n")
 _MOST_SAMPLES = 16
 
 
 @dataclass(frozen=True)
-class Study:
+class Arms:
     """What is decoded and how it is judged.
 
     base: what all answers share: experiment, predictor, shape, ranking, device, seed, settings (`reward_cost`, what a
     reward call costs in forwards). scales: guide -> its reward scales. judges: reward models that score every answer,
-    besides the guides. causal: for perplexity, None for none. methods: of METHODS; "rws" and "default" always run.
-    every: further runs of RWS that ask the reward at every N-th step. traced: methods whose traces are kept, where the
-    setting `traces` does not keep all.
+    besides the guides. causal: the model for perplexity, or None. methods: some of METHODS; "rws" and "default" always
+    run. every: further runs of RWS that ask the reward at every N-th step. traced: methods whose traces are kept; the
+    setting `traces` keeps all.
     """
 
     base: Unit
@@ -77,23 +76,23 @@ class Study:
         return replace(self.base, settings={**self.base.settings, "traces": True}) if kept else self.base
 
 
-def run_study(study: Study, run: Runner, prefix: str = "") -> None:
-    """Run, resume or reuse all rounds of a study; of a dialogue, one turn after another.
+def run_arms(arms: Arms, stages: Stages, prefix: str = "") -> None:
+    """Run, resume or reuse all stages of the arms; a dialogue runs one turn after another.
 
-    Every method goes on with its own answers; a dialogue whose unit failed ends there for that method. prefix: of the
-    rounds' names, for several studies of one runner.
+    Every method goes on with its own answers. A dialogue whose unit failed ends there for that method. prefix: of the
+    stages' names, for several sets of arms in one run.
     """
     import pandas as pd
 
     histories: dict[tuple[Any, ...], tuple[str, ...]] = {}
     answers = []
-    for turn in range(max(len(prompt.turns) for prompt in study.prompts)):
-        ask = _Turn(study, turn, histories)
-        rws = run(f"{prefix}rws {turn}", ask.guided())
-        answers += [rws, run(f"{prefix}others {turn}", ask.others(rws))]
+    for turn in range(max(len(prompt.turns) for prompt in arms.prompts)):
+        asked = _Turn(arms, turn, histories)
+        rws = stages.run(f"{prefix}rws {turn}", asked.guided())
+        answers += [rws, stages.run(f"{prefix}others {turn}", asked.others(rws))]
         for row in records(pd.concat(answers[-2:])):
             histories[_key(row, row["example"])] = (*row["history"], row["prompt"], row["text"])
-    run(f"{prefix}measures", measures_of(study.base, pd.concat(answers), study.scorers, study.causal))
+    stages.run(f"{prefix}measures", measures_of(arms.base, pd.concat(answers), arms.scorers, arms.causal))
 
 
 def answer_unit(
@@ -114,7 +113,7 @@ def answer_unit(
     names |= {"flipped": "rws-flipped", "random": "rws-random"}
     name = "rws-every" if "every" in given else names.get(method, method)
     asked = name.startswith(("rws", "reward-replay")) and scale is not None
-    own = {"method": method, "guide": guide, "reward_scale": scale, "split": "test", "turn": turn}
+    told = {"method": method, "guide": guide, "reward_scale": scale, "split": "test", "turn": turn}
     return replace(
         base,
         prompt=prompt.turns[turn],
@@ -122,21 +121,21 @@ def answer_unit(
         example=prompt.name,
         strategy={"name": name} | ({"reward_scale": scale} if asked else {}) | given,
         reward=guide if name in ("rws", "rws-flipped", "rws-every") else None,
-        labels={**prompt.labels, **own, **(labels or {})},
+        labels={**prompt.labels, **told, **(labels or {})},
     )
 
 
 def _key(labels: Mapping[str, Any], name: str) -> tuple[Any, ...]:
     """Return what tells the dialogues of a prompt apart; a column's missing value is None here."""
-    found = [labels.get(column) for column in ("method", "guide", "reward_scale", "sample")]
-    return (*(None if value != value else value for value in found), name)
+    values = [labels.get(column) for column in ("method", "guide", "reward_scale", "sample")]
+    return (*(None if value != value else value for value in values), name)
 
 
 @dataclass(frozen=True)
 class _Turn:
-    """One turn of a study's prompts: what has been said so far is in `histories`."""
+    """One turn of all prompts; `histories` holds what has been said so far."""
 
-    study: Study
+    arms: Arms
     turn: int
     histories: Mapping[tuple[Any, ...], tuple[str, ...]]
 
@@ -150,23 +149,23 @@ class _Turn:
     ) -> list[Unit]:
         """Return the units of a method; numbers: of its strategy by the prompt's name, None for no unit."""
         key = {"method": method, "guide": guide, "reward_scale": scale, **labels}
-        found = []
-        for prompt in self.study.prompts:
+        units = []
+        for prompt in self.arms.prompts:
             history = () if self.turn == 0 else self.histories.get(_key(key, prompt.name))
-            own = numbers(prompt.name)
-            if self.turn < len(prompt.turns) and history is not None and own is not None:
-                where: dict[str, Any] = {"turn": self.turn, "history": history, "labels": labels, "numbers": own}
-                found.append(answer_unit(self.study.base_of(method), prompt, method, guide, scale, **where))
-        return found
+            given = numbers(prompt.name)
+            if self.turn < len(prompt.turns) and history is not None and given is not None:
+                options: dict[str, Any] = {"turn": self.turn, "history": history, "labels": labels, "numbers": given}
+                units.append(answer_unit(self.arms.base_of(method), prompt, method, guide, scale, **options))
+        return units
 
     def guided(self) -> list[Unit]:
         """Return the units of rws."""
-        return [unit for guide, scale in self.study.pairs for unit in self.units("rws", guide, scale)]
+        return [unit for guide, scale in self.arms.pairs for unit in self.units("rws", guide, scale)]
 
     def others(self, rws: pandas.DataFrame) -> list[Unit]:
         """Return the units of every other method, which follow from the rows of rws."""
-        study, base, wanted = self.study, self.study.base, []
-        for guide, scale in study.pairs:
+        arms, base, units = self.arms, self.arms.base, []
+        for guide, scale in arms.pairs:
             rows = [row for row in records(rws) if (row["guide"], row["reward_scale"]) == (guide, scale)]
             factors = {row["example"]: {"scale": row["mean_factor"]} for row in rows}
             mixed = {row["example"]: {"rewards": self._shuffled(row, scale)} for row in rows}
@@ -177,29 +176,29 @@ class _Turn:
                 "random": lambda name: {"seed": seed_of(base, name, "noise")},
             }
             for method, numbers in given.items():
-                if method in study.methods:
-                    wanted += self.units(method, guide, scale, numbers)
-            for every in study.every:
-                wanted += self.units(f"rws every {every}", guide, scale, lambda name, every=every: {"every": every})
-        wanted += self.units("default")
-        if "margin" in study.methods:
-            wanted += self.units("margin")
-        return wanted + (self.samples(rws) if "best-of-n" in study.methods and len(rws) else [])
+                if method in arms.methods:
+                    units += self.units(method, guide, scale, numbers)
+            for every in arms.every:
+                units += self.units(f"rws every {every}", guide, scale, lambda name, every=every: {"every": every})
+        units += self.units("default")
+        if "margin" in arms.methods:
+            units += self.units("margin")
+        return units + (self.samples(rws) if "best-of-n" in arms.methods and len(rws) else [])
 
     def _shuffled(self, row: Mapping[str, Any], scale: float) -> list[float]:
-        return permuted(list(row["rewards"]), seed_of(self.study.base, row["example"], f"shuffle {scale!r}"))
+        return permuted(list(row["rewards"]), seed_of(self.arms.base, row["example"], f"shuffle {scale!r}"))
 
     def samples(self, rws: pandas.DataFrame) -> list[Unit]:
         """Return the units of as many samples as the dearest rws run buys; of a dialogue, that of its first turn."""
         # Costs differ by turn, and a sample that is begun goes on.
         most = _MOST_SAMPLES if self.turn else max(best_of(rows) for _, rows in rws.groupby(["guide", "reward_scale"]))
         drawn = [unit for number in range(most) for unit in self.units("sample", sample=number)]
-        warm = self.study.sampling_temperature
+        warm = self.arms.sampling_temperature
         return [
             replace(
                 unit,
                 sampling_temperature=warm,
-                seed=seed_of(self.study.base, unit.example, f"sample {unit.labels['sample']}"),
+                seed=seed_of(self.arms.base, unit.example, f"sample {unit.labels['sample']}"),
             )
             for unit in drawn
         ]
@@ -208,16 +207,14 @@ class _Turn:
 def measures_of(base: Unit, answers: pandas.DataFrame, scorers: Sequence[str], causal: str | None) -> list[Unit]:
     """Return the units that score each different answer once by every scorer, and once by the causal model."""
     plain = replace(base, predictor=None, reward=None, seed=0, settings=_measuring(base.settings), labels={})
-    found = {}
-    for row in answers.to_dict("records"):
-        found[row["prompt"], tuple(row["history"]), row["text"]] = None
-    wanted = []
-    for prompt, history, text in found:
-        one = replace(plain, prompt=prompt, history=history, example="", labels={"answer": text})
-        wanted += [replace(one, strategy={"name": "score"}, judges=(scorer,)) for scorer in scorers]
+    texts = {(row["prompt"], tuple(row["history"]), row["text"]): None for row in answers.to_dict("records")}
+    units = []
+    for prompt, history, text in texts:
+        unit = replace(plain, prompt=prompt, history=history, example="", labels={"answer": text})
+        units += [replace(unit, strategy={"name": "score"}, judges=(scorer,)) for scorer in scorers]
         if causal is not None:
-            wanted.append(replace(one, strategy={"name": "perplexity"}, causal=causal))
-    return wanted
+            units.append(replace(unit, strategy={"name": "perplexity"}, causal=causal))
+    return units
 
 
 def _measuring(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -242,6 +239,7 @@ def seed_of(base: Unit, name: str, what: str) -> int:
 
 
 def permuted(values: list[float], seed: int) -> list[float]:
+    """Return the values in an order drawn by the seed."""
     import numpy as np
 
     return np.random.default_rng(seed).permutation(values).tolist()

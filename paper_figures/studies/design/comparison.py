@@ -1,4 +1,4 @@
-"""A whole run of an experiment from its options: prompts, reward scales, a study of them, its tables, its record."""
+"""A whole comparison of arms, from its options to its files: prompts, reward scales, units, tables, results.json."""
 
 from __future__ import annotations
 
@@ -13,40 +13,96 @@ from paper_figures.runner.executors import backend_of, kept_open
 from paper_figures.studies.design.options import base_unit, check_arguments
 
 if TYPE_CHECKING:
-    from paper_figures.runner.stages import Runner
+    from paper_figures.runner.stages import Stages
     from paper_figures.runner.units import Unit
-    from paper_figures.studies.design.arms import Study
+    from paper_figures.studies.design.arms import Arms
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
 
-__all__ = ["prompts_from", "run_comparison", "scales_from", "study_from"]
+__all__ = ["arms_from", "prompts_from", "run_comparison", "scales_from"]
+
+
+def run_comparison(
+    args: argparse.Namespace,
+    name: str,
+    tables: Callable[..., Sequence[Table]],
+    run_stages: Callable[[argparse.Namespace, Unit, Prompts, Stages], None] | None = None,
+) -> dict[str, Any]:
+    """Run a study of arms, write its files, and return what `--json` prints.
+
+    name: of the study; tables: (frame, seed=...) -> its tables; run_stages: what runs in place of the usual stages,
+    which choose reward scales (`scales_from`) and run all arms (`arms.run_arms`).
+    """
+    from dataclasses import replace
+
+    from paper_figures.runner.manifest import write_manifest
+    from paper_figures.runner.results_json import write_comparison_results
+    from paper_figures.runner.stages import open_stages
+    from paper_figures.studies.summaries.printed import measured_tables
+    from paper_figures.table import tables_text, write_tables
+
+    # Prompts -> arms -> units.
+    check_arguments(args)
+    prompts, base = prompts_from(args), base_unit(args, name)
+    judged = replace(base, judges=(*args.rewards, *args.judges), causal=args.causal)
+    models = [*(replace(base, reward=reward) for reward in args.rewards), judged]
+    with kept_open(backend_of(args)) as backend:
+        stages = open_stages(Path(args.out), models, backend=backend, batch=args.batch, retry_failed=args.retry_failed)
+        _check_different([*args.rewards, *args.judges], stages)
+        _note_language(args)
+        (run_stages or _run_arms)(args, base, prompts, stages)
+
+    # Units' rows -> tables -> files.
+    done = stages.outcome()
+    made = tables(done.frame, seed=args.seed)
+    write_manifest(done.folder, args.seed, (unit for report in stages.reports.values() for unit in report.asked))
+    write_tables(Path(args.out) / name, measured_tables(made))
+    write_comparison_results(args, prompts, done, made)
+    message = tables_text(made) if made else "no table: the results that one needs are not there\n"
+    if done.counts["failed"]:
+        failed = f"{done.counts['failed']} of {done.counts['asked']} units failed"
+        message += f"\n{failed}: --retry-failed runs them again\n"
+    return {
+        "experiment": name,
+        "folder": str(done.folder),
+        "units": dict(done.counts),
+        "data": {"source": prompts.source, "test": len(prompts.test), "validation": len(prompts.validation)},
+        "tables": {table.name: list(table.rows) for table in made},
+        "message": f"{message}\nresults: {done.folder}",
+    }
+
+
+def _run_arms(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> None:
+    from paper_figures.studies.design.arms import run_arms
+
+    run_arms(arms_from(args, base, prompts, scales_from(args, base, prompts, stages)), stages)
 
 
 def prompts_from(args: argparse.Namespace) -> Prompts:
-    """Return the prompts that the options name; ValueError where validation prompts are among the test prompts."""
+    """Return the prompts that the options name; ValueError if validation prompts are among the test prompts."""
     from dataclasses import replace
 
     from paper_figures.studies.design.prompts import prompts_of
 
     count = args.prompts or None
     options = {"seed": args.seed, "model": args.model}
-    wanted = 0 if args.reward_scale else args.validation
+    validation = 0 if args.reward_scale else args.validation
     if args.validation_data is None:
-        return prompts_of(args.data, count, wanted, **options)
+        return prompts_of(args.data, count, validation, **options)
     test = prompts_of(args.data, count, **options)
-    texts = {one.text for one in test.test}  # scales are chosen on first turns
-    if not wanted:
+    if not validation:
         return test
-    held = prompts_of(args.validation_data, 1, wanted, **options)
-    if any(one.text in texts for one in held.validation):
+    texts = {prompt.text for prompt in test.test}  # scales are chosen on first turns
+    other = prompts_of(args.validation_data, 1, validation, **options)
+    if any(prompt.text in texts for prompt in other.validation):
         raise ValueError(f"--validation-data is {args.validation_data}: a prompt of it is a test prompt too")
-    return replace(test, source=f"{args.data}; validation: {args.validation_data}", validation=held.validation)
+    return replace(test, source=f"{args.data}; validation: {args.validation_data}", validation=other.validation)
 
 
-def scales_from(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Runner) -> dict[str, tuple[float, ...]]:
+def scales_from(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> dict[str, tuple[float, ...]]:
     """Return guide -> its reward scales: those given, or the one chosen on the validation prompts and recorded.
 
-    The record is OUT/EXPERIMENT/selection.json, with a row per guide and scale in selection.csv.
+    The record is OUT/STUDY/selection.json, with a row per guide and scale in selection.csv.
     """
     from paper_figures.studies.design.scale_selection import GRID, select_scales
     from paper_figures.table import to_csv
@@ -58,21 +114,21 @@ def scales_from(args: argparse.Namespace, base: Unit, prompts: Prompts, run: Run
             (folder / name).unlink(missing_ok=True)  # of another run: this one has chosen nothing
         return dict.fromkeys(args.rewards, tuple(args.reward_scale))
     options = {"paths": args.path_prompts, "budget": args.path_budget, "by": args.select}
-    found = select_scales(base, prompts, args.rewards, run, grid=tuple(args.grid or GRID), **options)
+    selection = select_scales(base, prompts, args.rewards, stages, grid=tuple(args.grid or GRID), **options)
     shape = ("predictor", "length", "steps", "block", "ranking", "precision", "device", "settings")
-    record = {name: getattr(base, name) for name in shape} | found.record()
+    record = {name: getattr(base, name) for name in shape} | selection.record()
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
     write_changed(folder / "selection.json", text + "\n")
-    rows = [{"guide": one.guide} | dict(row) | {"chosen": one.chosen} for one in found.guides for row in one.grid]
+    rows = [{"guide": one.guide} | dict(row) | {"chosen": one.chosen} for one in selection.guides for row in one.grid]
     write_changed(folder / "selection.csv", to_csv(rows))
-    return found.scales
+    return selection.scales
 
 
-def study_from(args: argparse.Namespace, base: Unit, prompts: Prompts, scales: dict[str, tuple[float, ...]]) -> Study:
-    """Return the study that the options describe."""
-    from paper_figures.studies.design.arms import Study
+def arms_from(args: argparse.Namespace, base: Unit, prompts: Prompts, scales: dict[str, tuple[float, ...]]) -> Arms:
+    """Return the arms that the options describe."""
+    from paper_figures.studies.design.arms import Arms
 
-    return Study(
+    return Arms(
         base=base,
         prompts=prompts.test,
         scales=scales,
@@ -83,76 +139,25 @@ def study_from(args: argparse.Namespace, base: Unit, prompts: Prompts, scales: d
     )
 
 
-def _check_different(names: Sequence[str], run: Runner) -> None:
-    """Raise ValueError where two names are of one model: it would be its own independent judge."""
+def _check_different(names: Sequence[str], stages: Stages) -> None:
+    """Raise ValueError if two names are of one model, which would be its own independent judge."""
     from paper_figures.runner.digests import digest
     from paper_figures.runner.units import Model
 
-    seen: dict[str, str] = {}
+    name_of: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        found = digest(None if run.origin is None else run.origin.models.get(Model("judge", name), name))
-        if found in seen:
-            raise ValueError(f"--rewards and --judges name {seen[found]} and {name}: these are one model")
-        seen[found] = name
+        files = digest(None if stages.origin is None else stages.origin.models.get(Model("judge", name), name))
+        if files in name_of:
+            raise ValueError(f"--rewards and --judges name {name_of[files]} and {name}: these are one model")
+        name_of[files] = name
 
 
 def _note_language(args: argparse.Namespace) -> None:
-    """Say on standard error where models of the story language would judge another model's text."""
+    """Say on standard error if models of the story language would judge another model's text."""
     from rws_decode.checkpoints.files import shipped
 
-    own = {*shipped("ForMaskedLM"), *shipped("ForCausalLM"), *shipped("ForSequenceClassification"), "mini", "exact"}
-    judging = [name for name in dict.fromkeys([*args.rewards, *args.judges, args.causal]) if name in own]
-    if judging and args.model not in own:
-        what = f"--rewards, --judges and --causal name {', '.join(judging)}"
-        print(f"note: {what}, which read the language of the shipped models, not of {args.model}", file=sys.stderr)
-
-
-def run_comparison(
-    args: argparse.Namespace,
-    experiment: str,
-    tables: Callable[..., Sequence[Table]],
-    steps: Callable[[argparse.Namespace, Unit, Prompts, Runner], None] | None = None,
-) -> dict[str, Any]:
-    """Run a study and what else an experiment has, write its tables, and return what `--json` prints.
-
-    tables: (frame, seed=...) -> tables of the experiment; steps: what runs in place of `run_study` of `study_from`.
-    """
-    from dataclasses import replace
-
-    from paper_figures.runner.manifest import write_manifest
-    from paper_figures.runner.results_json import write_comparison_results
-    from paper_figures.runner.stages import runner_on
-    from paper_figures.studies.design.arms import run_study
-    from paper_figures.studies.summaries.printed import measured_tables
-    from paper_figures.table import tables_text, write_tables
-
-    check_arguments(args)
-    prompts, base = prompts_from(args), base_unit(args, experiment)
-    every = replace(base, judges=(*args.rewards, *args.judges), causal=args.causal)
-    models = [*(replace(base, reward=reward) for reward in args.rewards), every]
-    with kept_open(backend_of(args)) as backend:
-        run = runner_on(Path(args.out), models, backend=backend, batch=args.batch, retry_failed=args.retry_failed)
-        _check_different([*args.rewards, *args.judges], run)
-        _note_language(args)
-        if steps is None:
-            run_study(study_from(args, base, prompts, scales_from(args, base, prompts, run)), run)
-        else:
-            steps(args, base, prompts, run)
-    done = run.outcome()
-    write_manifest(done.folder, args.seed, (unit for report in run.reports.values() for unit in report.asked))
-    found = tables(done.frame, seed=args.seed)
-    nothing = "no table: the results that one needs are not there\n"
-    message = tables_text(found) if found else nothing
-    write_tables(Path(args.out) / experiment, measured_tables(found))
-    write_comparison_results(args, prompts, done, found)
-    if done.counts["failed"]:
-        failed = f"{done.counts['failed']} of {done.counts['asked']} units failed"
-        message += f"\n{failed}: --retry-failed runs them again\n"
-    return {
-        "experiment": experiment,
-        "folder": str(done.folder),
-        "units": dict(done.counts),
-        "data": {"source": prompts.source, "test": len(prompts.test), "validation": len(prompts.validation)},
-        "tables": {one.name: list(one.rows) for one in found},
-        "message": f"{message}\nresults: {done.folder}",
-    }
+    ours = {*shipped("ForMaskedLM"), *shipped("ForCausalLM"), *shipped("ForSequenceClassification"), "mini", "exact"}
+    judging = [name for name in dict.fromkeys([*args.rewards, *args.judges, args.causal]) if name in ours]
+    if judging and args.model not in ours:
+        options = f"--rewards, --judges and --causal name {', '.join(judging)}"
+        print(f"note: {options}, which read the language of the shipped models, not of {args.model}", file=sys.stderr)

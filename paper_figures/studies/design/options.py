@@ -16,21 +16,28 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GRID",
+    "METHODS",
     "Defaults",
-    "add_decoding_arguments",
     "add_comparison_arguments",
+    "add_decoding_arguments",
+    "add_prompt_arguments",
     "base_unit",
     "check_arguments",
     "settings_from",
 ]
 
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # reward scales that the paper chose from
+# The arms of a comparison; `arms` says what each is.
+METHODS = ("rws", "constant", "shuffled", "flipped", "random", "default", "margin", "best-of-n")
 _GUIDES = ("mini", "mini-judge", "exact")
 
 
 @dataclass(frozen=True)
 class Defaults:
-    """What an experiment's options are where they are not given."""
+    """What a study's options are if they are not given.
+
+    scales: reward scales that are given by `--scales`; None where they are chosen on validation prompts.
+    """
 
     data: str = "stories"
     prompts: int = 32
@@ -38,38 +45,20 @@ class Defaults:
     paths: int = 4
     guides: tuple[str, ...] = _GUIDES
     reward_scale: tuple[float, ...] | None = None
+    judges: tuple[str, ...] = ()
     causal: str | None = None
     batch: int = 24
+    scales: tuple[float, ...] | None = None
+    methods: tuple[str, ...] = METHODS
 
 
-def add_comparison_arguments(parser: argparse.ArgumentParser, experiment: str, defaults: Defaults) -> None:
-    """Add the options of an experiment that is a study."""
-    from paper_figures.studies.design.arms import METHODS
-
-    parser.add_argument("--out", required=True, metavar="DIR", help=f"results go to DIR/{experiment}")
-    known = "; ".join(SOURCES.values())
-    shown = defaults.data
-    parser.add_argument("--data", default=shown, metavar="SOURCE", help=f"prompts ({shown}): {known}")
-    parser.add_argument(
-        "--prompts",
-        type=int,
-        default=defaults.prompts,
-        metavar="N",
-        help=f"test prompts ({defaults.prompts}); 0: all, or 32 where they are drawn",
-    )
-    parser.add_argument(
-        "--validation",
-        type=int,
-        default=defaults.validation,
-        metavar="N",
-        help=f"further prompts that reward scales are chosen on ({defaults.validation})",
-    )
-    parser.add_argument(
-        "--validation-data", metavar="SOURCE", help="where those are from (--data); the paper takes RewardBench's"
-    )
+def add_comparison_arguments(parser: argparse.ArgumentParser, name: str, defaults: Defaults) -> None:
+    """Add the options of a study that compares arms; name: of the study."""
+    add_prompt_arguments(parser, name, data=defaults.data, prompts=defaults.prompts)
     parser.add_argument("--model", default="mini", help="mask predictor: shipped name, directory, hub id (mini)")
     parser.add_argument(
         "--rewards",
+        "--reward",
         nargs="+",
         default=list(defaults.guides),
         metavar="NAME",
@@ -77,21 +66,69 @@ def add_comparison_arguments(parser: argparse.ArgumentParser, experiment: str, d
         "skywork-v0.2, llamaob, intern, eurus, grm, qrm), directories, hub ids "
         f"({' '.join(defaults.guides)})",
     )
-    parser.add_argument("--judges", nargs="*", default=[], metavar="NAME", help="reward models that only judge (none)")
     parser.add_argument(
-        "--causal",
-        default=defaults.causal,
+        "--judges",
+        "--judge",
+        nargs="*",
+        default=list(defaults.judges),
         metavar="NAME",
-        help=f"causal model for perplexity ({defaults.causal or 'none'})",
+        help=f"reward models that only judge ({' '.join(defaults.judges) or 'none'})",
     )
+    causal = f"causal model for perplexity ({defaults.causal or 'none'})"
+    parser.add_argument("--causal", default=defaults.causal, metavar="NAME", help=causal)
+    if defaults.scales is None:
+        _add_selection_arguments(parser, defaults)
+    else:
+        parser.add_argument(
+            "--scales",
+            dest="reward_scale",
+            type=float,
+            nargs="+",
+            default=list(defaults.scales),
+            metavar="C",
+            help="factors c and reward scales s_R (the paper's grid, 0.01 ... 32)",
+        )
+        # Scales are given: nothing is chosen on validation prompts.
+        parser.set_defaults(validation=0, validation_data=None, path_prompts=0, path_budget=None)
+        parser.set_defaults(grid=None, select="grid", ranking="log-odds", precision="float64")
+    methods = defaults.methods
+    told = f"of {' '.join(methods)} (all); rws and default always run"
+    parser.add_argument("--methods", nargs="+", choices=methods, default=list(methods), metavar="NAME", help=told)
+    parser.add_argument(
+        "--sampling-temperature", type=float, default=1.0, metavar="T", help="of the samples of best-of-n (1)"
+    )
+    parser.add_argument("--reward-cost", type=float, default=1.0, metavar="F", help="a reward call in forwards (1)")
+    add_decoding_arguments(parser, ranked=defaults.scales is None)
+    parser.add_argument("--seed", type=int, default=0, help="of prompts, shuffles, noise, samples and bootstrap (0)")
+    parser.add_argument("--traces", action="store_true", help="keep the trace of every answer")
+    add_run_arguments(parser, batch=defaults.batch)
+
+
+def add_prompt_arguments(parser: argparse.ArgumentParser, name: str, *, data: str, prompts: int) -> None:
+    """Add where results go and which prompts are asked."""
+    parser.add_argument("--out", required=True, metavar="DIR", help=f"results go to DIR/{name}")
+    sources = "; ".join(SOURCES.values())
+    parser.add_argument("--data", default=data, metavar="SOURCE", help=f"prompts ({data}): {sources}")
+    told = f"test prompts ({prompts}); 0: all, or 32 where they are drawn"
+    parser.add_argument("--prompts", type=int, default=prompts, metavar="N", help=told)
+
+
+def _add_selection_arguments(parser: argparse.ArgumentParser, defaults: Defaults) -> None:
+    """Add how the reward scale of each guide is chosen on validation prompts."""
+    told = f"further prompts that reward scales are chosen on ({defaults.validation})"
+    parser.add_argument("--validation", type=int, default=defaults.validation, metavar="N", help=told)
+    parser.add_argument(
+        "--validation-data", metavar="SOURCE", help="where those are from (--data); the paper takes RewardBench's"
+    )
+    given = "none" if defaults.reward_scale is None else " ".join(f"{scale:g}" for scale in defaults.reward_scale)
     parser.add_argument(
         "--reward-scale",
         type=float,
         nargs="*",
         default=defaults.reward_scale,
         metavar="S",
-        help="s_R of every guide, or several, in place of choosing it on validation; none: it is chosen "
-        f"({'none' if defaults.reward_scale is None else ' '.join(f'{one:g}' for one in defaults.reward_scale)})",
+        help="s_R of every guide, or several, in place of choosing it on validation; without a number it is chosen "
+        f"({given})",
     )
     parser.add_argument(
         "--grid", type=float, nargs="+", metavar="S", help="reward scales to choose from (the paper's: 0.01 ... 32)"
@@ -99,25 +136,9 @@ def add_comparison_arguments(parser: argparse.ArgumentParser, experiment: str, d
     parser.add_argument(
         "--select", choices=["grid", "path"], default="grid", help="choose on the grid, or on the whole axis (grid)"
     )
-    parser.add_argument(
-        "--path-prompts",
-        type=int,
-        default=defaults.paths,
-        metavar="N",
-        help=f"validation prompts whose complete scale paths are followed, and recorded ({defaults.paths})",
-    )
+    told = f"validation prompts whose complete scale paths are followed, and recorded ({defaults.paths})"
+    parser.add_argument("--path-prompts", type=int, default=defaults.paths, metavar="N", help=told)
     parser.add_argument("--path-budget", type=int, metavar="N", help="forwards that each path may take (no limit)")
-    parser.add_argument(
-        "--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME", help=f"of {' '.join(METHODS)}"
-    )
-    parser.add_argument(
-        "--sampling-temperature", type=float, default=1.0, metavar="T", help="of the samples of best-of-n (1)"
-    )
-    parser.add_argument("--reward-cost", type=float, default=1.0, metavar="F", help="a reward call in forwards (1)")
-    add_decoding_arguments(parser)
-    parser.add_argument("--seed", type=int, default=0, help="of prompts, shuffles, noise, samples and bootstrap (0)")
-    parser.add_argument("--traces", action="store_true", help="keep the trace of every answer")
-    add_run_arguments(parser, batch=defaults.batch)
 
 
 def add_decoding_arguments(

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from paper_figures.runner.stages import Runner
+from paper_figures.runner.stages import Stages
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.arms import answer_unit, measures_of
 from paper_figures.studies.design.options import GRID
@@ -68,7 +68,7 @@ def select_scales(
     base: Unit,
     prompts: Prompts,
     guides: Sequence[str],
-    run: Runner,
+    stages: Stages,
     *,
     grid: Sequence[float] = GRID,
     paths: int = 0,
@@ -102,7 +102,7 @@ def select_scales(
         for scale in grid
         for one in prompts.validation
     ]
-    answers = run("selection", asked)
+    answers = stages.run("selection", asked)
     low, high = min(grid), max(grid)
     ways = {"name": "scale-path", "low": low, "high": high, "budget": budget}
     followed = [
@@ -110,14 +110,14 @@ def select_scales(
         for guide in guides
         for one in prompts.validation[:paths]
     ]
-    pieces = run("paths", followed) if high > low else run("paths", [])
+    pieces = stages.run("paths", followed) if high > low else stages.run("paths", [])
     scores: dict[tuple[str, str, str], float] = {}
     measures: list[Unit] = []
     for guide in guides:
         texts = [rows[_asks(rows, guide)] for rows in (answers, pieces) if len(rows)]
         for rows in texts:
             measures += measures_of(base, rows[rows["text"].notna()], [guide], None)
-    for row in records(run("selection measures", measures)):
+    for row in records(stages.run("selection measures", measures)):
         scores[row["judges"][0], row["prompt"], row["answer"]] = row["score"]
     found = tuple(
         _selected(guide, records(answers), records(pieces), scores, grid, by) for guide in guides

@@ -40,7 +40,7 @@ _OPTIONS += ("repeats", "extra", "trust_env")
 
 def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of an LLM judge to an experiment's parser."""
-    from paper_figures.studies.design.arms import METHODS
+    from paper_figures.studies.design.options import METHODS
 
     others = [name for name in METHODS if name != "default"]
     parser.add_argument("--llm-judge", metavar="MODEL", help="a language model that judges, as its endpoint knows it")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design.arms import METHODS
+from paper_figures.studies.design.options import METHODS
 from paper_figures.table import to_markdown
 
 if TYPE_CHECKING:

@@ -34,33 +34,12 @@ from paper_figures.studies.summaries.printed import Printed, printed_value
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "CAPTION",
-    "COMPARED",
-    "CONTROLS_CAPTION",
-    "METRICS",
-    "compare",
-    "controls_markdown_rows",
-    "summarise",
-    "summary_markdown_rows",
-]
+__all__ = ["COMPARED", "METRICS", "answers_table", "compare", "summarise"]
 
 Row = Mapping[str, Any]
 
 COMPARED = ("constant", "shuffled", "temperature", "default", "flipped", "random", "margin", "best-of-n")
 METRICS = ("perplexity", "coherent", "exact", "reward", "judge", "god_tokens", "god_steps", "keywords_included")
-CAPTION = (
-    "Perplexity: mean over texts under the causal model, given the prompt, with a 95 % bootstrap interval; pooled: "
-    "over all tokens. True perplexity: that of the language itself, over the n coherent answers only, as an incoherent "
-    "one has probability zero. Coherent: share, Wilson 95 % interval. Keywords: mean number used. Exact: minus the "
-    "rules broken. Saturated: share of candidate positions whose probability is 1.0 in the precision of the "
-    "ranking. Paper: Table 8, of another model and other prompts."
-)
-CONTROLS_CAPTION = (
-    "Mean difference over the same prompts, rws minus the other method at the same scale (default and margin: their "
-    "one run), with its paired 95 % bootstrap interval, and p of the sign-flip permutation test, corrected over guides "
-    "and scales by Holm's method."
-)
 _ORDER = (
     *("default", "margin", "temperature", "temperature-bf16", "rws"),
     *("constant", "shuffled", "flipped", "random", "best-of-n"),
@@ -74,6 +53,55 @@ _PRINTED = {
     f"paper_{name}": Printed("table8_temperature", name, {"scale": "scale"}, {"method": "temperature"})
     for name in ("perplexity", "god")
 }
+
+
+def answers_table(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Return every method's answers at every guide and scale with the numbers that the tables average.
+
+    frame: rows of the experiment's units. Temperatures are repeated for every guide, at the reward scale of their
+    factor; all columns of `METRICS` are there, nan where an answer has no such value. Empty without
+    answers.
+    """
+    import pandas as pd
+
+    from paper_figures.studies.summaries.answers import answers_of
+
+    if "method" not in frame:
+        return frame.iloc[:0]
+    plain = frame["method"].isin(("temperature", "temperature-bf16"))
+    guides = sorted(frame["guide"].dropna().unique()) if "guide" in frame else []
+    at = [frame[plain].assign(guide=guide, reward_scale=frame[plain]["scale"]) for guide in guides]
+    answers = answers_of(pd.concat([frame[~plain], *at], ignore_index=True))
+    if not len(answers):
+        return answers
+
+    def numbers(column: str) -> Any:
+        # Columns of which no answer has a value are not in the table.
+        found = answers[column] if column in answers else pd.Series(np.nan, answers.index)
+        return pd.to_numeric(found.astype(object), errors="coerce").astype(float)
+
+    logs, tokens = numbers("log_probability"), numbers("causal_tokens")
+    # What the language cannot produce has no true perplexity.
+    true = np.exp(-logs.where(np.isfinite(logs)) / tokens)
+    named = {name: numbers(name) for name in ("perplexity", "nll", "coherent", "keywords_included")}
+    return answers.assign(
+        **named,
+        causal_tokens=tokens,
+        true_perplexity=true,
+        exact=-numbers("violations"),
+        reward=numbers("own_score"),
+        judge=_judged(answers, guides),
+    ).sort_values("example", kind="stable")
+
+
+def _judged(answers: pandas.DataFrame, guides: Sequence[str]) -> list[float]:
+    scorers = [str(name).removeprefix("score of ") for name in answers if str(name).startswith("score of ")]
+    alone = sorted(name for name in scorers if name not in guides)
+    if len(alone) == 1:
+        return answers[f"score of {alone[0]}"].to_list()
+    rows = answers.to_dict("records")
+    found = [[row[f"normalised score of {name}"] for name in alone or scorers if name != row["guide"]] for row in rows]
+    return [float(np.mean(one)) if one else float("nan") for one in found]
 
 
 def _rng(seed: int, *names: object) -> np.random.Generator:
@@ -161,66 +189,3 @@ def compare(answers: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
                     out.append(line | {"p_holm": None, "same_text": same})
     holm_within(out, ("control", "metric"))
     return out
-
-
-def summary_markdown_rows(summary: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the summary's rows with a mean and its interval in one column, for reading."""
-    several = len({row["guide"] for row in summary}) > 1
-    return [
-        {
-            **_before(row, "method"),
-            "method": row["method"],
-            **({"guide": row["guide"]} if several else {}),
-            "scale": None if row["scale"] is None else f"{row['scale']:g}",
-            "n": row["n"],
-            "perplexity": _shown(row, "perplexity"),
-            "perplexity, paper": row["paper_perplexity"],
-            "pooled": _number(row["perplexity_pooled"]),
-            "true perplexity": None
-            if row["true_perplexity"] is None
-            else f"{row['true_perplexity']:.2f} (n = {row['true_perplexity_n']})",
-            "coherent": _shown(row, "coherent"),
-            "GOD tokens": _number(row["god_tokens"]),
-            "GOD steps": _number(row["god_steps"]),
-            "GOD, paper": row["paper_god"],
-            "keywords": _number(row["keywords_included"]),
-            "reward": _number(row["reward"]),
-            "judge": _number(row["judge"]),
-            "exact": _number(row["exact"]),
-            "mean factor": f"{row['mean_factor']:.3g}",
-            "cost": f"{row['cost']:g}",
-            "saturated": f"{100 * row['saturated_share']:.1f} %",
-        }
-        for row in summary
-    ]
-
-
-def controls_markdown_rows(controls: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return one row per control, guide and scale, a column per metric, for reading."""
-    table: dict[tuple[Any, ...], dict[str, Any]] = {}
-    several = len({row["guide"] for row in controls}) > 1
-    metrics = [metric for metric in METRICS if any(row["metric"] == metric for row in controls)]
-    for row in controls:
-        start = _before(row, "control") | {"rws minus": row["control"]} | ({"guide": row["guide"]} if several else {})
-        start |= {"scale": f"{row['scale']:g}"}
-        line = table.setdefault(tuple(start.values()), start | dict.fromkeys(metrics))
-        line[row["metric"]] = (
-            f"{row['difference']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}], p {row['p_holm']:.2g}"
-        )
-        line["same text"] = f"{100 * row['same_text']:.0f} %"
-    return list(table.values())
-
-
-def _before(row: Row, column: str) -> dict[str, Any]:
-    """Return what stands before a column: settings in which runs differ."""
-    return dict(list(row.items())[: list(row).index(column)])
-
-
-def _number(value: float | None) -> str | None:
-    return None if value is None else f"{value:.2f}"
-
-
-def _shown(row: Row, field: str) -> str | None:
-    if row[field] is None:
-        return None
-    return f"{row[field]:.2f} [{row[f'{field}_low']:.2f}, {row[f'{field}_high']:.2f}]"

@@ -13,7 +13,7 @@ from paper_figures.table import records
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.runner.stages import Runner
+    from paper_figures.runner.stages import Stages
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompt
 
@@ -70,7 +70,7 @@ def run_timing(
     args: argparse.Namespace,
     base: Unit,
     prompts: Sequence[Prompt],
-    run: Runner,
+    stages: Stages,
     ways: Callable[[Mapping[str, list[dict[str, Any]]]], list[dict[str, Any]]],
     *,
     memory: bool = False,
@@ -81,7 +81,7 @@ def run_timing(
     """
     from paper_figures.studies.design.arms import best_of
 
-    frame = run.outcome().frame
+    frame = stages.outcome().frame
     rows = [row for row in records(frame) if row.get("split") == "test" and row["turn"] == 0]
     pairs = dict.fromkeys((row["guide"], row["reward_scale"]) for row in rows if row["method"] == "rws")
     wanted = []
@@ -100,7 +100,7 @@ def run_timing(
                 options: dict[str, Any] = {"workers": "cluster" if args.scheduler is not None else str(args.workers)}
                 options |= {"repetitions": args.repetitions, "threads": args.threads, "memory": memory and place == 0}
                 wanted.append(timing_unit(base, prompt, guide, scale, ways(answers), **options))
-    run("timing", wanted)
+    stages.run("timing", wanted)
 
 
 def untimed(frame: pandas.DataFrame) -> pandas.DataFrame:

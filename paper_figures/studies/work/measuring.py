@@ -1,8 +1,8 @@
 """The work of experiments: answers decoded; answers scored, by reward models and causal models; scale paths followed.
 
-A unit's strategy says which. Any of `rws_decode.strategies.table.STRATEGIES`: its prompt is decoded. "score": its judge scores the label
-`answer`. "perplexity": its causal model does. "scale-path": every answer that its reward gives between the reward
-scales `low` and `high`. "execute": `program_work`. "timing": `timing`.
+A unit's strategy says which. Any of `rws_decode.strategies.table.STRATEGIES`: its prompt is decoded. "score": its judge
+scores the label `answer`. "perplexity": its causal model does. "scale-path": every answer that its reward gives between
+the reward scales `low` and `high`. "execute": `programs`. "timing": `timing`.
 
 Columns of an answer: `text`; `answer_tokens`, committed before the end of text, and whether it `ended`; `god_tokens`,
 `god_steps`; `mean_factor`, `rewards`, the normalised ones step by step (of rws alone); `forwards`, `reward_calls`,

@@ -13,10 +13,10 @@ from study_runs import save_models
 
 from paper_figures.__main__ import main
 from paper_figures.runner.manifest import read_manifest
-from paper_figures.runner.stages import Runner
+from paper_figures.runner.stages import Stages
 from paper_figures.runner.units import Unit
 from paper_figures.studies import controls, humaneval, mt_bench, reward_bench
-from paper_figures.studies.design.arms import Study, run_study
+from paper_figures.studies.design.arms import Arms, run_arms
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
 
@@ -86,7 +86,7 @@ def test_every_sample_of_a_dialogue_is_followed_to_its_end() -> None:
             return pd.DataFrame(self.rows)
 
     base = Unit(experiment="x", prompt="", strategy={"name": "default"}, settings={"reward_cost": 1.0})
-    run_study(Study(base, (Prompt("0", ("one", "two")),), {"guide": (8.0,)}), Runner(Asked))
+    run_arms(Arms(base, (Prompt("0", ("one", "two")),), {"guide": (8.0,)}), Stages(Asked))
     samples = [(row["sample"], row["turn"]) for row in told if row.get("method") == "sample"]
     assert sorted(samples) == [(0, 0), (0, 1), (1, 0), (1, 1)]
     best = answers_of(pd.DataFrame(told)).query("method == 'best-of-n'")

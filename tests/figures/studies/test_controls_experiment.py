@@ -17,7 +17,8 @@ from tiny_models import classifier, save_predictor, save_reward
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_results
-from paper_figures.studies.design.arms import METHODS, best_of
+from paper_figures.studies.design.arms import best_of
+from paper_figures.studies.design.options import METHODS
 from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor

@@ -10,7 +10,7 @@ import pytest
 from study_runs import frame_of, run_again, save_models
 
 from paper_figures.__main__ import main
-from paper_figures.studies.design.arms import METHODS
+from paper_figures.studies.design.options import METHODS
 from paper_figures.studies.diversity import tables
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.table import Table

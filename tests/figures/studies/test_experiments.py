@@ -23,8 +23,7 @@ from paper_figures.runner.results import read_results
 from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal, pooled_perplexity
 from paper_figures.statistics.significance import holm
 from paper_figures.studies import STUDIES
-from paper_figures.studies.summaries.temperature import COMPARED, METRICS
-from paper_figures.studies.summaries.temperature_answers import answers_table
+from paper_figures.studies.summaries.temperature import COMPARED, METRICS, answers_table
 from paper_figures.studies.temperature import METHODS, SCALES, add_arguments, tables
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode

@@ -15,7 +15,7 @@ from study_runs import EXAMPLES, SHAPE, frame_of, run_again, save_models
 
 from paper_figures.__main__ import main
 from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal
-from paper_figures.studies.design.arms import METHODS
+from paper_figures.studies.design.options import METHODS
 from paper_figures.studies.keywords import tables
 from paper_figures.table import Table
 from rws_decode.decode import decode

@@ -16,7 +16,7 @@ from tiny_models import classifier, save_predictor, save_reward
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_results
-from paper_figures.runner.stages import Runner
+from paper_figures.runner.stages import Stages
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.prompts import Prompt, Prompts
 from paper_figures.studies.design.scale_selection import Selection, best_interval, select_scales
@@ -144,7 +144,7 @@ def select(scores: dict[tuple[str, float], float], failed: set[tuple[str, float]
 
     base = Unit(experiment="x", prompt="", strategy={"name": "default"})
     held = tuple(Prompt(name, (name,)) for name in ("a", "b"))
-    return select_scales(base, Prompts("", (), held), ["one"], Runner(Asked), grid=(1.0, 2.0), paths=1, by=by)
+    return select_scales(base, Prompts("", (), held), ["one"], Stages(Asked), grid=(1.0, 2.0), paths=1, by=by)
 
 
 def test_scale_that_failed_where_others_did_not_is_not_chosen() -> None:

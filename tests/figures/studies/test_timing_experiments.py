@@ -19,7 +19,7 @@ from study_runs import SHAPE, frame_of, run_again, save_models
 from paper_figures.__main__ import main
 from paper_figures.runner.units import Unit
 from paper_figures.studies import frequency, overhead
-from paper_figures.studies.design.arms import METHODS
+from paper_figures.studies.design.options import METHODS
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.timing import check_timing, measured, timed_rows, untimed
