@@ -1,1 +1,1 @@
-"""What figures and tables are made of: looks, tables beside the paper's, words for differences, pieces of exhibits."""
+"""What exhibits share: reading runs, names, differences and findings in words, paper beside ours, style, drawing."""

@@ -1,4 +1,4 @@
-"""Running text as a row of cells, one per token, with masks hatched: how a canvas is drawn."""
+"""Draw a canvas as running text: one cell per token, masks hatched."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GAP = 0.03
 
 @dataclass(frozen=True)
 class Look:
-    """How a token's cell looks: fill, outline, hatch, and the colour of its word, None where it has none."""
+    """How a token's cell looks: fill, outline, hatch, and the colour of its word, or None for no word."""
 
     face: str
     edge: str
@@ -39,7 +39,7 @@ GUESSED = Look("#f4f4f4", "#8a8a8a", "#3d3d3d", dash=(0, (2, 1.5)))
 
 @dataclass(frozen=True)
 class Cell:
-    """Where a token stands: left edge and width in inches, and its line from 0."""
+    """The place of a token: left edge and width in inches, and its line from 0."""
 
     left: float
     line: int

@@ -1,12 +1,13 @@
-"""The ledger of claims as a file, RUNS/claims/results.json: checking takes half a minute, reading no time."""
+"""Make and read RUNS/claims/results.json, the checked claims: checking takes half a minute, reading no time."""
 
 from __future__ import annotations
 
-import hashlib
 import time
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from rws_theory.printed import NAMES as PRINTED
+from rws_theory.printed import printed_in
 
 if TYPE_CHECKING:
     from paper_figures.runner.executors import Backend
@@ -19,17 +20,15 @@ _WORK = "rws_theory.claims"
 
 
 def claims_sources() -> dict[str, str]:
-    """Return what verdicts follow from: the digest of the checks' code, and that of the numbers as printed."""
+    """Return what the verdicts follow from: digests of the checks' code and of the printed numbers."""
     from paper_figures.runner.digests import code_digest, digest
 
-    folder = files("rws_theory.printed")
-    data = {path.name: path for path in folder.iterdir() if path.name.endswith(".json")}
-    printed = {name: hashlib.sha256(data[name].read_bytes()).hexdigest() for name in sorted(data)}
+    printed = {name: printed_in(name) for name in PRINTED}
     return {"work": _WORK, "code": code_digest(_WORK), "printed": digest(printed)}
 
 
 def is_ours(where: str) -> bool:
-    """Say whether a claim is one that the paper does not make: it counts neither for nor against it.
+    """Return whether a claim is ours and not the paper's; it counts neither for nor against the paper.
 
     >>> is_ours("Ours, on Table 1"), is_ours("Table 1")
     (True, False)
@@ -38,7 +37,7 @@ def is_ours(where: str) -> bool:
 
 
 def up_to_date(path: Path) -> bool:
-    """Say whether a file holds the claims as the code and the printed numbers are; a file of anything else does not."""
+    """Return whether a file holds claims checked by this code against these printed numbers."""
     from rws_decode.common.files import parse_json
 
     try:
@@ -49,9 +48,9 @@ def up_to_date(path: Path) -> bool:
 
 
 def make_claims(runs: Path, backend: Backend) -> Path:
-    """Check every claim, one by one over the backend's processes, write RUNS/claims/results.json, return its path.
+    """Check every claim over the backend's processes, write RUNS/claims/results.json and return its path.
 
-    Parts: schema, version; sources, what the verdicts follow from; seconds, those of all checks added up; claims, the
+    Parts: schema, version; sources, the digests of `claims_sources`; seconds of all checks, added up; claims, the
     records of `rws_theory.claims` in the order of the ledger.
     """
     from rws_decode.common.files import write_json

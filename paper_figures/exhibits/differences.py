@@ -30,7 +30,7 @@ ALPHA = 0.05
 
 @dataclass(frozen=True)
 class Difference:
-    """RWS minus something, of one thing compared: value, 95 % interval, p (corrected where there are several; or None).
+    """RWS minus something: value, 95 % interval, and p, corrected if there are several, or None without a test.
 
     >>> Difference("mini", 0.2, 0.1, 0.3, 0.2).sign, Difference("mini", -0.2, -0.3, -0.1, 0.04).sign
     (0, -1)
@@ -44,19 +44,19 @@ class Difference:
 
     @property
     def apart(self) -> bool:
-        """Say whether the interval leaves zero outside; one of no width does where a test says so too."""
+        """Return whether the interval excludes zero; one without width needs a test as well."""
         return (self.low > 0 or self.high < 0) and (self.low < self.high or self.p is not None)
 
     @property
     def sign(self) -> int:
-        """Return 1 or -1 where the interval leaves zero outside and p is not above `ALPHA`, else 0."""
+        """Return 1 or -1, the sign, if the interval excludes zero and p is at most `ALPHA`; else 0."""
         if not self.apart or (self.p is not None and self.p > ALPHA):
             return 0
         return 1 if self.low > 0 else -1
 
     @property
     def none(self) -> bool:
-        """Say whether no resample differs either, as where all pairs are equal."""
+        """Return whether value and interval are all zero, because all pairs are equal."""
         return self.value == self.low == self.high == 0
 
     def text(self) -> str:
@@ -72,7 +72,7 @@ class Difference:
 
 
 def difference_from_row(name: str, row: Row | None, scale: float = 1.0) -> Difference | None:
-    """Return RWS minus the row's method, times `scale`; None where there is no such row or nothing to compare."""
+    """Return RWS minus the row's method, times `scale`; None without a row or a difference."""
     if row is None or row["difference"] is None:
         return None
     # Means of equal numbers may differ by rounding, which is no difference; adding 0.0 leaves no negative zero.
@@ -97,7 +97,7 @@ def rws_minus(rows: Iterable[Row], control: str, measure: str) -> list[dict[str,
 
 
 def excludes_zero(row: Row) -> bool:
-    """Say whether the interval from "low" to "high" leaves zero outside; one of no width knows of no other prompts.
+    """Return whether the interval from "low" to "high" excludes zero; one without width never does.
 
     >>> [excludes_zero({"low": low, "high": high}) for low, high in [(0.1, 0.2), (-0.1, 0.2), (0.3, 0.3)]]
     [True, False, False]
@@ -106,7 +106,7 @@ def excludes_zero(row: Row) -> bool:
 
 
 def clear(row: Row) -> bool:
-    """Say whether a difference is shown: its interval excludes zero and p, corrected, is at most 0.05.
+    """Return whether a difference is shown: its interval excludes zero and p, corrected, is at most 0.05.
 
     >>> row = {"low": 0.1, "high": 0.3, "p_holm": 0.04}
     >>> clear(row), clear(row | {"low": -0.1}), clear(row | {"p_holm": None})
@@ -125,7 +125,7 @@ def difference_text(row: Row) -> str:
 
 
 def minus_text(row: Row | None) -> str | None:
-    """Return a difference with interval and corrected p for a table, * where the interval excludes zero.
+    """Return a difference with its interval and corrected p for a table, with * if the interval excludes zero.
 
     >>> minus_text({"difference": 0.5, "low": 0.25, "high": 0.75, "p_holm": 0.04})
     '+0.5 [+0.25, +0.75] p 0.04 *'
@@ -137,7 +137,7 @@ def minus_text(row: Row | None) -> str | None:
 
 
 def span(row: Row | None, scale: float = 1.0, form: str = ".0f") -> str | None:
-    """Return a row's mean and interval: "25 [11, 47]"; None where there is none.
+    """Return a row's mean and interval: "25 [11, 47]"; None if there is none.
 
     >>> span({"mean": 0.25, "low": 0.112, "high": 0.469}, 100)
     '25 [11, 47]'

@@ -1,4 +1,4 @@
-"""Values by name as dots on lines, side by side for several methods, with intervals where there are any."""
+"""Draw values by name as dots, side by side for several methods, with their intervals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from paper_figures.exhibits.style import PRINTED, Line
 
 __all__ = ["AS_PRINTED", "Dots", "Mark", "draw_dots", "height_of"]
 
-# A value, and the ends of its interval, None where it has none.
+# A value, and the ends of its interval, None if it has none.
 Mark = tuple[float, float | None, float | None]
 AS_PRINTED = Line(PRINTED, "s", "none", "RWS, as printed")
 
@@ -28,7 +28,7 @@ class Dots:
 
 
 def draw_dots(axes: Axes, names: Sequence[str], series: Sequence[Dots], labelled: bool = True) -> None:
-    """Draw series from top to bottom within each name's band; names from the top; labelled: with the names beside.
+    """Draw one band per name, from the top, and in it the series from top to bottom; labelled: write the names beside.
 
     A printed number has a hollow marker and no interval, a measured one a filled marker and its interval.
     """

@@ -1,4 +1,4 @@
-"""What a figure or table is made of, and how it becomes files that are whole or absent."""
+"""The parts of an exhibit, and how they become files, each whole or absent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MissingRun(ValueError):
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn figure: file stem, what it shows, and the same in words for those who do not see it."""
+    """A drawn figure: file stem, caption, and a description for readers who do not see it."""
 
     stem: str
     figure: Figure

@@ -34,9 +34,10 @@ def finding(
     family: str = "scales",
     preposition: str = "at ",
 ) -> str:
-    """Return what the differences of one comparison say together; rows: difference, low, high, p_holm (None: no test).
+    """Return in words what the differences of one comparison say together.
 
-    of: what tells a row from the others, in words; family, place: what the rows are many of, and the word before one.
+    rows: difference, low, high, p_holm (None without a test). of: what a row is called; family: what the rows are, in
+    the plural; preposition: the word before one of them.
 
     >>> row = {"guide": "mini", "difference": 0.2, "low": 0.1, "high": 0.3, "p_holm": 0.01}
     >>> finding([row], lambda row: row["guide"], "reward models", "with ")  # doctest: +NORMALIZE_WHITESPACE
@@ -64,10 +65,10 @@ def finding(
 def tally(
     differences: Sequence[Difference | None], of: str, words: tuple[str, str] = ("higher", "lower"), brief: bool = False
 ) -> str:
-    """Return for how many RWS is higher, for how many lower, and for how many no difference is shown, and which.
+    """Return in words for how many RWS is higher, lower, or not shown to differ, and which they are.
 
-    of: what is counted, in the plural. Higher or lower needs an interval without zero and a p of at most `ALPHA`.
-    brief: the numbers alone, and of none shown either way that alone.
+    of: what is counted, in the plural. Higher or lower needs an interval that excludes zero and a p of at most `ALPHA`.
+    brief: return the numbers alone.
 
     >>> found = [Difference("a", 0.2, 0.1, 0.3, 0.01), Difference("b", 0.0, 0.0, 0.0, 1.0)]
     >>> tally(found, "guides")
@@ -162,7 +163,7 @@ def differences_table(stem: str, controls: Sequence[Row], metrics: Mapping[str, 
 
 
 def range_line(summary: Sequence[Row]) -> str | None:
-    """Return how the perplexities of temperature and RWS lie over the scales; None where a method is absent.
+    """Return in words the ranges of perplexity of temperature and RWS over the scales; None if a method is missing.
 
     The paper's claim is that every temperature is worse than the worst RWS (Appendix F).
 

@@ -1,4 +1,4 @@
-"""Increases in time in words: with their intervals where these have a width, and what few prompts cannot say."""
+"""Increases in time as text with their intervals, and the warning for too few prompts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["ends_of", "few_prompts", "with_interval"]
 
 
 def ends_of(row: Mapping[str, Any], field: str) -> tuple[float, float]:
-    """Return the ends of a field's interval: FIELD_low and FIELD_high, of a ratio those of the name before "_ratio".
+    """Return the ends of a field's interval: FIELD_low and FIELD_high, without "_ratio" in the name of a ratio.
 
     >>> ends_of({"god_ratio": 1.5, "god_low": 1.0, "god_high": 2.0}, "god_ratio")
     (1.0, 2.0)
@@ -19,7 +19,7 @@ def ends_of(row: Mapping[str, Any], field: str) -> tuple[float, float]:
 
 
 def with_interval(row: Mapping[str, Any], field: str) -> str | None:
-    """Return an increase in percent, or a ratio, with its interval; one of no width, of a single prompt, is none.
+    """Return an increase in percent, or a ratio, with its interval if that has a width.
 
     >>> with_interval({"increase": 20.0, "increase_low": -1.0, "increase_high": 30.5}, "increase")
     '+20.0 [-1.0, +30.5]'
@@ -32,7 +32,7 @@ def with_interval(row: Mapping[str, Any], field: str) -> str | None:
 
 
 def few_prompts(count: int) -> list[str]:
-    """Return a line where so few prompts were timed that no test could call a difference shown.
+    """Return a line if too few prompts were timed for any test to show a difference.
 
     >>> few_prompts(8), few_prompts(2)[0][:54]
     ([], 'Only 2 prompts are timed: an exchange test cannot give')

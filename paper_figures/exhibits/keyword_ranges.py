@@ -1,4 +1,4 @@
-"""Numbers that the paper's text gives for the keyword task, beside the range of the same quantity here."""
+"""The numbers of the paper's text on the keyword task, beside the ranges of the same quantities here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["printed_range", "ranges_table"]
 
 
 def printed_range(quantity: str) -> tuple[float, float]:
-    """Return the ends of what the paper prints for a quantity, twice the same where it prints one number.
+    """Return the ends of the range that the paper prints for a quantity; both are the same for a single number.
 
     >>> printed_range("perplexity of RWS below that of the default"), printed_range("GOD of the default")
     ((12, 16), (0.95, 0.95))

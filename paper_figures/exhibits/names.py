@@ -36,7 +36,7 @@ RELATIONS = {"own": "own guide", "other": "other reward models"}
 
 
 def method_name(method: str) -> str:
-    """Return what a method is called in tables; its own name where it has no other.
+    """Return what a method is called in tables; its own name if it has no other.
 
     >>> method_name("constant"), method_name("best of three")
     ('constant of equal mean', 'best of three')
@@ -54,18 +54,18 @@ def in_words(method: str) -> str:
 
 
 def methods_in(rows: Iterable[Mapping[str, Any]], column: str = "method") -> list[str]:
-    """Return the methods that rows have, in the order of tables, those without a name behind."""
+    """Return the methods of the rows in the order of tables; methods without a name come last."""
     present = dict.fromkeys(row[column] for row in rows)
     return [name for name in _NAMES if name in present] + [name for name in present if name not in _NAMES]
 
 
 def controls_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the methods of the rows that RWS is set against, the default left out, in the order of tables."""
+    """Return the controls among the rows' methods, without the default, in the order of tables."""
     return [method for method in methods_in(rows) if method not in ("rws", "default")]
 
 
 def guide_name(guide: str) -> str:
-    """Return the paper's name of a reward model where it is one of the paper's, else the name itself.
+    """Return the paper's name of a reward model; a model that is not the paper's keeps its own.
 
     >>> guide_name("skywork-v0.2"), guide_name("mini")
     ('Skywork', 'mini')
@@ -76,7 +76,7 @@ def guide_name(guide: str) -> str:
 
 
 def guide_names(rows: Sequence[Row]) -> dict[tuple[str, float | None], str]:
-    """Return (guide, reward scale) -> the paper's name of the guide, with its scale where the guide has several.
+    """Return (guide, reward scale) -> the guide's name, with the scale if a guide has several.
 
     The paper's reward models come first, in its order, the others as they are in the rows.
 
@@ -94,9 +94,9 @@ def guide_names(rows: Sequence[Row]) -> dict[tuple[str, float | None], str]:
 
 
 def with_guide_names(rows: Iterable[Row], order: Sequence[str]) -> list[dict[str, Any]]:
-    """Return rows of a table with what each one's guide is called as `name`, the guides in `order`, their mean last.
+    """Return rows with their guide's name as `name`, the guides in `order`, their mean last.
 
-    One of the paper's reward models has the paper's name; a guide at several reward scales has its scale behind it.
+    The paper's reward models have the paper's names. A guide with several reward scales has the scale in its name.
 
     >>> rows = [{"guide": guide, "reward_scale": scale} for guide, scale in [("all", 8.0), ("grm", 8.0), ("grm", 2.0)]]
     >>> [row["name"] for row in with_guide_names(rows, ["grm"])]

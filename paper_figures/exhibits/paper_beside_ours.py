@@ -1,4 +1,4 @@
-"""One table of printed and measured numbers: a row per name, what the paper printed left, what was measured right."""
+"""A table of printed and measured numbers: one row per name, the paper's numbers left, ours right."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Numbers = Mapping[str, Mapping[str, Any]]
 
 
 def beside(stem: str, key: str, printed: Numbers, here: Numbers, caption: str, shown: Numbers | None = None) -> Table:
-    """Return a table with a row per name of either side, the paper's first; a name of both has both in one row.
+    """Return a table with one row per name, the paper's names first; a name of both sides has both in one row.
 
-    printed, here: name -> column -> number or text; shown: our numbers as text, with intervals, where the plain number
-    does not do. Columns become "paper: ..." and "here: ...", and are empty where that side has no such name. Reward
-    models are to have the paper's names (`names.guide_name`), so that a run with them stands in the paper's own rows.
+    printed, here: name -> column -> number or text; shown: our numbers as text, if the plain number is not enough.
+    Columns become "paper: ..." and "here: ...", and are empty if that side has no such name. Give reward models the
+    paper's names (`names.guide_name`), so that they share the paper's rows.
 
     >>> table = beside("s", "model", {"A": {"win": 60.2}}, {"B": {"win": 0.5}}, "A caption.")
     >>> [dict(row) for row in table.shown]  # doctest: +NORMALIZE_WHITESPACE
@@ -43,7 +43,7 @@ def beside(stem: str, key: str, printed: Numbers, here: Numbers, caption: str, s
 
 
 def number_text(value: Any) -> str | None:
-    """Return a number to four significant digits, text as it is, None for nothing.
+    """Return a number to four significant digits; text and None as they are.
 
     >>> number_text(0.123456), number_text("a"), number_text(None), number_text(1200)
     ('0.1235', 'a', None, '1200')

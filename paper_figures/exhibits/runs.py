@@ -1,4 +1,4 @@
-"""What figures read: results of experiments, whose models and data are called without the folders that they lay in."""
+"""Read the results of experiments for figures; models and data are named without their folders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Results:
     """What a study's results.json holds (`paper_figures.runner.results_json`).
 
     settings: its options; prompts: source, and how many test and validate; selection: guide -> reward scale chosen,
-    None where they were given; rows: table -> rows as measured; inputs: its files, below the runs; units: the name of
+    None if they were given; rows: table -> rows as measured; inputs: its files, below the runs; units: the name of
     their folder; names: absolute path -> what it is called in all of these.
     """
 
@@ -41,7 +41,7 @@ class Results:
 
 
 def read_run(runs: Path, experiment: str) -> Results:
-    """Return the results of a study below `runs`; MissingRun, naming the command that makes them, where absent.
+    """Return the results of a study below `runs`; MissingRun, with the command that makes them, if they are missing.
 
     ValueError as `read_results` has it.
     """
@@ -57,14 +57,14 @@ def read_run(runs: Path, experiment: str) -> Results:
 
 
 def read_named(path: Path, command: str, parts: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return what `read_results` does, with short names for the paths among its settings; and those names."""
+    """Return the results as `read_results` does, with short names for the paths in their settings, and these names."""
     results = read_results(path, command, parts)
     names = short_names(results.get("settings"))
     return renamed(results, names), names
 
 
 def read_results(path: Path, command: str, parts: Sequence[str]) -> dict[str, Any]:
-    """Return an experiment's results.json as it is; MissingRun, naming the command, where there is none.
+    """Return an experiment's results.json as it is; MissingRun, with the command, if there is none.
 
     ValueError for a file that is not a JSON object, of another schema or version, or lacks one of its `parts`.
     """
@@ -117,9 +117,9 @@ def renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def short_names(settings: Any) -> dict[str, str]:
-    """Return absolute path -> its last part, or as many as tell it from others, for every path in a run's options.
+    """Return absolute path -> short name for every path in a run's options: its last part, or as many as tell it apart.
 
-    Which folders models and data lay in is nobody's business.
+    A page must not show in which folders models and data were.
 
     >>> short_names({"model": "/a/llada", "data": "text:/b/prompts.txt", "rewards": ["mini"]})
     {'/a/llada': 'llada', '/b/prompts.txt': 'prompts.txt'}
@@ -141,12 +141,12 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _path_in(value: str) -> str | None:
-    """Return the absolute path that an option is, or has behind a colon as sources of prompts have it."""
+    """Return the absolute path that an option is or has after a colon; None without one."""
     return next((part for part in (value, value.partition(":")[2]) if len(part) > 1 and Path(part).is_absolute()), None)
 
 
 def lookup(rows: Sequence[Row], **match: Any) -> Row | None:
-    """Return the row that has all of these values, None where there is none; ValueError where there are several."""
+    """Return the row with all of these values; None if there is none, ValueError if there are several."""
     matching = [row for row in rows if all(row.get(name) == value for name, value in match.items())]
     if len(matching) > 1:
         raise ValueError(f"results hold {len(matching)} rows of {match}: one is needed")
@@ -154,7 +154,7 @@ def lookup(rows: Sequence[Row], **match: Any) -> Row | None:
 
 
 def setting(run: Results) -> str:
-    """Return what was run, and how it differs from what the paper ran, as two sentences.
+    """Return two sentences: what was run, and how it differs from the paper's run.
 
     The paper's own is LLaDA on RewardBench or MT-Bench prompts, with six reward models.
     """

@@ -1,4 +1,4 @@
-"""How figures look: one palette that colour-blind readers and grey printers can tell apart, text of at least 8 pt."""
+"""The look of all figures: colours that colour-blind readers and grey prints can tell apart, text of at least 8 pt."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def joint_legend(picture: Figure, ncols: int, loc: Any = "outside lower center")
 
 
 def guide_looks(names: Sequence[str]) -> dict[str, Line]:
-    """Return a look for every name: the paper's reward models have the same everywhere, others what is left.
+    """Return a look for every name; the paper's reward models have the same look in all figures.
 
     >>> looks = guide_looks(["mini", "GRM"])
     >>> looks["GRM"].marker, looks["mini"].marker == looks["GRM"].marker

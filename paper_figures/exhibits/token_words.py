@@ -1,4 +1,4 @@
-"""Token ids as words, by the files beside a model's weights: no weights are loaded and nothing is downloaded."""
+"""Show token ids as words, from the files beside a model's weights; no weights are loaded, nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _LONGEST = 14
 
 @dataclass(frozen=True)
 class Words:
-    """A model's text codec for pictures; `tokenizer` is None where none is at hand, and tokens are shown as ids.
+    """A model's text codec for pictures; `tokenizer` is None if none is at hand, and tokens are shown as ids.
 
-    end: the end-of-text id, None where the model names none, or its config.json is not at hand.
+    end: the end-of-text id, None if the model names none, or its config.json is not at hand.
     """
 
     tokenizer: Any = None
@@ -52,7 +52,7 @@ class Words:
 
 @cache
 def words_of(model: str) -> Words:
-    """Return the words of a mask predictor: shipped name, directory, or hub id; files that are not here are missed.
+    """Return the words of a mask predictor: a shipped name, directory, or hub id; without its files, tokens are ids.
 
     >>> words = words_of("mini")
     >>> [words.word(token) for token in words.ids("the meadow .")]

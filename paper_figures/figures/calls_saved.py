@@ -76,7 +76,7 @@ class CallsSaved:
 
 
 def compute(runs: Path) -> CallsSaved:
-    """Read the counts of RWS below `runs`; MissingRun, naming the command, where the results are absent."""
+    """Read the counts of RWS below `runs`; MissingRun, with the command, if the results are missing."""
     run = read_run(runs, NEEDS[0])
     rows = [
         row for row in with_guide_names(run.rows.get("overhead", ()), run.settings["rewards"]) if row["method"] == "rws"

@@ -81,7 +81,7 @@ class Controls:
 
 
 def compute(runs: Path) -> Controls:
-    """Read both experiments' outcomes below `runs`; MissingRun, naming the command, where one is absent."""
+    """Read both experiments' outcomes below `runs`; MissingRun, with the command, if one is missing."""
     scaled, judged = (read_run(runs, name) for name in NEEDS)
     rows = [
         row

@@ -57,7 +57,7 @@ class CrossJudging:
 
 
 def compute(runs: Path) -> CrossJudging:
-    """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
+    """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     run = read_run(runs, NEEDS[0])
     rows = [row for row in run.rows.get("cross_judging", ()) if row["measure"] == "net"]
     if not rows:

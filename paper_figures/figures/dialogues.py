@@ -32,7 +32,7 @@ _PARTS = ("names", "text", "test", "different", "identical", "dialogues")
 
 
 def compute(runs: Path) -> Examples:
-    """Read the run and the dialogues that it shows; MissingRun, naming the command, where either is absent."""
+    """Read the run and the dialogues that it shows; MissingRun, with the command, if either is missing."""
     run = read_run(runs, NEEDS[0])
     results = read_results(runs / NEEDS[0] / "examples.json", command(NEEDS[0], runs), _PARTS)
     shown = renamed(results, run.names)

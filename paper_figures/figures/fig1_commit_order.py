@@ -47,7 +47,7 @@ class CommitOrders:
 
     @property
     def drawn(self) -> int:
-        """Return the index of the prompt that is drawn: the run's first, so that none is picked for its looks."""
+        """Return the index of the prompt that is drawn: the run's first, so that nobody chose it for its looks."""
         return next(iter(self.traces))
 
 

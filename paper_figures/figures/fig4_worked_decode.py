@@ -41,7 +41,7 @@ _NAMES = {"default": "Confidence (default)", "rws": "RWS"}
 class Decode:
     """One decode of the prompt: its trace, `words` of the whole answer, and the kinds of rules that it breaks.
 
-    broken is None where the prompt is not of the story language, so that nothing can be said.
+    broken is None if the prompt is not of the story language, so that nothing can be said.
     """
 
     trace: Trace

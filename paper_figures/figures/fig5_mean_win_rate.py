@@ -57,7 +57,7 @@ class MeanWinRates:
         return [relation for relation in RELATIONS if any(row["relation"] == relation for row in self.rows)]
 
     def of(self, relation: str, line: tuple[str, float | None], measure: str) -> Row | None:
-        """Return the row of one method and measure by one kind of judge; None where there is none, or no value."""
+        """Return the row of one method and measure by one kind of judge; None if there is none, or no value."""
         scale = {} if line[1] is None else {"reward_scale": line[1]}
         row = lookup(self.rows, relation=relation, method=line[0], measure=measure, **scale)
         return None if row is None or row["mean"] is None else row
@@ -75,7 +75,7 @@ class MeanWinRates:
 
 
 def compute(runs: Path) -> MeanWinRates:
-    """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
+    """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     run = read_run(runs, NEEDS[0])
     rows = run.rows.get("mean_win_rates", ())
     if not rows:

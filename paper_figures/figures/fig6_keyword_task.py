@@ -58,7 +58,7 @@ class KeywordTask:
         return list(dict.fromkeys(row["name"] for row in self.means))
 
     def has(self, measure: str) -> bool:
-        """Say whether RWS has a value: without a causal model there is no perplexity."""
+        """Return whether RWS has a value: without a causal model there is no perplexity."""
         return any(row["mean"] is not None for row in self.means if _is(row, method="rws", measure=measure))
 
 
@@ -67,7 +67,7 @@ def _is(row: Mapping[str, Any], **values: Any) -> bool:
 
 
 def compute(runs: Path) -> KeywordTask:
-    """Read the experiment's results below `runs`; MissingRun, naming the command, where they are absent."""
+    """Read the experiment's results below `runs`; MissingRun, with the command, if they are missing."""
     run = read_run(runs, NEEDS[0])
     means, claims = (with_guide_names(run.rows.get(name, ()), run.settings["rewards"]) for name in _TABLES)
     return KeywordTask(means, claims, run)

@@ -53,7 +53,7 @@ _QUADRANTS = {
 
 
 def compute(runs: Path) -> Regimes:
-    """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
+    """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     (experiment,) = NEEDS
     parts = ("summary", "cases", "reach", "pairs", "distributions", "settings")
     path, made_by = runs / experiment / "results.json", command(experiment, runs)

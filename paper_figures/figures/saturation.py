@@ -38,7 +38,7 @@ _SHIFT = {"float32": 1.05, "bfloat16": 1 / 1.05}  # so that two intervals stand 
 
 
 def compute(runs: Path) -> Rounding:
-    """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
+    """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     (experiment,) = NEEDS
     path, made_by = runs / experiment / "results.json", command(experiment, runs)
     results, _ = read_named(path, made_by, ("summary", "settings"))

@@ -1,4 +1,4 @@
-"""The page's beginning: what holds, what does not, what the reward does; a line of each exhibit, linked to it."""
+"""The beginning of the page: what holds, what does not, what the reward does, and a linked line for each exhibit."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _APART = ("controls", "cross_judging", "saturation")
 
 
 def conclusions(records: Mapping[str, Record]) -> str:
-    """Return the headline of every exhibit, its first conclusion, under headings; exhibits that are absent left out.
+    """Return the first conclusion of every exhibit that was made, under headings.
 
-    What holds and what the reward does is to be read at once, in two minutes; the rest is unfolded.
+    What holds and what the reward does are open; the rest is folded.
     """
     rest = {
         heading: [name for name in names if name not in (_LEDGER, *_APART)] for heading, names in by_heading().items()
@@ -83,7 +83,7 @@ def _lines(name: str, record: Record) -> list[str]:
 
 
 def short_title(title: str) -> str:
-    """Return a title up to its colon where that is a figure's or table's number, else all of it.
+    """Return the figure's or table's number that begins a title; the whole title if there is none.
 
     >>> short_title("Table 8: temperature against reward"), short_title("Controls: what remains")
     ('Table 8', 'Controls: what remains')
@@ -93,7 +93,7 @@ def short_title(title: str) -> str:
 
 
 def setting(records: Mapping[str, Record]) -> str:
-    """Return what was decoded by which model, guided by which rewards, with how many prompts, over all runs."""
+    """Return a sentence with the models, reward models and numbers of prompts of all runs."""
     runs = {name: facts for record in records.values() for name, facts in record.get("runs", {}).items()}
     settings = [facts["settings"] for facts in runs.values() if facts["settings"]]
     if not settings:
@@ -108,7 +108,7 @@ def setting(records: Mapping[str, Record]) -> str:
 
 
 def _whose(settings: list[Mapping[str, Any]]) -> str:
-    """Return what the shipped models are, where nothing else was decoded: nothing is then said of larger ones."""
+    """Return a sentence on what the shipped models are, if nothing else was decoded; else ""."""
     from rws_decode.checkpoints.files import shipped
 
     models = {options["model"] for options in settings if "model" in options}

@@ -1,4 +1,4 @@
-"""Pictures, tables, passages and lists of a record as HTML; pictures are part of the page, so that it is one file."""
+"""Pictures, tables, passages and lists of a record as HTML; pictures are embedded, so the page is one file."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def items(lines: Iterable[str], *, raw: bool = False) -> str:
 
 
 def prose(text: str) -> str:
-    """Return text in which what stands between backticks is set as code.
+    """Return text as HTML, with code between backticks.
 
     >>> prose("`--prompts 8` & more")
     '<code>--prompts 8</code> &amp; more'
@@ -80,7 +80,7 @@ def link(target: str, text: str) -> str:
 
 
 def verdict(name: str, text: str) -> str:
-    """Return text in the colours of a verdict, which it names.
+    """Return text in the colours of a verdict.
 
     >>> verdict("true with correction", "5 true with correction")
     '<span class="verdict true-with-correction">5 true with correction</span>'
@@ -95,7 +95,7 @@ def _files(stem: str, suffixes: Sequence[str]) -> str:
 
 
 def _box(caption: str, what: str, kind: str = "") -> str:
-    """Return the opening of a box that scrolls sideways, by keyboard too, named after the beginning of its caption."""
+    """Return the opening tag of a box that scrolls sideways, also by keyboard, named after its caption."""
     name = escape(f"{what}: {' '.join(caption.split()[:10])}")
     return f'<div class="{f"wide {kind}".strip()}" tabindex="0" role="group" aria-label="{name}">'
 

@@ -58,7 +58,7 @@ def _source(name: str) -> str:
 def read_records(out: Path) -> dict[str, dict[str, Any]]:
     """Return name -> record of the exhibits below `out`, in the page's order.
 
-    Records of other names are left alone; one that cannot be read, lacks a part or a picture is of none.
+    Records of other names are ignored, and so are records that cannot be read or lack a part or a picture.
     """
     records = {name: _record(out / "figures" / f"{name}.json") for name in NAMES}
     return {name: record for name, record in records.items() if record is not None}

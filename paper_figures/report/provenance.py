@@ -1,4 +1,4 @@
-"""Where a page's numbers come from: package versions, commit, processor, and the runs; never host names or paths."""
+"""Where the page's numbers come from: versions, commit, processor and runs; never host names or paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FACTS = ("settings", "prompts", "selection", "seconds", "sources")
 
 
 def provenance() -> dict[str, str]:
-    """Return facts about this checkout and machine that may change numbers, by name.
+    """Return the facts about this checkout and machine that may change numbers, by name.
 
     >>> provenance()["rws"] == rws_theory.__version__
     True
@@ -39,7 +39,7 @@ def provenance() -> dict[str, str]:
 
 
 def commit(root: Path) -> str | None:
-    """Return the commit of the checkout whose top is `root`, marked if files differ from it; None where it is none."""
+    """Return the commit of the checkout whose top is `root`, marked if files differ from it; None if it is none."""
     try:
         lines = [
             subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True).stdout.strip()
@@ -55,9 +55,9 @@ def commit(root: Path) -> str | None:
 
 
 def run_facts(runs: Path, experiment: str) -> dict[str, Any] | None:
-    """Return what an experiment's results.json says of its run, without its tables; None where there is none.
+    """Return what an experiment's results.json says of its run, without its tables; None if there is none.
 
-    Parts: settings, prompts, selection, seconds and sources, None where the file has no such part; command, the one of
+    Parts: settings, prompts, selection, seconds and sources, None if the file has no such part; command, the one of
     the plan, small or full, whose options the run has; smaller, the sizes below the experiment's own defaults.
     """
     try:
@@ -99,9 +99,9 @@ def _plain(value: Any) -> Any:
 
 
 def notes(experiment: str, facts: Mapping[str, Any]) -> list[str]:
-    """Return what a reader must know of a run: other code than this checkout's, small sizes, options of its own.
+    """Return what a reader must know about a run: other code than this checkout's, small sizes, other options.
 
-    A size is small where it is below the experiment's default, and told as so many of that many.
+    A size is small if it is below the experiment's default; both numbers are given.
     """
     remarks, sources = [], facts["sources"] or {}
     if "work" not in sources:
@@ -118,7 +118,7 @@ def notes(experiment: str, facts: Mapping[str, Any]) -> list[str]:
 
 
 def _digest_here(work: str) -> str | None:
-    """Return the digest of the code behind a module of this checkout; None if the module is not here, as it moved."""
+    """Return the digest of the code behind a module of this checkout; None if the module is not here."""
     from paper_figures.runner.digests import code_digest
 
     try:

@@ -1,4 +1,4 @@
-"""The end of the page: which runs are behind it, how long they took, what made them; and the files of results."""
+"""The end of the page: its runs, their times, commands and options, and the files of their results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Run:
 
 
 def runs_behind(records: Mapping[str, Record]) -> list[Run]:
-    """Return the runs that the exhibits were drawn from: of an experiment several, if they were of several runs."""
+    """Return the runs that the exhibits were drawn from; an experiment may have several."""
     runs: list[Run] = []
     for name, record in records.items():
         for experiment, facts in record.get("runs", {}).items():
@@ -49,7 +49,7 @@ def runs_behind(records: Mapping[str, Record]) -> list[Run]:
 def copied_files(records: Iterable[Record], runs: Path, out: Path) -> tuple[list[Path], dict[str, list[str]]]:
     """Return the files copied to OUT/traces, and experiment -> links to results and traces, relative and below `out`.
 
-    Nothing is copied where the runs lie below `out` already. Folders of many traces elsewhere are left out.
+    Nothing is copied if the runs are already below `out`. Folders of many traces elsewhere are left out.
     """
     copied: list[Path] = []
     links: dict[str, list[str]] = {}

@@ -72,7 +72,7 @@ class Ledger:
 
 
 def compute(runs: Path) -> Ledger:
-    """Read the checked claims below `runs`; MissingRun, naming the command, where they are absent."""
+    """Read the checked claims below `runs`; MissingRun, with the command, if they are missing."""
     path = runs / NEEDS[0] / "results.json"
     results = read_results(path, command(NEEDS[0], runs), ("claims",))
     return Ledger(results["claims"], up_to_date(path))

@@ -65,7 +65,7 @@ class Orders:
 
 
 def compute(runs: Path) -> Orders:
-    """Read the run's verdicts and test what was printed; MissingRun, naming the command, where the run is absent."""
+    """Read the run's verdicts and test what was printed; MissingRun, with the command, if the run is missing."""
     return Orders(judged_dialogues(runs), counted_shares())
 
 

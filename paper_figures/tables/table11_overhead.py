@@ -58,7 +58,7 @@ class Overhead:
 
 
 def compute(runs: Path) -> Overhead:
-    """Read the experiment's results below `runs`; MissingRun, naming the command, where they are absent."""
+    """Read the experiment's results below `runs`; MissingRun, with the command, if they are missing."""
     run = read_run(runs, NEEDS[0])
     order = run.settings["rewards"]
     memory = with_guide_names(({**row, "reward_scale": None} for row in run.rows.get("memory", ())), order)

@@ -49,7 +49,7 @@ class Frequency:
 
 
 def compute(runs: Path) -> Frequency:
-    """Read the experiment's results below `runs`; MissingRun, naming the command, where they are absent."""
+    """Read the experiment's results below `runs`; MissingRun, with the command, if they are missing."""
     run = read_run(runs, NEEDS[0])
     order = run.settings["rewards"]
     means = with_guide_names(run.rows.get("trade_off", ()), order)

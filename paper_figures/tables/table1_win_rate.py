@@ -33,7 +33,7 @@ DRAWN = ("rws", "constant", "shuffled")
 
 
 def compute(runs: Path) -> WinRates:
-    """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
+    """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     run = read_run(runs, NEEDS[0])
     rows = run.rows.get("win_rates", ())
     if not rows:

@@ -39,7 +39,7 @@ _SECOND = {"rws": Line("#E69F00", "D", "solid", "RWS"), "constant": Line("#56B4E
 
 
 def compute(runs: Path) -> Dialogues:
-    """Read the run's verdicts, an LLM's where there are any; MissingRun, naming the command, where it is absent."""
+    """Read the run's verdicts, an LLM's where there are any; MissingRun, with the command, if it is missing."""
     return judged_dialogues(runs)
 
 

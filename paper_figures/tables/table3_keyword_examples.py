@@ -55,7 +55,7 @@ class KeywordExamples:
 
 
 def compute(runs: Path) -> KeywordExamples:
-    """Read the examples below `runs`; MissingRun, naming the command, where the results are absent."""
+    """Read the examples below `runs`; MissingRun, with the command, if the results are missing."""
     run = read_run(runs, NEEDS[0])
     order = run.settings["rewards"]
     free = [row for row in run.rows.get("examples", ()) if row["guide"] is None]

@@ -63,7 +63,7 @@ class HumanEval:
 
 
 def compute(runs: Path) -> HumanEval:
-    """Read the experiment's results below `runs`; MissingRun, naming the command, where they are absent."""
+    """Read the experiment's results below `runs`; MissingRun, with the command, if they are missing."""
     run = read_run(runs, NEEDS[0])
     return HumanEval(with_guide_names(run.rows.get("pass_at_k", ()), run.settings["rewards"]), run)
 

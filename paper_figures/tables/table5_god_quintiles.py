@@ -33,7 +33,7 @@ _SCORED = ("constant", "default")  # in the table all are
 
 
 def compute(runs: Path) -> Fifths:
-    """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
+    """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     run = read_run(runs, NEEDS[0])
     fifths, trends, equal = (run.rows.get(name, ()) for name in ("god_quintiles", "god_trends", "reward_at_equal_god"))
     if not fifths:

@@ -56,7 +56,7 @@ class Diversity:
 
 
 def compute(runs: Path) -> Diversity:
-    """Read the experiment's results below `runs`; MissingRun, naming the command, where they are absent."""
+    """Read the experiment's results below `runs`; MissingRun, with the command, if they are missing."""
     run = read_run(runs, NEEDS[0])
     distinct, differences = (
         with_guide_names(run.rows.get(name, ()), run.settings["rewards"]) for name in ("distinct", "differences")

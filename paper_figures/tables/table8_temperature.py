@@ -72,12 +72,12 @@ class Temperatures:
         return sorted((row for row in self.summary if row["method"] == method), key=lambda row: row["scale"])
 
     def has(self, field: str) -> bool:
-        """Say whether every row has a value: answers outside the story language have no coherence."""
+        """Return whether every row has a value: answers outside the story language have no coherence."""
         return all(row.get(field) is not None for row in self.summary)
 
 
 def compute(runs: Path) -> Temperatures:
-    """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
+    """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     (experiment,) = NEEDS
     run = read_run(runs, experiment)
     guide = run.settings["rewards"][0]

@@ -60,7 +60,7 @@ def test_without_a_file_it_says_what_is_not_measured_and_what_measures_it(tmp_pa
     assert_whole(made)
     assert [table.name for table in made.tables] == [f"device_cost_{name}" for name in ("printed", "steps", "prompts")]
     assert made.conclusions[0].endswith("no decode of that scale is measured on a GPU.")
-    assert made.conclusions[-1].startswith("Not measured, for want of a GPU") and COMMAND in made.conclusions[-1]
+    assert made.conclusions[-1].startswith("Not measured, because no GPU was at hand") and COMMAND in made.conclusions[-1]
     assert made.inputs == ()
 
 
@@ -202,7 +202,7 @@ def test_another_setting_or_a_failed_check_is_no_headline(tiny: Row, tmp_path: P
         assert "Guidance costs" not in lines[0]
         assert (COMMAND in lines[-1]) == (name == "shorter")
     made = device_cost.exhibit(tmp_path, tmp_path / "failed")
-    told = "Some GPU, llada-8b: its self-check failed, its numbers show nothing: the other."
+    told = "Some GPU, llada-8b: its self-check failed, so its numbers show nothing: the other."
     assert told in made.conclusions and _table(made, "devices").rows[0]["self-check"] == "1 of 2 passed"
 
 

@@ -232,7 +232,8 @@ def test_conclusions_follow_from_the_counts(tmp_path: Path) -> None:
         "Of 3 answers in all, 1 are given by a constant factor and by a reward scale, 1 by a constant factor alone, "
         "1 by a reward scale alone."
     )
-    assert "used factors from 1.25 to 1.75; 0 of its 1 answers" in walk and "in 1 of 1 runs" in check
+    assert "factors from 1.25 to 1.75; some constant" in walk and "also gives 0 of its 1 answers" in walk
+    assert "in 1 of 1 runs" in check
     held = made_up()
     held["summary"][0] |= {"best_judge": 0.5, "certified": 0}
     held["profiles"][0]["walks"][0] |= {"output": 0, "on_path": False}

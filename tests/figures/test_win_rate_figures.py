@@ -330,7 +330,7 @@ def test_the_matrices_hold_every_guide_by_every_judge(results: dict[str, Any], r
         constant = _row(results, "cross_judging", method="constant", **match)
         assert data.cells["rws-constant"][key, judge].value == pytest.approx(-100 * constant["difference"])
         assert data.cells["constant"][key, judge].p is None
-    assert len(data.of("rws", by_guide=True)) == 2 and len(data.of("rws", own=False)) == 4
+    assert len(data.of("rws", by_guide=True)) == 2 and len(data.of("rws", by_guide=False)) == 4
     panels = [axes for axes in cross_judging.draw(data).axes if axes.images]
     for axes, (panel, cells) in zip(panels, data.cells.items(), strict=True):
         texts = [text.get_text() for text in axes.texts]

@@ -1,4 +1,4 @@
-"""Net win rates of RWS and its controls against the default, and RWS minus each: from a study's mean win rates."""
+"""Net win rates of RWS and its controls against the default, and RWS minus each control."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LOOKS = {"own": LINES["temperature"], "other": LINES["constant"]}
 
 @dataclass(frozen=True)
 class Net:
-    """One method's net win rate against the default, in percent of prompts, and RWS minus it; by one kind of judge.
+    """A method's net win rate against the default, in percent of prompts, and RWS minus it, by one kind of judge.
 
     mean, low, high: of the rate; minus: difference, low, high, p_holm; of RWS itself, minus the default, which has 0.
     """
@@ -177,7 +177,7 @@ def against_default(nets: Sequence[Net]) -> list[str]:
 
 
 def minus_line(nets: Sequence[Net], method: str) -> str:
-    """Return RWS minus a method in net win rate as a sentence with a space before it, "" where it was not run."""
+    """Return RWS minus a method in net win rate as a sentence after a space; "" if the method was not run."""
     parts = []
     for net in nets:
         if net.method == method and net.minus is not None:

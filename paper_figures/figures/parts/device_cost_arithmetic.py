@@ -20,7 +20,7 @@ def arithmetic_tables(by_prompt: Mapping[int, Least]) -> tuple[Table, ...]:
 
 
 def of_8b() -> list[str]:
-    """Return the reward models of the shape that the arithmetic is of: Llama-3's and Llama-3.1's, of 8B.
+    """Return the reward models whose shape the arithmetic uses: Llama 3 and 3.1 of 8B.
 
     >>> of_8b()
     ['Skywork', 'LlamaOB', 'QRM']
@@ -69,7 +69,7 @@ def _text(column: str, value: Any) -> str | None:
 
 
 def _line(method: str, paper: Mapping[str, Any], arithmetic: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of the printed times: what a method has not is None."""
+    """Return a row of the printed times, with None for what a method does not have."""
     columns = ("seconds", "extra seconds", "increase, %, computed", "memory, MiB")
     computed = ("least seconds", "over the least", "increase with the default at its least, %")
     row: dict[str, Any] = {"method": method} | {f"paper: {name}": paper.get(name) for name in columns}

@@ -1,4 +1,4 @@
-"""The least operations, bytes and seconds of the paper's decode on its GPU, from shapes and a datasheet: no device."""
+"""The least operations, bytes and seconds of the paper's decode on its GPU, computed from shapes and a datasheet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVERY = (1, 2, 4, 8)
 
 @dataclass(frozen=True)
 class Limits:
-    """What a device can do at best by its maker's word. rate: operations per second; bandwidth: bytes per second."""
+    """The limits of a device by its maker. rate: operations per second; bandwidth: bytes per second."""
 
     name: str
     rate: float
@@ -59,7 +59,7 @@ class Least:
         return self.rws_seconds[1] - self.default_seconds
 
     def increase(self, every: int) -> float:
-        """Return by how many percent rws takes longer than the default where both take their least time."""
+        """Return how many percent longer than the default rws takes if both take their least time."""
         return 100 * (self.rws_seconds[every] / self.default_seconds - 1)
 
 

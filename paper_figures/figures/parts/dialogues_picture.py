@@ -101,7 +101,7 @@ def _word(text: str) -> str:
 
 
 def left_out(data: Examples) -> bool:
-    """Say whether an answer of the drawn dialogue has more lines of cells than are drawn."""
+    """Return whether an answer of the drawn dialogue has more lines of cells than are drawn."""
     if data.drawn is None:
         return False
     answers = [answer for turn in data.drawn["turns"] for answer in data.answers(turn)]

@@ -24,7 +24,7 @@ class Examples:
     """The run, what it shows (`examples.json`), and which dialogue is drawn with which guide's answers.
 
     drawn: the first shown dialogue in which the first guide's RWS has other words than the default, else the first
-    shown; None where none was traced.
+    shown; None if none was traced.
     """
 
     run: Results

@@ -28,7 +28,7 @@ class Step:
     block, the foremost where they are many (`open`, how many there are): `position` int [m], `tokens`, their best
     tokens as words, `before` and `after` [m], what they are ranked by at factor 1 and at the step's factor, `default`
     and `rws` bool [m], which either commits. raw, normalised, factor: the reward's; mean, std: of the reward model,
-    None where not recorded; same: whether both runs completed the canvas to the same text.
+    None if not recorded; same: whether both runs completed the canvas to the same text.
     """
 
     trace: Trace
@@ -64,7 +64,7 @@ class Step:
         return "log-odds  [nats]" if self.trace.ranking == "log-odds" else "confidence  [probability]"
 
     def committed(self, which: NDArray[np.bool_]) -> str:
-        """Return words and positions of those of the m positions that are True, as text."""
+        """Return the words and positions of the chosen ones of the m positions, as text."""
         hits = np.flatnonzero(which)
         return ", ".join(f"“{self.tokens[i]}” at {self.position[i]}" for i in hits)
 
@@ -80,9 +80,9 @@ def shown_step(default: Trace, rws: Trace) -> tuple[int, bool]:
 
 
 def foremost(commits: int, *values: NDArray[np.float64], most: int = _BARS) -> NDArray[np.int64]:
-    """Return which of m positions to draw, rising: those that stand highest in any of the rankings.
+    """Return which of m positions to draw, in rising order: those that rank highest in any of the rankings.
 
-    `most` of them, or more where so many are needed to hold the first `commits` of every ranking.
+    There are `most` of them, or more if the first `commits` of every ranking need it.
 
     >>> foremost(1, np.array([3.0, 1.0, 2.0]), np.array([0.0, 5.0, 1.0]), most=2).tolist()
     [0, 1]

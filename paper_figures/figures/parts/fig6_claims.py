@@ -1,4 +1,4 @@
-"""What Section 5.4 says of RWS against the default on keyword prompts, and the same here, in a table and in words."""
+"""What Section 5.4 says of RWS against the default on keyword prompts, beside the same here: a table and sentences."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _claimed(row: Mapping[str, Any] | None) -> str | None:
 
 
 def claim_line(claims: Sequence[Row], what: str, quantity: str, printed: str, nothing: float) -> str | None:
-    """Return a claim's printed range, our mean over guides, and which guides' intervals exclude what.
+    """Return in words a claim's printed range, our mean over guides, and which guides' intervals exclude it.
 
     None without values. quantity, printed, nothing: as in BELOW and OVER; what: the quantity in words.
     """

@@ -146,7 +146,7 @@ def _sum(rows: Sequence[Row], measure: str) -> tuple[int, int]:
 
 
 def _headline(rows: Sequence[Row], words: str) -> str:
-    """Return of how many pairs the theorem is false as printed, with (b) mended, as corrected."""
+    """Return in words for how many pairs the theorem is false as printed, with (b) mended, and as corrected."""
     counts = {form: _sum(rows, f"{form} false")[0] or "none" for form in FORMS}
     pairs = _sum(rows, "printed false")[1]
     where = " of positions at steps of real decodes" if words == "real pairs" else " of random logit vectors"

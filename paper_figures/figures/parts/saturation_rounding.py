@@ -1,4 +1,4 @@
-"""What the precision experiment found, and that in words: GOD by scale and ranking, and what rounding adds to it."""
+"""GOD by scale and ranking from the precision experiment, and what rounding adds to it, in sentences."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Rounding:
 
     @property
     def random(self) -> float | None:
-        """Return the mean GOD in steps of a random order within blocks; None where steps commit unequal numbers."""
+        """Return the mean GOD in steps of a random order within blocks; None if steps commit unequal numbers."""
         length, steps, block = (self.settings[name] for name in ("length", "steps", "block"))
         if length % steps or block % (length // steps):
             return None
@@ -78,7 +78,7 @@ class Rounding:
 
 
 def conclusions(data: Rounding) -> tuple[str, ...]:
-    """Return what rounding does by strategy and ranking, and beside the fall of the printed GOD at its last scale."""
+    """Return in words what rounding does, by strategy and ranking, and how the printed GOD falls at its last scale."""
     lines = _headline(data) + [
         _line(data, name, ranking)
         for name in data.strategies
@@ -135,7 +135,7 @@ def _line(data: Rounding, name: str, ranking: str) -> str:
 
 
 def _fall(data: Rounding) -> list[str]:
-    """Return what the fall of the printed GOD at its last scale looks like beside ours at the same two scales."""
+    """Return in words the fall of the printed GOD at its last scale, beside ours at the same two scales."""
     table = sorted(printed_in("table8_temperature")["rows"], key=lambda row: row["scale"])
     peak, last = max(table, key=lambda row: row["god"]), table[-1]
     fall = 100 * (last["god"] / peak["god"] - 1)

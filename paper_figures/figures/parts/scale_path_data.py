@@ -1,4 +1,4 @@
-"""What the scale-path experiment found, as its figure and tables read it."""
+"""The results of the scale-path experiment, as its figure and tables read them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Profile:
 
     @property
     def drawn(self) -> Row:
-        """Return the prompt that is drawn: the run's first, so that none is picked for its looks."""
+        """Return the prompt that is drawn: the run's first, so that nobody chose it for its looks."""
         return self.prompts[0]
 
     def path(self, over: str) -> Row:
@@ -52,7 +52,7 @@ def _holds(piece: Row, point: float) -> bool:
 
 
 def read_profile(runs: Path) -> Profile:
-    """Read the experiment's outcome below `runs`; MissingRun, naming the command, where it is absent."""
+    """Read the experiment's outcome below `runs`; MissingRun, with the command, if it is missing."""
     parts = ("profiles", "summary", "grid", "settings")
     path, made_by = runs / "scale-path" / "results.json", command("scale-path", runs)
     results, _ = read_named(path, made_by, parts)

@@ -76,7 +76,7 @@ def _walked(data: Profile) -> Table:
 
 
 def _given(prompt: Row, walk: Row) -> bool | None:
-    """Return whether a constant factor gives the walk's answer; None where that is not known."""
+    """Return whether a constant factor gives the walk's answer; None if that is not known."""
     if walk["output"] is None:
         whole = all(path["certified"] for path in prompt["paths"])
         return False if whole else None

@@ -1,4 +1,4 @@
-"""What the paper's Table 10 allows to conclude from what it prints: shares as counts of dialogues, tested."""
+"""Test the printed shares of Table 10, taken as counts of dialogues."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def counts_table(tested: Sequence[Row]) -> Table:
 
 
 def printed_lines(tested: Sequence[Row]) -> list[str]:
-    """Return in words for how many shares intervals and tests say that they are not one half, and what place does."""
+    """Return in words how many shares differ from one half by intervals and tests, and what the place does."""
     if not tested:
         return ["The printed shares are not whole numbers of MT-Bench's dialogues, so their number is not known."]
     count, of = len(tested), tested[0]["of"]

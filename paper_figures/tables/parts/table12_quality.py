@@ -1,4 +1,4 @@
-"""What asking the reward less often changes in quality: each rarer RWS minus RWS at every step, by guide."""
+"""The quality of RWS that asks its reward less often, minus RWS at every step, by guide."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _QUALITY = {
 
 
 def every_of(method: str) -> int:
-    """Return at how many steps' distance a method asks the reward; 0 for a method that is not RWS.
+    """Return the number of steps from one call of the reward to the next; 0 for a method that is not RWS.
 
     >>> every_of("rws"), every_of("rws every 4"), every_of("default")
     (1, 4, 0)
@@ -33,7 +33,7 @@ def every_of(method: str) -> int:
 
 
 def every_words(every: int) -> str:
-    """Return what RWS is called that asks at every so many steps.
+    """Return the name of RWS that asks its reward at every so many steps.
 
     >>> every_words(1), every_words(4)
     ('RWS, every step', 'RWS, every 4 steps')
@@ -71,7 +71,7 @@ def _difference(row: Mapping[str, Any]) -> str | None:
 
 
 def quality_lines(rows: Rows) -> list[str]:
-    """Return which differences in quality have a corrected p of at most 0.05, of how many tested; none without rows."""
+    """Return in words which tested differences in quality have a corrected p of at most 0.05; no line without rows."""
     less = [row for row in rows if every_of(row["method"]) > 1 and row["difference"] is not None]
     tested = [row for row in less if row["measure"] in ("own_score", "others_net", "coherent", "perplexity")]
     apart = [

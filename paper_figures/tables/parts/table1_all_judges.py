@@ -1,4 +1,4 @@
-"""Table 1 as printed beside ours, and what it leaves out: every method by its own guide and by other reward models."""
+"""Table 1 beside ours, and every method judged by its own guide and by other reward models."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class WinRates:
     printed: Mapping[str, Any]
 
     def of(self, key: tuple[str, float | None], method: str, measure: str) -> Row | None:
-        """Return the row of one guide, method and measure; None where there is none, or it has no value."""
+        """Return the row of one guide, method and measure; None if there is none, or it has no value."""
         row = lookup(self.rows, guide=key[0], reward_scale=key[1], method=method, measure=measure)
         return None if row is None or row["mean"] is None else row
 

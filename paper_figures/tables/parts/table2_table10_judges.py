@@ -1,4 +1,4 @@
-"""What judges made of a run on dialogues: an LLM's verdicts where there are any, else those of reward models."""
+"""The judges of a run on dialogues and their verdicts: LLMs if any judged, else reward models. For Tables 2 and 10."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Dialogues:
 
 
 def judged_dialogues(runs: Path) -> Dialogues:
-    """Read the verdicts of the run on dialogues; MissingRun, naming the command, where it is absent.
+    """Read the verdicts of the run on dialogues; MissingRun, with the command, if it is missing.
 
-    LLMs are the judges where any has judged; else each guide itself, and the mean over all other reward models.
+    The judges are LLMs if any has judged; else each guide itself, and the mean over all other reward models.
     """
     run = read_run(runs, "mt-bench")
     rows: Sequence[Row] = run.rows.get("llm_win_rates", ())
@@ -101,7 +101,7 @@ def _judge(name: str, rows: Sequence[Row], measure: str, about: Mapping[str, str
 
 
 def preferred(row: Row | None, points: float = 50.0) -> dict[str, Any] | None:
-    """Return a row's mean and interval as a share preferred in percent; None where it has no mean.
+    """Return a row's mean and interval as a share preferred in percent; None if it has no mean.
 
     points: 100 for a share, 50 for a net win rate, whose share, draws counted half, is 50 (1 + net) percent.
 
@@ -114,7 +114,7 @@ def preferred(row: Row | None, points: float = 50.0) -> dict[str, Any] | None:
 
 
 def verdict_of(data: Dialogues) -> str:
-    """Return in words who judged, and what a run of reward models alone leaves open."""
+    """Return in words who judged, and what is unknown if only reward models did."""
     if data.llm:
         names = "; ".join(f"{judge.name}, prompt {judge.about['judge_prompt']}" for judge in data.judges)
         return f"Judged by an LLM ({names}) in both orders; dialogues with the same texts count half."

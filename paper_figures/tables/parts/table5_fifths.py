@@ -174,7 +174,7 @@ def _ends(row: Row, name: str, unit: float = 1.0) -> str | None:
 
 
 def at_equal_god(data: Fifths, row: Row) -> Difference | None:
-    """Return RWS minus the row's control at equal GOD, net in points; None where it could not be told."""
+    """Return RWS minus the row's control at equal GOD, net in points; None if it could not be computed."""
     if row["alpha"] is None or row["status"] == "constant":
         return None
     unit = 100.0 if row["outcome"] == "net" else 1.0
