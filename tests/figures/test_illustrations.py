@@ -26,6 +26,8 @@ from paper_figures.figures import fig2_masking, fig3_method, fig4_worked_decode
 from paper_figures.figures.parts import fig3_step
 from rws_decode.common.files import write_json
 from rws_decode.rewards import CallableReward
+from rws_decode.trace.record import NOT_ASKED
+from rws_decode.trace.trace import load
 from rws_theory import factor_range, reward_factor
 
 MODULES = (fig2_masking, fig3_method, fig4_worked_decode)
@@ -88,9 +90,7 @@ def whole(made: Exhibit, out: Path | None) -> None:
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
 @pytest.mark.parametrize("made_by", ["runs", "level", "figure_runs"])
-def test_an_illustration_is_whole(
-    module: object, made_by: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_an_illustration_is_whole(module: object, made_by: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with styled():
         out = tmp_path if made_by == "figure_runs" else None
         whole(module.exhibit(request.getfixturevalue(made_by)), out)  # type: ignore[attr-defined]
@@ -202,17 +202,15 @@ def test_the_foremost_positions_of_either_ranking_are_kept() -> None:
 def test_a_step_without_a_reward_is_refused(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     orders = fig2_masking.compute(runs).orders
     (path,) = (runs / file for file in orders.files if file.endswith("/rws-7.parquet"))
-    from rws_decode.trace.trace import trace
-
     rws = orders.traces[7]["rws"]
     hidden = replace(
         rws,
-        reward_use=np.full_like(rws.reward_use, trace.NOT_ASKED),
+        reward_use=np.full_like(rws.reward_use, NOT_ASKED),
         reward_raw=np.full_like(rws.reward_raw, np.nan),
         reward_normalised=np.full_like(rws.reward_normalised, np.nan),
     )
     monkeypatch.setattr(
-        "paper_figures.figures.fig1_commit_order.load", lambda one: hidden if one == path else trace.load(one)
+        "paper_figures.figures.fig1_commit_order.load", lambda one: hidden if one == path else load(one)
     )
     with pytest.raises(ValueError, match="rws trace of prompt 7 has no reward"):
         fig3_method.compute(runs)
