@@ -197,11 +197,11 @@ def run_batches(
         with torch_threads(), torch.inference_mode():
             batch = run(rows)
         forwards += batch.forwards
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             # What stands where no step committed a token: the end of text, or the mask where a run stopped.
             end = None if row in batch.unfinished else job.predictor.end_id
-            fields = job.settings | settings | batch.record.row(place, job.predictor.mask_id if end is None else end)
-            fields |= {"width": batch.width, "offset": batch.offsets[place], "seed": seeds[row]}
+            fields = job.settings | settings | batch.record.row(index, job.predictor.mask_id if end is None else end)
+            fields |= {"width": batch.width, "offset": batch.offsets[index], "seed": seeds[row]}
             traces[row] = _trace_of(job, scorer, row, fields | {"forwards": fields["steps_run"]})
             if finished is not None:
                 finished(row, traces[row])
@@ -227,6 +227,6 @@ def _trace_of(job: Job, scorer: Scorer | None, row: int, fields: dict[str, Any])
 def _reward_settings(model: RewardModel) -> dict[str, Any]:
     """Return what a reward's numbers follow from besides the texts."""
     bounds = bounds_of(model)
-    known = any(math.isfinite(bound) for bound in bounds)
-    finite = [bound if math.isfinite(bound) else None for bound in bounds] if known else None
+    bounded = any(math.isfinite(bound) for bound in bounds)
+    finite = [bound if math.isfinite(bound) else None for bound in bounds] if bounded else None
     return {"mean": model.mean, "std": model.std, "bounds": finite}

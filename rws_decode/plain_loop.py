@@ -129,8 +129,8 @@ def _decode(
 
 def _commit_steps(picks: list[list[Tensor]], start: int, length: int) -> Tensor:
     """Return the step of each answer token, int64 [B, n]; picks: by step and row, the columns committed."""
-    found = picks[0][0].new_full((len(picks[0]), length), -1)
+    commit_step = picks[0][0].new_full((len(picks[0]), length), -1)
     for step, rows in enumerate(picks):
         for row, picked in enumerate(rows):
-            found[row, picked - start] = step
-    return found
+            commit_step[row, picked - start] = step
+    return commit_step

@@ -34,12 +34,12 @@ def batches(widths: Sequence[int], row_bytes: int | None, memory: int, spread: f
     ([[0, 2], [1, 3]], [[0, 2], [1, 3]])
     """
     most = len(widths) if row_bytes is None else max(1, memory // max(row_bytes, 1))
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     for row in sorted(range(len(widths)), key=widths.__getitem__):
-        if not found or len(found[-1]) == most or _too_wide(widths[row], widths[found[-1][0]], spread):
-            found.append([])
-        found[-1].append(row)
-    return [sorted(batch) for batch in found]
+        if not groups or len(groups[-1]) == most or _too_wide(widths[row], widths[groups[-1][0]], spread):
+            groups.append([])
+        groups[-1].append(row)
+    return [sorted(batch) for batch in groups]
 
 
 def _too_wide(width: int, narrowest: int, spread: float | None) -> bool:

@@ -35,14 +35,14 @@ def end_tokens(predictor: MaskPredictor, policy: EndOfText, end_ids: Sequence[in
     given = list(ends_of(predictor) if end_ids is None else end_ids)
     if any(isinstance(token, bool) or not isinstance(token, Integral) for token in given):
         raise ValueError(f"end_ids is {given}: token ids, whole numbers, are needed")
-    known = sorted({int(token) for token in given})
-    if policy != "none" and not known:
+    ids = sorted({int(token) for token in given})
+    if policy != "none" and not ids:
         raise ValueError(f"end_of_text is {policy!r}: predictor {predictor.name} names no end of text, give end_ids")
     limit = float("inf") if predictor.vocab_size is None else predictor.vocab_size
-    for token in known:
+    for token in ids:
         if not 0 <= token < limit:
             raise ValueError(f"end_ids holds {token}: {predictor.name} has ids 0 to {limit - 1}")
-    return known
+    return ids
 
 
 def deferred_positions(candidate: Tensor, policy: str, ids: Sequence[int]) -> Tensor:

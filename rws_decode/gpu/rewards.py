@@ -83,7 +83,7 @@ def scores_there(reward: CausalReward, texts: Sequence[list[int]]) -> Tensor:
     Rows are filled up on the right, where a causal model's tokens do not see it, to a multiple of 32 columns, and their
     number to a power of two, so that shapes repeat. Guarantee: the scores of `CausalReward.score_ids` up to rounding.
     """
-    device, found = reward.model.device, []
+    device, scores = reward.model.device, []
     for start in range(0, len(texts), reward.batch_size):
         batch = list(texts[start : start + reward.batch_size])
         rows = 1 << (len(batch) - 1).bit_length()
@@ -95,5 +95,5 @@ def scores_there(reward: CausalReward, texts: Sequence[list[int]]) -> Tensor:
             last[row] = len(text) - 1
         hidden = reward.body(sent(ids, device))
         at = hidden[torch.arange(rows, device=device), sent(last, device)]
-        found.append(reward.model.score(at)[: len(batch), 0].double())
-    return torch.cat(found)
+        scores.append(reward.model.score(at)[: len(batch), 0].double())
+    return torch.cat(scores)

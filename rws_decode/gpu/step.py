@@ -191,8 +191,8 @@ class CompactDecoder:
     def _at(logits: Tensor, factors: Tensor, slopes: bool = False) -> RowStatistics:
         """Return the statistics of logits [b, m, V] at factors [b, G] of their rows."""
         batch, m, width = logits.shape
-        wanted = factors[:, None].expand(-1, m, -1).reshape(batch * m, -1)
-        return row_statistics(logits.reshape(batch * m, width), wanted, slopes=slopes)
+        by_position = factors[:, None].expand(-1, m, -1).reshape(batch * m, -1)
+        return row_statistics(logits.reshape(batch * m, width), by_position, slopes=slopes)
 
     def _factors(
         self, number: int, rows: Sequence[int], reward: NDArray[np.float64] | None, device: torch.device

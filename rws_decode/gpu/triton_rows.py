@@ -75,8 +75,8 @@ def triton_statistics(
         raise ValueError(f"block is {block}, must be a power of two of at least 64")
     logits = logits if logits.stride(1) == 1 or logits.shape[1] == 1 else logits.contiguous()
     n, vocabulary = logits.shape
-    wanted = factors.shape[-1]
-    factors = factors.expand(n, wanted) if wanted else factors.new_ones(1).expand(n, 1)
+    count = factors.shape[-1]
+    factors = factors.expand(n, count) if count else factors.new_ones(1).expand(n, 1)
     groups = factors.shape[1]
     # Triton's own types are those of device code: of its host functions, and of a kernel's launch, they say nothing.
     host: Any = triton
@@ -90,7 +90,7 @@ def triton_statistics(
     def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=logits.device)
 
-    found = RowStatistics(
+    read = RowStatistics(
         empty(n, dtype=torch.int64),
         empty(n),
         empty(n) if largest else empty(1).fill_(torch.nan).expand(n),
@@ -101,7 +101,7 @@ def triton_statistics(
         values, indices = empty(n, fields, chunks), empty(n, chunks, dtype=torch.int32)
         options = {"G": groups, "LARGEST": largest, "SLOPES": slopes}
         tile = min(_FACTORS, host.next_power_of_2(groups))
-        statistics = (*found[:4], found.log_f if found.slope is None else found.slope)
+        statistics = (*read[:4], read.log_f if read.slope is None else read.slope)
         with torch.cuda.device(logits.device) if logits.is_cuda else nullcontext():
             chunk_kernel[(chunks, min(n, _ROWS), host.cdiv(n, _ROWS))](
                 *(logits, n, logits.stride(0) // width, vocabulary // width),
@@ -118,8 +118,8 @@ def triton_statistics(
                 TILE=min(_TILE, host.next_power_of_2(chunks)),
                 num_warps=1,
             )
-    slope = None if found.slope is None else found.slope[:, :wanted]
-    return found._replace(log_f=found.log_f[:, :wanted], slope=slope)
+    slope = None if read.slope is None else read.slope[:, :count]
+    return read._replace(log_f=read.log_f[:, :count], slope=slope)
 
 
 def _width(logits: Tensor) -> int:
@@ -263,11 +263,11 @@ def _rows(
         d2 = (tl.load(values + chunks + p, mask=p < chunks, other=float("-inf")) - anchor)[None, :]
         w1, w2 = tl.exp2(d1 * scale), tl.exp2(d2 * scale)
         inside = (g[:, None] < G) & (p[None, :] < chunks)
-        place = (2 + LARGEST + g[:, None] * (1 + SLOPES)) * chunks + p[None, :]
-        s = tl.load(values + place, mask=inside, other=0.0)
+        offset = (2 + LARGEST + g[:, None] * (1 + SLOPES)) * chunks + p[None, :]
+        s = tl.load(values + offset, mask=inside, other=0.0)
         total += tl.sum(w1 + w2 * s, 1)
         if SLOPES:
-            t = tl.load(values + place + chunks, mask=inside, other=0.0)
+            t = tl.load(values + offset + chunks, mask=inside, other=0.0)
             t = tl.maximum(t + tl.maximum(d2, _LEAST) * s, _LEAST)
             moment += tl.sum(w1 * tl.maximum(d1, _LEAST) + w2 * t, 1)
 

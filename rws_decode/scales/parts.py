@@ -33,40 +33,40 @@ def assemble(spans: Iterable[Left], low: float, high: float) -> tuple[list[Part]
     Whatever lies between two spans, or between a span and an end of the range, is a gap. What borders on a gap is drawn
     to its middle, or to the end of the range. Neighbours of the same outcome, or both unexplored, are one part.
     """
-    left = sorted(spans, key=lambda one: one.span.lower)
+    left = sorted(spans, key=lambda outcome: outcome.span.lower)
     if not left:
         return [], [Gap(low, high, None)]
     gaps = [Gap(low, left[0].span.lower, None)] if left[0].span.lower > low else []
     ends = [low]
-    for one, two in pairwise(left):
-        lower, upper = one.span.upper, two.span.lower
-        gaps.append(Gap(lower, upper, _parting(one, two)))
+    for first, second in pairwise(left):
+        lower, upper = first.span.upper, second.span.lower
+        gaps.append(Gap(lower, upper, _parting(first, second)))
         ends.append(lower + (upper - lower) / 2)
     if left[-1].span.upper < high:
         gaps.append(Gap(left[-1].span.upper, high, None))
     ends.append(high)
 
     parts: list[Part] = []
-    for one, (begin, end) in zip(left, pairwise(ends), strict=True):
-        if parts and _same(parts[-1].left, one):
+    for outcome, (begin, end) in zip(left, pairwise(ends), strict=True):
+        if parts and _same(parts[-1].left, outcome):
             begin = parts.pop().begin
-        parts.append(Part(begin, end, one))
+        parts.append(Part(begin, end, outcome))
     return parts, gaps
 
 
-def _same(one: Left, two: Left) -> bool:
-    if one.answer is None or two.answer is None:
-        return one.answer is two.answer
-    return (one.answer, one.span.commit_step) == (two.answer, two.span.commit_step)
+def _same(first: Left, second: Left) -> bool:
+    if first.answer is None or second.answer is None:
+        return first.answer is second.answer
+    return (first.answer, first.span.commit_step) == (second.answer, second.span.commit_step)
 
 
-def _parting(one: Left, two: Left) -> int | None:
+def _parting(first: Left, second: Left) -> int | None:
     """Return the first step, of those that both went, at which they committed different positions; else None."""
-    known = min(one.steps, two.steps)
+    common = min(first.steps, second.steps)
     differing = [
         min(step for step in pair if step >= 0)
-        for pair in zip(one.span.commit_step, two.span.commit_step, strict=True)
+        for pair in zip(first.span.commit_step, second.span.commit_step, strict=True)
         if pair[0] != pair[1]
     ]
-    first = min(differing, default=known)
-    return first if first < known else None
+    step = min(differing, default=common)
+    return step if step < common else None

@@ -80,7 +80,7 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True)
 class ScalePath:
-    """What :func:`scale_path` found.
+    """Every answer over a range of scales, with proof.
 
     Attributes
     ----------
@@ -194,13 +194,13 @@ def scale_path(
     run = Forwards(predictor, encoded[0].ids, length, batch, options, end_ids, scorer, rule)
     low, high = float(c_min), float(c_max)
 
-    met, left = 0, list[Left]()
+    met, outcomes = 0, list[Left]()
     states = {(predictor.mask_id,) * length: [Span(low, high, (-1,) * length)]}
     for step, planned in enumerate(shape.plan):
         met += len(states)
         if budget is not None:
             states, dropped = widest(states, (budget - run.forwards) // (steps - step))
-            left += [Left(span, step, None) for span in dropped]
+            outcomes += [Left(span, step, None) for span in dropped]
         children: dict[tuple[int, ...], list[Span]] = {}
         for answer, view in run.evaluate(list(states), planned):
             for child, span in run.follow(answer, states[answer], view, step):
@@ -208,15 +208,15 @@ def scale_path(
         if progress is not None:
             progress(Level(step, len(states), sum(map(len, states.values())), run.forwards))
         states = children
-    left += [Left(span, steps, answer) for answer, spans in states.items() for span in spans]
+    outcomes += [Left(span, steps, answer) for answer, spans in states.items() for span in spans]
 
-    parts, gaps = assemble(left, low, high)
+    parts, gaps = assemble(outcomes, low, high)
     pieces = tuple(
-        ScalePiece(begin, end, one.answer, predictor.decode_answer(list(one.answer)), one.span.commit_step)
-        for begin, end, one in parts
-        if one.answer is not None
+        ScalePiece(begin, end, left.answer, predictor.decode_answer(list(left.answer)), left.span.commit_step)
+        for begin, end, left in parts
+        if left.answer is not None
     )
-    unexplored = tuple(Unexplored(begin, end) for begin, end, one in parts if one.answer is None)
+    unexplored = tuple(Unexplored(begin, end) for begin, end, left in parts if left.answer is None)
     breakpoints = tuple(Breakpoint(*gap) for gap in gaps)
     return ScalePath(
         over=over,
@@ -225,7 +225,7 @@ def scale_path(
         pieces=pieces,
         unexplored=unexplored,
         breakpoints=breakpoints,
-        certified=not unexplored and all(one.proved and one.relative_width <= _WIDTH for one in breakpoints),
+        certified=not unexplored and all(point.proved and point.relative_width <= _WIDTH for point in breakpoints),
         states=met,
         forwards=run.forwards,
         batches=run.batches,

@@ -178,16 +178,16 @@ class Forwards:
         for n, answer in enumerate(completed):
             early, late = row.eq(n) & here & ~deferred, row.eq(n) & here & deferred
             spare = planned.commits - int(early.sum())
-            own, seats = (early, planned.commits) if spare <= 0 else (late, spare)
+            competing, seats = (early, planned.commits) if spare <= 0 else (late, spare)
             views.append(
                 View(
                     completed=tuple(answer),
                     always=tuple(position[early].tolist()) if spare > 0 else (),
-                    positions=tuple(position[own].tolist()),
+                    positions=tuple(position[competing].tolist()),
                     block=frozenset(position[row.eq(n) & here].tolist()),
                     seats=seats,
                     logits=logits,
-                    rows=own.nonzero()[:, 0],
+                    rows=competing.nonzero()[:, 0],
                     gain=None,
                     near=frozenset(position[row.eq(n) & near].tolist()),
                 )

@@ -50,8 +50,8 @@ def certain(
     chooses the same set. False proves nothing: exact ties and narrow gaps are False.
 
     >>> z = torch.tensor([[0.0, 1.0, 3.0], [0.0, 2.0, 5.0]])
-    >>> place, both = (torch.tensor([0, 0]), torch.tensor([0, 1])), torch.ones(1, 2, dtype=torch.bool)
-    >>> certain(z, z.argmax(-1), *place, both, torch.tensor([1]), 0.1, 10.0, torch.zeros(2)).tolist()
+    >>> places, both = (torch.tensor([0, 0]), torch.tensor([0, 1])), torch.ones(1, 2, dtype=torch.bool)
+    >>> certain(z, z.argmax(-1), *places, both, torch.tensor([1]), 0.1, 10.0, torch.zeros(2)).tolist()
     [True]
     """
     number = contested.sum(dim=1)
@@ -64,11 +64,11 @@ def certain(
         scales = torch.logspace(0, 1, factors, base=high / low, dtype=torch.float64, device=logits.device) * low
         scales[0], scales[-1] = low, high
         here = open_[row] & contested[row, position]
-        place = (row[here], position[here])
+        places = (row[here], position[here])
         curve = _curves(logits[here], token[here], scales)
         grid = contested & open_[:, None]
         rounding = 8 * (logits.shape[-1] + 2048) * torch.finfo(torch.float64).eps
-        same, above = _compared(curve, error[here].double(), place, grid, k, scales, rounding)
+        same, above = _compared(curve, error[here].double(), places, grid, k, scales, rounding)
         proved = proved | (open_ & same & above)
         open_ = open_ & same & ~above
     return proved
@@ -89,12 +89,12 @@ def certain_from(log_f: Tensor, slope: Tensor, scales: Tensor, k: int, rounding:
     if not 0 < k < m:
         return grid.new_ones(rows)
     row = torch.arange(rows, device=log_f.device).repeat_interleave(m)
-    place = (row, torch.arange(m, device=log_f.device).repeat(rows))
+    places = (row, torch.arange(m, device=log_f.device).repeat(rows))
     value = log_f.double().flatten(0, 1).T
     curve = _Curve(value.masked_fill(~value.isfinite(), torch.nan), slope.double().flatten(0, 1).T)
     seats = torch.full((rows,), k, device=log_f.device)
     # Both ends of every comparison are computed, and slopes carry their own rounding: four times the share of one.
-    same, above = _compared(curve, value.new_zeros(rows * m), place, grid, seats, scales, 4 * rounding)
+    same, above = _compared(curve, value.new_zeros(rows * m), places, grid, seats, scales, 4 * rounding)
     return same & above
 
 
@@ -121,7 +121,7 @@ def _curves(logits: Tensor, token: Tensor, scales: Tensor) -> _Curve:
 def _compared(
     curve: _Curve,
     error: Tensor,
-    place: tuple[Tensor, Tensor],
+    places: tuple[Tensor, Tensor],
     grid: Tensor,
     k: Tensor,
     scales: Tensor,
@@ -134,9 +134,9 @@ def _compared(
     shape = (len(scales), *grid.shape)
     value = torch.full(shape, torch.inf, dtype=torch.float64, device=grid.device)
     slope = torch.zeros(shape, dtype=torch.float64, device=grid.device)
-    value[:, place[0], place[1]], slope[:, place[0], place[1]] = curve.value, curve.slope
+    value[:, places[0], places[1]], slope[:, places[0], places[1]] = curve.value, curve.slope
     unsure = torch.zeros_like(value)
-    unsure[:, place[0], place[1]] = 2 * scales[:, None] * error
+    unsure[:, places[0], places[1]] = 2 * scales[:, None] * error
     order = value.argsort(dim=-1, stable=True)
     rank = order.argsort(dim=-1)
     top = (rank < k[:, None]) & grid  # [G, B, n]

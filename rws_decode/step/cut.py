@@ -102,11 +102,11 @@ def select_top(values: Tensor, candidates: Tensor, k: int | Tensor) -> Selection
     if values.ndim != 2 or values.shape != candidates.shape:
         shapes = f"{tuple(values.shape)} and {tuple(candidates.shape)}"
         raise ValueError(f"values and candidates have shapes {shapes}: one shape [B, n] is needed")
-    wanted = torch.as_tensor(k, device=values.device).expand(values.shape[0])
+    seats = torch.as_tensor(k, device=values.device).expand(values.shape[0])
     available = candidates.sum(dim=1)
-    if bool(((wanted < 0) | (wanted > available)).any()):
+    if bool(((seats < 0) | (seats > available)).any()):
         raise ValueError(
-            f"k is {wanted.tolist()}: each at least 0 and at most its row's candidates, {available.tolist()}"
+            f"k is {seats.tolist()}: each at least 0 and at most its row's candidates, {available.tolist()}"
         )
     if bool((values.isnan() & candidates).any()):
         raise ValueError("values holds NaN at a candidate: NaN has no rank")
@@ -114,13 +114,13 @@ def select_top(values: Tensor, candidates: Tensor, k: int | Tensor) -> Selection
     order = torch.argsort(values, dim=1, descending=True, stable=True)
     candidates_first = torch.argsort((~candidates).gather(1, order).to(torch.uint8), dim=1, stable=True)
     order = order.gather(1, candidates_first)
-    fits = torch.arange(values.shape[1], device=values.device)[None, :] < wanted[:, None]
+    fits = torch.arange(values.shape[1], device=values.device)[None, :] < seats[:, None]
     chosen = torch.zeros_like(candidates).scatter_(1, order, fits)
     if values.shape[1] == 0:
-        return Selection(chosen, torch.zeros_like(wanted))
-    last = values.gather(1, order.gather(1, (wanted - 1).clamp(min=0)[:, None]))
+        return Selection(chosen, torch.zeros_like(seats))
+    last = values.gather(1, order.gather(1, (seats - 1).clamp(min=0)[:, None]))
     level = candidates & ~chosen & (values == last)
-    return Selection(chosen, torch.where(wanted > 0, level.sum(dim=1), 0))
+    return Selection(chosen, torch.where(seats > 0, level.sum(dim=1), 0))
 
 
 def select_deferring(
@@ -138,10 +138,10 @@ def select_deferring(
     >>> select_deferring(select_top, values, everywhere, torch.tensor([[True, False, False]]), 2).chosen.tolist()
     [[False, True, True]]
     """
-    wanted = torch.as_tensor(k, device=values.device).expand(values.shape[0])
+    seats = torch.as_tensor(k, device=values.device).expand(values.shape[0])
     if not bool(deferred.any()):
-        return select(values, candidates, wanted)
+        return select(values, candidates, seats)
     early, late = candidates & ~deferred, candidates & deferred
-    now = torch.minimum(wanted, early.sum(dim=1))
-    first, second = select(values, early, now), select(values, late, wanted - now)
+    now = torch.minimum(seats, early.sum(dim=1))
+    first, second = select(values, early, now), select(values, late, seats - now)
     return Selection(first.chosen | second.chosen, first.ties + second.ties)

@@ -65,9 +65,9 @@ def value_range(
     if ranking == "log-odds":
         return low, high
     # Half precision is summed in float32 and rounded once; else exponentials, their sum and the quotient round.
-    once = dtype in (torch.bfloat16, torch.float16)
-    own = eps * (1 if once else 4 + math.log2(logits.shape[-1]))
-    return torch.sigmoid(low) * (1 - own), (torch.sigmoid(high) * (1 + own)).clamp(max=1.0)
+    rounded_once = dtype in (torch.bfloat16, torch.float16)
+    relative = eps * (1 if rounded_once else 4 + math.log2(logits.shape[-1]))
+    return torch.sigmoid(low) * (1 - relative), (torch.sigmoid(high) * (1 + relative)).clamp(max=1.0)
 
 
 def at_the_cut(eligible: Tensor, deferred: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:
@@ -122,7 +122,7 @@ def exact_at_the_cut(
     values: Tensor,
     logits: Tensor,
     scale: Tensor,
-    place: tuple[Tensor, Tensor],
+    places: tuple[Tensor, Tensor],
     eligible: Tensor,
     deferred: Tensor,
     k: int,
@@ -133,14 +133,14 @@ def exact_at_the_cut(
     compared by `rws_theory.selection_path` at their factor, from the logits as they are, and their values are set to
     neighbouring numbers in that order, to the same number where they tie exactly. Others keep theirs.
 
-    values: float64 [B, n], log-odds at the factors; logits: [N, V]; scale: float64 [N], factors; place: row and
+    values: float64 [B, n], log-odds at the factors; logits: [N, V]; scale: float64 [N], factors; places: row and
     position, int64 [N], of each of the N in the grid; eligible, deferred: bool [B, n]; k: how many a row commits.
 
     >>> z = torch.tensor([[5.0, 1.0, 0.0], [5.0, 1.0, -1.0]])  # at c = 64 the third token is lost in rounding
     >>> everywhere, values = torch.ones(1, 2, dtype=torch.bool), torch.tensor([[256.0, 256.0]], dtype=torch.float64)
-    >>> place, scale = (torch.tensor([0, 0]), torch.tensor([0, 1])), torch.tensor([64.0, 64.0], dtype=torch.float64)
-    >>> found = exact_at_the_cut(values, z, scale, place, everywhere, ~everywhere, 1)
-    >>> bool(found[0, 1] > found[0, 0])
+    >>> places, scale = (torch.tensor([0, 0]), torch.tensor([0, 1])), torch.tensor([64.0, 64.0], dtype=torch.float64)
+    >>> values = exact_at_the_cut(values, z, scale, places, everywhere, ~everywhere, 1)
+    >>> bool(values[0, 1] > values[0, 0])
     True
     """
     contested, seats = at_the_cut(eligible, deferred, k)
@@ -156,11 +156,11 @@ def exact_at_the_cut(
     values = values.clone()
     for row in close.nonzero()[:, 0].tolist():
         level = contested[row] & ((values[row] - last[row]).abs() <= 2 * unsure[row])
-        own = (place[0] == row) & level[place[1]]
-        positions = place[1][own]
+        of_row = (places[0] == row) & level[places[1]]
+        positions = places[1][of_row]
         ahead = int((contested[row] & ~level & (values[row] > last[row])).sum())
-        rows = logits[own].double().cpu().numpy()
-        order = _order(rows, int(seats[row]) - ahead, float(scale[own][0]))
+        rows = logits[of_row].double().cpu().numpy()
+        order = _order(rows, int(seats[row]) - ahead, float(scale[of_row][0]))
         middle = float(last[row])
         steps = {-1: math.nextafter(middle, -math.inf), 0: middle, 1: math.nextafter(middle, math.inf)}
         moved = torch.tensor([steps[number] for number in order], dtype=torch.float64, device=values.device)

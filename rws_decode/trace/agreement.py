@@ -42,7 +42,7 @@ class Agreement:
     @property
     def explained(self) -> int:
         """Return how many differences a near-tie or tie explains."""
-        return sum(one.why is not None for one in self.differences)
+        return sum(difference.why is not None for difference in self.differences)
 
     @property
     def unexplained(self) -> int:
@@ -52,7 +52,7 @@ class Agreement:
     def as_data(self) -> dict[str, Any]:
         """Return what JSON holds."""
         counts = {"equal": self.equal, "explained": self.explained, "unexplained": self.unexplained}
-        differences = [asdict(one) for one in self.differences]
+        differences = [asdict(difference) for difference in self.differences]
         return {"answers": self.answers} | counts | {"near_steps": self.near_steps, "differences": differences}
 
 
@@ -68,10 +68,10 @@ def agreement(traces: Sequence[Trace], plain: PlainRun, counted: Callable[[], Pl
     for row, trace in enumerate(traces):
         near = (trace.ties > 0) | (trace.near_ties > 0) | (trace.near_tokens > 0)
         near_steps, run = near_steps + int(near.sum()), run + trace.steps_run
-        known = trace.commit_step >= 0
-        if (trace.tokens == tokens[row])[known].all():
+        committed = trace.commit_step >= 0
+        if (trace.tokens == tokens[row])[committed].all():
             continue
-        parted = known & ((trace.tokens != tokens[row]) | (trace.commit_step != steps[row]))
+        parted = committed & ((trace.tokens != tokens[row]) | (trace.commit_step != steps[row]))
         step = int(np.minimum(trace.commit_step, steps[row])[parted].min())
         why = "near-tie" if near[step] else None
         if why is None and tied is None and counted is not None:

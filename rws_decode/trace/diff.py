@@ -231,15 +231,15 @@ class _Curves:
     def reversal(self, earlier: int, later: int) -> Reversal:
         """Return what is known of two positions that changed places."""
         pair, step = [earlier, later], self.step
-        found: tuple[Crossing, ...] = ()
+        crossings_between: tuple[Crossing, ...] = ()
         certified, note = (False, self.obstacle) if self.asked else (None, "")
         waits = [_deferred(trace, step)[pair].tolist() for trace in (self.first, self.second)]
         if any(a != b for a, b in waits):
             certified, note = certified and False, "the end-of-text policy made one of them wait"
         elif self.rows:
-            found, certified, note = self._crossed(earlier, later)
+            crossings_between, certified, note = self._crossed(earlier, later)
         ours, theirs = (trace.value[step, pair].tolist() for trace in (self.first, self.second))
-        return Reversal(earlier, later, (ours[0], ours[1]), (theirs[0], theirs[1]), found, certified, note)
+        return Reversal(earlier, later, (ours[0], ours[1]), (theirs[0], theirs[1]), crossings_between, certified, note)
 
     def _crossed(self, earlier: int, later: int) -> tuple[tuple[Crossing, ...], bool, str]:
         for trace in (self.first, self.second):
@@ -249,7 +249,7 @@ class _Curves:
         result = crossings(self.rows[earlier], self.rows[later])
         start, end = float(self.first.factor[self.step]), float(self.second.factor[self.step])
         low, high = min(start, end), max(start, end)
-        between = tuple(one for one in result.crossings if low < one.upper and one.lower < high)
+        between = tuple(crossing for crossing in result.crossings if low < crossing.upper and crossing.lower < high)
         signs = _sign(result, start), _sign(result, end)
         if signs == (1, -1):
             return between, True, ""
@@ -272,17 +272,17 @@ def _explains(trace: Trace, step: int, rows: dict[int, NDArray[np.float64]], err
     return True
 
 
-def _sign(found: Crossings, factor: float) -> int | None:
+def _sign(pair: Crossings, factor: float) -> int | None:
     """Return the proved sign of P^a - P^b at a factor, None where the enclosure of a crossing leaves it open."""
     low, high = min(factor, 1.0), max(factor, 1.0)
     passed = 0
-    for one in found.crossings if low < high else ():
-        if one.upper < low or high < one.lower:
+    for crossing in pair.crossings if low < high else ():
+        if crossing.upper < low or high < crossing.lower:
             continue
-        if one.multiplicity is None or not low < one.lower <= one.upper < high:
+        if crossing.multiplicity is None or not low < crossing.lower <= crossing.upper < high:
             return None
-        passed += one.multiplicity
-    return found.sign_at_one * (-1) ** passed if found.complete or low == high else None
+        passed += crossing.multiplicity
+    return pair.sign_at_one * (-1) ** passed if pair.complete or low == high else None
 
 
 def _logits(
@@ -295,24 +295,24 @@ def _logits(
     suppressed = trace.end_ids if trace.end_of_text == "suppress" else []
     public = trace.ranking == "topk"
     with torch_threads(), torch.inference_mode():
-        found = masked_logits(predictor, canvas, masked, cfg=trace.cfg, suppressed=suppressed, published=public)
-    rows = (found.published if public else found.logits).double().cpu().numpy()
-    positions = found.position.tolist()
-    return dict(zip(positions, rows, strict=True)), dict(zip(positions, found.error.tolist(), strict=True))
+        seen = masked_logits(predictor, canvas, masked, cfg=trace.cfg, suppressed=suppressed, published=public)
+    rows = (seen.published if public else seen.logits).double().cpu().numpy()
+    positions = seen.position.tolist()
+    return dict(zip(positions, rows, strict=True)), dict(zip(positions, seen.error.tolist(), strict=True))
 
 
 def _committed(trace: Trace, step: int) -> dict[int, int]:
     """Return the tokens that a step committed, by position; none where it was not run."""
-    place = np.flatnonzero(trace.commit_step == step)
-    return dict(zip(place.tolist(), trace.tokens[place].tolist(), strict=True))
+    positions = np.flatnonzero(trace.commit_step == step)
+    return dict(zip(positions.tolist(), trace.tokens[positions].tolist(), strict=True))
 
 
 def _candidates(first: Trace, second: Trace, step: int) -> tuple[CandidateChange, ...]:
     n = min(first.length, second.length)
     ours, theirs = first.candidate[step, :n], second.candidate[step, :n]
     open_ = first.masked[step, :n] & second.masked[step, :n] & (ours >= 0) & (theirs >= 0)
-    place = np.flatnonzero(open_ & (ours != theirs)).tolist()
-    return tuple(CandidateChange(position, int(ours[position]), int(theirs[position])) for position in place)
+    positions = np.flatnonzero(open_ & (ours != theirs)).tolist()
+    return tuple(CandidateChange(position, int(ours[position]), int(theirs[position])) for position in positions)
 
 
 def _deferred(trace: Trace, step: int) -> NDArray[np.bool_]:

@@ -118,8 +118,8 @@ def read_trace(data: bytes, settings: set[str]) -> dict[str, Any]:
     fields, prompt = header.get("trace"), header.get("prompt")
     if not isinstance(fields, dict) or set(fields) != settings or not isinstance(prompt, list):
         raise ValueError("lacks parts of a trace, or holds others")
-    found = {field.name: field.type for field in file.schema_arrow}
-    if found != _OF_ROWS | _OF_STEPS or len(found) != len(file.schema_arrow):
+    columns_of_file = {field.name: field.type for field in file.schema_arrow}
+    if columns_of_file != _OF_ROWS | _OF_STEPS or len(columns_of_file) != len(file.schema_arrow):
         raise ValueError("the columns are not those of a trace")
     steps, length = fields["steps_run"], fields["length"]
     if type(steps) is not int or type(length) is not int or not 0 < file.metadata.num_rows <= steps * length:
@@ -138,8 +138,8 @@ def read_trace(data: bytes, settings: set[str]) -> dict[str, Any]:
     uncommitted, whole = header.get("uncommitted_token"), header.get("whole_candidates")
     if type(uncommitted) is not int or type(whole) is not bool:
         raise ValueError("uncommitted_token must be a whole number and whole_candidates true or false")
-    arrays = _arrays(columns, steps, length, uncommitted, whole)
-    return fields | arrays | {"prompt": np.array(prompt, dtype=np.int64)}
+    columns_of_file = _arrays(columns, steps, length, uncommitted, whole)
+    return fields | columns_of_file | {"prompt": np.array(prompt, dtype=np.int64)}
 
 
 def _arrays(
@@ -147,9 +147,9 @@ def _arrays(
 ) -> dict[str, NDArray[Any]]:
     """Return the dense arrays of a trace from the columns of its table."""
     step, position, committed = (columns[name].astype(np.int64) for name in ("step", "position", "committed"))
-    place = step * length + position
+    cell = step * length + position
     inside = (step >= 0) & (step < steps) & (position >= 0) & (position < length)
-    if not inside.all() or (np.diff(place) <= 0).any():
+    if not inside.all() or (np.diff(cell) <= 0).any():
         raise ValueError("rows must go by step and position, each once, within steps_run and length")
     done = committed.astype(np.bool_)
     if np.unique(position[done]).size != done.sum():
@@ -163,10 +163,10 @@ def _arrays(
     first = np.flatnonzero(np.diff(step, prepend=-1))
     if not np.array_equal(step[first], np.arange(steps)):
         raise ValueError(f"every step from 0 to {steps - 1} must have rows")
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for name in _OF_STEPS:
         kind = columns[name].dtype
-        found[name] = columns[name][first].astype(np.int64 if kind == np.int32 else kind)
+        arrays[name] = columns[name][first].astype(np.int64 if kind == np.int32 else kind)
         if not np.array_equal(columns[name], columns[name][first][step], equal_nan=kind == np.float64):
             raise ValueError(f"{name} differs among the rows of a step")
     value, candidate = np.full((steps, length), np.nan), np.full((steps, length), -1)
@@ -176,4 +176,4 @@ def _arrays(
         candidate = np.take_along_axis(candidate, latest, axis=0)
         if (candidate < 0).any():
             raise ValueError("candidates are missing: whole_candidates says that all are kept")
-    return found | {"tokens": tokens, "commit_step": commit_step, "value": value, "candidate": candidate}
+    return arrays | {"tokens": tokens, "commit_step": commit_step, "value": value, "candidate": candidate}

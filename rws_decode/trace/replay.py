@@ -62,14 +62,14 @@ def replay(trace: Trace) -> Replay:
 def _select(trace: Trace, step: int, planned: PlannedStep) -> tuple[NDArray[np.bool_], bool]:
     """Return the set that the values of a step lead to, bool [n], and whether it is the recorded one, ties too."""
     value, record = trace.value[step], trace.chosen[step]
-    known = ~np.isnan(value)
-    if trace.reward_use[step] == NOT_NEEDED and not known.any():
+    kept = ~np.isnan(value)
+    if trace.reward_use[step] == NOT_NEEDED and not kept.any():
         return record, bool((record <= trace.eligible[step]).all()) and int(record.sum()) == planned.commits
-    if known.sum() < planned.commits:
+    if kept.sum() < planned.commits:
         return record, False
     deferred = deferred_positions(torch.tensor(trace.candidate[step])[None], trace.end_of_text, trace.end_ids)
     selection = select_deferring(
-        select_top, torch.tensor(value)[None], torch.from_numpy(known)[None], deferred, planned.commits
+        select_top, torch.tensor(value)[None], torch.from_numpy(kept)[None], deferred, planned.commits
     )
     chosen = selection.chosen.numpy()[0]
     same = np.array_equal(chosen, record)

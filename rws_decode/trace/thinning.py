@@ -26,15 +26,15 @@ def kept_values(
     >>> kept_values(value, value > 1, value > 2, value > 9).tolist()
     [[True, False, True]]
     """
-    known = eligible & ~np.isnan(value)
-    order = np.lexsort((-np.where(known, value, 0.0), deferred, ~known), axis=-1)  # stable: the leftmost goes first
+    ranked = eligible & ~np.isnan(value)
+    order = np.lexsort((-np.where(ranked, value, 0.0), deferred, ~ranked), axis=-1)  # stable: the leftmost goes first
     rank = np.argsort(order, axis=-1)
     commits = chosen.sum(axis=1, keepdims=True)
     last = np.take_along_axis(order, np.maximum(commits - 1, 0), axis=1)
-    level = np.ones_like(known)
+    level = np.ones_like(ranked)
     for array in (value, deferred):
         level &= array == np.take_along_axis(array, last, axis=1)
-    return known & (chosen | level | (rank < (1 + PASSED_OVER) * commits))
+    return ranked & (chosen | level | (rank < (1 + PASSED_OVER) * commits))
 
 
 def changed_candidates(candidate: NDArray[np.int64], masked: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -87,11 +87,11 @@ class Trace:
     `precision` (of the logits, whatever the ranking), -1 where the factor is not known; `inexact` bool [R], whether the
     chosen set is not the one that the exact confidences of the same logits choose (`rounding.exact_at_the_cut`, ties
     leftmost; False for an order of the strategy's own); `near_ties` int64 [R], eligible positions whose ranking value
-    is within rounding of the cut (`rounding.near_ties`, logits as uncertain as `rounding.logit_error` says);
-    `near_tokens` int64 [R], positions whose candidate leads the runner-up by less than twice that error: among the committed ones; among
-    those of the block where tokens are drawn or end-of-text tokens deferred; among all masked ones where a reward is
-    asked. Where both are 0 at every step, another batch, padding or device that stays within the tolerance, and a
-    reward model that does not depend on its batch, give the same tokens.
+    is within rounding of the cut (`rounding.near_ties`; `rounding.logit_error` says how uncertain logits are);
+    `near_tokens` int64 [R], positions whose candidate leads the runner-up by less than twice that error: among the
+    committed ones; among those of the block where tokens are drawn or end-of-text tokens deferred; among all masked
+    ones where a reward is asked. Where both are 0 at every step, another batch, padding or device that stays within
+    the tolerance, and a reward model that does not depend on its batch, give the same tokens.
 
     Costs: `forwards`; `reward_calls`, texts scored; `reward_calls_saved`, scores reused or not needed;
     `reward_tokens`, tokens that the reward model ran; `reward_tokens_saved`, tokens that it had cached (0: unknown).

@@ -177,10 +177,10 @@ def test_every_strategy_has_a_name_here(models: Path, tmp_path: Path, capsys: py
     }
     for name, (words, strategy) in expected.items():
         trace = traced(capsys, tmp_path / name, *common, "--strategy", name, *words)
-        (own,) = decode(
+        (direct,) = decode(
             predictor, ["the cat"], strategy, Shape(length=8, steps=4, block=4), reward=reward, options=Options(seed=3)
         )
-        assert trace == own, name
+        assert trace == direct, name
         assert replay(trace).parted_at is None
     assert set(OFFERED) == {"default", "temperature", "rws", *expected}
 
@@ -193,8 +193,8 @@ def test_sampling_guidance_end_of_text_and_topk_reach_the_decoder(
     trace = traced(capsys, tmp_path, *words)
     options = {"length": 8, "steps": 4, "block": 4, "sampling_temperature": 0.9, "seed": 5, "cfg": 0.5}
     options |= {"end_of_text": "defer", "ranking": "topk", "precision": "model"}
-    (own,) = decode(load_predictor(str(models / "tiny")), ["the cat"], Confidence(), **grouped(**options))  # type: ignore[arg-type]
-    assert trace == own
+    (direct,) = decode(load_predictor(str(models / "tiny")), ["the cat"], Confidence(), **grouped(**options))  # type: ignore[arg-type]
+    assert trace == direct
     assert (trace.sampling_temperature, trace.seed, trace.cfg, trace.end_of_text) == (0.9, 5, 0.5, "defer")
     assert trace.ranking == "topk"
 

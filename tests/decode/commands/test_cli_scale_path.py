@@ -60,8 +60,8 @@ def test_json_is_the_path_and_progress_goes_to_standard_error(models: Path, caps
     path = scale_path(load_predictor(str(models / "tiny")), "a dog ran", 0.05, 20.0, **grouped(**SHAPE))
     assert result["certified"] is path.certified is True and result["unexplored"] == []
     assert len(result["pieces"]) == len(path.pieces) > 1
-    for found, piece in zip(result["pieces"], path.pieces, strict=True):
-        assert found == {
+    for printed_piece, piece in zip(result["pieces"], path.pieces, strict=True):
+        assert printed_piece == {
             "lower": piece.lower,
             "upper": piece.upper,
             "tokens": list(piece.tokens),
@@ -69,9 +69,9 @@ def test_json_is_the_path_and_progress_goes_to_standard_error(models: Path, caps
             "commit_step": list(piece.commit_step),
         }
     assert (result["pieces"][0]["lower"], result["pieces"][-1]["upper"]) == (0.05, 20.0)
-    for (one, two), gap in zip(pairwise(result["pieces"]), result["breakpoints"], strict=True):
+    for (left, right), gap in zip(pairwise(result["pieces"]), result["breakpoints"], strict=True):
         assert (
-            gap["lower"] <= one["upper"] == two["lower"] <= gap["upper"] and gap["proved"] and gap["step"] in range(4)
+            gap["lower"] <= left["upper"] == right["lower"] <= gap["upper"] and gap["proved"] and gap["step"] in range(4)
         )
     assert (result["forwards"], result["grid_forwards"]) == (path.forwards, 4 * len(path.pieces))
     assert [line for line in err.splitlines() if line.startswith("step 4 of 4: ")]
@@ -97,7 +97,7 @@ def test_over_the_reward_scale_and_under_a_budget(models: Path, capsys: pytest.C
     assert least["forwards"] == 4 < least["states"] and not least["certified"]
     parts = sorted([*least["pieces"], *least["unexplored"]], key=lambda part: part["lower"])
     assert least["unexplored"] and (parts[0]["lower"], parts[-1]["upper"]) == (0.05, 20.0)
-    assert all(one["upper"] == two["lower"] for one, two in pairwise(parts))
+    assert all(left["upper"] == right["lower"] for left, right in pairwise(parts))
 
 
 def test_ids_need_no_tokenizer(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
