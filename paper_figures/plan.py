@@ -53,13 +53,11 @@ def missing(runs: Path, experiments: Iterable[str]) -> list[str]:
         path = runs / name / "results.json"
         return up_to_date(path) if name == CLAIMS else path.is_file()
 
-    wanted = set(experiments)
-    return [name for name in PLAN if name in wanted and not there(name)]
+    asked = set(experiments)
+    return [name for name in PLAN if name in asked and not there(name)]
 
 
-def make_missing(
-    runs: Path, experiments: Iterable[str], workers: int = 1, plan: Mapping[str, str] = PLAN
-) -> list[str]:
+def make_missing(runs: Path, experiments: Iterable[str], workers: int = 1, plan: Mapping[str, str] = PLAN) -> list[str]:
     """Run the experiments that have no results below `runs`, with the plan's options, and return their names.
 
     One pool of `workers` processes for all but those that time answers. An interrupted one goes on where it was when

@@ -16,7 +16,7 @@ def examples_of(model: str) -> list[dict[str, Any]]:
     """
     checkpoint = locate("model", model, {name: name for name in shipped("ForMaskedLM")})
     stored = checkpoint.read_json("examples.json")
-    whole = isinstance(stored, list) and all(isinstance(one, dict) and "prompt" in one for one in stored)
+    whole = isinstance(stored, list) and all(isinstance(example, dict) and "prompt" in example for example in stored)
     if not stored or not whole:
         raise ValueError(f"model is {model}: it ships no held-out prompts (examples.json beside its weights)")
     return stored

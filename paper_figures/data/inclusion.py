@@ -45,25 +45,25 @@ def lemmas(word: str) -> frozenset[str]:
     word = word.removesuffix("'s").removesuffix("'")
     if word in _WHOLE:
         return frozenset({word})
-    found = {word, _IRREGULAR.get(word, word)}
+    forms = {word, _IRREGULAR.get(word, word)}
     if word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        found.add(word[:-1])
+        forms.add(word[:-1])
         if word.endswith("ies"):
-            found.add(word[:-3] + "y")
+            forms.add(word[:-3] + "y")
         elif word.endswith("ves"):
-            found |= {word[:-3] + "f", word[:-3] + "fe"}
+            forms |= {word[:-3] + "f", word[:-3] + "fe"}
         if word.endswith("es"):
-            found.add(word[:-2])
+            forms.add(word[:-2])
     for ending in ("ed", "ing"):
         stem = word.removesuffix(ending)
         if stem == word or len(stem) < 2 or not _VOWEL.search(stem):
             continue
-        found |= {stem, stem + "e"}
+        forms |= {stem, stem + "e"}
         if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "aeiou":
-            found.add(stem[:-1])
+            forms.add(stem[:-1])
         if ending == "ed" and stem.endswith("i"):
-            found.add(stem[:-1] + "y")
-    return frozenset(lemma for lemma in found if lemma == word or (len(lemma) >= 3 and lemma[-1] != "'"))
+            forms.add(stem[:-1] + "y")
+    return frozenset(lemma for lemma in forms if lemma == word or (len(lemma) >= 3 and lemma[-1] != "'"))
 
 
 def same_word(first: str, second: str) -> bool:
@@ -106,20 +106,20 @@ def included_keywords(keywords: Sequence[str], text: str) -> tuple[bool, ...]:
             runs.append([])
         runs[-1].append((match[0], hyphen))
         end = match.end()
-    found: list[bool] = []
+    included: list[bool] = []
     for keyword in keywords:
-        wanted = words_of(keyword)
-        if not wanted:
+        words = words_of(keyword)
+        if not words:
             raise ValueError(f"keyword is {keyword!r}: at least one word is needed")
-        found.append(any(_stands_in(wanted, run) for run in runs))
-    return tuple(found)
+        included.append(any(_stands_in(words, run) for run in runs))
+    return tuple(included)
 
 
-def _stands_in(wanted: list[str], run: list[tuple[str, bool]]) -> bool:
+def _stands_in(words: list[str], run: list[tuple[str, bool]]) -> bool:
     glued = [hyphen for _, hyphen in run] + [False]
     return any(
-        all(same_word(word, run[start + offset][0]) for offset, word in enumerate(wanted))
+        all(same_word(word, run[start + offset][0]) for offset, word in enumerate(words))
         and not glued[start]
-        and not glued[start + len(wanted)]
-        for start in range(len(run) - len(wanted) + 1)
+        and not glued[start + len(words)]
+        for start in range(len(run) - len(words) + 1)
     )

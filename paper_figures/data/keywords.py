@@ -148,35 +148,35 @@ def check_keywords(keywords: KeywordSet) -> KeywordReport:
     for prompt in prompts:
         for keyword in prompt.keywords:
             holders.setdefault(_key(keyword), []).append((prompt.id, keyword))
-    repeated = [held[0][1] for held in holders.values() if len({name for name, _ in held}) > 1]
+    repeated = [names[0][1] for names in holders.values() if len({name for name, _ in names}) > 1]
     pairs = list(itertools.combinations(prompts, 2))
     spread = Counter(word for prompt in prompts for word in set(words_of(prompt.prompt)))
     frame = {word for word, count in spread.items() if count >= _FRAME * len(prompts)}
     bags = {prompt.id: Counter(word for word in words_of(prompt.prompt) if word not in frame) for prompt in prompts}
-    near = [(one.id, two.id) for one, two in pairs if _common(bags[one.id], bags[two.id]) >= _NEAR]
+    near = [(pair.id, two.id) for pair, two in pairs if _common(bags[pair.id], bags[two.id]) >= _NEAR]
     stems = {prompt.id: _stems(prompt) for prompt in prompts}
     overlaps = dict.fromkeys(topics, 0)
-    for one, two in pairs:
-        overlaps[one.topic] += one.topic == two.topic and not stems[one.id].isdisjoint(stems[two.id])
+    for pair, two in pairs:
+        overlaps[pair.topic] += pair.topic == two.topic and not stems[pair.id].isdisjoint(stems[two.id])
     hard = {prompt.id: difficulty(prompt) for prompt in prompts}
-    easy = [name for name, found in hard.items() if found.words < 6 or found.letters < 5]
+    easy = [name for name, flaws in hard.items() if flaws.words < 6 or flaws.letters < 5]
     return KeywordReport(tuple(problems), topics, tuple(near), tuple(repeated), overlaps, hard, tuple(easy))
 
 
 def _problems(keywords: KeywordSet, prompt: KeywordPrompt) -> list[str]:
-    found: list[str] = []
+    problems: list[str] = []
     if len(prompt.keywords) != KEYWORDS:
-        found.append(f"it has {len(prompt.keywords)} keywords, {KEYWORDS} are asked for")
+        problems.append(f"it has {len(prompt.keywords)} keywords, {KEYWORDS} are asked for")
     text = keywords.text(prompt)
-    found += [f"{keyword!r} is not in what the model reads" for keyword in prompt.keywords if keyword not in text]
+    problems += [f"{keyword!r} is not in what the model reads" for keyword in prompt.keywords if keyword not in text]
     if "{keywords}" in keywords.template and "anchor keywords" not in prompt.prompt:
-        found.append("it does not ask for all anchor keywords")
-    for one, two in itertools.permutations(prompt.keywords, 2):
-        if included_keywords([one], two)[0]:
-            found.append(f"{one!r} is included wherever {two!r} is")
+        problems.append("it does not ask for all anchor keywords")
+    for pair, two in itertools.permutations(prompt.keywords, 2):
+        if included_keywords([pair], two)[0]:
+            problems.append(f"{pair!r} is included wherever {two!r} is")
     if any(included_keywords(prompt.keywords, prompt.prompt)) and "{keywords}" in keywords.template:
-        found.append("its wording uses a keyword already")
-    return found
+        problems.append("its wording uses a keyword already")
+    return problems
 
 
 def _key(keyword: str) -> frozenset[str]:
@@ -205,18 +205,18 @@ def load_keyword_set(file: str | os.PathLike[str] | None = None) -> KeywordSet:
     if not path.is_file():
         raise ValueError(f"file is {file}: no such file")
     try:
-        held = parse_json(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"file is {file}: not JSON ({error})") from error
-    rows = held.get("prompts") if isinstance(held, dict) else None
+    rows = data.get("prompts") if isinstance(data, dict) else None
     if (
         not isinstance(rows, list)
         or not rows
-        or not all(isinstance(held.get(key), str) for key in ("name", "template"))
+        or not all(isinstance(data.get(key), str) for key in ("name", "template"))
     ):
         raise ValueError(f"file is {file}: no keyword set, which has name, template and prompts")
     return KeywordSet(
-        held["name"], held["template"], tuple(_prompt(file, n, row) for n, row in enumerate(rows, start=1))
+        data["name"], data["template"], tuple(_prompt(file, n, row) for n, row in enumerate(rows, start=1))
     )
 
 
@@ -242,8 +242,8 @@ def write_keyword_set(file: str | os.PathLike[str], keywords: KeywordSet) -> Pat
 def story_keyword_set(per_topic: int = 10, seed: int = 0, *, split: str = "test", band: str = "short") -> KeywordSet:
     """Return keyword tasks of the story language for the mini models, `per_topic` for each of its topics.
 
-    Drawn by the seed from one split of `rws_decode.mini.stories.tasks`, each prompt once. No model was trained on "test"
-    or "validation". The prompts hold their keywords, which are words of a closed lexicon and so recur over the set.
+    Drawn by the seed from one split of `rws_decode.mini.stories.tasks`, each prompt once. No model was trained on
+    "test" or "validation". The prompts hold their keywords, which are words of a closed lexicon and so recur over the set.
     ValueError for per_topic < 1, an unknown split or band.
 
     >>> story = story_keyword_set(1)
@@ -254,13 +254,13 @@ def story_keyword_set(per_topic: int = 10, seed: int = 0, *, split: str = "test"
         raise ValueError(f"per_topic is {per_topic}: at least 1 is needed")
     rng = random.Random(seed)
     drawn: dict[str, dict[str, KeywordPrompt]] = {topic: {} for topic in STORY_TOPICS}
-    while any(len(held) < per_topic for held in drawn.values()):
+    while any(len(tasks) < per_topic for tasks in drawn.values()):
         task = sample_split(rng, split, "keywords", band)
-        held = drawn[task.meta["topic"]]
-        if len(held) < per_topic:
-            name = f"{task.meta['topic']}-{len(held) + 1}"
-            held.setdefault(
+        tasks = drawn[task.meta["topic"]]
+        if len(tasks) < per_topic:
+            name = f"{task.meta['topic']}-{len(tasks) + 1}"
+            tasks.setdefault(
                 task.prompt, KeywordPrompt(name, task.meta["topic"], task.prompt, task.keywords, task.length)
             )
-    prompts = tuple(prompt for held in drawn.values() for prompt in held.values())
+    prompts = tuple(prompt for tasks in drawn.values() for prompt in tasks.values())
     return KeywordSet(f"stories {split} {band} seed {seed}", "{prompt}", prompts)

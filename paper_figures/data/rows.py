@@ -127,9 +127,9 @@ def hub_rows(
     try:
         loaded = datasets.load_dataset(dataset, config, split=split, revision=revision, **options)
     except (OSError, ValueError, RuntimeError, LookupError) as error:
-        place = "offline, from the cache" if is_offline() else "from the hub"
+        source = "offline, from the cache" if is_offline() else "from the hub"
         first = " ".join(str(error).split())
-        raise ValueError(f"dataset {dataset}, split {split}, cannot be loaded {place}: {first}") from error
+        raise ValueError(f"dataset {dataset}, split {split}, cannot be loaded {source}: {first}") from error
     fingerprint = getattr(loaded, "_fingerprint", None)
     return [dict(row) for row in loaded], Origin(dataset, None, split, _commit(loaded) or revision, fingerprint)
 

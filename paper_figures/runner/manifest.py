@@ -35,8 +35,8 @@ class Manifest:
 def write_manifest(results: Path, seed: int, units: Iterable[str]) -> Path:
     """Record that the last run below results.parent has its units in `results`, unless that is recorded already."""
     names = sorted(unit[:_DIGITS] for unit in units)
-    held = {"results": results.name, "seed": seed, "units": names}
-    return write_changed(results.parent / _NAME, json.dumps(held) + "\n")
+    record = {"results": results.name, "seed": seed, "units": names}
+    return write_changed(results.parent / _NAME, json.dumps(record) + "\n")
 
 
 def read_manifest(folder: Path) -> Manifest | None:
@@ -49,7 +49,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     if not path.is_file():
         return None
     try:
-        held = parse_json(path.read_text(encoding="utf-8"))
-        return Manifest(str(held["results"]), int(held["seed"]), frozenset(held["units"]))
+        record = parse_json(path.read_text(encoding="utf-8"))
+        return Manifest(str(record["results"]), int(record["seed"]), frozenset(record["units"]))
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise ValueError(f"{path}: not the record of a run; remove it to see all results") from error

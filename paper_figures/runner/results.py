@@ -63,9 +63,9 @@ def write_part(
     raises its ArrowInvalid or ArrowTypeError, a file system that refuses OSError. No file is left behind then.
     """
     lines = []
-    for unit, name, own in zip(units, hashes, rows, strict=True):
+    for unit, name, unit_rows in zip(units, hashes, rows, strict=True):
         columns = {"unit": name, _FIELDS: hashlib.sha256(unit.key.encode()).hexdigest()} | unit.columns()
-        for row in own:
+        for row in unit_rows:
             taken = columns.keys() & row.keys()
             if taken:
                 raise ValueError(f"rows of {unit.experiment} name {sorted(taken)}: these are columns of the unit")
@@ -123,10 +123,10 @@ def read_parts(folder: Path) -> tuple[list[ResultsPart], list[str]]:
 def origins(folder: str | Path) -> dict[str, list[Path]]:
     """Return each experiment's folders of results below `folder`, or of `folder` itself, the last written to first."""
     folder = Path(folder)
-    own = [path for path in folder.glob("units-*") if path.is_dir()]
-    found = own or [path for path in folder.glob("*/units-*") if path.is_dir()]
+    direct = [path for path in folder.glob("units-*") if path.is_dir()]
+    folders = direct or [path for path in folder.glob("*/units-*") if path.is_dir()]
     table: dict[str, list[Path]] = {}
-    for path in sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name), reverse=True):
+    for path in sorted(folders, key=lambda path: (path.stat().st_mtime_ns, path.name), reverse=True):
         table.setdefault(path.parent.name, []).append(path)
     return table
 
@@ -138,11 +138,11 @@ def chosen(folder: str | Path, code: str | None) -> list[Path]:
         raise ValueError(f"{folder}: no results of experiments here")
     if code is None:
         return [paths[0] for _, paths in sorted(table.items())]
-    found = [path for _, paths in sorted(table.items()) for path in paths if path.name.startswith(f"units-{code}")]
-    if len({path.name for path in found}) != 1:
+    folders = [path for _, paths in sorted(table.items()) for path in paths if path.name.startswith(f"units-{code}")]
+    if len({path.name for path in folders}) != 1:
         names = sorted({path.name.removeprefix("units-") for paths in table.values() for path in paths})
         raise ValueError(f"code is {code!r}: it must begin one of {', '.join(names)}")
-    return found
+    return folders
 
 
 def read_results(folder: str | Path, code: str | None = None) -> pandas.DataFrame:
@@ -160,18 +160,18 @@ def read_results(folder: str | Path, code: str | None = None) -> pandas.DataFram
     """
     import pandas as pd
 
-    found = []
-    for place in chosen(folder, code):
-        rows, lines = rows_of(place)
+    all_rows = []
+    for origin_folder in chosen(folder, code):
+        rows, lines = rows_of(origin_folder)
         for line in lines:
             warnings.warn(line, ResultsWarning, stacklevel=2)
-        found += [row for name in sorted(rows) for row in rows[name]]
-    return pd.DataFrame(found)
+        all_rows += [row for name in sorted(rows) for row in rows[name]]
+    return pd.DataFrame(all_rows)
 
 
-def rows_of(place: Path) -> tuple[dict[str, list[dict[str, Any]]], list[str]]:
+def rows_of(folder: Path) -> tuple[dict[str, list[dict[str, Any]]], list[str]]:
     """Return the rows of each unit in one origin's folder, and a line for whatever was left out or differs."""
-    parts, lines = read_parts(place)
+    parts, lines = read_parts(folder)
     parts = sorted(parts, key=lambda part: part.path.stat().st_mtime_ns, reverse=True)
     seen: dict[str, tuple[Path, list[dict[str, Any]]]] = {}
     newest: dict[str, str] = {}
@@ -181,17 +181,17 @@ def rows_of(place: Path) -> tuple[dict[str, list[dict[str, Any]]], list[str]]:
         for row in part.table.to_pylist():
             fields = row.pop(_FIELDS)
             if newest.setdefault(fields, row["unit"]) == row["unit"]:
-                rows[row["unit"]].append({"unit": row.pop("unit"), "code": place.name.removeprefix("units-")} | row)
+                rows[row["unit"]].append({"unit": row.pop("unit"), "code": folder.name.removeprefix("units-")} | row)
             else:
                 outdated.add(row["unit"])
-        for name, own in rows.items():
+        for name, unit_rows in rows.items():
             if name not in seen:
-                seen[name] = (part.path, own)
-            elif name not in outdated and list(map(_lasting, own)) != list(map(_lasting, seen[name][1])):
+                seen[name] = (part.path, unit_rows)
+            elif name not in outdated and list(map(_lasting, unit_rows)) != list(map(_lasting, seen[name][1])):
                 lines.append(f"{part.path}: unit {name[:12]} differs from that in {seen[name][0].name}, which is kept")
     if outdated:
-        lines.append(f"{place}: {len(outdated)} units of earlier model files are left out")
-    return {name: own for name, (_, own) in seen.items() if name not in outdated}, lines
+        lines.append(f"{folder}: {len(outdated)} units of earlier model files are left out")
+    return {name: unit_rows for name, (_, unit_rows) in seen.items() if name not in outdated}, lines
 
 
 def _lasting(row: Mapping[str, Any]) -> str:
@@ -206,20 +206,20 @@ def read_failures(folder: str | Path, code: str | None = None) -> list[dict[str,
 
     error: {"type", "message", "traceback"}. Arguments as in `read_results`. ValueError for a file that is no record.
     """
-    found = []
-    for place in chosen(folder, code):
-        finished = {name for part in read_parts(place)[0] for name in part.units}
-        for path in sorted(place.glob("*.failed.json")):
+    failures = []
+    for origin_folder in chosen(folder, code):
+        finished = {name for part in read_parts(origin_folder)[0] for name in part.units}
+        for path in sorted(origin_folder.glob("*.failed.json")):
             if path.name.removesuffix(".failed.json") not in finished:
                 try:
-                    found.append(_failure(parse_json(path.read_text(encoding="utf-8"))))
+                    failures.append(_failure(parse_json(path.read_text(encoding="utf-8"))))
                 except ValueError as error:
                     raise ValueError(f"{path}: not the record of a failed unit ({error}); remove it") from error
-    return found
+    return failures
 
 
-def _failure(held: Any) -> dict[str, Any]:
-    fields = held.get("fields") if isinstance(held, dict) else None
-    if not isinstance(fields, dict) or not isinstance(fields.get("experiment"), str) or "unit" not in held:
+def _failure(record: Any) -> dict[str, Any]:
+    fields = record.get("fields") if isinstance(record, dict) else None
+    if not isinstance(fields, dict) or not isinstance(fields.get("experiment"), str) or "unit" not in record:
         raise ValueError("its unit or fields are missing")
-    return held
+    return record

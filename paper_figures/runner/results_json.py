@@ -31,8 +31,7 @@ SCHEMA = ("rws_decode.experiment.results", 3)
 
 # Where and how units run, not what is run: no number follows from these.
 _WHERE = frozenset(
-    "out workers scheduler backend threads batch retry_failed json command experiment "
-    "base_url yes".split()
+    "out workers scheduler backend threads batch retry_failed json command experiment base_url yes".split()
 )
 
 
@@ -45,7 +44,9 @@ def settings_of(args: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in vars(args).items() if name not in _WHERE and value is not None}
 
 
-def write_comparison_results(args: argparse.Namespace, prompts: Prompts, done: Outcome, found: Sequence[Table]) -> Path:
+def write_comparison_results(
+    args: argparse.Namespace, prompts: Prompts, done: Outcome, tables: Sequence[Table]
+) -> Path:
     """Write the results of a run, unless the file holds the same, and return its path.
 
     Parts: experiment; settings, the options; prompts, their source and how many; selection, guide -> reward scale
@@ -64,13 +65,13 @@ def write_comparison_results(args: argparse.Namespace, prompts: Prompts, done: O
         "experiment": folder.name,
         "settings": settings_of(args),
         "prompts": {"source": prompts.source, "test": len(prompts.test), "validation": len(prompts.validation)},
-        "selection": None if guides is None else {one["guide"]: one["chosen"] for one in guides},
+        "selection": None if guides is None else {item["guide"]: item["chosen"] for item in guides},
         "sources": sources_of(done.origin),
         "units": done.folder.name,
         "seconds": seconds_of(done.frame),
         "tables": {
-            one.name: {"caption": one.caption, "rows": list(one.rows), "shown": list(one.shown)}
-            for one in measured_tables(found)
+            item.name: {"caption": item.caption, "rows": list(item.rows), "shown": list(item.shown)}
+            for item in measured_tables(tables)
         },
     }
     text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
@@ -89,7 +90,7 @@ def sources_of(origin: Origin | None) -> dict[str, Any] | None:
     """
     if origin is None:
         return None
-    models = {f"{model.role} {model.name}": found for model, found in origin.models.items()}
+    models = {f"{model.role} {model.name}": files for model, files in origin.models.items()}
     return {"work": origin.root, "code": origin.code, "libraries": dict(origin.libraries), "models": models}
 
 
@@ -105,10 +106,10 @@ def write_stage_results(
     from paper_figures.studies.design.options import settings_from
 
     shape = {name: getattr(unit, name) for name in ("length", "steps", "block", "device")}
-    known = {"model": args.model} | settings | shape | settings_from(args)
+    given = {"model": args.model} | settings | shape | settings_from(args)
     schema, version = schema_of(unit.experiment)
     results: dict[str, Any] = {"schema": schema, "version": version}
-    results |= {"settings": {name: value for name, value in known.items() if value is not None}}
+    results |= {"settings": {name: value for name, value in given.items() if value is not None}}
     results |= {"sources": sources_of(origin), **body}
     text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
     write_changed(Path(args.out) / unit.experiment / "results.json", text + "\n")

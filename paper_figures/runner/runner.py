@@ -163,8 +163,8 @@ def _batches(table: dict[str, Unit], skipped: set[str], size: int, key: Callable
     # Units of the same models follow each other, so that a process loads each model as seldom as it can.
     ordered = sorted(groups.values(), key=lambda names: [str(model) for model in table[names[0]].models])
     cut = [names[start : start + size] for names in ordered for start in range(0, len(names), size)]
-    wanted = [[name for name in names if name not in skipped] for names in cut]
-    return deque(_Batch(tuple(table[name] for name in names), tuple(names)) for names in wanted if names)
+    missing = [[name for name in names if name not in skipped] for names in cut]
+    return deque(_Batch(tuple(table[name] for name in names), tuple(names)) for names in missing if names)
 
 
 @dataclass

@@ -23,17 +23,19 @@ def sources(root: str = WORK, **models: tuple[str, dict[str, str]]) -> dict[str,
     names -> directories below the models), as `files.locate` takes them. A hub id stands for its files, with the
     revision after its "@" where it has one.
     """
-    found: dict[str, Any] = {argument: _model(argument, name, known) for argument, (name, known) in models.items()}
-    return found | {"code": code_digest(root), "libraries": {name: version(name) for name in _LIBRARIES}}
+    digests: dict[str, Any] = {
+        argument: _model(argument, name, shipped) for argument, (name, shipped) in models.items()
+    }
+    return digests | {"code": code_digest(root), "libraries": {name: version(name) for name in _LIBRARIES}}
 
 
-def _model(argument: str, name: str, known: dict[str, str]) -> Any:
+def _model(argument: str, name: str, shipped: dict[str, str]) -> Any:
     if argument in ("reward", "judge") and name == "exact":
         return {"exact.json": _file(models_directory() / "exact.json")}
     short, revision = split_revision(name)
     if argument in ("reward", "judge") and (entry := published_reward(short)) is not None:
         return f"{entry.hub_id}@{revision or entry.revision}"
-    directory = locate(argument, short, known).directory
+    directory = locate(argument, short, shipped).directory
     if directory is None:
         return name
     return {path.name: _file(path) for path in sorted(directory.iterdir()) if path.is_file() and path.suffix != ".md"}

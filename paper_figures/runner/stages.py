@@ -80,4 +80,4 @@ def open_stages(
     origin = origin_of(units, work)
     options: dict[str, Any] = {"origin": origin, "backend": backend, "batch": batch}
     options |= {"retry_failed": retry_failed, "progress": progress}
-    return Stages(lambda wanted: run_units(wanted, work, out, **options), origin=origin)
+    return Stages(lambda asked: run_units(asked, work, out, **options), origin=origin)

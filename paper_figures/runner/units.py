@@ -105,26 +105,26 @@ class Unit:
     @property
     def scale(self) -> float | None:
         """Return the strategy's scale: s_R, or the factor c of a temperature; None where it has none."""
-        found = self.strategy.get("reward_scale", self.strategy.get("scale"))
-        return None if found is None else float(found)
+        scale = self.strategy.get("reward_scale", self.strategy.get("scale"))
+        return None if scale is None else float(scale)
 
     @property
     def models(self) -> tuple[Model, ...]:
         """Return the models that the unit uses."""
-        found = [Model("predictor", self.predictor or ""), Model("reward", self.reward or "")]
-        found += [Model("judge", name) for name in self.judges] + [Model("causal", self.causal or "")]
-        return tuple(model for model in found if model.name)
+        models = [Model("predictor", self.predictor or ""), Model("reward", self.reward or "")]
+        models += [Model("judge", name) for name in self.judges] + [Model("causal", self.causal or "")]
+        return tuple(model for model in models if model.name)
 
     def columns(self) -> dict[str, Any]:
         """Return the unit as the columns of its rows: fields, `scale`, and settings and labels under their own names.
 
         `strategy` is its name, `strategy_json` the whole of it.
         """
-        own = {each.name: getattr(self, each.name) for each in fields(self)}
-        own |= {"strategy": self.strategy["name"], "scale": self.scale, "judges": list(self.judges)}
-        own |= {"strategy_json": json.dumps(self.strategy, sort_keys=True), "history": list(self.history)}
-        settings, labels = own.pop("settings"), own.pop("labels")
-        return own | settings | labels
+        columns = {each.name: getattr(self, each.name) for each in fields(self)}
+        columns |= {"strategy": self.strategy["name"], "scale": self.scale, "judges": list(self.judges)}
+        columns |= {"strategy_json": json.dumps(self.strategy, sort_keys=True), "history": list(self.history)}
+        settings, labels = columns.pop("settings"), columns.pop("labels")
+        return columns | settings | labels
 
 
 _FIXED = {each.name for each in fields(Unit)} | {"unit", "unit_fields", "scale", "strategy_json", "code"}
@@ -161,14 +161,14 @@ def origin_of(units: Iterable[Unit], work: object = None) -> Origin:
     from rws_decode.checkpoints.files import shipped
     from rws_decode.rewards.loading import SHIPPED as REWARDS
 
-    known = {"predictor": {name: name for name in shipped("ForMaskedLM")}, "causal": CAUSAL}
+    shipped_names = {"predictor": {name: name for name in shipped("ForMaskedLM")}, "causal": CAUSAL}
     models: dict[Model, Any] = {}
     for model in dict.fromkeys(model for unit in units for model in unit.models):
-        asked: dict[str, Any] = {model.role: (model.name, known.get(model.role, REWARDS))}
+        asked: dict[str, Any] = {model.role: (model.name, shipped_names.get(model.role, REWARDS))}
         models[model] = sources(**asked)[model.role]
     root = WORK if work is None else module_of(work)
-    found = sources(root)
-    return Origin(found["code"], found["libraries"], models, checked=True, root=root)
+    here = sources(root)
+    return Origin(here["code"], here["libraries"], models, checked=True, root=root)
 
 
 def unit_hash(unit: Unit, origin: Origin) -> str:
@@ -198,5 +198,5 @@ def batch_key(unit: Unit) -> str:
     shared = json.loads(unit.key) | {
         "strategy": {key: value for key, value in unit.strategy.items() if key not in free}
     }
-    own = ("prompt", "history", "example", "seed", "labels")
-    return json.dumps({key: value for key, value in shared.items() if key not in own}, sort_keys=True)
+    per_row = ("prompt", "history", "example", "seed", "labels")
+    return json.dumps({key: value for key, value in shared.items() if key not in per_row}, sort_keys=True)

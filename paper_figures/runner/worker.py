@@ -62,7 +62,7 @@ class Identity(NamedTuple):
 
 
 def identity_of(origin: Origin) -> Identity:
-    models = tuple((model, digest(found)) for model, found in origin.models.items())
+    models = tuple((model, digest(files)) for model, files in origin.models.items())
     return Identity(origin.root, origin.code, tuple(sorted(origin.libraries.items())), models)
 
 
@@ -81,15 +81,15 @@ def compute(task: Task) -> None:
         return  # a worker wrote it, and died before it could say so
     if task.identity is not None:
         _prepare(task.identity)
-    found = list(task.work(task.units))
-    if len(found) != len(task.units):
-        raise ValueError(f"work returned {len(found)} lists of rows for {len(task.units)} units")
-    whole = [one if isinstance(one, Measured) else Measured(one, ()) for one in found]
-    for one in whole:
-        if one.traces and len(one.traces) != len(one.rows):
-            raise ValueError(f"work returned {len(one.traces)} traces for {len(one.rows)} rows of a unit")
+    results = list(task.work(task.units))
+    if len(results) != len(task.units):
+        raise ValueError(f"work returned {len(results)} lists of rows for {len(task.units)} units")
+    measured = [result if isinstance(result, Measured) else Measured(result, ()) for result in results]
+    for result in measured:
+        if result.traces and len(result.traces) != len(result.rows):
+            raise ValueError(f"work returned {len(result.traces)} traces for {len(result.rows)} rows of a unit")
     try:
-        rows = [_with_traces(folder, name, one) for name, one in zip(task.hashes, whole, strict=True)]
+        rows = [_with_traces(folder, name, result) for name, result in zip(task.hashes, measured, strict=True)]
         write_part(folder, task.units, task.hashes, rows)
     except OSError as error:
         raise NotWritten(error.errno, f"results cannot be written: {error.strerror or error}", str(folder)) from error
@@ -102,11 +102,13 @@ def _written(folder: Path, hashes: Sequence[str]) -> bool:
         return False
 
 
-def _with_traces(folder: Path, name: str, one: Measured) -> Rows:
-    if not one.traces:
-        return one.rows
-    paths = [trace.save(folder / "traces" / f"{name}-{place}.parquet") for place, trace in enumerate(one.traces)]
-    return [row | {"trace": path.relative_to(folder).as_posix()} for row, path in zip(one.rows, paths, strict=True)]
+def _with_traces(folder: Path, name: str, measured: Measured) -> Rows:
+    if not measured.traces:
+        return measured.rows
+    paths = [trace.save(folder / "traces" / f"{name}-{number}.parquet") for number, trace in enumerate(measured.traces)]
+    return [
+        row | {"trace": path.relative_to(folder).as_posix()} for row, path in zip(measured.rows, paths, strict=True)
+    ]
 
 
 @lru_cache(maxsize=1)
@@ -115,8 +117,8 @@ def _prepare(identity: Identity) -> None:
     from paper_figures.runner.sources import sources
     from paper_figures.studies.work.decoding import expect
 
-    found = sources(identity.root)
-    if (found["code"], tuple(sorted(found["libraries"].items()))) != identity[1:3]:
+    here = sources(identity.root)
+    if (here["code"], tuple(sorted(here["libraries"].items()))) != identity[1:3]:
         raise OtherCode(
             f"worker process {os.getpid()} has other code or library versions than this one: install the same and "
             "restart the workers"

@@ -100,20 +100,20 @@ def load_causal(
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    place, kind = device_named(device), dtype_named(dtype)
-    wanted = name or os.environ.get(DEFAULT_VARIABLE) or "mini-causal"
-    if wanted.endswith(".gguf") and Path(wanted).is_file():
+    where, kind = device_named(device), dtype_named(dtype)
+    asked = name or os.environ.get(DEFAULT_VARIABLE) or "mini-causal"
+    if asked.endswith(".gguf") and Path(asked).is_file():
         for package in ("gguf", "accelerate"):
-            required(package, f"causal {wanted} cannot be loaded")
-        file = Path(wanted)
+            required(package, f"causal {asked} cannot be loaded")
+        file = Path(asked)
         checkpoint = Checkpoint(file.stem, file.parent)
         options: dict[str, Any] = checkpoint.options | {"gguf_file": file.name}
         weights: dict[str, Any] = options
     else:
         present = set(shipped("ForCausalLM"))
-        checkpoint = locate("causal", wanted, {short: folder for short, folder in SHIPPED.items() if folder in present})
+        checkpoint = locate("causal", asked, {short: folder for short, folder in SHIPPED.items() if folder in present})
         if not has_tokenizer(checkpoint):
-            raise ValueError(f"causal is {wanted}: the directory holds no tokenizer, and perplexity is of text")
+            raise ValueError(f"causal is {asked}: the directory holds no tokenizer, and perplexity is of text")
         if revision is not None and checkpoint.directory is not None:
             raise ValueError(f"revision is {revision!r}: {checkpoint.name} is a directory, which has no revisions")
         options = checkpoint.options | ({} if revision is None else {"revision": revision})
@@ -122,7 +122,7 @@ def load_causal(
         if isinstance(config, dict):
             refuse_sizes("causal", checkpoint, config, read_headers("causal", checkpoint))
     try:
-        with quiet(progress=wanted not in SHIPPED), without_panics():
+        with quiet(progress=asked not in SHIPPED), without_panics():
             loaded: Any = AutoModelForCausalLM.from_pretrained(
                 checkpoint.source, dtype=kind, output_loading_info=True, **weights
             )
@@ -130,9 +130,9 @@ def load_causal(
             tokenizer = checked_tokenizer(AutoTokenizer.from_pretrained(checkpoint.source, **options))
     except Exception as error:  # of files that are not what they say: tokenizers raises it plain
         reason = " ".join(str(error).split())
-        raise ValueError(f"causal {wanted} cannot be loaded: {reason}") from error
+        raise ValueError(f"causal {asked} cannot be loaded: {reason}") from error
     refuse_incomplete("causal", checkpoint, info)
-    return CausalScorer(model.to(place), tokenizer, checkpoint.name)
+    return CausalScorer(model.to(where), tokenizer, checkpoint.name)
 
 
 def answer_scores(
@@ -181,15 +181,15 @@ def _encode(causal: CausalScorer, prompt: str, answer: str) -> tuple[list[int], 
 def _score_batch(causal: CausalScorer, pairs: list[tuple[list[int], list[int]]]) -> list[AnswerScore]:
     rows = [context + scored for context, scored in pairs]
     ids = torch.full((len(rows), max(map(len, rows))), causal.tokenizer.eos_token_id)
-    wanted = torch.zeros_like(ids, dtype=torch.bool)
+    scored_mask = torch.zeros_like(ids, dtype=torch.bool)
     for row, (line, (context, _)) in enumerate(zip(rows, pairs, strict=True)):
         ids[row, : len(line)] = torch.tensor(line)
-        wanted[row, len(context) : len(line)] = True
-    ids, wanted = ids.to(causal.model.device), wanted[:, 1:].to(causal.model.device)
+        scored_mask[row, len(context) : len(line)] = True
+    ids, scored_mask = ids.to(causal.model.device), scored_mask[:, 1:].to(causal.model.device)
     with torch_threads(), torch.inference_mode():
         # No attention mask: padding is on the right only, and a mask would turn off the causal fast path.
-        logits = causal.model(input_ids=ids[:, :-1]).logits[wanted].float()  # [N, V]
-        nll = F.cross_entropy(logits, ids[:, 1:][wanted], reduction="none").double().cpu()  # [N]
+        logits = causal.model(input_ids=ids[:, :-1]).logits[scored_mask].float()  # [N, V]
+        nll = F.cross_entropy(logits, ids[:, 1:][scored_mask], reduction="none").double().cpu()  # [N]
     scores = []
     for (_, scored), part in zip(pairs, nll.split([len(scored) for _, scored in pairs]), strict=True):
         total = float(part.sum())

@@ -134,9 +134,9 @@ def _grams(first: _Texts, second: _Texts, n: int, per: str) -> _Grams:
     rows, totals = [], np.zeros((2, len(first)), dtype=np.int64)
     for side, lines in enumerate((first, second)):
         for pair, line in enumerate(lines):
-            held = [line[start : start + n] for start in range(len(line) - n + 1)]
-            totals[side, pair] = len(line) if per == "tokens" else len(held)
-            rows += [(number.setdefault(gram, len(number)), pair, side) for gram in dict.fromkeys(held)]
+            ngrams = [line[start : start + n] for start in range(len(line) - n + 1)]
+            totals[side, pair] = len(line) if per == "tokens" else len(ngrams)
+            rows += [(number.setdefault(gram, len(number)), pair, side) for gram in dict.fromkeys(ngrams)]
     table = np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
     return _Grams(table[:, 0], table[:, 1], table[:, 2], totals)
 
@@ -169,9 +169,11 @@ def _compare(
 def _left_out(grams: _Grams, side: int) -> NDArray[np.float64]:
     """Return one side's distinct-n without each pair in turn, and last without none, shape (pairs + 1,)."""
     types, pairs = grams.types[grams.sides == side], grams.pairs[grams.sides == side]
-    held, place, texts = np.unique(types, return_inverse=True, return_counts=True)
-    own = np.bincount(pairs[texts[place] == 1], minlength=grams.totals.shape[1])  # n-grams that no other text has
-    return _share(held.size - np.append(own, 0), grams.totals[side].sum() - np.append(grams.totals[side], 0))
+    distinct, type_index, texts = np.unique(types, return_inverse=True, return_counts=True)
+    unique = np.bincount(
+        pairs[texts[type_index] == 1], minlength=grams.totals.shape[1]
+    )  # n-grams that no other text has
+    return _share(distinct.size - np.append(unique, 0), grams.totals[side].sum() - np.append(grams.totals[side], 0))
 
 
 def _share(types: NDArray[np.int64], total: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -197,16 +199,16 @@ def _swapped(grams: _Grams, swapped: NDArray[np.bool_]) -> NDArray[np.float64]:
     many, width = len(swapped), -(-len(swapped) // 8)
     kept = [grams.totals[side] @ ~swapped.T + grams.totals[1 - side] @ swapped.T for side in (0, 1)]
     bits = np.packbits(swapped.T, axis=1)  # [pairs, bytes]
-    found = np.zeros((2, many), dtype=np.int64)
+    counts = np.zeros((2, many), dtype=np.int64)
     starts = np.flatnonzero(np.diff(grams.types, prepend=-1))
     ends = np.flatnonzero(np.diff(grams.types, append=-1)) + 1
     for low, high in _chunks(ends, max(1, 2**22 // width)):
         rows = slice(starts[low], ends[high - 1])
         on_second = bits[grams.pairs[rows]] ^ np.where(grams.sides[rows], 255, 0).astype(np.uint8)[:, None]
-        for side, there in enumerate((~on_second, on_second)):
-            held = np.bitwise_or.reduceat(there, starts[low:high] - starts[low], axis=0)  # [types, bytes]
-            found[side] += np.unpackbits(held, axis=1, count=many).sum(axis=0, dtype=np.int64)
-    return _share(found[0], kept[0]) - _share(found[1], kept[1])
+        for side, on_side in enumerate((~on_second, on_second)):
+            present = np.bitwise_or.reduceat(on_side, starts[low:high] - starts[low], axis=0)  # [types, bytes]
+            counts[side] += np.unpackbits(present, axis=1, count=many).sum(axis=0, dtype=np.int64)
+    return _share(counts[0], kept[0]) - _share(counts[1], kept[1])
 
 
 def _chunks(ends: NDArray[np.int64], most: int) -> list[tuple[int, int]]:

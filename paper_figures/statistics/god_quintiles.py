@@ -55,15 +55,15 @@ def quintile_rates(
     """
     values, _ = finite_arrays(god=god, outcome=outcome)
     results = checked_outcomes(outcome)
-    found = quantile_groups(values, groups)
-    labels = np.array(found.labels)
+    cut = quantile_groups(values, groups)
+    labels = np.array(cut.labels)
     rates = [
         rate_of_outcomes(results[labels == group], rng, level=level, resamples=resamples) if size else None
-        for group, size in enumerate(found.sizes)
+        for group, size in enumerate(cut.sizes)
     ]
     wins = [0 if rate is None else rate.wins for rate in rates]
     return QuintileRates(
-        tuple(GroupRate(*group) for group in zip(found.sizes, found.ranges, rates, strict=True)),
-        is_monotone(wins, found.sizes),
-        monotone_chance(sum(wins), found.sizes),
+        tuple(GroupRate(*group) for group in zip(cut.sizes, cut.ranges, rates, strict=True)),
+        is_monotone(wins, cut.sizes),
+        monotone_chance(sum(wins), cut.sizes),
     )

@@ -46,10 +46,10 @@ def bootstrap_interval(
     mean = float(array.mean())
     if np.ptp(array) == 0:
         return Interval(mean, mean, mean)
-    found = stats.bootstrap(
+    ends = stats.bootstrap(
         (array,), np.mean, n_resamples=resamples, confidence_level=level, method="percentile", batch=1024, rng=rng
     ).confidence_interval
-    return Interval(mean, float(found.low), float(found.high))
+    return Interval(mean, float(ends.low), float(ends.high))
 
 
 def paired_bootstrap_interval(
@@ -88,8 +88,8 @@ def share_interval(successes: int, total: int, level: float = 0.95) -> Interval:
     """
     if not 0 <= successes <= total or total < 1:
         raise ValueError(f"successes is {successes}: it must be 0 to total, which is {total} and must be at least 1")
-    found = stats.binomtest(successes, total).proportion_ci(level, method="wilson")
-    return Interval(successes / total, float(found.low), float(found.high))
+    ends = stats.binomtest(successes, total).proportion_ci(level, method="wilson")
+    return Interval(successes / total, float(ends.low), float(ends.high))
 
 
 def exact_share(successes: int, total: int, level: float = 0.95) -> Interval:
@@ -98,8 +98,8 @@ def exact_share(successes: int, total: int, level: float = 0.95) -> Interval:
     >>> [round(number, 3) for number in exact_share(0, 10)]
     [0.0, 0.0, 0.308]
     """
-    found = stats.binomtest(successes, total).proportion_ci(level, method="exact")
-    return Interval(successes / total, float(found.low), float(found.high))
+    ends = stats.binomtest(successes, total).proportion_ci(level, method="exact")
+    return Interval(successes / total, float(ends.low), float(ends.high))
 
 
 def clustered_share(

@@ -140,9 +140,9 @@ def caliper_effect(
 ) -> CaliperEffect:
     """Return the mean outcome difference over the pairs whose GOD differs by at most `width`; no line is assumed.
 
-    Its p is that of `significance.paired_test` within these pairs, exact where the methods are exchangeable, as |g| does
-    not say which is which. The pairs are those that happen to agree in GOD, not a sample of all. width: finite, >= 0,
-    up to rounding; the arrays as in `partial_effect`. ValueError otherwise.
+    Its p is that of `significance.paired_test` within these pairs. It is exact if the methods are exchangeable, as |g|
+    does not say which is which. The pairs are those that happen to agree in GOD, not a sample of all. width: finite,
+    >= 0, up to rounding; the arrays as in `partial_effect`. ValueError otherwise.
 
     >>> found = caliper_effect([1, 1, 0], [0, 0, 1], [2.0, 2.1, 9.0], [2.0, 2.0, 2.0], 0.5, np.random.default_rng(0))
     >>> found.n, found.difference.mean, found.p
@@ -163,11 +163,11 @@ def _pairs(
     outcome: ArrayLike, control_outcome: ArrayLike, god: ArrayLike, control_god: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return d and g, in an order that no order of the prompts or methods changes, and the rounding of g."""
-    left, right, own, other = finite_arrays(
+    left, right, god_first, god_second = finite_arrays(
         outcome=outcome, control_outcome=control_outcome, god=god, control_god=control_god
     )
-    d, g = left - right, own - other
-    slack = 8 * float(np.finfo(np.float64).eps) * max(np.abs(own).max(), np.abs(other).max())
+    d, g = left - right, god_first - god_second
+    slack = 8 * float(np.finfo(np.float64).eps) * max(np.abs(god_first).max(), np.abs(god_second).max())
     turn = np.where(np.sign(g) != 0, np.sign(g), np.sign(d))
     order = np.lexsort((turn, d * turn, g * turn))
     return d[order], g[order], slack

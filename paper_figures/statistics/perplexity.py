@@ -65,8 +65,8 @@ class Perplexity:
     @property
     def mean(self) -> float | None:
         """Return the mean of the texts' perplexities, each text scored counting the same; None where there is none."""
-        known = [found for found in self.per_text if found is not None]
-        return math.fsum(known) / len(known) if known else None
+        scored = [value for value in self.per_text if value is not None]
+        return math.fsum(scored) / len(scored) if scored else None
 
 
 class Window(NamedTuple):
@@ -174,17 +174,17 @@ def _encode(causal: CausalScorer, text: str, specials: bool) -> list[int]:
 def _score(causal: CausalScorer, rows: Sequence[tuple[list[int], int]]) -> list[float]:
     """Return the nll of each row's tokens from a place on, given those before it; rows: (ids, place), place >= 1."""
     ids = torch.zeros(len(rows), max(len(row) for row, _ in rows), dtype=torch.int64)
-    wanted = torch.zeros_like(ids, dtype=torch.bool)
-    for number, (row, place) in enumerate(rows):
+    scored_mask = torch.zeros_like(ids, dtype=torch.bool)
+    for number, (row, begin) in enumerate(rows):
         ids[number, : len(row)] = torch.tensor(row)
-        wanted[number, place : len(row)] = True
+        scored_mask[number, begin : len(row)] = True
     device = causal.model.device
-    ids, kept = ids.to(device), wanted[:, 1:].to(device)
+    ids, kept = ids.to(device), scored_mask[:, 1:].to(device)
     with torch_threads(), torch.inference_mode():
         # No attention mask: padding is on the right only, where a causal model does not look.
         logits = causal.model(input_ids=ids[:, :-1]).logits[kept]  # [N, V]
         nll = torch.cat([F.cross_entropy(z.float(), y, reduction="none") for z, y in _chunks(logits, ids[:, 1:][kept])])
-    totals = [float(part.sum()) for part in nll.double().cpu().split(wanted.sum(dim=1).tolist())]
+    totals = [float(part.sum()) for part in nll.double().cpu().split(scored_mask.sum(dim=1).tolist())]
     for total in totals:
         if not math.isfinite(total):
             raise ValueError(f"causal model {causal.name} gives a text a log-likelihood of {-total}: not finite")

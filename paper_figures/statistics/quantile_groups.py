@@ -41,13 +41,13 @@ def quantile_groups(values: ArrayLike, groups: int = 5) -> QuantileGroups:
     (array,) = finite_arrays(values=values)
     if groups < 1:
         raise ValueError(f"groups is {groups}: at least 1 is needed")
-    _, place, ties = np.unique(array, return_inverse=True, return_counts=True)
-    labels = group_of_ties(ties, groups)[place]
-    held = [array[labels == group] for group in range(groups)]
+    _, value_index, ties = np.unique(array, return_inverse=True, return_counts=True)
+    labels = group_of_ties(ties, groups)[value_index]
+    members = [array[labels == group] for group in range(groups)]
     return QuantileGroups(
         tuple(labels.tolist()),
-        tuple(part.size for part in held),
-        tuple((float(part.min()), float(part.max())) if part.size else None for part in held),
+        tuple(part.size for part in members),
+        tuple((float(part.min()), float(part.max())) if part.size else None for part in members),
     )
 
 
@@ -76,10 +76,10 @@ def is_monotone(wins: Sequence[int], sizes: Sequence[int]) -> bool:
     """
     if len(wins) != len(sizes):
         raise ValueError(f"sizes has {len(sizes)} groups: wins has {len(wins)}, one number each is needed")
-    held = [(won, size) for won, size in zip(wins, sizes, strict=True) if size]
+    filled = [(won, size) for won, size in zip(wins, sizes, strict=True) if size]
     if any(not 0 <= won <= size for won, size in zip(wins, sizes, strict=True)):
         raise ValueError(f"wins is {list(wins)}: each must be 0 to its group's size, {list(sizes)}")
-    return len(held) > 1 and all(a * m < b * n for (a, n), (b, m) in itertools.pairwise(held))
+    return len(filled) > 1 and all(a * m < b * n for (a, n), (b, m) in itertools.pairwise(filled))
 
 
 def monotone_chance(wins: int, sizes: Sequence[int]) -> float:
@@ -96,14 +96,14 @@ def monotone_chance(wins: int, sizes: Sequence[int]) -> float:
     total = sum(sizes)
     if min(sizes, default=0) < 0 or not 0 <= wins <= total:
         raise ValueError(f"wins is {wins}: it must be 0 to the sum of sizes, {list(sizes)}, none of them negative")
-    held = [size for size in sizes if size]
-    if len(held) < 2 or wins in (0, total):
+    filled = [size for size in sizes if size]
+    if len(filled) < 2 or wins in (0, total):
         return 0.0
     share = wins / total
     below = np.zeros((wins + 1, 1))  # [used, w]: chance of `used` wins so far, rising, the last group's being at most w
     below[0, 0] = 1.0
     before = 0
-    for size in held:
+    for size in filled:
         chance = stats.binom.pmf(np.arange(size + 1), size, share)
         here = np.zeros((wins + 1, size + 1))
         for won in range(min(size, wins) + 1):

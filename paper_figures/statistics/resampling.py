@@ -16,16 +16,16 @@ def finite_arrays(**arrays: ArrayLike) -> list[NDArray[np.float64]]:
     >>> finite_arrays(god=[1, 2], outcome=[0, 1])[1]
     array([0., 1.])
     """
-    found = {name: np.asarray(values, dtype=np.float64) for name, values in arrays.items()}
-    first, size = next((name, array.size) for name, array in found.items())
-    for name, array in found.items():
+    checked = {name: np.asarray(values, dtype=np.float64) for name, values in arrays.items()}
+    first, size = next((name, array.size) for name, array in checked.items())
+    for name, array in checked.items():
         if array.ndim != 1 or not array.size:
             raise ValueError(f"{name} has shape {array.shape}: (n,) with n >= 1 is needed")
         if array.size != size:
             raise ValueError(f"{name} has {array.size} values: {first} has {size}, pairs are needed")
         if not np.isfinite(array).all():
             raise ValueError(f"{name} holds values that are not finite")
-    return list(found.values())
+    return list(checked.values())
 
 
 def check_resampling(level: float, resamples: int) -> None:

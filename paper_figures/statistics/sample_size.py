@@ -40,7 +40,8 @@ def sign_test_power(win: float, loss: float, n: int, alpha: float = 0.05) -> flo
     """Return the probability that the exact two-sided sign test of n prompts gives p <= alpha.
 
     win, loss: the true shares of prompts won and lost, the rest being draws, which the test leaves out, as
-    `paper_figures.statistics.win_rates` does; prompts are independent. Exact: the sum over the number of decided prompts.
+    `paper_figures.statistics.win_rates` does; prompts are independent. Exact: the sum over the number of decided
+    prompts.
     ValueError unless win and loss are >= 0 with a sum in (0, 1], n >= 1, and alpha lies in (0, 1).
 
     >>> sign_test_power(1.0, 0.0, 5), sign_test_power(1.0, 0.0, 6)  # five wins of five: p = 0.0625, six of six: 0.03125

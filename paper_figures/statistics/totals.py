@@ -93,32 +93,40 @@ def compare_totals(
         raise ValueError(f"second has {len(second)} columns: first has {len(first)}, the same are needed")
     width = len(first)
     table = _table([*first, *second])
-    own, other = (float(statistic(*part)) for part in np.split(table.sum(axis=1), [width]))
+    first_value, second_value = (float(statistic(*part)) for part in np.split(table.sum(axis=1), [width]))
     draws = [[statistic(*part[:width]), statistic(*part[width:])] for part in _resampled(table, rng, resamples)]
     left, right = np.concatenate(draws, axis=1)
-    divisible = other != 0 and bool((right != 0).all())
+    divisible = second_value != 0 and bool((right != 0).all())
     return TotalsComparison(
-        first=own,
-        second=other,
-        difference=percentile_interval(own - other, left - right, level),
-        ratio=percentile_interval(own / other, left / right, level) if divisible else None,
-        p=_swap_test(statistic, table[:width], table[width:], own - other, abs(own) + abs(other), rng, resamples),
+        first=first_value,
+        second=second_value,
+        difference=percentile_interval(first_value - second_value, left - right, level),
+        ratio=percentile_interval(first_value / second_value, left / right, level) if divisible else None,
+        p=_swap_test(
+            statistic,
+            table[:width],
+            table[width:],
+            first_value - second_value,
+            abs(first_value) + abs(second_value),
+            rng,
+            resamples,
+        ),
         pairs=table.shape[1],
     )
 
 
 def _table(columns: Sequence[ArrayLike]) -> Floats:
     """Return the columns as one array, [columns, prompts]."""
-    return np.stack(finite_arrays(**{f"column {place}": column for place, column in enumerate(columns)}))
+    return np.stack(finite_arrays(**{f"column {number}": column for number, column in enumerate(columns)}))
 
 
 def _resampled(table: Floats, rng: np.random.Generator, resamples: int) -> list[Floats]:
     """Return the totals of resampled prompts, [columns, B] per part."""
     count = table.shape[1]
-    found = []
+    totals = []
     for size in batch_sizes(resamples, count):
-        found.append(table[:, rng.integers(count, size=(size, count))].sum(axis=2))
-    return found
+        totals.append(table[:, rng.integers(count, size=(size, count))].sum(axis=2))
+    return totals
 
 
 def _swap_test(

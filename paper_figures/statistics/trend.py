@@ -140,19 +140,18 @@ def _slope(
     starts = np.flatnonzero(np.concatenate([[True], np.diff(cells[0]) != 0]))
 
     def slopes(counts: NDArray[np.int64]) -> NDArray[np.float64]:  # [B, cells] -> [B]
-        held = np.add.reduceat(counts, starts, axis=1)  # [B, distinct]
+        members = np.add.reduceat(counts, starts, axis=1)  # [B, distinct]
         wins = np.add.reduceat(counts * (cells[1] == 1), starts, axis=1)
-        label = group_of_ties(held, groups)
-        spread = god.size * (held * label**2).sum(axis=1) - (held * label).sum(axis=1) ** 2
-        both = god.size * (label * wins).sum(axis=1) - (held * label).sum(axis=1) * wins.sum(axis=1)
+        label = group_of_ties(members, groups)
+        spread = god.size * (members * label**2).sum(axis=1) - (members * label).sum(axis=1) ** 2
+        both = god.size * (label * wins).sum(axis=1) - (members * label).sum(axis=1) * wins.sum(axis=1)
         return both[spread > 0] / spread[spread > 0]
 
     estimate = slopes(counts[None])
     if not estimate.size:
         return None
     drawn = [
-        slopes(rng.multinomial(god.size, counts / god.size, size=size))
-        for size in batch_sizes(resamples, counts.size)
+        slopes(rng.multinomial(god.size, counts / god.size, size=size)) for size in batch_sizes(resamples, counts.size)
     ]
-    found = np.concatenate(drawn)
-    return percentile_interval(estimate[0], found if found.size else estimate, level)
+    draws = np.concatenate(drawn)
+    return percentile_interval(estimate[0], draws if draws.size else estimate, level)

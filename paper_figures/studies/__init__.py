@@ -34,18 +34,14 @@ STUDIES: dict[str, Study] = {
     "overhead": Study("paper_figures.studies.overhead", "seconds and memory that each guide costs, and savings"),
     "temperature": Study("paper_figures.studies.temperature", "temperature against reward on keyword prompts"),
     "precision": Study("paper_figures.studies.precision", "how much of the order is due to rounding, per scale"),
-    "reach": Study(
-        "paper_figures.studies.reach", "what any temperature reaches, any reward scale, only one of them"
-    ),
+    "reach": Study("paper_figures.studies.reach", "what any temperature reaches, any reward scale, only one of them"),
     "scale-path": Study(
         "paper_figures.studies.scale_path", "every answer on the axes of c and s_R, scored, and where RWS walks"
     ),
     "regimes": Study(
         "paper_figures.studies.regimes", "Theorem 1's cases, and the true crossings, of random and real pairs"
     ),
-    "commit-order": Study(
-        "paper_figures.studies.commit_order", "left to right, confidence and RWS, step by step"
-    ),
+    "commit-order": Study("paper_figures.studies.commit_order", "left to right, confidence and RWS, step by step"),
     "humaneval": Study(
         "paper_figures.studies.humaneval", "pass@k of programs, or of the mini models' puzzles, by method"
     ),

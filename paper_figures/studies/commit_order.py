@@ -76,13 +76,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def order_units(base: Unit, prompts: dict[int, str], reward: str, reward_scale: float) -> list[Unit]:
     """Return a unit per example and method; traces are kept."""
     base = replace(base, settings={**base.settings, "traces": True})
-    found = []
+    units = []
     for example, prompt in prompts.items():
-        one = replace(base, prompt=prompt, example=str(example))
-        guided = replace(one, strategy={"name": "rws", "reward_scale": reward_scale}, reward=reward)
-        methods = {"left-to-right": replace(one, block=base.length // base.steps), "default": one, "rws": guided}
-        found += [replace(unit, labels={"method": method}) for method, unit in methods.items()]
-    return found
+        plain = replace(base, prompt=prompt, example=str(example))
+        guided = replace(plain, strategy={"name": "rws", "reward_scale": reward_scale}, reward=reward)
+        methods = {"left-to-right": replace(plain, block=base.length // base.steps), "default": plain, "rws": guided}
+        units += [replace(unit, labels={"method": method}) for method, unit in methods.items()]
+    return units
 
 
 def _rows(report: Report) -> list[dict[str, Any]]:
@@ -114,7 +114,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     rows: list[dict[str, Any]] = []
     if len(frame):
         places = frame["example"].astype(int), frame["method"].map(METHODS.index)
-        own = frame.iloc[sorted(range(len(frame)), key=lambda row: tuple(one.iloc[row] for one in places))]
-        own = own.reindex(columns=columns)
-        rows = records(own.astype(object).where(own.notna(), None))
+        ordered = frame.iloc[sorted(range(len(frame)), key=lambda row: tuple(key.iloc[row] for key in places))]
+        ordered = ordered.reindex(columns=columns)
+        rows = records(ordered.astype(object).where(ordered.notna(), None))
     return [Table("summary", rows, rows, _CAPTION)] if rows else []

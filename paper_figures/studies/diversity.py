@@ -47,8 +47,8 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     answers = answers_of(frame)
     if not len(answers) or not (answers["method"] == "rws").any():
         return []
-    found = [_distinct(answers), _differences(answers, seed)]
-    return [one for one in found if one.rows] + printed_tables("table6_diversity")
+    made = [_distinct(answers), _differences(answers, seed)]
+    return [table for table in made if table.rows] + printed_tables("table6_diversity")
 
 
 def _distinct(answers: pandas.DataFrame) -> Table:
@@ -59,11 +59,11 @@ def _distinct(answers: pandas.DataFrame) -> Table:
 
     names = paper_names()
     rows = []
-    for line, own in lines_of(answers):
-        texts = own["text"].tolist()
+    for line, answered in lines_of(answers):
+        texts = answered["text"].tolist()
         counts = [len(text.split()) for text in texts]
         row = line | {"answers": len(texts), "words": sum(counts) / len(texts)}
-        row["answer_tokens"] = float(own["answer_tokens"].mean())
+        row["answer_tokens"] = float(answered["answer_tokens"].mean())
         # Of a text that several prompts got, all but one are repeated.
         row["repeated"] = 1 - len(set(texts)) / len(texts)
         for n in _ORDERS:
@@ -89,7 +89,7 @@ def _differences(answers: pandas.DataFrame, seed: int) -> Table:
 
     lines = list(lines_of(answers))
     guided = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "rws"}
-    found: list[dict[str, Any]] = []
+    differences: list[dict[str, Any]] = []
     for line, rows in lines:
         rws = guided.get(str(line | {"method": None}))
         if rws is None or line["method"] == "rws":
@@ -100,20 +100,22 @@ def _differences(answers: pandas.DataFrame, seed: int) -> Table:
         texts = first["text"].tolist(), second["text"].tolist()
         for n in _ORDERS:
             both = distinct_difference(*texts, n, rng_for(seed, line, n))
-            for length, one in (("whole", both.whole), ("equal", both.equal_length)):
+            for length, distinct in (("whole", both.whole), ("equal", both.equal_length)):
                 row = {name: value for name, value in line.items() if name != "method"}
                 row |= {"against": line["method"], "n": n, "length": length, "pairs": both.pairs}
-                row |= {"rws": one.first, "other": one.second, "difference": one.difference.mean}
-                found.append(row | {"low": one.difference.low, "high": one.difference.high, "p": one.p})
+                row |= {"rws": distinct.first, "other": distinct.second, "difference": distinct.difference.mean}
+                differences.append(
+                    row | {"low": distinct.difference.low, "high": distinct.difference.high, "p": distinct.p}
+                )
     rest = [name for name in (lines[0][0] if lines else ()) if name not in LINE]
-    holm_within(found, [*rest, "against", "n", "length"])
+    holm_within(differences, [*rest, "against", "n", "length"])
     caption = (
         "Distinct-n of rws minus that of another method of the same guide on the same prompts; whole: of all words; "
         "equal: each pair of answers cut to the shorter one's length. In brackets the 95 % jackknife interval over "
         "prompts; p: of no difference, exchanging the two answers of random prompts, corrected over the reward models "
         "by Holm's method."
     )
-    return Table("differences", found, _shown(found), caption)
+    return Table("differences", differences, _shown(differences), caption)
 
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

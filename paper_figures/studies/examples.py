@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         run_arms(arms_from(args, base, prompts, scales_from(args, base, prompts, stages)), stages)
         frames.append((stages.outcome().frame, [prompt.name for prompt in prompts.test]))
 
-    found = run_comparison(args, NAME, tables, run_stages)
+    result = run_comparison(args, NAME, tables, run_stages)
 
     from paper_figures.studies.summaries.answers import answers_of
     from paper_figures.studies.summaries.side_by_side import page, pick, side_by_side
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     (frame, names), folder = frames[0], Path(args.out) / NAME
     answers = answers_of(frame)
     if not len(answers):
-        return found
+        return result
     chosen = pick(answers, names, args.pick, args.show, args.seed)
     shown = side_by_side(answers, chosen)
     from json import dumps
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     write_changed(folder / "examples.json", dumps(shown, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
     text = page(shown)
     write_changed(folder / "examples.md", text)
-    return found | {"examples": shown, "message": f"{text}\n{found['message']}"}
+    return result | {"examples": shown, "message": f"{text}\n{result['message']}"}
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

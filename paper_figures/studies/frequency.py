@@ -105,10 +105,10 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         seed,
     )
     rows, how = timed_rows(timed, seed, LINE) if len(timed) else ([], "Nothing was timed.")
-    found = [_trade_off(answers, timed, how, seed), quality]
+    made = [_trade_off(answers, timed, how, seed), quality]
     if rows:
-        found.append(Table("seconds", rows, shown_times(rows), f"{HOW} {how}"))
-    return [one for one in found if one is not None] + printed_tables("table12_frequency")
+        made.append(Table("seconds", rows, shown_times(rows), f"{HOW} {how}"))
+    return [table for table in made if table is not None] + printed_tables("table12_frequency")
 
 
 def _trade_off(answers: pandas.DataFrame, timed: pandas.DataFrame, how: str, seed: int) -> Table:
@@ -132,39 +132,41 @@ def _trade_off(answers: pandas.DataFrame, timed: pandas.DataFrame, how: str, see
         }
     lines = list(lines_of(over_guides(answers, ["god_tokens", "god_steps", "reward_calls"])))
     bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "default"}
-    found = []
-    for line, own in lines:
+    trade_off = []
+    for line, answered in lines:
         base = bases.get(str(line | {"method": None}))
-        row = line | {"prompts": len(own), "reward_calls": float(own["reward_calls"].mean())}
+        row = line | {"prompts": len(answered), "reward_calls": float(answered["reward_calls"].mean())}
         for name in ("god_tokens", "god_steps"):
-            row |= {name: float(own[name].mean())} | dict.fromkeys((f"{name}_ratio", f"{name}_low", f"{name}_high"))
+            row |= {name: float(answered[name].mean())} | dict.fromkeys(
+                (f"{name}_ratio", f"{name}_low", f"{name}_high")
+            )
             if base is not None and line["method"] != "default":
-                both = [[part[name].to_numpy(float), np.ones(len(part))] for part in aligned(own, base, [name])]
+                both = [[part[name].to_numpy(float), np.ones(len(part))] for part in aligned(answered, base, [name])]
                 two = compare_totals(mean_of, *both, rng_for(seed, line, name)) if len(both[0][1]) else None
                 if two is not None and two.ratio is not None:
                     row |= dict(zip((f"{name}_ratio", f"{name}_low", f"{name}_high"), two.ratio, strict=True))
         times = clock.get(str(line), {})
         names = ("seconds", "increase", "increase_low", "increase_high")
         row |= {name: times.get(name) for names in (names, [f"cpu_{name}" for name in names]) for name in names}
-        found.append(row | _printed(line["method"]))
+        trade_off.append(row | _printed(line["method"]))
     caption = (
         "Means over the guides, prompt by prompt (Table 12). god_: tokens, or steps; in brackets over the default's, "
         "with the 95 % bootstrap interval over prompts. prompts: answered, of which fewer are timed; seconds and their "
         "increase over the default's, of wall and CPU time: as in `seconds`, on this machine and not on the paper's. "
         f"{how}"
     )
-    return Table("trade_off", found, _shown(found), caption)
+    return Table("trade_off", trade_off, _shown(trade_off), caption)
 
 
 def _printed(method: str) -> dict[str, Any]:
     from rws_theory.printed import printed_in
 
-    held = printed_in("table12_frequency")
-    rows = {f"rws every {row['every']}" if row["every"] > 1 else "rws": row for row in held["rows"]}
-    row = (rows | {"default": held["default"]}).get(method, {})
-    ratio = row["god"] / held["default"]["god"] if row and method != "default" else None
-    own = {"god, paper": row.get("god"), "god ratio, paper": ratio}
-    return own | {"seconds, paper": row.get("seconds"), "increase, paper": row.get("increase")}
+    printed = printed_in("table12_frequency")
+    rows = {f"rws every {row['every']}" if row["every"] > 1 else "rws": row for row in printed["rows"]}
+    row = (rows | {"default": printed["default"]}).get(method, {})
+    ratio = row["god"] / printed["default"]["god"] if row and method != "default" else None
+    god = {"god, paper": row.get("god"), "god ratio, paper": ratio}
+    return god | {"seconds, paper": row.get("seconds"), "increase, paper": row.get("increase")}
 
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

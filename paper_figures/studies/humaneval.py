@@ -92,8 +92,10 @@ def _run_stages(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: 
     warm = (0.0 if args.samples == 1 else 0.2) if warm is None else warm
     for draw in range(args.samples):
         seed = args.seed + draw
-        own = replace(base, sampling_temperature=warm, seed=seed, settings={**base.settings, "study_seed": seed})
-        run_arms(arms_from(args, own, prompts, scales), stages, f"{draw} ")
+        sample_base = replace(
+            base, sampling_temperature=warm, seed=seed, settings={**base.settings, "study_seed": seed}
+        )
+        run_arms(arms_from(args, sample_base, prompts, scales), stages, f"{draw} ")
     if programs and args.allow_code_execution:
         frames = [report.read() for report in stages.reports.values()]
         answers = pd.concat([frame for frame in frames if "text" in frame and "problem" in frame])
@@ -109,7 +111,8 @@ def _worded(args: argparse.Namespace, prompts: Prompts) -> Prompts:
 
     def worded(part: Any) -> Any:
         return tuple(
-            replace(one, turns=(humaneval_prompt(problems[one.labels["problem"]], args.style),)) for one in part
+            replace(prompt, turns=(humaneval_prompt(problems[prompt.labels["problem"]], args.style),))
+            for prompt in part
         )
 
     return replace(prompts, test=worded(prompts.test), validation=worded(prompts.validation))
@@ -124,8 +127,8 @@ def _programs(args: argparse.Namespace, base: Unit, answers: pandas.DataFrame) -
     plain = replace(
         base, predictor=None, reward=None, seed=0, sampling_temperature=0.0, settings=settings, strategy=EXECUTE
     )
-    found = answers[["problem", "text"]].drop_duplicates().to_dict("records")
-    return [replace(plain, prompt=row["problem"], labels={"answer": row["text"]}) for row in found]
+    different = answers[["problem", "text"]].drop_duplicates().to_dict("records")
+    return [replace(plain, prompt=row["problem"], labels={"answer": row["text"]}) for row in different]
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

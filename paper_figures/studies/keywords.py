@@ -7,8 +7,8 @@ guides nobody, reads every answer. Files below OUT/keywords, besides the units' 
 - `claims`: what Section 5.4 says of rws against the default, measured for every method;
 - `examples`: the first prompts with their keywords, and the answers of default and rws.
 
-Perplexity is of the answer and its end, given the prompt (`causal_scores.answer_scores`). The paper does not say which of
-the two means it reports, nor what its causal model is given.
+Perplexity is of the answer and its end, given the prompt (`causal_scores.answer_scores`). The paper does not say which
+of the two means it reports, nor what its causal model is given.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     answers = answers_of(frame)
     if not len(answers) or not (answers["method"] == "rws").any():
         return []
-    found = [_means(answers, seed), _claims(answers, seed), _examples(answers)]
-    return [one for one in found if one is not None]
+    made = [_means(answers, seed), _claims(answers, seed), _examples(answers)]
+    return [table for table in made if table is not None]
 
 
 def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
@@ -86,7 +86,7 @@ def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
     if "perplexity_per_text" in present:
         pooled = iter(_pooled(answers, rows[0], seed))
         # Behind the other perplexity of the same line.
-        rows = [one for row in rows for one in ([row, next(pooled)] if row["measure"] == present[0] else [row])]
+        rows = [line for row in rows for line in ([row, next(pooled)] if row["measure"] == present[0] else [row])]
     caption = (
         "perplexity_per_text: mean over the answers of each one's perplexity; perplexity_pooled: exp of all nats over "
         "all tokens, of which long answers have more; both given the prompt, the end of text included. GOD counts "
@@ -107,15 +107,17 @@ def _pooled(answers: pandas.DataFrame, like: Mapping[str, Any], seed: int) -> li
     names = list(like)[: list(like).index("measure")]
     lines = list(lines_of(answers, names))
     bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "rws"}
-    found = []
+    pooled = []
     for line, rows in lines:
         row: dict[str, Any] = {name: line[name] for name in names}
         row |= {name: None for name in like if name not in names} | {"measure": "perplexity_pooled"}
-        own = rows.dropna(subset=_POOLED)
-        row["n"] = len(own)
-        if len(own):
-            one = interval_of_totals(pooled_perplexity_of, _columns(own, _POOLED), rng_for(seed, line, "pooled"))
-            row |= {"mean": one.mean, "low": one.low, "high": one.high}
+        scored = rows.dropna(subset=_POOLED)
+        row["n"] = len(scored)
+        if len(scored):
+            interval = interval_of_totals(
+                pooled_perplexity_of, _columns(scored, _POOLED), rng_for(seed, line, "pooled")
+            )
+            row |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
         base = bases.get(str(line | {"method": None}))
         pair = None if base is None or line["method"] == "rws" else aligned(rows, base, _POOLED)
         if pair is not None and len(pair[0]):
@@ -123,17 +125,17 @@ def _pooled(answers: pandas.DataFrame, like: Mapping[str, Any], seed: int) -> li
             two = compare_totals(pooled_perplexity_of, one_of, other_of, rng_for(seed, line, "pooled against rws"))
             row |= {"pairs": two.pairs, "difference": two.difference.mean, "p": two.p}
             row |= {"difference_low": two.difference.low, "difference_high": two.difference.high}
-        found.append(row)
-    holm_within(found, [name for name in names if name not in ("guide", "reward_scale")])
-    return found
+        pooled.append(row)
+    holm_within(pooled, [name for name in names if name not in ("guide", "reward_scale")])
+    return pooled
 
 
 def _columns(rows: pandas.DataFrame, names: Sequence[str]) -> list[Any]:
     """Return columns of numbers; of a single one, with ones beside it, for the statistic of a mean."""
     import numpy as np
 
-    found = [rows[name].to_numpy(float) for name in names]
-    return found if len(found) > 1 else [*found, np.ones(len(rows))]
+    columns = [rows[name].to_numpy(float) for name in names]
+    return columns if len(columns) > 1 else [*columns, np.ones(len(rows))]
 
 
 def _claims(answers: pandas.DataFrame, seed: int) -> Table | None:
@@ -142,20 +144,20 @@ def _claims(answers: pandas.DataFrame, seed: int) -> Table | None:
     from paper_figures.studies.summaries.paired_answers import LINE, aligned, lines_of, over_guides, rng_for
     from paper_figures.table import Table
 
-    known = [claim for claim in _CLAIMS if set(claim.columns) <= set(answers)]
-    columns = list(dict.fromkeys(name for claim in known for name in claim.columns))
+    claims = [claim for claim in _CLAIMS if set(claim.columns) <= set(answers)]
+    columns = list(dict.fromkeys(name for claim in claims for name in claim.columns))
     numbers = answers.assign(**{name: answers[name].astype(float) for name in columns})
     whole = [over_guides(numbers, columns)] if numbers["guide"].nunique() > 1 else []
     lines = [line for part in (numbers, *whole) for line in lines_of(part)]
     bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "default"}
     printed = _printed()
-    found: list[dict[str, Any]] = []
+    tested: list[dict[str, Any]] = []
     for line, rows in lines:
         base = bases.get(str(line | {"method": None}))
-        for claim in known:
-            own = rows.dropna(subset=list(claim.columns))
+        for claim in claims:
+            answered = rows.dropna(subset=list(claim.columns))
             pair = None if base is None or line["method"] == "default" else aligned(rows, base, claim.columns)
-            row = line | {"quantity": claim.quantity, "n": len(own)}
+            row = line | {"quantity": claim.quantity, "n": len(answered)}
             row |= dict.fromkeys(("value", "low", "high", "p"))
             statistic = pooled_perplexity_of if claim.columns == _POOLED else mean_of
             if pair is not None and len(pair[0]):
@@ -164,14 +166,16 @@ def _claims(answers: pandas.DataFrame, seed: int) -> Table | None:
                 row |= {"n": two.pairs, "p": two.p}
                 if claim.kind != "mean" and two.ratio is not None:
                     row |= _as_claimed(claim, *two.ratio)
-            if claim.kind == "mean" and len(own):
-                one = interval_of_totals(statistic, _columns(own, claim.columns), rng_for(seed, line, claim.quantity))
-                row |= _as_claimed(claim, *one)
+            if claim.kind == "mean" and len(answered):
+                interval = interval_of_totals(
+                    statistic, _columns(answered, claim.columns), rng_for(seed, line, claim.quantity)
+                )
+                row |= _as_claimed(claim, *interval)
             about = claim.kind == "mean" or line["method"] == "rws"
-            found.append(row | {"printed": printed.get(claim.printed) if about else None})
+            tested.append(row | {"printed": printed.get(claim.printed) if about else None})
     settings = [name for name in lines[0][0] if name not in LINE]
     # The mean over the guides is a comparison of its own, not one more of the family.
-    parts = [[row for row in found if (row["guide"] == "all") == mean] for mean in (False, True)]
+    parts = [[row for row in tested if (row["guide"] == "all") == mean] for mean in (False, True)]
     for part in parts:
         holm_within(part, [*settings, "method", "quantity"])
     rows = [row for part in parts for row in part]
@@ -197,9 +201,9 @@ def _printed() -> dict[str, str]:
     """Return the paper's numbers for reading, by the quantity that they are of."""
     from rws_theory.printed import printed_in
 
-    held = printed_in("keyword_task")
-    ranges = {one["quantity"]: f"{one['low']:g} to {one['high']:g}" for one in held["ranges"]}
-    return ranges | {one["quantity"]: f"more than {one['value']:g}" for one in held["values"]}
+    printed = printed_in("keyword_task")
+    ranges = {item["quantity"]: f"{item['low']:g} to {item['high']:g}" for item in printed["ranges"]}
+    return ranges | {item["quantity"]: f"more than {item['value']:g}" for item in printed["values"]}
 
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -227,16 +231,16 @@ def _examples(answers: pandas.DataFrame) -> Table:
     first = sorted(names, key=lambda name: [part.zfill(9) for part in re.split(r"(\d+)", name)])[:_EXAMPLES]
     rows, seen = [], set()
     for name in first:
-        for line, own in lines_of(chosen[(chosen["example"] == name) & (chosen["turn"] == 0)]):
+        for line, answered in lines_of(chosen[(chosen["example"] == name) & (chosen["turn"] == 0)]):
             free = line["method"] == "default"
-            (found,) = own.to_dict("records")
-            told = {"example": name, "prompt": found["prompt"], "keywords": ", ".join(found.get("keywords") or ())}
+            (answer,) = answered.to_dict("records")
+            told = {"example": name, "prompt": answer["prompt"], "keywords": ", ".join(answer.get("keywords") or ())}
             told |= {key: value for key, value in line.items() if key not in LINE}
             told |= {"method": line["method"], "guide": None if free else line["guide"]}
             told |= {"reward_scale": None if free else line["reward_scale"]}
-            included = found.get("keywords_included")
+            included = answer.get("keywords_included")
             told |= {"included": None if included is None or included != included else int(included)}
-            told |= {"answer": found["text"]}
+            told |= {"answer": answer["text"]}
             if str(told) not in seen:  # the default is the same beside every guide
                 seen.add(str(told))
                 rows.append(told)

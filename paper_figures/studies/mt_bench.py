@@ -60,11 +60,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         if judge is not None:
             ask_judge(args, judge, stages.outcome().frame, folder)
 
-    found = run_comparison(args, NAME, partial(tables, folder=folder), run_stages)
-    if not any(name.startswith("llm_") for name in found["tables"]):
+    result = run_comparison(args, NAME, partial(tables, folder=folder), run_stages)
+    if not any(name.startswith("llm_") for name in result["tables"]):
         told = "no LLM judge has judged these dialogues: --llm-judge MODEL [--base-url URL] asks one"
-        found["message"] = f"{told}\n\n{found['message']}"
-    return found
+        result["message"] = f"{told}\n\n{result['message']}"
+    return result
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0, folder: Path | None = None) -> list[Table]:
@@ -79,20 +79,20 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0, folder: Path | None = None
     judged = by_judge(answers) if len(answers) else answers
     if not len(judged):
         return []
-    own = judged_by_guide(answers)
+    by_guide_rows = judged_by_guide(answers)
     outcomes = ("net", "win", "draw", "loss")
-    known = [*outcomes, "others_net", "own_score", "normalised_score", "coherent", "god_tokens", "god_steps", "cost"]
+    measured = [*outcomes, "others_net", "own_score", "normalised_score", "coherent", "god_tokens", "god_steps", "cost"]
     keys = ("guide", "reward_scale", "method")
-    whole = mean_over_turns(own, keys, known)
-    crossed = mean_over_turns(judged, ("guide", "reward_scale", "judge", "relation", "method"), known)
+    whole = mean_over_turns(by_guide_rows, keys, measured)
+    crossed = mean_over_turns(judged, ("guide", "reward_scale", "judge", "relation", "method"), measured)
     # A mean over several scales of one guide would be of no method.
     apart = ["reward_scale"] if judged.groupby("guide")["reward_scale"].nunique().max() > 1 else []
     means = crossed.groupby([*apart, "relation", "method", "example"])[list(outcomes)].mean().reset_index()
-    turns = own.assign(turn=own["turn"] + 1)
+    turns = by_guide_rows.assign(turn=by_guide_rows["turn"] + 1)
     shared: dict[str, Any] = {"baseline": {"method": "rws"}, "pair": ("example",)}
     measures = ("win", "draw", "loss", "net", "others_net", "coherent", "own_score", "god_tokens", "god_steps", "cost")
     by_guide = ("guide", "reward_scale")
-    found = [
+    made = [
         summary_table(
             "win_rates",
             "Each method against the default on the same dialogues, judged by its guide, means over the turns: shares "
@@ -131,6 +131,6 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0, folder: Path | None = None
             seed,
         ),
     ]
-    found += llm_tables(answers, folder / VERDICTS, seed=seed) if folder is not None else []
+    made += llm_tables(answers, folder / VERDICTS, seed=seed) if folder is not None else []
     printed = printed_tables("table2_llm_judge", "table10_llm_judge_orders")
-    return [one for one in found if one is not None] + printed + printed_intervals()
+    return [table for table in made if table is not None] + printed + printed_intervals()

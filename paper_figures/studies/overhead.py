@@ -94,11 +94,11 @@ def _memory(timed: pandas.DataFrame) -> list[Table]:
     asked = timed[(timed["method"] == "rws") & (timed["savings"] == "usual") & timed["reward_bytes"].notna()]
     printed = Printed("table11_overhead", "memory_mib", {"guide": "model"}, names=paper_names())
     rows = []
-    for line, found in lines_of(asked, ("guide", "measured_on")):
-        first = found.iloc[0]
+    for line, rows_of_guide in lines_of(asked, ("guide", "measured_on")):
+        first = rows_of_guide.iloc[0]
         row: dict[str, Any] = line | {"reward_mib": float(first["reward_bytes"]) / _MIB}
         row |= dict.fromkeys(("peak_without_mib", "peak_mib", "added_mib"))
-        if found["peak_bytes"].notna().any():
+        if rows_of_guide["peak_bytes"].notna().any():
             without, peak = (float(first[name]) / _MIB for name in ("peak_bytes_without", "peak_bytes"))
             row |= {"peak_without_mib": without, "peak_mib": peak, "added_mib": peak - without}
         rows.append(row | {"added_mib, paper": printed_value(printed, line)})
@@ -130,9 +130,9 @@ def _printed_tables() -> list[Table]:
     def told(row: Mapping[str, Any], base: float) -> dict[str, Any]:
         return {**row, "increase, %, computed": None if row["seconds"] == base else 100 * (row["seconds"] / base - 1)}
 
-    found = []
-    for one in printed_tables("table11_overhead"):
-        base = next(row["seconds"] for row in one.rows if row["model"] == "Default")
-        rows = [told(row, base) for row in one.rows]
-        found.append(replace(one, rows=rows, shown=rows))
-    return found
+    made = []
+    for table in printed_tables("table11_overhead"):
+        base = next(row["seconds"] for row in table.rows if row["model"] == "Default")
+        rows = [told(row, base) for row in table.rows]
+        made.append(replace(table, rows=rows, shown=rows))
+    return made

@@ -61,8 +61,8 @@ _CAPTION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the experiment's options to a parser."""
     parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/precision")
-    known = "; ".join(SOURCES.values())
-    parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {known}")
+    sources = "; ".join(SOURCES.values())
+    parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {sources}")
     parser.add_argument("--prompts", type=int, default=12, metavar="N", help="how many (12)")
     parser.add_argument("--scales", type=float, nargs="+", default=list(GRID), metavar="C", help="the paper's grid")
     shown = f"of {' '.join(STRATEGIES)} (all)"
@@ -113,22 +113,22 @@ def precision_units(
 
     rws: rows of the first, which has rws where a control needs it.
     """
-    wanted = [name for name in STRATEGIES if name in strategies and (name in _FROM_RWS) == (rws is not None)]
-    if rws is None and set(strategies).intersection(_FROM_RWS) and "rws" not in wanted:
-        wanted.append("rws")
+    names = [name for name in STRATEGIES if name in strategies and (name in _FROM_RWS) == (rws is not None)]
+    if rws is None and set(strategies).intersection(_FROM_RWS) and "rws" not in names:
+        names.append("rws")
     runs = {} if rws is None else {_place(row): row for row in records(rws[rws["method"] == "rws"])}
-    found = []
-    for strategy in wanted:
+    units = []
+    for strategy in names:
         for scale in scales:
             for name, (ranking, precision) in RANKINGS.items():
                 labels = {"rounding": name, "method": strategy, "at": scale}
-                one = replace(base, ranking=ranking, precision=precision, labels=labels)
+                labelled = replace(base, ranking=ranking, precision=precision, labels=labels)
                 for prompt in prompts:
-                    given = replace(one, prompt=prompt.text, example=prompt.name)
+                    given = replace(labelled, prompt=prompt.text, example=prompt.name)
                     run = runs.get((scale, name, prompt.name))
                     if strategy not in _FROM_RWS or run is not None:
-                        found.append(_at(given, strategy, scale, reward, run))
-    return found
+                        units.append(_at(given, strategy, scale, reward, run))
+    return units
 
 
 def _place(row: Mapping[str, Any]) -> tuple[float, str, str]:
@@ -159,8 +159,8 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     from paper_figures.table import Table
 
     # A control's own strategy and scale differ from prompt to prompt: it stands under its method, at its reward scale.
-    own = frame.assign(strategy=frame["method"], scale=frame["at"]) if len(frame) else frame
-    summary = _summary(own, seed) if len(frame) else []
+    relabelled = frame.assign(strategy=frame["method"], scale=frame["at"]) if len(frame) else frame
+    summary = _summary(relabelled, seed) if len(frame) else []
     return [Table("summary", summary, _shown(summary), _CAPTION)] if summary else []
 
 
@@ -180,24 +180,24 @@ def _summary(frame: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
     for at, rows in sorted(cells, key=lambda cell: STRATEGIES.index(cell[0]["strategy"])):
         exact = rows[rows["rounding"] == "exact"]
         for name in RANKINGS:
-            own = rows[rows["rounding"] == name].merge(exact, on=["example", "prompt"], suffixes=("", "_exact"))
-            if len(own):
-                own = own.sort_values("example", kind="stable")
-                out.append(at | {"ranking": name} | _line(own, [*at.values(), name], seed))
+            paired = rows[rows["rounding"] == name].merge(exact, on=["example", "prompt"], suffixes=("", "_exact"))
+            if len(paired):
+                paired = paired.sort_values("example", kind="stable")
+                out.append(at | {"ranking": name} | _line(paired, [*at.values(), name], seed))
     for field in ("god_tokens_due", "god_steps_due"):
         holm_within(out, (*varied, "strategy", "ranking"), f"{field}_p")
     return out
 
 
-def _line(own: pandas.DataFrame, names: Sequence[Any], seed: int) -> dict[str, Any]:
+def _line(paired: pandas.DataFrame, names: Sequence[Any], seed: int) -> dict[str, Any]:
     import numpy as np
 
     from paper_figures.statistics.intervals import paired_bootstrap_interval
     from paper_figures.statistics.significance import paired_test
 
-    line: dict[str, Any] = {"n": len(own)}
+    line: dict[str, Any] = {"n": len(paired)}
     for field in ("god_tokens", "god_steps"):
-        values, exact = own[field].to_numpy(float), own[f"{field}_exact"].to_numpy(float)
+        values, exact = paired[field].to_numpy(float), paired[f"{field}_exact"].to_numpy(float)
 
         def rng(what: str, field: str = field) -> np.random.Generator:
             # A generator of its own for each statistic, so that none depends on what else is computed.
@@ -208,10 +208,10 @@ def _line(own: pandas.DataFrame, names: Sequence[Any], seed: int) -> dict[str, A
         line |= {f"{field}_due_low": due.low, f"{field}_due_high": due.high}
         line |= {f"{field}_due_p": paired_test(values, exact, rng("test")), f"{field}_due_p_holm": None}
     for share in ("inexact", "tied", "near_tied"):
-        line[share] = float(own[share].sum() / own["steps_run"].sum())
-    line["saturated"] = float(own["saturated"].sum() / own["eligible"].sum())
-    pairs = zip(own["tokens"], own["tokens_exact"], strict=True)
-    line["same_tokens"] = float(np.mean([list(one) == list(other) for one, other in pairs]))
+        line[share] = float(paired[share].sum() / paired["steps_run"].sum())
+    line["saturated"] = float(paired["saturated"].sum() / paired["eligible"].sum())
+    pairs = zip(paired["tokens"], paired["tokens_exact"], strict=True)
+    line["same_tokens"] = float(np.mean([list(tokens) == list(other) for tokens, other in pairs]))
     return line
 
 

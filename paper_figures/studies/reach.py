@@ -51,8 +51,8 @@ _CAPTION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the experiment's options to a parser."""
     parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/reach")
-    known = "; ".join(SOURCES.values())
-    parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {known}")
+    sources = "; ".join(SOURCES.values())
+    parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {sources}")
     parser.add_argument("--prompts", type=int, default=16, metavar="N", help="how many (16)")
     parser.add_argument("--reward", default="mini", help="reward model: shipped name, directory or hub id (mini)")
     parser.add_argument("--scale-min", type=float, default=0.01, metavar="X", help="least c and s_R (0.01)")
@@ -99,12 +99,12 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     summary: list[dict[str, Any]] = []
     for _, rows in frame.groupby(by, dropna=False):
         at = {name: rows[name].iloc[0] for name in varied}
-        own = rows[["example", *COLUMNS]].rename(columns={"example": "prompt"}).to_dict("records")
-        own.sort(key=lambda row: (len(row["prompt"]), row["prompt"]))
-        total = {name: sum(row[name] for row in own) for name in COLUMNS}
-        summary += [at | row for row in [*own, {"prompt": "all"} | total]]
+        lines = rows[["example", *COLUMNS]].rename(columns={"example": "prompt"}).to_dict("records")
+        lines.sort(key=lambda row: (len(row["prompt"]), row["prompt"]))
+        total = {name: sum(row[name] for row in lines) for name in COLUMNS}
+        summary += [at | row for row in [*lines, {"prompt": "all"} | total]]
     numbers = [json.loads(text) for text in frame["strategy_json"]]
-    ends = {"low": min(one["low"] for one in numbers), "high": max(one["high"] for one in numbers)}
+    ends = {"low": min(strategy["low"] for strategy in numbers), "high": max(strategy["high"] for strategy in numbers)}
     return [Table("summary", summary, _shown(summary), _CAPTION.format(**ends))]
 
 

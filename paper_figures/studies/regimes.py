@@ -44,8 +44,8 @@ DIMENSIONS = (3, 4, 8, 16, 64)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the experiment's options to a parser."""
     parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/regimes")
-    known = "; ".join(SOURCES.values())
-    parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {known}")
+    sources = "; ".join(SOURCES.values())
+    parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {sources}")
     parser.add_argument("--prompts", type=int, default=16, metavar="N", help="how many (16)")
     parser.add_argument("--reward", default="mini", help="reward model that guides: name, directory, hub id (mini)")
     parser.add_argument("--reward-scale", type=float, default=8.0, metavar="S", help="s_R of the decodes (8)")
@@ -102,15 +102,15 @@ def regime_units(base: Unit, prompts: Sequence[Prompt], args: argparse.Namespace
     rule = {"name": "rws", "reward_scale": args.reward_scale}
     settings = {**base.settings, "pairs_per_step": args.pairs_per_step}
     real = replace(base, strategy=rule, reward=args.reward, settings=settings)
-    found = [replace(real, prompt=each.text, example=each.name) for each in prompts]
+    units = [replace(real, prompt=each.text, example=each.name) for each in prompts]
     for distribution in DISTRIBUTIONS:
         for dimension in args.dimensions:
             drawn = {"distribution": distribution, "dimension": dimension, "pairs": args.random_pairs}
             rule = {"name": "random-logits", **drawn}
-            found.append(
+            units.append(
                 replace(base, predictor=None, strategy=rule, settings={}, example=f"{distribution}-{dimension}")
             )
-    return found
+    return units
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

@@ -59,9 +59,9 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     if not len(judged):
         return []
     names = paper_names()
-    own = judged_by_guide(answers)
+    by_guide = judged_by_guide(answers)
     shares = ["win", "draw", "loss", "net", "others_net"]
-    percent = own.assign(**{share: 100 * own[share] for share in shares})
+    percent = by_guide.assign(**{share: 100 * by_guide[share] for share in shares})
 
     def printed(column: str) -> Printed:
         return Printed("table1_win_rate", column, {"guide": "model"}, {"method": "rws"}, names)
@@ -88,7 +88,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     averaged = grouped[shares[:4]].mean().mul(100).assign(cells=grouped.size()).reset_index()
     # Prompts that some guide failed on, or some judge, would be means over fewer.
     averaged = averaged[averaged["cells"] == averaged.groupby([*apart, "relation"])["cells"].transform("max")]
-    found = [
+    made = [
         summary_table(
             "win_rates",
             "Each method against the default on the same prompts, judged by its guide: percent of prompts won, drawn, "
@@ -116,8 +116,8 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
             seed,
         ),
     ]
-    found += attribution_tables(own, _printed_fifths(own["guide"].unique()), seed)
-    return [one for one in found if one is not None] + printed_tables("table1_win_rate", "table5_god_quintiles")
+    made += attribution_tables(by_guide, _printed_fifths(by_guide["guide"].unique()), seed)
+    return [table for table in made if table is not None] + printed_tables("table1_win_rate", "table5_god_quintiles")
 
 
 def _printed_fifths(guides: Iterable[str]) -> dict[tuple[str, int], float]:
@@ -126,4 +126,4 @@ def _printed_fifths(guides: Iterable[str]) -> dict[tuple[str, int], float]:
 
     names = paper_names()
     fifths = [row for table in printed_tables("table5_god_quintiles") for row in table.rows]
-    return {(guide, place): row[names[guide]] for guide in guides if guide in names for place, row in enumerate(fifths)}
+    return {(guide, fifth): row[names[guide]] for guide in guides if guide in names for fifth, row in enumerate(fifths)}

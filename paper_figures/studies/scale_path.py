@@ -53,8 +53,8 @@ _WALKS = "RWS at given reward scales: the least and the greatest of its factors,
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the experiment's options to a parser."""
     parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/scale-path")
-    known = "; ".join(SOURCES.values())
-    parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {known}")
+    sources = "; ".join(SOURCES.values())
+    parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {sources}")
     parser.add_argument("--prompts", type=int, default=4, metavar="N", help="how many (4); the first is drawn")
     parser.add_argument("--reward", default="mini", help="reward model that guides: name, directory, hub id (mini)")
     parser.add_argument("--judge", default="mini-judge", help="reward model that only judges (mini-judge)")
@@ -120,9 +120,9 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     for _, group in frame.groupby(list(_SETTINGS), dropna=False):
         at = {name: group[name].iloc[0] for name in varied}
         rows = sorted(records(group), key=lambda row: (len(row["example"]), row["example"]))
-        own = [{"prompt": row["example"]} | summary_row(row, path) for row in rows for path in row["paths"]]
-        totals = [_total([line for line in own if line["over"] == over]) for over in dict.fromkeys(_overs(own))]
-        summary += [at | line for line in [*own, *totals]]
+        lines = [{"prompt": row["example"]} | summary_row(row, path) for row in rows for path in row["paths"]]
+        totals = [_total([line for line in lines if line["over"] == over]) for over in dict.fromkeys(_overs(lines))]
+        summary += [at | line for line in [*lines, *totals]]
         outputs += [at | line for row in rows for line in _output_rows(row)]
         walks += [at | line for row in rows for line in _walk_rows(row)]
     return [
@@ -143,12 +143,12 @@ def summary_row(row: Mapping[str, Any], path: Mapping[str, Any]) -> dict[str, An
         "over": path["over"],
         "pieces": len(pieces),
         "outputs": len(reached),
-        "texts": len({outputs[place]["text"] for place in reached}),
+        "texts": len({outputs[output]["text"] for output in reached}),
         "grid_outputs": len(on_grid),
         "missed": len(missed),
         "missed_width": math.fsum(_width(piece) for piece in pieces if piece["output"] in missed),
         "missed_pieces": len(pieces) - len(hit),
-        **{name: max((outputs[n]["judge"] for n in held), default=None) for name, held in judged.items()},
+        **{name: max((outputs[n]["judge"] for n in numbers), default=None) for name, numbers in judged.items()},
         "unexplored": math.fsum(map(_width, path["unexplored"])),
         "certified": int(path["certified"]),
         "forwards": path["forwards"],
@@ -166,19 +166,19 @@ def _overs(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Add up one axis over the prompts; of what a judge says best, the mean over the prompts that have a score."""
-    found: dict[str, Any] = {"prompt": "all", "over": rows[0]["over"]}
+    total: dict[str, Any] = {"prompt": "all", "over": rows[0]["over"]}
     for name in list(rows[0])[2:]:
-        known = [row[name] for row in rows if row[name] is not None]
+        values = [row[name] for row in rows if row[name] is not None]
         mean = name.endswith("best_judge")
-        found[name] = (math.fsum(known) / len(known) if known else None) if mean else sum(known)
-    return found
+        total[name] = (math.fsum(values) / len(values) if values else None) if mean else sum(values)
+    return total
 
 
 def _output_rows(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     names = ("temperature_width", "reward_width", "coherent", "violations", "reward", "judge", "perplexity", "text")
     return [
-        {"prompt": row["example"], "output": place} | {name: output[name] for name in names}
-        for place, output in enumerate(row["outputs"])
+        {"prompt": row["example"], "output": number} | {name: output[name] for name in names}
+        for number, output in enumerate(row["outputs"])
     ]
 
 

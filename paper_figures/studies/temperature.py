@@ -159,9 +159,7 @@ def _shown_controls(controls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
         start = _before(row, "control") | {"rws minus": row["control"]} | ({"guide": row["guide"]} if several else {})
         start |= {"scale": f"{row['scale']:g}"}
         line = table.setdefault(tuple(start.values()), start | dict.fromkeys(metrics))
-        line[row["metric"]] = (
-            f"{row['difference']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}], p {row['p_holm']:.2g}"
-        )
+        line[row["metric"]] = f"{row['difference']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}], p {row['p_holm']:.2g}"
         line["same text"] = f"{100 * row['same_text']:.0f} %"
     return list(table.values())
 

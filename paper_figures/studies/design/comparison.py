@@ -119,7 +119,11 @@ def scales_from(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: 
     record = {name: getattr(base, name) for name in shape} | selection.record()
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
     write_changed(folder / "selection.json", text + "\n")
-    rows = [{"guide": one.guide} | dict(row) | {"chosen": one.chosen} for one in selection.guides for row in one.grid]
+    rows = [
+        {"guide": guide_selection.guide} | dict(row) | {"chosen": guide_selection.chosen}
+        for guide_selection in selection.guides
+        for row in guide_selection.grid
+    ]
     write_changed(folder / "selection.csv", to_csv(rows))
     return selection.scales
 

@@ -185,7 +185,7 @@ def check_arguments(args: argparse.Namespace) -> None:
         value = getattr(args, name) or ()
         if len(set(value)) < len(value):
             raise ValueError(f"--{name.replace('_', '-')} is {value}: different ones are needed")
-        if not all(math.isfinite(one) and one > 0 for one in value if isinstance(one, float)):
+        if not all(math.isfinite(number) and number > 0 for number in value if isinstance(number, float)):
             raise ValueError(f"--{name.replace('_', '-')} is {value}: positive finite numbers are needed")
     if args.reward_scale and (args.grid or args.select == "path"):
         raise ValueError(

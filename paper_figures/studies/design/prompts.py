@@ -61,7 +61,7 @@ class Prompts:
     @property
     def digest(self) -> str:
         """Return the digest of test and validation prompts, for the record."""
-        return digest([[[one.name, one.turns] for one in part] for part in (self.test, self.validation)])
+        return digest([[[prompt.name, prompt.turns] for prompt in part] for part in (self.test, self.validation)])
 
 
 def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int = 0, model: str = "mini") -> Prompts:
@@ -91,33 +91,33 @@ def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int
         draw = drawn[name]
         test = draw(detail, 32 if count is None else count, seed, "test")
         # The language's splits part pairs of prompt and answer: a prompt alone may be in both.
-        held = draw(detail, validation + len(test), seed, "validation") if validation else []
-        apart = _without(held, test)
+        validation_prompts = draw(detail, validation + len(test), seed, "validation") if validation else []
+        apart = _without(validation_prompts, test)
         if len(apart) < validation:
             raise ValueError(f"validation is {validation}: {source} has {len(apart)} prompts that are no test prompts")
         return Prompts(source, tuple(test), tuple(apart[:validation]))
     if name == "text" and not detail:
         raise ValueError(f"data is {source!r}: text:FILE is needed")
-    found = list({one.turns: one for one in _LOADED[name](detail or None, model)}.values())
-    wanted = validation + (1 if count is None else count)
-    if len(found) < wanted:
-        raise ValueError(f"data is {source!r}: it has {len(found)} different prompts, {wanted} are wanted")
+    loaded = list({prompt.turns: prompt for prompt in _LOADED[name](detail or None, model)}.values())
+    needed = validation + (1 if count is None else count)
+    if len(loaded) < needed:
+        raise ValueError(f"data is {source!r}: it has {len(loaded)} different prompts, {needed} are wanted")
     if count is None:
         # Of all prompts those to choose on are drawn first, and the rest is the test.
-        held = [found[place] for place in _drawn(len(found), validation, seed)]
-        return Prompts(source, tuple(_without(found, held)), tuple(held))
-    kept = range(count) if name in ("examples", "text") else _drawn(len(found), count, seed)
-    test = [found[place] for place in kept]
-    rest = _without(found, test)
+        validation_prompts = [loaded[index] for index in _drawn(len(loaded), validation, seed)]
+        return Prompts(source, tuple(_without(loaded, validation_prompts)), tuple(validation_prompts))
+    kept = range(count) if name in ("examples", "text") else _drawn(len(loaded), count, seed)
+    test = [loaded[index] for index in kept]
+    rest = _without(loaded, test)
     if len(rest) < validation:
         raise ValueError(f"validation is {validation}: {source} has {len(rest)} prompts that are no test prompts")
-    return Prompts(source, tuple(test), tuple(rest[place] for place in _drawn(len(rest), validation, seed + 1)))
+    return Prompts(source, tuple(test), tuple(rest[index] for index in _drawn(len(rest), validation, seed + 1)))
 
 
 def _without(prompts: Sequence[Prompt], others: Sequence[Prompt]) -> list[Prompt]:
     """Return the prompts whose first turn none of the others has: scales are chosen on first turns."""
-    texts = {one.text for one in others}
-    return [one for one in prompts if one.text not in texts]
+    texts = {prompt.text for prompt in others}
+    return [prompt for prompt in prompts if prompt.text not in texts]
 
 
 def _drawn(total: int, count: int, seed: int) -> list[int]:
@@ -135,16 +135,16 @@ def _stories(kind: str, count: int, seed: int, split: str) -> list[Prompt]:
     if not set(kinds) <= set(KINDS):
         raise ValueError(f"data is 'stories:{kind}': {', '.join(KINDS)} or all is needed")
     rng = Random(f"{split} {seed}")
-    found: dict[str, Prompt] = {}
+    by_text: dict[str, Prompt] = {}
     tries = 0
-    while len(found) < count:
-        task = sample_split(rng, split, kinds[len(found) % len(kinds)])
+    while len(by_text) < count:
+        task = sample_split(rng, split, kinds[len(by_text) % len(kinds)])
         tries += 1
         if tries > 100 * count + 1000:
             raise ValueError(f"data is 'stories:{kind}': {count} different prompts are more than it has")
         labels = {"kind": task.kind, **task.meta, "keywords": list(task.keywords)}
-        found.setdefault(task.prompt, Prompt(f"{split}-{len(found)}", (task.prompt,), labels))
-    return list(found.values())
+        by_text.setdefault(task.prompt, Prompt(f"{split}-{len(by_text)}", (task.prompt,), labels))
+    return list(by_text.values())
 
 
 def _dialogues(_: str, count: int, seed: int, split: str) -> list[Prompt]:
@@ -167,21 +167,21 @@ def _puzzles(_: str, count: int, seed: int, split: str) -> list[Prompt]:
 def _examples(kind: str | None, model: str) -> list[Prompt]:
     from paper_figures.data.examples import examples_of
 
-    known = ("prompt", "kind", "keywords")
+    names = ("prompt", "kind", "keywords")
     return [
-        Prompt(str(place), (one["prompt"],), {name: one[name] for name in known[1:] if name in one})
-        for place, one in enumerate(examples_of(model))
-        if kind in (None, "all", one.get("kind"))
+        Prompt(str(number), (example["prompt"],), {name: example[name] for name in names[1:] if name in example})
+        for number, example in enumerate(examples_of(model))
+        if kind in (None, "all", example.get("kind"))
     ]
 
 
 def _keywords(file: str | None, _: str) -> list[Prompt]:
     from paper_figures.data.keywords import load_keyword_set
 
-    found = load_keyword_set(file)
+    keyword_set = load_keyword_set(file)
     return [
-        Prompt(one.id, (found.text(one),), {"topic": one.topic, "keywords": list(one.keywords)})
-        for one in found.prompts
+        Prompt(prompt.id, (keyword_set.text(prompt),), {"topic": prompt.topic, "keywords": list(prompt.keywords)})
+        for prompt in keyword_set.prompts
     ]
 
 
@@ -209,7 +209,7 @@ def _text(file: str | None, _: str) -> list[Prompt]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise ValueError(f"data is text:{file}: not UTF-8 ({error.reason} at byte {error.start})") from error
-    return [Prompt(str(place), (line,)) for place, line in enumerate(lines) if line.strip()]
+    return [Prompt(str(number), (line,)) for number, line in enumerate(lines) if line.strip()]
 
 
 _LOADED: dict[str, Callable[[str | None, str], list[Prompt]]] = {

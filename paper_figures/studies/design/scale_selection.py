@@ -57,7 +57,7 @@ class Selection:
     @property
     def scales(self) -> dict[str, tuple[float, ...]]:
         """Return guide -> (its scale,)."""
-        return {one.guide: (one.chosen,) for one in self.guides}
+        return {selection.guide: (selection.chosen,) for selection in self.guides}
 
     def record(self) -> dict[str, Any]:
         """Return the selection as JSON-ready data."""
@@ -94,21 +94,21 @@ def select_scales(
         paths = 0
     if by == "path" and min(grid) == max(grid):
         raise ValueError(f"grid is {list(grid)}: --select path needs two scales, the ends of the axis")
-    held = {"split": "validation"}
-    asked = [answer_unit(base, one, "default", labels=held) for one in prompts.validation]
+    labels = {"split": "validation"}
+    asked = [answer_unit(base, prompt, "default", labels=labels) for prompt in prompts.validation]
     asked += [
-        answer_unit(base, one, "rws", guide, scale, labels=held)
+        answer_unit(base, prompt, "rws", guide, scale, labels=labels)
         for guide in guides
         for scale in grid
-        for one in prompts.validation
+        for prompt in prompts.validation
     ]
     answers = stages.run("selection", asked)
     low, high = min(grid), max(grid)
     ways = {"name": "scale-path", "low": low, "high": high, "budget": budget}
     followed = [
-        replace(answer_unit(base, one, "rws", guide, labels=held | {"method": "scale-path"}), strategy=ways)
+        replace(answer_unit(base, prompt, "rws", guide, labels=labels | {"method": "scale-path"}), strategy=ways)
         for guide in guides
-        for one in prompts.validation[:paths]
+        for prompt in prompts.validation[:paths]
     ]
     pieces = stages.run("paths", followed) if high > low else stages.run("paths", [])
     scores: dict[tuple[str, str, str], float] = {}
@@ -119,10 +119,8 @@ def select_scales(
             measures += measures_of(base, rows[rows["text"].notna()], [guide], None)
     for row in records(stages.run("selection measures", measures)):
         scores[row["judges"][0], row["prompt"], row["answer"]] = row["score"]
-    found = tuple(
-        _selected(guide, records(answers), records(pieces), scores, grid, by) for guide in guides
-    )
-    return Selection(by, prompts.source, prompts.digest, len(prompts.validation), found)
+    selections = tuple(_selected(guide, records(answers), records(pieces), scores, grid, by) for guide in guides)
+    return Selection(by, prompts.source, prompts.digest, len(prompts.validation), selections)
 
 
 def _asks(rows: Any, guide: str) -> Any:
@@ -143,19 +141,23 @@ def _selected(
     default = {row["prompt"]: score(row) for row in answers if row["method"] == "default"}
 
     def outcome(row: Mapping[str, Any]) -> int | None:
-        own, other = score(row), default.get(row["prompt"])
-        return None if own is None or other is None else (own > other) - (own < other)
+        guided_score, default_score = score(row), default.get(row["prompt"])
+        return (
+            None
+            if guided_score is None or default_score is None
+            else (guided_score > default_score) - (guided_score < default_score)
+        )
 
-    known: dict[float, dict[str, Mapping[str, Any]]] = {}
+    by_scale: dict[float, dict[str, Mapping[str, Any]]] = {}
     for scale in grid:
         mine = [row for row in answers if (row["guide"], row["reward_scale"]) == (guide, scale)]
-        known[scale] = {row["prompt"]: row for row in mine if outcome(row) is not None}
+        by_scale[scale] = {row["prompt"]: row for row in mine if outcome(row) is not None}
     # Scales are compared on the same prompts; one at which more units failed than at others is out of the question.
-    most = max(map(len, known.values()))
-    known = {scale: mine for scale, mine in known.items() if len(mine) == most}
-    common = set.intersection(*map(set, known.values()))
+    most = max(map(len, by_scale.values()))
+    by_scale = {scale: mine for scale, mine in by_scale.items() if len(mine) == most}
+    common = set.intersection(*map(set, by_scale.values()))
     rows = []
-    for scale, mine in known.items():
+    for scale, mine in by_scale.items():
         nets = [outcome(row) or 0 for prompt, row in mine.items() if prompt in common]
         if nets:
             shares = {name: nets.count(sign) / len(nets) for name, sign in (("win", 1), ("draw", 0), ("loss", -1))}
@@ -207,13 +209,14 @@ def best_interval(
     if not stretches:
         return None
     top = max(value for _, _, value in stretches)
-    lower, upper, net = max((one for one in stretches if one[2] == top), key=lambda one: one[1] / one[0])
-    known = math.fsum(math.log(one[1] / one[0]) for one in stretches) / math.log(ends[-1] / ends[0])
+    lower, upper, net = max(
+        (stretch for stretch in stretches if stretch[2] == top), key=lambda stretch: stretch[1] / stretch[0]
+    )
+    explored = math.fsum(math.log(stretch[1] / stretch[0]) for stretch in stretches) / math.log(ends[-1] / ends[0])
     points = [value for scale in grid if (value := mean(min(max(scale, ends[0]), ends[-1]))) is not None]
-    found = {"n": len(parts), "lower": lower, "upper": upper, "middle": math.sqrt(lower * upper), "net": net}
-    return found | {"grid_net": max(points, default=None), "explored": min(1.0, known)}
+    best = {"n": len(parts), "lower": lower, "upper": upper, "middle": math.sqrt(lower * upper), "net": net}
+    return best | {"grid_net": max(points, default=None), "explored": min(1.0, explored)}
 
 
 def _at(part: Sequence[tuple[float, float, int | None]], scale: float) -> int | None:
     return next((net for lower, upper, net in part if lower <= scale <= upper), None)
-

@@ -72,22 +72,23 @@ def _with_measures(rows: pandas.DataFrame, measures: pandas.DataFrame) -> pandas
     if not len(measures):
         return rows
     measures = measures.drop(columns=["text", "problem"], errors="ignore").rename(columns={"answer": "text"})
-    for judges, found in measures[measures["strategy"] == "score"].groupby(
-        measures["judges"].map(_first)
-    ):
+    for judges, measured in measures[measures["strategy"] == "score"].groupby(measures["judges"].map(_first)):
         names = {"score": f"score of {judges}", "normalised_score": f"normalised score of {judges}"}
         rows = rows.merge(
-            found[[*_TEXT, *names]].rename(columns=names).drop_duplicates(_TEXT), on=_TEXT, how="left", validate="m:1"
+            measured[[*_TEXT, *names]].rename(columns=names).drop_duplicates(_TEXT),
+            on=_TEXT,
+            how="left",
+            validate="m:1",
         )
-    found = measures[measures["strategy"] == "perplexity"]
-    if len(found):
-        kept = found[[*_TEXT, "perplexity", "nll", "causal_tokens"]].drop_duplicates(_TEXT)
+    measured = measures[measures["strategy"] == "perplexity"]
+    if len(measured):
+        kept = measured[[*_TEXT, "perplexity", "nll", "causal_tokens"]].drop_duplicates(_TEXT)
         rows = rows.merge(kept, on=_TEXT, how="left", validate="m:1")
-    found = measures[measures["strategy"] == "execute"]
-    if len(found) and "problem" in rows:
+    measured = measures[measures["strategy"] == "execute"]
+    if len(measured) and "problem" in rows:
         # A program's unit names its problem, whatever words the problem was put in.
         keys = ["problem", "text"]
-        kept = found.rename(columns={"prompt": "problem"})[[*keys, "passed", "status", "how"]]
+        kept = measured.rename(columns={"prompt": "problem"})[[*keys, "passed", "status", "how"]]
         rows = rows.merge(kept.drop_duplicates(keys), on=keys, how="left", validate="m:1")
     return rows
 
@@ -181,13 +182,13 @@ def judged_by_guide(answers: pandas.DataFrame) -> pandas.DataFrame:
     judged = by_judge(answers)
     if not len(judged):
         return judged.assign(net=float("nan"), others_net=float("nan"))
-    own = judged[judged["relation"] == "own"]
+    by_guide = judged[judged["relation"] == "own"]
     keys = [*_of(answers, SETTINGS), "guide", "reward_scale", "method", "example", "turn"]
     others = judged[judged["relation"] == "other"].groupby(keys, dropna=False)["net"]
     others = others.agg(["mean", "count"]).reset_index()
     if not len(others):
-        return own.assign(others_net=float("nan"))
+        return by_guide.assign(others_net=float("nan"))
     # A mean over fewer judges than elsewhere is of another kind.
-    known = others["count"] == others.groupby("guide")["count"].transform("max")
-    others = others[known].drop(columns="count").rename(columns={"mean": "others_net"})
-    return own.merge(others, on=keys, how="left")
+    complete = others["count"] == others.groupby("guide")["count"].transform("max")
+    others = others[complete].drop(columns="count").rename(columns={"mean": "others_net"})
+    return by_guide.merge(others, on=keys, how="left")

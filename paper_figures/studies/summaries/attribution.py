@@ -43,13 +43,13 @@ def attribution_tables(judged: pandas.DataFrame, printed: Mapping[tuple[str, int
         rng = np.random.default_rng([seed, *f"{guide} {scale!r}".encode()])
         rates, trend = quintile_rates(god, net, rng), trend_test(god, net, rng)
         name = {"guide": guide, "reward_scale": scale}
-        for place, group in enumerate(rates.groups):
+        for fifth, group in enumerate(rates.groups):
             low, high = group.god or (None, None)
-            line = name | {"fifth": place + 1, "n": group.n, "god_low": low, "god_high": high}
+            line = name | {"fifth": fifth + 1, "n": group.n, "god_low": low, "god_high": high}
             rate = group.rate
             line |= _ends("win", None if rate is None else rate.win)
             line |= {key: None if rate is None else getattr(rate, key).mean for key in ("draw", "loss")}
-            fifths.append(line | {"printed_percent": printed.get((str(guide), place))})
+            fifths.append(line | {"printed_percent": printed.get((str(guide), fifth))})
         line = name | {"n": trend.n, "status": trend.status, "tau": trend.tau, "p": trend.p}
         trends.append(
             line | _ends("slope", trend.slope) | {"monotone": rates.monotone, "monotone_by_chance": rates.chance}
@@ -57,7 +57,7 @@ def attribution_tables(judged: pandas.DataFrame, printed: Mapping[tuple[str, int
     holm_within(trends, ())
     equal = list(_equal_god(judged, seed))
     holm_within(equal, ("control", "outcome"))
-    found = [
+    made = [
         Table(
             "god_quintiles",
             fifths,
@@ -86,7 +86,7 @@ def attribution_tables(judged: pandas.DataFrame, printed: Mapping[tuple[str, int
             f"pairs whose GOD differs by at most {_CALIPER:g}.",
         ),
     ]
-    return [table for table in found if table.rows]
+    return [table for table in made if table.rows]
 
 
 def _equal_god(judged: pandas.DataFrame, seed: int) -> Iterator[dict[str, Any]]:
@@ -101,16 +101,16 @@ def _equal_god(judged: pandas.DataFrame, seed: int) -> Iterator[dict[str, Any]]:
             rows = rows.sort_values(["example", "turn"], kind="stable")
             for outcome, column in outcomes.items():
                 rng = np.random.default_rng([seed, *f"{guide} {scale!r} {control} {outcome}".encode()])
-                one, other, *orders = (
+                guided_values, other, *orders = (
                     rows[name].to_numpy(float)
                     for name in (column, f"{column}_control", "god_tokens", "god_tokens_control")
                 )
-                found = partial_effect(one, other, orders[0], orders[1], rng)
-                near = caliper_effect(one, other, orders[0], orders[1], _CALIPER, rng)
-                line = {"guide": guide, "reward_scale": scale, "control": control, "outcome": outcome, "n": found.n}
-                line |= {"status": found.status} | _ends("difference", found.difference)
-                line |= _ends("god_difference", found.god_difference) | _ends("alpha", found.alpha)
-                line |= _ends("beta", found.beta) | {"p": found.p, "near_n": near.n}
+                effect = partial_effect(guided_values, other, orders[0], orders[1], rng)
+                near = caliper_effect(guided_values, other, orders[0], orders[1], _CALIPER, rng)
+                line = {"guide": guide, "reward_scale": scale, "control": control, "outcome": outcome, "n": effect.n}
+                line |= {"status": effect.status} | _ends("difference", effect.difference)
+                line |= _ends("god_difference", effect.god_difference) | _ends("alpha", effect.alpha)
+                line |= _ends("beta", effect.beta) | {"p": effect.p, "near_n": near.n}
                 yield line | {"near": None if near.difference is None else near.difference.mean, "near_p": near.p}
 
 

@@ -23,13 +23,15 @@ def dialogues_of(answers: pandas.DataFrame) -> pandas.DataFrame:
     """
     keys = [*_settings(answers), "guide", "reward_scale", "example"]
     spoken = answers.sort_values("turn", kind="stable").groupby([*keys, "method"], dropna=False, sort=False)
-    found = spoken.agg(asked=("prompt", tuple), replied=("text", tuple)).reset_index()
+    dialogues = spoken.agg(asked=("prompt", tuple), replied=("text", tuple)).reset_index()
     turns = answers.groupby("example")["turn"].nunique()
-    found = found[found["asked"].map(len) == found["example"].map(turns)]
-    default = found[found["method"] == "default"][[*keys, "replied"]].rename(columns={"replied": "default_replied"})
-    found = found.merge(default, on=keys, how="inner", validate="m:1")
-    said = zip(found["asked"], found["replied"], found["default_replied"], strict=True)
-    return found.assign(answers=[digest([list(part) for part in one])[:16] for one in said])
+    dialogues = dialogues[dialogues["asked"].map(len) == dialogues["example"].map(turns)]
+    default = dialogues[dialogues["method"] == "default"][[*keys, "replied"]].rename(
+        columns={"replied": "default_replied"}
+    )
+    dialogues = dialogues.merge(default, on=keys, how="inner", validate="m:1")
+    said = zip(dialogues["asked"], dialogues["replied"], dialogues["default_replied"], strict=True)
+    return dialogues.assign(answers=[digest([list(part) for part in parts])[:16] for parts in said])
 
 
 def mean_over_turns(rows: pandas.DataFrame, by: Sequence[str], measures: Sequence[str]) -> pandas.DataFrame:
@@ -42,9 +44,9 @@ def mean_over_turns(rows: pandas.DataFrame, by: Sequence[str], measures: Sequenc
     present = [name for name in measures if name in rows]
     numbers = rows.assign(**{name: rows[name].astype(float) for name in present})
     grouped = numbers.groupby(keys, dropna=False, sort=False)
-    found = grouped[present].mean().assign(turns=grouped["turn"].nunique()).reset_index()
-    whole = found["turns"] == found["example"].map(rows.groupby("example")["turn"].nunique())
-    return found[whole].drop(columns="turns").reset_index(drop=True)
+    means = grouped[present].mean().assign(turns=grouped["turn"].nunique()).reset_index()
+    whole = means["turns"] == means["example"].map(rows.groupby("example")["turn"].nunique())
+    return means[whole].drop(columns="turns").reset_index(drop=True)
 
 
 def _settings(rows: pandas.DataFrame) -> list[str]:

@@ -41,16 +41,18 @@ def verdict_rows(answers: pandas.DataFrame, path: Path) -> pandas.DataFrame:
     from paper_figures.studies.summaries.dialogues import dialogues_of
 
     named = ("guide", "reward_scale", "method", "example", "answers")
-    held: dict[tuple[str, ...], dict[tuple[str, ...], dict[str, str]]] = {}
+    choices_of: dict[tuple[str, ...], dict[tuple[str, ...], dict[str, str]]] = {}
     for row in read_verdicts(path):
         about = tuple(row[name] for name in _ABOUT)
-        held.setdefault(tuple(row[name] for name in named), {}).setdefault(about, {})[row["order"]] = row["choice"]
-    found = []
+        choices_of.setdefault(tuple(row[name] for name in named), {}).setdefault(about, {})[row["order"]] = row[
+            "choice"
+        ]
+    rows = []
     for row in dialogues_of(answers).to_dict("records"):
-        for about, choices in held.get(tuple(str(row[name]) for name in named), {}).items():
+        for about, choices in choices_of.get(tuple(str(row[name]) for name in named), {}).items():
             if set(choices) == set(ORDERS):
-                found.append(row | dict(zip(_ABOUT, about, strict=True)) | _numbers(_comparison(choices)))
-    return pd.DataFrame(found)
+                rows.append(row | dict(zip(_ABOUT, about, strict=True)) | _numbers(_comparison(choices)))
+    return pd.DataFrame(rows)
 
 
 def _comparison(choices: Mapping[str, str]) -> PairVerdict:
@@ -130,16 +132,16 @@ def llm_tables(answers: pandas.DataFrame, path: Path, *, seed: int = 0) -> list[
             "test of W against L, corrected over the reward models by Holm's method."
         )
         made.append(Table("llm_sign_tests", signs, signs, told))
-    return [one for one in made if one is not None]
+    return [summary_or_none for summary_or_none in made if summary_or_none is not None]
 
 
 def _left_out(rows: pandas.DataFrame, answers: pandas.DataFrame) -> str:
     from paper_figures.studies.summaries.dialogues import dialogues_of
 
     whole = dialogues_of(answers)
-    wanted = int(whole["method"].isin(rows["method"].unique()).sum()) * len(rows[list(_ABOUT)].drop_duplicates())
-    missing = wanted - len(rows)
-    return f" {missing} of {wanted} dialogues have no verdict and are left out." if missing > 0 else ""
+    expected = int(whole["method"].isin(rows["method"].unique()).sum()) * len(rows[list(_ABOUT)].drop_duplicates())
+    missing = expected - len(rows)
+    return f" {missing} of {expected} dialogues have no verdict and are left out." if missing > 0 else ""
 
 
 def _signs(rows: pandas.DataFrame, by: Sequence[str], seed: int) -> list[dict[str, Any]]:
@@ -147,20 +149,20 @@ def _signs(rows: pandas.DataFrame, by: Sequence[str], seed: int) -> list[dict[st
 
     from paper_figures.statistics.win_rates import rate_of_counts
 
-    found = []
+    tests = []
     for key, group in rows[rows["invalid"] == 0].groupby(list(by), sort=True):
         win, draw, loss = (int(group[name].sum()) for name in ("win", "draw", "loss"))
         rate = rate_of_counts(win, draw, loss, np.random.default_rng([seed, *"|".join(map(str, key)).encode()]))
         half = rate.half_draws
-        found.append(
+        tests.append(
             dict(zip(by, key, strict=True))
             | {"wins": win, "draws": draw, "losses": loss}
             | {"score": half.mean, "low": half.low, "high": half.high}
             | {"decided": None if rate.decided is None else rate.decided.mean, "p": rate.p, "p_holm": None}
         )
     same = [name for name in by if name not in ("guide", "reward_scale")]
-    holm_within(found, same)
-    return found
+    holm_within(tests, same)
+    return tests
 
 
 def printed_intervals() -> list[Table]:
@@ -181,17 +183,17 @@ def printed_intervals() -> list[Table]:
 
     rows: list[dict[str, Any]] = []
     for order in ORDERS:
-        own = []
-        for held in printed_in("table10_llm_judge_orders")["rows"]:
-            won = held[order] / 100 * _PRINTED_PROMPTS
+        tests = []
+        for printed in printed_in("table10_llm_judge_orders")["rows"]:
+            won = printed[order] / 100 * _PRINTED_PROMPTS
             if abs(won - round(won)) > 1e-9:
                 return []
             share = share_interval(round(won), _PRINTED_PROMPTS)
             p = float(stats.binomtest(round(won), _PRINTED_PROMPTS).pvalue)
-            own.append({"model": held["model"], "order": order, "won": round(won), "of": _PRINTED_PROMPTS})
-            own[-1] |= {"share": share.mean, "low": share.low, "high": share.high, "p": p, "p_holm": None}
-        holm_within(own, ())
-        rows += own
+            tests.append({"model": printed["model"], "order": order, "won": round(won), "of": _PRINTED_PROMPTS})
+            tests[-1] |= {"share": share.mean, "low": share.low, "high": share.high, "p": p, "p_holm": None}
+        holm_within(tests, ())
+        rows += tests
     told = (
         "The paper's Table 10 by what it printed: every share is a whole number of 80ths; with 80 dialogues, 95 % "
         "intervals (Wilson) and the exact two-sided sign test against 0.5, corrected over the six models by Holm's "

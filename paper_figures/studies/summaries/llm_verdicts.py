@@ -98,12 +98,12 @@ def judge_from(args: argparse.Namespace) -> LLMJudge | None:
 
 def _options(text: str) -> dict[str, Any]:
     try:
-        found = parse_json(text)
+        options = parse_json(text)
     except ValueError as error:
         raise ValueError(f"--llm-options is {text!r}: not JSON ({error})") from error
-    if not isinstance(found, dict) or not set(found) <= set(_OPTIONS):
+    if not isinstance(options, dict) or not set(options) <= set(_OPTIONS):
         raise ValueError(f"--llm-options is {text!r}: a JSON object with some of {', '.join(_OPTIONS)} is needed")
-    return found
+    return options
 
 
 def judge_pair(prompt: str, asked: Sequence[str], ours: Sequence[str], default: Sequence[str]) -> Pair:
@@ -165,15 +165,15 @@ def _write(path: Path, judge: LLMJudge, rows: Sequence[Mapping[str, Any]], verdi
         "settings": json.dumps(sent | {"extra": dict(judge.extra)}, sort_keys=True),
         "judge_prompt": judge.prompt,
     }
-    held = {_key(row): row for row in read_verdicts(path)}
+    rows_by_key = {_key(row): row for row in read_verdicts(path)}
     for row, pair in zip(rows, verdicts, strict=True):
         line = about | {name: str(row[name]) for name in _KEY if name not in about}
         for order, verdict in zip(ORDERS, (pair.forward, pair.backward), strict=True):
             said = {name: getattr(verdict, name) for name in _COLUMNS if hasattr(verdict, name)}
             whole = line | {"order": order} | said
-            held[_key(whole)] = {name: "" if whole[name] is None else str(whole[name]) for name in _COLUMNS}
-    if held:
-        write_changed(path, to_csv([held[key] for key in sorted(held)]))
+            rows_by_key[_key(whole)] = {name: "" if whole[name] is None else str(whole[name]) for name in _COLUMNS}
+    if rows_by_key:
+        write_changed(path, to_csv([rows_by_key[key] for key in sorted(rows_by_key)]))
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, ...]:

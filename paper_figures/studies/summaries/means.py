@@ -98,9 +98,9 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
         line = dict(zip(by, key, strict=True))
         base = lines.get(tuple((line | dict(summary.baseline))[name] for name in by))
         for measure in summary.measures:
-            found = _measured(lines[key], None if base is lines[key] else base, measure, summary.pair, [seed, *key])
+            numbers = _measured(lines[key], None if base is lines[key] else base, measure, summary.pair, [seed, *key])
             out.append(
-                line | {"measure": measure} | found | {"printed": printed_value(summary.printed.get(measure), line)}
+                line | {"measure": measure} | numbers | {"printed": printed_value(summary.printed.get(measure), line)}
             )
     holm_within(out, [name for name in [*by, "measure"] if name not in summary.over])
     return out
@@ -112,28 +112,28 @@ def _measured(rows: Any, base: Any, measure: str, pair: Sequence[str], seed: Seq
         return np.random.default_rng(list(json.dumps([*seed, measure, what]).encode()))
 
     names = ("n", "mean", "low", "high", "pairs", "difference", "difference_low", "difference_high", "p", "p_holm")
-    found: dict[str, Any] = dict.fromkeys(names)
+    numbers: dict[str, Any] = dict.fromkeys(names)
     # Resampling goes by place: the order in which rows were stored must not matter.
     columns = [*pair, measure]  # answers are long, and there are many of them
-    own = rows[columns].dropna(subset=[measure]).sort_values(list(pair), kind="stable")
-    found["n"] = len(own)
-    if not len(own):
-        return found
-    interval = _interval(own[measure].to_numpy(float), rng("mean"), measure not in _SIGNED)
-    found |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
+    valued = rows[columns].dropna(subset=[measure]).sort_values(list(pair), kind="stable")
+    numbers["n"] = len(valued)
+    if not len(valued):
+        return numbers
+    interval = _interval(valued[measure].to_numpy(float), rng("mean"), measure not in _SIGNED)
+    numbers |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
     if base is None:
-        return found
+        return numbers
     other = base[columns].dropna(subset=[measure])
-    if any(part.duplicated(list(pair)).any() for part in (own, other)):
+    if any(part.duplicated(list(pair)).any() for part in (valued, other)):
         raise ValueError(f"results hold several rows of one {' and '.join(pair)} in one line: several runs are mixed")
-    both = own.merge(other, on=list(pair), suffixes=("", "_base"))
-    found["pairs"] = len(both)
+    both = valued.merge(other, on=list(pair), suffixes=("", "_base"))
+    numbers["pairs"] = len(both)
     if len(both):
         first, second = both[measure].to_numpy(float), both[f"{measure}_base"].to_numpy(float)
         paired = paired_bootstrap_interval(first, second, rng("difference"))
-        found |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
-        found["p"] = paired_test(first, second, rng("test"))
-    return found
+        numbers |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
+        numbers["p"] = paired_test(first, second, rng("test"))
+    return numbers
 
 
 def _interval(values: NDArray[np.float64], rng: np.random.Generator, share: bool = True) -> Interval:

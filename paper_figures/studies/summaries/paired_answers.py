@@ -34,11 +34,11 @@ def lines_of(frame: pandas.DataFrame, by: Sequence[str] = LINE) -> Iterator[tupl
     The order of the rows in the frame does not matter; missing values are None.
     """
     columns = list(dict.fromkeys([*by, *settings_of(frame)]))
-    found = {}
+    groups = {}
     for key, rows in frame.groupby(columns, dropna=False, sort=False):
-        found[tuple(plain(value) for value in key)] = rows.sort_values(list(PAIR), kind="stable", ignore_index=True)
-    for key in sorted(found, key=lambda key: [(value is not None, str(type(value)), value) for value in key]):
-        yield dict(zip(columns, key, strict=True)), found[key]
+        groups[tuple(plain(value) for value in key)] = rows.sort_values(list(PAIR), kind="stable", ignore_index=True)
+    for key in sorted(groups, key=lambda key: [(value is not None, str(type(value)), value) for value in key]):
+        yield dict(zip(columns, key, strict=True)), groups[key]
 
 
 def aligned(

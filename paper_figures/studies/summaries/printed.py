@@ -40,7 +40,8 @@ def printed_value(printed: Printed | None, line: Mapping[str, Any]) -> Any:
         return None
     for row in printed_in(printed.table)["rows"]:
         if all(
-            row.get(theirs) == printed.names.get(line.get(own), line.get(own)) for own, theirs in printed.match.items()
+            row.get(theirs) == printed.names.get(line.get(ours), line.get(ours))
+            for ours, theirs in printed.match.items()
         ):
             return row.get(printed.value)
     return None
@@ -66,18 +67,20 @@ def printed_tables(*files: str) -> list[Table]:
     >>> [len(one.rows) for one in printed_tables("table8_temperature")]
     [8]
     """
-    found = []
+    tables = []
     for file in files:
-        held = printed_in(file)
-        base = held.get("default", {"god": held.get("default_god"), "seconds": held.get("default_seconds")})
+        printed = printed_in(file)
+        base = printed.get("default", {"god": printed.get("default_god"), "seconds": printed.get("default_seconds")})
         base = {"pass_at_1": base} if isinstance(base, float) else base
-        known = {name: value for name, value in base.items() if value is not None}
-        name = next(iter(held["rows"][0]))
-        rows = [{name: "Default"} | known] if known else []
-        columns = list(dict.fromkeys(column for row in [*held["rows"], *rows] for column in row))
-        rows = [{column: row.get(column) for column in columns} for row in [*rows, *held["rows"]]]
-        found.append(Table(f"{PREFIX}{file}", rows, rows, f"As printed: {held['where']}, {held.get('task', '')}."))
-    return found
+        default = {name: value for name, value in base.items() if value is not None}
+        name = next(iter(printed["rows"][0]))
+        rows = [{name: "Default"} | default] if default else []
+        columns = list(dict.fromkeys(column for row in [*printed["rows"], *rows] for column in row))
+        rows = [{column: row.get(column) for column in columns} for row in [*rows, *printed["rows"]]]
+        tables.append(
+            Table(f"{PREFIX}{file}", rows, rows, f"As printed: {printed['where']}, {printed.get('task', '')}.")
+        )
+    return tables
 
 
 def measured_tables(tables: Sequence[Table]) -> list[Table]:

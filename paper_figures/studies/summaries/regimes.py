@@ -108,13 +108,13 @@ def regime_tables(frame: pandas.DataFrame, seed: int) -> list[Table]:
         cases += [at | row for row in _cases([pair for pairs in kept for pair in pairs])]
         if at["source"] == "real":
             reach += [at | row for row in _reach(prompts, at["reward_scale"], [seed, name])]
-    found = {"summary": (summary, _wide(summary)), "cases": (cases, cases), "reach": (reach, _texts(reach))}
-    return [Table(name, *parts, _CAPTIONS[name]) for name, parts in found.items()]
+    parts_of = {"summary": (summary, _wide(summary)), "cases": (cases, cases), "reach": (reach, _texts(reach))}
+    return [Table(name, *parts, _CAPTIONS[name]) for name, parts in parts_of.items()]
 
 
 def _sources(frame: pandas.DataFrame) -> dict[str, tuple[dict[str, Any], list[tuple[list[float], list[Pair]]]]]:
     """Return sources in order, random ones first: what they are, and factors and pairs of each unit."""
-    found: dict[str, tuple[dict[str, Any], list[Any]]] = {}
+    sources: dict[str, tuple[dict[str, Any], list[Any]]] = {}
     shapes = ["predictor", "reward", "length", "steps", "block", "seed"]
     varied = [name for name in shapes if frame[name].dropna().nunique() > 1]
     for row in frame.to_dict("records"):
@@ -123,8 +123,8 @@ def _sources(frame: pandas.DataFrame) -> dict[str, tuple[dict[str, Any], list[tu
         at |= {"dimension": None if drawn is None else drawn["dimension"]}
         at |= {"reward_scale": None if drawn else row["scale"]}
         at |= {name: None if drawn and name != "seed" else row[name] for name in varied}
-        found.setdefault(json.dumps(at), (at, []))[1].append((row["factors"], row["pairs"]))
-    return dict(sorted(found.items(), key=lambda item: (item[1][0]["source"] == "real",)))
+        sources.setdefault(json.dumps(at), (at, []))[1].append((row["factors"], row["pairs"]))
+    return dict(sorted(sources.items(), key=lambda item: (item[1][0]["source"] == "real",)))
 
 
 def drawn_of(strategy: str) -> dict[str, Any] | None:
@@ -143,28 +143,28 @@ def _summary(prompts: Sequence[Sequence[Pair]], clustered: bool, key: Sequence[A
 
 
 def _share(counts: Sequence[int], totals: Sequence[int], clustered: bool, key: Sequence[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {"count": sum(counts), "pairs": sum(totals), "share": None, "low": None, "high": None}
-    found["interval"] = "prompts resampled" if clustered else "Clopper-Pearson"
-    if found["pairs"]:
+    share: dict[str, Any] = {"count": sum(counts), "pairs": sum(totals), "share": None, "low": None, "high": None}
+    share["interval"] = "prompts resampled" if clustered else "Clopper-Pearson"
+    if share["pairs"]:
         rng = np.random.default_rng(list(json.dumps(list(key)).encode()))
         interval = clustered_share(counts, totals, rng) if clustered else exact_share(sum(counts), sum(totals))
-        found |= {"share": interval.mean, "low": interval.low, "high": interval.high}
-    return found
+        share |= {"share": interval.mean, "low": interval.low, "high": interval.high}
+    return share
 
 
 def _cases(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     rows = []
     for name, asserted in CASES.items():
-        own = [pair for pair in pairs if case_of(pair) == name]
-        sides = [both for pair in own if (both := _sides(pair)) is not None]
+        members = [pair for pair in pairs if case_of(pair) == name]
+        sides = [both for pair in members if (both := _sides(pair)) is not None]
         rows.append(
-            {"case": name, "printed claim": asserted, "pairs": len(own)}
+            {"case": name, "printed claim": asserted, "pairs": len(members)}
             | {"none": sum(1 for low, high in sides if not low and not high)}
             | {"below 1": sum(1 for low, high in sides if low and not high)}
             | {"above 1": sum(1 for low, high in sides if high and not low)}
             | {"both sides": sum(1 for low, high in sides if low and high)}
             | {"several on a side": sum(1 for both in sides if max(both) > 1)}
-            | {f"{form} false": sum(pair[form] is False for pair in own) for form in FORMS}
+            | {f"{form} false": sum(pair[form] is False for pair in members) for form in FORMS}
         )
     return rows
 
@@ -176,7 +176,7 @@ def _reach(prompts: Sequence[tuple[Sequence[float], Sequence[Pair]]], scale: flo
         f"crossings in the factors of any reward at s_R = {scale:g}": lambda _: factor_range(scale),
         "crossings between the least and the greatest factor of the answer": lambda used: (min(used), max(used)),
     }
-    found = []
+    counted = []
     for name, range_of in ranges.items():
         counts, totals = [], []
         for used, pairs in prompts:
@@ -185,11 +185,17 @@ def _reach(prompts: Sequence[tuple[Sequence[float], Sequence[Pair]]], scale: flo
                 low, high = range_of(used)
                 counts.append(sum(low <= root <= high for root in roots))
                 totals.append(len(roots))
-        found.append((name, counts, totals))
+        counted.append((name, counts, totals))
     decided = [[pair["reversed"] for pair in pairs if pair["reversed"] is not None] for _, pairs in prompts]
     name = "pairs whose order at the step's own factor is not that at 1"
-    found.append((name, [sum(own) for own in decided if own], [len(own) for own in decided if own]))
-    rows = [{"measure": name} | _share(counts, totals, True, [*key, name]) for name, counts, totals in found]
+    counted.append(
+        (
+            name,
+            [sum(reversed_pairs) for reversed_pairs in decided if reversed_pairs],
+            [len(reversed_pairs) for reversed_pairs in decided if reversed_pairs],
+        )
+    )
+    rows = [{"measure": name} | _share(counts, totals, True, [*key, name]) for name, counts, totals in counted]
     return [{"of" if name == "pairs" else name: value for name, value in row.items()} for row in rows]
 
 
@@ -206,9 +212,7 @@ def _wide(summary: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _texts(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     dropped = ("low", "high", "interval")
-    return [
-        {name: value for name, value in row.items() if name not in dropped} | {"share": _text(row)} for row in rows
-    ]
+    return [{name: value for name, value in row.items() if name not in dropped} | {"share": _text(row)} for row in rows]
 
 
 def _text(row: Mapping[str, Any]) -> str | None:

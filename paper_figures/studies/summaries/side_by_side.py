@@ -43,19 +43,19 @@ def pick(answers: pandas.DataFrame, names: Sequence[str], rule: str, count: int,
     changed = set(rws[~rws["same"]]["example"])
     different = [name for name in usable if name in changed]
     if rule == "different":
-        found = different[:count]
+        picked = different[:count]
     elif rule == "random":
         drawn = np.random.default_rng(seed).choice(len(usable), min(count, len(usable)), replace=False)
-        found = [usable[place] for place in sorted(drawn.tolist())]
+        picked = [usable[index] for index in sorted(drawn.tolist())]
     elif rule in ("best", "worst"):
         gains = _gains(answers)
         ranked = sorted(usable, key=lambda name: gains.get(name, 0.0), reverse=rule == "best")[:count]
-        found = [name for name in usable if name in ranked]
+        picked = [name for name in usable if name in ranked]
     else:
-        found = usable[:count]
+        picked = usable[:count]
     shares = rws.groupby(["guide", "reward_scale"])["same"].mean().reset_index().to_dict("records")
     return {
-        "names": found,
+        "names": picked,
         "rule": rule,
         "text": _RULES[rule].format(seed=seed, different=len(different)),
         "seed": seed,
@@ -97,20 +97,20 @@ def side_by_side(answers: pandas.DataFrame, chosen: Mapping[str, Any]) -> dict[s
         turns = []
         for _, rows in once[once["example"] == name].groupby("turn"):
             # The order in which results were stored must not matter.
-            held = sorted(
+            answered = sorted(
                 rows.to_dict("records"),
                 key=lambda row: (order.index(row["method"]), str(_known(row["guide"])), row["reward_scale"]),
             )
-            default = held[0]["text"]
-            told = [_answer(row, default, scored) for row in held]
-            turns.append({"prompt": held[0]["prompt"], "answers": told})
+            default = answered[0]["text"]
+            told = [_answer(row, default, scored) for row in answered]
+            turns.append({"prompt": answered[0]["prompt"], "answers": told})
         dialogues.append({"name": name, "turns": turns})
     return {**chosen, "dialogues": dialogues}
 
 
 def _answer(row: Mapping[str, Any], default: str, scored: Sequence[str]) -> dict[str, Any]:
     coherent = row.get("coherent")
-    found: dict[str, Any] = {
+    answer: dict[str, Any] = {
         **{name: _known(row[name]) for name in ("method", "guide", "reward_scale", "text")},
         "same": row["text"] == default,
         "coherent": None if _known(coherent) is None else bool(coherent),
@@ -120,8 +120,8 @@ def _answer(row: Mapping[str, Any], default: str, scored: Sequence[str]) -> dict
     pieces = _known(row.get("pieces"))
     if pieces is not None:
         steps = zip(pieces, row["piece_steps"], strict=True)
-        found["tokens"] = [{"text": text, "step": int(step)} for text, step in steps]
-    return found
+        answer["tokens"] = [{"text": text, "step": int(step)} for text, step in steps]
+    return answer
 
 
 def _known(value: Any) -> Any:
@@ -151,25 +151,37 @@ def page(shown: Mapping[str, Any]) -> str:
         lines += ["", f"## {dialogue['name']}"]
         for number, turn in enumerate(dialogue["turns"], start=1):
             lines += ["", f"### Turn {number}", "", *(f"> {line}" for line in turn["prompt"].splitlines()), ""]
-            lines.append(to_markdown([_row(one) for one in turn["answers"]]).rstrip())
-            orders = [f"- {_who(one)}: {_order(one['tokens'])}" for one in turn["answers"] if one.get("tokens")]
+            lines.append(to_markdown([_row(answer) for answer in turn["answers"]]).rstrip())
+            orders = [
+                f"- {_who(answer)}: {_order(answer['tokens'])}" for answer in turn["answers"] if answer.get("tokens")
+            ]
             lines += ["", *orders] if orders else []
     if not dialogues:
         lines += ["", "The rule chooses none."]
     return "\n".join(lines) + "\n"
 
 
-def _row(one: Mapping[str, Any]) -> dict[str, Any]:
-    scores = {f"score, {judge}": score for judge, score in one["scores"].items()}
-    same = one["same"] and one["method"] != "default"
-    text = "(as the default)" if same else "<br>".join(one["text"].splitlines()) or "(empty)"
-    return {"method": _who(one), "answer": text, "coherent": one["coherent"], "GOD": float(one["god_steps"]), **scores}
+def _row(answer: Mapping[str, Any]) -> dict[str, Any]:
+    scores = {f"score, {judge}": score for judge, score in answer["scores"].items()}
+    same = answer["same"] and answer["method"] != "default"
+    text = "(as the default)" if same else "<br>".join(answer["text"].splitlines()) or "(empty)"
+    return {
+        "method": _who(answer),
+        "answer": text,
+        "coherent": answer["coherent"],
+        "GOD": float(answer["god_steps"]),
+        **scores,
+    }
 
 
-def _who(one: Mapping[str, Any]) -> str:
-    return one["method"] if one["guide"] is None else f"{one['method']}, {one['guide']} (s_R {one['reward_scale']:g})"
+def _who(answer: Mapping[str, Any]) -> str:
+    return (
+        answer["method"]
+        if answer["guide"] is None
+        else f"{answer['method']}, {answer['guide']} (s_R {answer['reward_scale']:g})"
+    )
 
 
 def _order(tokens: Sequence[Mapping[str, Any]]) -> str:
-    words = [(one["text"].strip(" ").replace("\n", "\\n") or "_", one["step"]) for one in tokens]
+    words = [(token["text"].strip(" ").replace("\n", "\\n") or "_", token["step"]) for token in tokens]
     return " ".join(f"`{word.replace('`', chr(39))}`<sub>{step}</sub>" for word, step in words)

@@ -77,8 +77,8 @@ def answers_table(frame: pandas.DataFrame) -> pandas.DataFrame:
 
     def numbers(column: str) -> Any:
         # Columns of which no answer has a value are not in the table.
-        found = answers[column] if column in answers else pd.Series(np.nan, answers.index)
-        return pd.to_numeric(found.astype(object), errors="coerce").astype(float)
+        values = answers[column] if column in answers else pd.Series(np.nan, answers.index)
+        return pd.to_numeric(values.astype(object), errors="coerce").astype(float)
 
     logs, tokens = numbers("log_probability"), numbers("causal_tokens")
     # What the language cannot produce has no true perplexity.
@@ -100,8 +100,8 @@ def _judged(answers: pandas.DataFrame, guides: Sequence[str]) -> list[float]:
     if len(alone) == 1:
         return answers[f"score of {alone[0]}"].to_list()
     rows = answers.to_dict("records")
-    found = [[row[f"normalised score of {name}"] for name in alone or scorers if name != row["guide"]] for row in rows]
-    return [float(np.mean(one)) if one else float("nan") for one in found]
+    scores = [[row[f"normalised score of {name}"] for name in alone or scorers if name != row["guide"]] for row in rows]
+    return [float(np.mean(row_scores)) if row_scores else float("nan") for row_scores in scores]
 
 
 def _rng(seed: int, *names: object) -> np.random.Generator:
@@ -111,26 +111,26 @@ def _rng(seed: int, *names: object) -> np.random.Generator:
 
 def _cells(answers: pandas.DataFrame) -> dict[tuple[str, str, float], pandas.DataFrame]:
     """Return (method, guide, scale) -> its answers, in the order of the tables."""
-    known = {name: place for place, name in enumerate(_ORDER)}
-    found: dict[Any, pandas.DataFrame] = dict(iter(answers.groupby(["method", "guide", "reward_scale"], sort=True)))
-    return dict(sorted(found.items(), key=lambda item: known[item[0][0]]))
+    rank = {name: number for number, name in enumerate(_ORDER)}
+    cells: dict[Any, pandas.DataFrame] = dict(iter(answers.groupby(["method", "guide", "reward_scale"], sort=True)))
+    return dict(sorted(cells.items(), key=lambda item: rank[item[0][0]]))
 
 
 def _mean(values: Any) -> float | None:
-    found = values.dropna()
-    return float(found.astype(float).mean()) if len(found) else None
+    present = values.dropna()
+    return float(present.astype(float).mean()) if len(present) else None
 
 
 def _interval(field: str, rows: pandas.DataFrame, rng: np.random.Generator) -> dict[str, float | None]:
-    own = rows[rows[field].notna()]
-    if not len(own):
+    valued = rows[rows[field].notna()]
+    if not len(valued):
         return dict.fromkeys((field, f"{field}_low", f"{field}_high"))
-    found: Interval
+    interval: Interval
     if field == "coherent":
-        found = share_interval(int(own[field].sum()), len(own))
+        interval = share_interval(int(valued[field].sum()), len(valued))
     else:
-        found = bootstrap_interval(own[field].to_numpy(float), rng)
-    return {field: found.mean, f"{field}_low": found.low, f"{field}_high": found.high}
+        interval = bootstrap_interval(valued[field].to_numpy(float), rng)
+    return {field: interval.mean, f"{field}_low": interval.low, f"{field}_high": interval.high}
 
 
 def summarise(answers: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
@@ -158,7 +158,7 @@ def summarise(answers: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
         line["saturated_share"] = float(rows["saturated"].sum() / rows["eligible"].sum())
         line["distinct_2"] = distinct_n(rows["text"].tolist(), 2)
         line["same_as_default"] = float(np.mean([text == default.get(name) for name, text in _texts(rows).items()]))
-        out.append(line | {name: printed_value(own, line) for name, own in _PRINTED.items()})
+        out.append(line | {name: printed_value(printed, line) for name, printed in _PRINTED.items()})
     return out
 
 
@@ -183,9 +183,13 @@ def compare(answers: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
                     line = {"control": control, "guide": guide, "scale": scale, "metric": metric, "n": len(pairs)}
                     ours, theirs = pairs[metric].to_numpy(float), pairs[f"{metric}_other"].to_numpy(float)
                     names = (seed, "rws", control, guide, scale, metric)
-                    found = paired_bootstrap_interval(ours, theirs, _rng(*names))
-                    line |= {"rws": float(ours.mean()), "other": float(theirs.mean()), "difference": found.mean}
-                    line |= {"low": found.low, "high": found.high, "p": paired_test(ours, theirs, _rng(*names, "test"))}
+                    interval = paired_bootstrap_interval(ours, theirs, _rng(*names))
+                    line |= {"rws": float(ours.mean()), "other": float(theirs.mean()), "difference": interval.mean}
+                    line |= {
+                        "low": interval.low,
+                        "high": interval.high,
+                        "p": paired_test(ours, theirs, _rng(*names, "test")),
+                    }
                     out.append(line | {"p_holm": None, "same_text": same})
     holm_within(out, ("control", "metric"))
     return out

@@ -84,11 +84,11 @@ def run_timing(
     frame = stages.outcome().frame
     rows = [row for row in records(frame) if row.get("split") == "test" and row["turn"] == 0]
     pairs = dict.fromkeys((row["guide"], row["reward_scale"]) for row in rows if row["method"] == "rws")
-    wanted = []
+    units = []
     for guide, scale in pairs:
         guided = frame["method"].eq("rws") & frame["guide"].eq(guide) & frame["reward_scale"].eq(scale)
         count = best_of(frame[guided & frame["split"].eq("test")])
-        for place, prompt in enumerate(prompts):
+        for number, prompt in enumerate(prompts):
             answers: dict[str, list[dict[str, Any]]] = {}
             for row in rows:
                 free = row["guide"] is None or row["guide"] != row["guide"]
@@ -98,9 +98,9 @@ def run_timing(
             answers |= {"best-of-n": samples[:count]} if samples else {}
             if {"default", "rws"} <= answers.keys():
                 options: dict[str, Any] = {"workers": "cluster" if args.scheduler is not None else str(args.workers)}
-                options |= {"repetitions": args.repetitions, "threads": args.threads, "memory": memory and place == 0}
-                wanted.append(timing_unit(base, prompt, guide, scale, ways(answers), **options))
-    stages.run("timing", wanted)
+                options |= {"repetitions": args.repetitions, "threads": args.threads, "memory": memory and number == 0}
+                units.append(timing_unit(base, prompt, guide, scale, ways(answers), **options))
+    stages.run("timing", units)
 
 
 def untimed(frame: pandas.DataFrame) -> pandas.DataFrame:
@@ -118,9 +118,9 @@ def measured(frame: pandas.DataFrame) -> pandas.DataFrame:
         return frame.iloc[:0]
     rows = frame[frame["split"] == SPLIT].to_dict("records")
     ways = [row | dict(way) | {"repetitions": len(way["seconds"])} for row in rows for way in row["timed_seconds"]]
-    found = pd.DataFrame(ways).astype({"median_cpu_seconds": float, "torch_threads": int})
+    timed = pd.DataFrame(ways).astype({"median_cpu_seconds": float, "torch_threads": int})
     # Units of other ways, of an earlier run in the same folder, time some of the same.
-    return found.drop_duplicates([*settings_of(found), *_WAY, "savings", *_WHERE], ignore_index=True)
+    return timed.drop_duplicates([*settings_of(timed), *_WAY, "savings", *_WHERE], ignore_index=True)
 
 
 def with_increase(
@@ -137,27 +137,27 @@ def with_increase(
 
     column = f"median_{prefix}seconds"
     bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "default"}
-    found = []
+    increases = []
     for line, rows in lines:
         names = [f"{prefix}{name}" for name in ("seconds", "quartile_1", "quartile_3")]
         names += [f"{prefix}{name}" for name in ("increase", "increase_low", "increase_high", "p")]
         row: dict[str, Any] = dict.fromkeys(names)
-        own = rows.dropna(subset=[column])
-        if len(own):
-            row[names[0]] = float(own[column].mean())
-            if f"{prefix}seconds" in own:
-                runs = np.concatenate([np.asarray(one, dtype=float) for one in own[f"{prefix}seconds"]])
+        timed = rows.dropna(subset=[column])
+        if len(timed):
+            row[names[0]] = float(timed[column].mean())
+            if f"{prefix}seconds" in timed:
+                runs = np.concatenate([np.asarray(first, dtype=float) for first in timed[f"{prefix}seconds"]])
                 row |= dict(zip(names[1:3], np.quantile(runs, [0.25, 0.75]).tolist(), strict=True))
         base = bases.get(str(line | {"method": None}))
         pair = None if base is None or line["method"] == "default" else aligned(rows, base, [column])
         if pair is not None and len(pair[0]):
-            one, other = ([part[column].to_numpy(float), np.ones(len(part))] for part in pair)
-            two = compare_totals(mean_of, one, other, rng_for(seed, line, column))
+            first, second = ([part[column].to_numpy(float), np.ones(len(part))] for part in pair)
+            two = compare_totals(mean_of, first, second, rng_for(seed, line, column))
             row[names[6]] = two.p
             if two.ratio is not None:
                 row |= dict(zip(names[3:6], (100 * (number - 1) for number in two.ratio), strict=True))
-        found.append(row)
-    return found
+        increases.append(row)
+    return increases
 
 
 def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
@@ -179,25 +179,25 @@ def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[l
     timed = timed.assign(same_text=[usual.get(key) == text for key, text in zip(keys, timed["text"], strict=True)])
     lines = list(lines_of(timed, [*by, *where]))
     walls, cpus = with_increase(lines, seed), with_increase(lines, seed, "cpu_")
-    found = []
+    timed_lines = []
     for (line, rows), wall, cpu in zip(lines, walls, cpus, strict=True):
-        row = line | {"prompts": len(rows), "runs": sum(len(one) for one in rows["seconds"])} | wall
+        row = line | {"prompts": len(rows), "runs": sum(len(item) for item in rows["seconds"])} | wall
         row |= {name: cpu[name] for name in ("cpu_seconds", "cpu_increase", "cpu_increase_low", "cpu_increase_high")}
         names = ("forwards", "reward_calls", "reward_calls_saved", "same_text")
         row |= {name: float(rows[name].mean()) for name in names}
         calls = bootstrap_interval(rows["reward_calls"].to_numpy(float), rng_for(seed, line, "reward_calls"))
-        found.append(row | {"reward_calls_low": calls.low, "reward_calls_high": calls.high})
+        timed_lines.append(row | {"reward_calls_low": calls.low, "reward_calls_high": calls.high})
     same = [name for name in (lines[0][0] if lines else ()) if name not in ("guide", "reward_scale")]
     loads = timed["load"].dropna()
     said = "; ".join(
-        f"{one.measured_on}, PyTorch threads: {one.torch_threads}, workers at once: {one.workers}, "
-        f"repetitions: {one.repetitions}"
-        for one in places.itertuples()
+        f"{item.measured_on}, PyTorch threads: {item.torch_threads}, workers at once: {item.workers}, "
+        f"repetitions: {item.repetitions}"
+        for item in places.itertuples()
     )
     if len(loads):
         said += f"; processes that wanted to run in the minute before: {loads.min():.1f} to {loads.max():.1f}"
-    holm_within(found, same)
-    return found, f"Measured on {said}."
+    holm_within(timed_lines, same)
+    return timed_lines, f"Measured on {said}."
 
 
 def shown_times(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

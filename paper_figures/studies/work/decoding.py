@@ -116,8 +116,8 @@ def predictor_for(unit: Unit) -> HFMaskPredictor:
 
 def reward_for(unit: Unit, name: str) -> RewardModel:
     """Return a reward model where and how a unit's settings want it: reward_device, reward_dtype."""
-    place = unit.settings.get("reward_device") or unit.device
-    return reward_of(name, place, unit.settings.get("reward_dtype") or "float32")
+    device = unit.settings.get("reward_device") or unit.device
+    return reward_of(name, device, unit.settings.get("reward_dtype") or "float32")
 
 
 def prompt_of(unit: Unit) -> str | Dialogue:
@@ -134,9 +134,7 @@ def predictor_of(name: str, device: str = "cpu", **options: Any) -> HFMaskPredic
     """Return a mask predictor, loaded once per process; one is kept, the last. options: of `load_predictor`."""
     short, revision = split_revision(name)
     key = (name, device, *sorted(options.items()))
-    return _kept(
-        "predictor", key, lambda: load_predictor(short, device, revision=revision, progress=False, **options)
-    )
+    return _kept("predictor", key, lambda: load_predictor(short, device, revision=revision, progress=False, **options))
 
 
 def reward_of(name: str, device: str = "cpu", dtype: str = "float32") -> RewardModel:
@@ -159,7 +157,7 @@ def causal_of(name: str, device: str = "cpu", dtype: str = "float32") -> CausalS
 def expect(models: Mapping[Model, str]) -> None:
     """Say what the files of the models are now, by digest: what was loaded from other files is dropped."""
     with _LOADING:
-        if any(_DIGESTS.get(model, found) != found for model, found in models.items()):
+        if any(_DIGESTS.get(model, files) != files for model, files in models.items()):
             _LOADED.clear()
         _DIGESTS.update(models)
 
@@ -173,11 +171,11 @@ def forget(*roles: str) -> None:
 
 def _kept(role: str, key: tuple[Any, ...], load: Callable[[], Any], most: int = 1) -> Any:
     with _LOADING:
-        held = _LOADED.setdefault(role, {})
-        if key not in held:
+        loaded = _LOADED.setdefault(role, {})
+        if key not in loaded:
             # Before the next is loaded: memory may not hold both.
-            while len(held) >= most:
-                del held[next(iter(held))]
-            held[key] = load()
-        held[key] = held.pop(key)  # the last used stands last
-        return held[key]
+            while len(loaded) >= most:
+                del loaded[next(iter(loaded))]
+            loaded[key] = load()
+        loaded[key] = loaded.pop(key)  # the last used stands last
+        return loaded[key]

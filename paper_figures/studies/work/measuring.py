@@ -46,8 +46,8 @@ def work(units: Sequence[Unit]) -> Sequence[Rows | Measured]:
         from paper_figures.studies.work.programs import run_programs
 
         return run_programs(units)
-    found = {"score": _scores, "perplexity": _perplexities, "scale-path": _paths, "timing": time_units}.get(name)
-    return _answers(units) if found is None else found(units)
+    function = {"score": _scores, "perplexity": _perplexities, "scale-path": _paths, "timing": time_units}.get(name)
+    return _answers(units) if function is None else function(units)
 
 
 def _answers(units: Sequence[Unit]) -> list[Measured]:
@@ -116,8 +116,8 @@ def _scores(units: Sequence[Unit]) -> list[Rows]:
 def _perplexities(units: Sequence[Unit]) -> list[Rows]:
     first = units[0]
     causal = causal_of(first.causal or "", first.device, first.settings.get("reward_dtype") or "float32")
-    found = answer_scores(causal, [_text(unit) for unit in units], [unit.labels["answer"] for unit in units])
-    return [[{"nll": one.nll, "causal_tokens": one.tokens, "perplexity": one.perplexity}] for one in found]
+    scores = answer_scores(causal, [_text(unit) for unit in units], [unit.labels["answer"] for unit in units])
+    return [[{"nll": score.nll, "causal_tokens": score.tokens, "perplexity": score.perplexity}] for score in scores]
 
 
 def _paths(units: Sequence[Unit]) -> list[Rows]:
@@ -138,7 +138,7 @@ def _path(unit: Unit) -> Rows:
         options=Options(cfg=unit.settings.get("cfg") or 0.0, end_of_text=unit.settings.get("end_of_text") or "none"),
     )
     whole = {"certified": path.certified, "forwards": path.forwards, "reward_calls": path.reward_calls}
-    pieces = [{"lower": one.lower, "upper": one.upper, "text": one.text or ""} for one in path.pieces]
+    pieces = [{"lower": piece.lower, "upper": piece.upper, "text": piece.text or ""} for piece in path.pieces]
     # Where the budget ended there is no answer: the part is kept, so that nothing is chosen there.
-    left = [{"lower": one.lower, "upper": one.upper, "text": None} for one in path.unexplored]
-    return [part | whole for part in sorted([*pieces, *left], key=lambda part: part["lower"])]
+    unexplored = [{"lower": piece.lower, "upper": piece.upper, "text": None} for piece in path.unexplored]
+    return [part | whole for part in sorted([*pieces, *unexplored], key=lambda part: part["lower"])]

@@ -78,11 +78,13 @@ def _job(unit: Unit) -> tuple[HumanEvalProblem, str, Limits]:
     return problems[unit.prompt], answer, _limits(settings.get("limits"))
 
 
-def _limits(held: Any) -> Limits:
+def _limits(numbers: Any) -> Limits:
     try:
-        return Limits(**(held or {}))
+        return Limits(**(numbers or {}))
     except TypeError as error:
-        raise ValueError(f"limits is {held!r}: fields of paper_figures.sandbox.Limits are needed ({error})") from error
+        raise ValueError(
+            f"limits is {numbers!r}: fields of paper_figures.sandbox.Limits are needed ({error})"
+        ) from error
 
 
 @lru_cache(maxsize=4)
@@ -97,7 +99,7 @@ def _problems(file: str | None, sha256: str | None) -> dict[str, HumanEvalProble
 
 def _run(unit: Unit, problem: HumanEvalProblem, answer: str, limits: Limits) -> dict[str, Any]:
     program = program_of(problem, answer)
-    found = execute(
+    execution = execute(
         program.source,
         problem.test,
         problem.entry_point,
@@ -106,10 +108,10 @@ def _run(unit: Unit, problem: HumanEvalProblem, answer: str, limits: Limits) -> 
         limits=limits,
     )
     return {
-        "passed": found.passed,
-        "status": found.status,
+        "passed": execution.passed,
+        "status": execution.status,
         # The program's own words may hold what no UTF-8 text can.
-        "detail": found.detail.encode("utf-8", "replace").decode("utf-8"),
+        "detail": execution.detail.encode("utf-8", "replace").decode("utf-8"),
         "how": program.how,
-        "seconds": found.seconds,
+        "seconds": execution.seconds,
     }

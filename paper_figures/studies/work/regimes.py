@@ -82,17 +82,17 @@ def drawn_pairs(distribution: str, dimension: int, pairs: int, seed: int) -> Ite
 def _real(unit: Unit) -> tuple[list[dict[str, Any]], list[float]]:
     """Return pairs of positions of the unit's decode, so many of each step, and the decode's factors."""
     (trace,) = decode_units([unit])
-    found = []
+    rows = []
     for step in step_logits(unit, trace):
         every = list(combinations(range(len(step.position)), 2))
         most = min(unit.settings["pairs_per_step"], len(every))
         places = _rng(unit.seed, unit.example, step.step).choice(len(every), most, replace=False) if most else []
-        for i, j in (every[place] for place in sorted(places)):
+        for i, j in (every[index] for index in sorted(places)):
             row = pair_row(step.logits[i], step.logits[j])
             crossed = sum(1 for root in row["odd"] if (root - 1) * (root - step.factor) < 0) % 2 == 1
             where = {"step": step.step, "positions": [int(step.position[i]), int(step.position[j])]}
-            found.append(where | row | {"reversed": crossed if row["below"] is not None else None})
-    return found, trace.factor.tolist()
+            rows.append(where | row | {"reversed": crossed if row["below"] is not None else None})
+    return rows, trace.factor.tolist()
 
 
 def step_logits(unit: Unit, trace: Trace) -> Iterator[StepLogits]:
@@ -105,15 +105,15 @@ def step_logits(unit: Unit, trace: Trace) -> Iterator[StepLogits]:
     for step in range(trace.steps_run):
         canvas.ids[0, canvas.answer[0]] = torch.from_numpy(trace.canvas[step].copy()).to(canvas.ids.device)
         with torch_threads(), torch.inference_mode():
-            found = masked_logits(
+            masked = masked_logits(
                 predictor,
                 canvas,
                 torch.from_numpy(trace.eligible[step][None].copy()).to(canvas.ids.device),
                 cfg=trace.cfg,
                 suppressed=trace.end_ids if trace.end_of_text == "suppress" else (),
             )
-        logits = found.logits.double().cpu().numpy()
-        yield StepLogits(step, float(trace.factor[step]), found.position.cpu().numpy(), logits)
+        logits = masked.logits.double().cpu().numpy()
+        yield StepLogits(step, float(trace.factor[step]), masked.position.cpu().numpy(), logits)
 
 
 def pair_row(first: Floats, second: Floats) -> dict[str, Any]:
@@ -144,8 +144,8 @@ def pair_row(first: Floats, second: Floats) -> dict[str, Any]:
         "mended": verdict.mended_holds,
         "corrected": _all_hold(verdict.corrected),
         "no_flip": verdict.no_flip,
-        "roots": [one.root for one in verdict.crossings.crossings],
-        "odd": [one.root for one in verdict.crossings.crossings if (one.multiplicity or 0) % 2],
+        "roots": [crossing.root for crossing in verdict.crossings.crossings],
+        "odd": [crossing.root for crossing in verdict.crossings.crossings if (crossing.multiplicity or 0) % 2],
         "bound": verdict.crossings.bound,
         "identical": verdict.crossings.identical,
     }
@@ -161,8 +161,8 @@ def _relative(a: Any, b: Any) -> float:
 
 
 def _all_hold(claims: Sequence[Clause]) -> bool | None:
-    held = [claim.holds for claim in claims]
-    return False if False in held else None if None in held else True
+    verdicts = [claim.holds for claim in claims]
+    return False if False in verdicts else None if None in verdicts else True
 
 
 def _rng(*key: Any) -> np.random.Generator:

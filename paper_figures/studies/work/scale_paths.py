@@ -32,7 +32,7 @@ def _row(unit: Unit) -> dict[str, Any]:
     started = time.perf_counter()
     paths: dict[Over, ScalePath] = {over: path_of(unit, over) for over in get_args(Over)}
     reach = compare_reach(paths["temperature"], paths["reward-scale"])
-    number = {output.tokens: place for place, output in enumerate(reach.outputs)}
+    number = {output.tokens: index for index, output in enumerate(reach.outputs)}
     walks = [_walk(unit, scale, number) for scale in unit.strategy["scales"]]
     return {
         "outputs": _outputs(unit, reach),
@@ -53,14 +53,17 @@ def _outputs(unit: Unit, reach: Reach) -> list[dict[str, Any]]:
         # The paper's Step 2: scores of different models can stand side by side.
         scored[column] = [(score - model.mean) / model.std for score in score_checked(model, prompts, texts)]
     reader = causal_of(causal, unit.device, unit.settings.get("reward_dtype") or "float32")
-    scored["perplexity"] = [one.perplexity for one in answer_scores(reader, prompts, texts)]
-    found = []
-    for place, (output, text) in enumerate(zip(reach.outputs, texts, strict=True)):
+    scored["perplexity"] = [answer_score.perplexity for answer_score in answer_scores(reader, prompts, texts)]
+    outputs = []
+    for index, (output, text) in enumerate(zip(reach.outputs, texts, strict=True)):
         story = judge(unit.prompt, text)
         told = story.kind != "free"
-        own = {"coherent": story.coherent if told else None, "violations": len(story.violations) if told else None}
-        found.append(asdict(output) | own | {name: values[place] for name, values in scored.items()})
-    return found
+        story_columns = {
+            "coherent": story.coherent if told else None,
+            "violations": len(story.violations) if told else None,
+        }
+        outputs.append(asdict(output) | story_columns | {name: values[index] for name, values in scored.items()})
+    return outputs
 
 
 def _profile(path: ScalePath, number: dict[Answer, int]) -> dict[str, Any]:
@@ -100,7 +103,7 @@ def _walk(unit: Unit, scale: float, number: dict[Answer, int]) -> dict[str, Any]
 def _on_path(path: ScalePath, walk: dict[str, Any]) -> bool | None:
     """Return whether the path has, at the walk's scale, its tokens and commit steps; None outside of what is known."""
     scale = walk["reward_scale"]
-    if not path.c_min <= scale <= path.c_max or any(one.lower <= scale <= one.upper for one in path.breakpoints):
+    if not path.c_min <= scale <= path.c_max or any(gap.lower <= scale <= gap.upper for gap in path.breakpoints):
         return None
     piece = path.at(scale)
     if piece is None:

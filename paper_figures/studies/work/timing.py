@@ -83,22 +83,22 @@ def time_units(units: Sequence[Unit]) -> list[list[dict[str, Any]]]:
     """
     waiting = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     memory = [_memory(unit) if unit.strategy["memory"] else dict.fromkeys(_MEMORY) for unit in units]
-    runs: list[dict[int, list[_Run]]] = [{place: [] for place in range(len(unit.strategy["ways"]))} for unit in units]
+    runs: list[dict[int, list[_Run]]] = [{index: [] for index in range(len(unit.strategy["ways"]))} for unit in units]
     for way in units[0].strategy["ways"]:
         if way["method"] in _UNTIMED and way["savings"] == "usual":
             _timed(units[0], way)
     for repetition in range(units[0].strategy["repetitions"]):
-        for unit, found in zip(units, runs, strict=True):
+        for unit, runs_of_unit in zip(units, runs, strict=True):
             ways = unit.strategy["ways"]
             for turn in range(len(ways)):
-                place = (turn + repetition) % len(ways)
-                found[place].append(_timed(unit, ways[place]))
+                index = (turn + repetition) % len(ways)
+                runs_of_unit[index].append(_timed(unit, ways[index]))
     with torch_threads() as threads:  # those that decode has
         shared = {"torch_threads": threads, "load": waiting}
     rows = []
-    for unit, found, held in zip(units, runs, memory, strict=True):
-        entries = [_entry(way, found[place]) for place, way in enumerate(unit.strategy["ways"])]
-        rows.append([{"timed_seconds": entries, "measured_on": machine_name(unit.device)} | shared | held])
+    for unit, runs_of_unit, memory_of_unit in zip(units, runs, memory, strict=True):
+        entries = [_entry(way, runs_of_unit[index]) for index, way in enumerate(unit.strategy["ways"])]
+        rows.append([{"timed_seconds": entries, "measured_on": machine_name(unit.device)} | shared | memory_of_unit])
     return rows
 
 
@@ -131,7 +131,7 @@ def weight_bytes(model: RewardModel) -> int:
     from torch import nn
 
     networks = nn.ModuleList([part for part in vars(model).values() if isinstance(part, nn.Module)])
-    return sum(one.numel() * one.element_size() for one in [*networks.parameters(), *networks.buffers()])
+    return sum(tensor.numel() * tensor.element_size() for tensor in [*networks.parameters(), *networks.buffers()])
 
 
 class _Run(NamedTuple):
@@ -151,7 +151,7 @@ def _timed(unit: Unit, way: Mapping[str, Any]) -> _Run:
     asked = [replace(unit, **run) for run in way["runs"]]
     _synchronise()
     began, cpu = time.perf_counter(), time.process_time()
-    traces = [decode_units([one], savings=savings)[0] for one in asked]
+    traces = [decode_units([run_unit], savings=savings)[0] for run_unit in asked]
     texts = [trace.text or "" for trace in traces]
     scores = [0.0]
     if len(texts) > 1:
@@ -200,8 +200,8 @@ def _memory(unit: Unit) -> dict[str, int | None]:
     gc.collect()
     torch.cuda.empty_cache()
     without = _peak(unit, ways["default"])
-    held = weight_bytes(reward_for(unit, name))
-    return {"reward_bytes": held, "peak_bytes_without": without, "peak_bytes": _peak(unit, ways["rws"])}
+    weights = weight_bytes(reward_for(unit, name))
+    return {"reward_bytes": weights, "peak_bytes_without": without, "peak_bytes": _peak(unit, ways["rws"])}
 
 
 def _peak(unit: Unit, way: Mapping[str, Any]) -> int:

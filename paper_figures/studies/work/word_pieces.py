@@ -29,5 +29,5 @@ def text_pieces(decode: Callable[[Sequence[int]], str], ids: Sequence[int]) -> l
 
 def _shared(text: str, whole: str) -> int:
     """Return the length of the longest common beginning."""
-    differs = (place for place, (one, other) in enumerate(zip(text, whole, strict=False)) if one != other)
+    differs = (index for index, (character, other) in enumerate(zip(text, whole, strict=False)) if character != other)
     return next(differs, min(len(text), len(whole)))
