@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +35,10 @@ _POSITIONS = 8
 
 @dataclass(frozen=True)
 class Setting:
-    """What may change the last digits of a decode. dtype: of all weights; batch: prompts at once, at most; attention:
-    "" as PyTorch chooses or "math", its plain form; cpu: "" as it is, or one of `CPUS`, which it is then taken for.
+    """What may change the last digits of a decode.
+
+    dtype: of all weights; batch: prompts at once, at most; attention: "" as PyTorch chooses, or "math", its plain form;
+    cpu: "" as it is, or one of `CPUS`, whose instructions alone are then used.
     """
 
     device: str = "cpu"
@@ -47,9 +49,9 @@ class Setting:
     cpu: str = ""
 
     def __post_init__(self) -> None:
-        for name, known in {"attention": ("", "math"), "cpu": ("", *CPUS)}.items():
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} is {getattr(self, name)!r}: {' or '.join(known[1:])} is needed")
+        for name, values in {"attention": ("", "math"), "cpu": ("", *CPUS)}.items():
+            if getattr(self, name) not in values:
+                raise ValueError(f"{name} is {getattr(self, name)!r}: {' or '.join(values[1:])} is needed")
         for name in ("threads", "batch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}: at least 1 is needed")
@@ -57,7 +59,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Work:
-    """What is decoded: prompts by a model with the default strategy, and with RWS where a reward model is named."""
+    """What is decoded: prompts by a model with the default strategy, and with RWS if a reward model is named."""
 
     model: str
     prompts: Sequence[str]
@@ -81,11 +83,11 @@ class Recording:
 class Apart:
     """How far a setting is from the first one, of one strategy.
 
-    answers: compared; identical: whose traces have the same numbers bit for bit; equal: the same tokens; explained:
-    whose first other commit is at a step with a counted tie or near-tie, unexplained: at one without; first_step: the
-    earliest such step, None without one; near_steps: share of steps with a tie or near-tie in the first setting, the
-    larger the less one explains. logits: the largest difference of a logit on the same canvases; reward: that of a
-    reward, where canvas and completion are the same as far as they are kept, None where none was asked.
+    answers: how many were compared; identical: those whose traces have the same numbers bit for bit; equal: those with
+    the same tokens; explained, unexplained: those whose first other commit is at a step with, or without, a counted tie
+    or near-tie; first_step: the earliest such step, None without one. near_steps: the share of steps with a tie or
+    near-tie in the first setting; the larger it is, the less a near-tie explains. logits: the largest difference of a
+    logit on the same canvases; reward: that of a reward on the same canvas and completion, None if none was asked.
     """
 
     setting: str
@@ -102,32 +104,31 @@ class Apart:
 
 
 def setting_named(text: str, base: Setting | None = None) -> Setting:
-    """Return a setting from "name=value,name=value", what is not named as in `base`; ValueError for others.
+    """Return a setting from "name=value,name=value", the rest as in `base`; ValueError for other names.
 
     >>> setting_named("dtype=float64,batch=1")
     Setting(device='cpu', dtype='float64', threads=1, batch=1, attention='', cpu='')
     """
-    known = asdict(base or Setting())
+    values = asdict(base or Setting())
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
-        if name not in known:
-            names = ", ".join(field.name for field in fields(Setting))
-            raise ValueError(f"setting is {text!r}: name=value is needed, of {names}")
-        if isinstance(known[name], int) and not value.isdecimal():
+        if name not in values:
+            raise ValueError(f"setting is {text!r}: name=value is needed, of {', '.join(values)}")
+        if isinstance(values[name], int) and not value.isdecimal():
             raise ValueError(f"setting is {text!r}: {name} is a whole number")
-        known[name] = int(value) if isinstance(known[name], int) else value
-    return Setting(**known)
+        values[name] = int(value) if isinstance(values[name], int) else value
+    return Setting(**values)
 
 
 def recordings(work: Work, settings: Sequence[Setting]) -> Iterator[Recording]:
-    """Yield what each setting gives, each in a process of its own; logits on canvases of the first one's answers."""
+    """Yield what each setting gives, in a process of its own; logits are of canvases of the first setting's answers."""
     first: Recording | None = None
     for setting in settings:
         environment = dict(CPUS.get(setting.cpu, {}))
         with ProcessPoolExecutor(1, get_context("spawn"), _begin, (environment,)) as pool:
-            found = pool.submit(record, work, setting, first).result()
-        first = found if first is None else first
-        yield found
+            recording = pool.submit(record, work, setting, first).result()
+        first = recording if first is None else first
+        yield recording
 
 
 def _begin(environment: Mapping[str, str]) -> None:
@@ -175,11 +176,11 @@ def _attention(name: str) -> Iterator[None]:
 
 def _places(traces: Sequence[Trace]) -> list[tuple[int, int, list[int]]]:
     """Return some masked positions of some steps of the first answers, spread over the run."""
-    found = []
+    places = []
     for prompt, trace in enumerate(traces[:_PROMPTS]):
         for step in sorted({part * (trace.steps_run - 1) // (_STEPS - 1) for part in range(_STEPS)}):
-            found.append((prompt, step, trace.masked[step].nonzero()[0][:_POSITIONS].tolist()))
-    return found
+            places.append((prompt, step, trace.masked[step].nonzero()[0][:_POSITIONS].tolist()))
+    return places
 
 
 def _logits(predictor: Any, traces: Sequence[Trace], places: Sequence[Any], batch: int) -> NDArray[np.float64]:
@@ -190,20 +191,20 @@ def _logits(predictor: Any, traces: Sequence[Trace], places: Sequence[Any], batc
     from rws_decode.canvas.layout import lay_out
     from rws_decode.step.forward import masked_logits
 
-    found: dict[int, NDArray[np.float64]] = {}
+    logits: dict[int, NDArray[np.float64]] = {}
     for turn in range(0, len(places), batch):
         group = list(enumerate(places))[turn : turn + batch]
         canvas = lay_out(predictor, [traces[prompt].prompt.tolist() for _, (prompt, _, _) in group], traces[0].length)
-        wanted = torch.zeros(canvas.answer.shape, dtype=torch.bool)
+        masked = torch.zeros(canvas.answer.shape, dtype=torch.bool)
         for row, (_, (prompt, step, _)) in enumerate(group):
             ids = torch.tensor(traces[prompt].canvas[step], device=canvas.ids.device)
             canvas.ids[row, canvas.answer[row]] = ids
-            wanted[row] = torch.from_numpy(traces[prompt].masked[step].copy())  # as decode asks
+            masked[row] = torch.from_numpy(traces[prompt].masked[step].copy())  # as decode asks
         with torch.inference_mode():
-            made = masked_logits(predictor, canvas, wanted.to(canvas.ids.device))
+            made = masked_logits(predictor, canvas, masked.to(canvas.ids.device))
         for row, (number, (_, _, positions)) in enumerate(group):
-            found[number] = made.logits[made.row == row][: len(positions)].double().cpu().numpy()
-    return np.concatenate([found[number] for number in range(len(places))])
+            logits[number] = made.logits[made.row == row][: len(positions)].double().cpu().numpy()
+    return np.concatenate([logits[number] for number in range(len(places))])
 
 
 def apart(name: str, first: Recording, other: Recording) -> list[Apart]:
@@ -221,9 +222,9 @@ def apart(name: str, first: Recording, other: Recording) -> list[Apart]:
         theirs = other.traces[strategy]
         tokens = torch.from_numpy(np.stack([trace.tokens for trace in theirs]))
         steps = torch.from_numpy(np.stack([trace.commit_step for trace in theirs]))
-        found = agreement(ours, PlainRun(tokens, 0, 0, steps, None))
+        equality = agreement(ours, PlainRun(tokens, 0, 0, steps, None))
         same = [
-            all(held.tobytes() == their.arrays()[key].tobytes() for key, held in our.arrays().items())
+            all(array.tobytes() == their.arrays()[name].tobytes() for name, array in our.arrays().items())
             for our, their in zip(ours, theirs, strict=True)
         ]
         rewards = [
@@ -238,11 +239,11 @@ def apart(name: str, first: Recording, other: Recording) -> list[Apart]:
                 strategy=strategy,
                 answers=len(ours),
                 identical=sum(same),
-                equal=found.equal,
-                explained=found.explained,
-                unexplained=found.unexplained,
-                first_step=min((one.step for one in found.differences), default=None),
-                near_steps=found.near_steps,
+                equal=equality.equal,
+                explained=equality.explained,
+                unexplained=equality.unexplained,
+                first_step=min((difference.step for difference in equality.differences), default=None),
+                near_steps=equality.near_steps,
                 logits=logits,
                 reward=float(max(rewards)) if rewards else None,
             )
@@ -251,13 +252,13 @@ def apart(name: str, first: Recording, other: Recording) -> list[Apart]:
 
 
 def _common(first: Trace, second: Trace) -> list[int]:
-    """Return the steps before any other commit at which two answers have the same completion, as far as it is kept."""
-    found = []
+    """Return the steps before any other commit at which two answers have the same completion, as far as recorded."""
+    steps = []
     for step in range(min(first.steps_run, second.steps_run)):
         ours, theirs = first.candidate[step], second.candidate[step]
         if (ours == theirs)[(ours >= 0) & (theirs >= 0)].all():
-            found.append(step)
+            steps.append(step)
         chosen = first.chosen[step]
         if (chosen != second.chosen[step]).any() or (first.tokens != second.tokens)[chosen].any():
             break
-    return found
+    return steps

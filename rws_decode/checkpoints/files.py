@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ _SMALL_FILES = ("*.json", "*.txt", "*.model", "*.jinja")
 
 
 class Checkpoint:
-    """A located checkpoint: `name`, for traces, and `directory`, None where it is still on the hub."""
+    """Where a checkpoint is: `name`, for traces, and `directory`, None if it is still on the hub."""
 
     def __init__(self, name: str, directory: Path | None) -> None:
         self.name = name
@@ -62,7 +62,7 @@ class Checkpoint:
         return {"trust_remote_code": False, "local_files_only": self.directory is not None}
 
     def read_json(self, file: str) -> Any:
-        """Return a JSON file beside the weights, None where there is none; ValueError where it is not JSON."""
+        """Return a JSON file beside the weights, None if there is none; ValueError if it is not JSON."""
         path = None if self.directory is None else self.directory / file
         if path is None or not path.is_file():
             return None
@@ -74,7 +74,7 @@ class Checkpoint:
 
 def models_directory() -> Path:
     """Return the directory of the shipped models."""
-    return Path(str(files("rws_decode.mini"))) / "models"
+    return Path(str(resources.files("rws_decode.mini"))) / "models"
 
 
 def shipped(kind: str) -> list[str]:
@@ -87,14 +87,14 @@ def shipped(kind: str) -> list[str]:
     return names
 
 
-def locate(argument: str, name: str, known: dict[str, str]) -> Checkpoint:
+def locate(argument: str, name: str, ships: dict[str, str]) -> Checkpoint:
     """Find a checkpoint by shipped name, directory, or hub id, in this order.
 
-    known: shipped names -> directories below the models. Anything else, and a directory without config.json, is a
+    ships: shipped names -> directories below the models. Anything else, and a directory without config.json, is a
     ValueError that calls the argument `argument` and lists the shipped names.
     """
-    if name in known:
-        return Checkpoint(name, models_directory() / known[name])
+    if name in ships:
+        return Checkpoint(name, models_directory() / ships[name])
     directory = Path(name)
     if name and directory.is_dir():
         if not (directory / "config.json").is_file():
@@ -102,7 +102,7 @@ def locate(argument: str, name: str, known: dict[str, str]) -> Checkpoint:
         return Checkpoint(directory.resolve().name, directory)
     if _HUB_ID.fullmatch(name):
         return Checkpoint(name, None)
-    names = ", ".join(known) or "none"
+    names = ", ".join(ships) or "none"
     raise ValueError(
         f"{argument} is {name!r}: neither a shipped name ({names}), nor a directory, nor a hub id owner/name"
     )
@@ -119,11 +119,11 @@ def split_revision(name: str) -> tuple[str, str | None]:
 
 
 def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) -> Checkpoint:
-    """Return the checkpoint as a directory of this machine, from the hub or its cache where it is not one.
+    """Return the checkpoint as a directory of this machine; a hub id is downloaded, or read from the hub's cache.
 
     revision: a branch, tag or commit of the hub, its main branch if None. Only safetensors and text files are asked
-    for, with the hub's progress bars; HF_HUB_OFFLINE is honoured. ValueError for what cannot be had, and for a
-    revision of a directory.
+    for, with the hub's progress bars; HF_HUB_OFFLINE is honoured. ValueError if it cannot be had, and for a revision of
+    a directory.
     """
     if checkpoint.directory is not None:
         if revision is not None:
@@ -135,24 +135,24 @@ def fetch(argument: str, checkpoint: Checkpoint, revision: str | None = None) ->
     name = checkpoint.name
     try:
         small = {"allow_patterns": list(_SMALL_FILES), "ignore_patterns": ["*/*"], "revision": revision}
-        found = Checkpoint(name, Path(snapshot_download(name, **small)))
-        index = found.read_json("model.safetensors.index.json")
+        fetched = Checkpoint(name, Path(snapshot_download(name, **small)))
+        index = fetched.read_json("model.safetensors.index.json")
         table = index.get("weight_map") if isinstance(index, dict) else None
-        wanted = sorted({str(file) for file in table.values()}) if isinstance(table, dict) else ["model.safetensors"]
-        # The commit that the first call found, so that the weights are of the same one.
-        snapshot_download(name, allow_patterns=wanted, ignore_patterns=["*/*"], revision=Path(found.source).name)
+        files = sorted({str(file) for file in table.values()}) if isinstance(table, dict) else ["model.safetensors"]
+        # The commit of the first call, so that the weights are of the same one.
+        snapshot_download(name, allow_patterns=files, ignore_patterns=["*/*"], revision=Path(fetched.source).name)
     except (OSError, ValueError, HfHubHTTPError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{argument} {name} cannot be loaded: it cannot be had from the hub ({reason})") from error
-    if found.read_json("config.json") is None:
+    if fetched.read_json("config.json") is None:
         raise ValueError(f"{argument} {name} cannot be loaded: it holds no config.json")
-    return found
+    return fetched
 
 
 def has_tokenizer(checkpoint: Checkpoint) -> bool:
-    """Say whether a directory holds a tokenizer; a hub id is taken to.
+    """Return whether a directory holds a tokenizer, as every hub id is taken to.
 
-    transformers makes up an empty vocabulary for a directory without one, hence the look at the files.
+    We look at the files, because transformers makes up an empty vocabulary for a directory without one.
     """
     directory = checkpoint.directory
     return directory is None or any((directory / file).is_file() for file in _TOKENIZER_FILES)
@@ -169,7 +169,7 @@ def checked_tokenizer(tokenizer: Any) -> Any:
 
 @contextmanager
 def without_panics() -> Iterator[None]:
-    """Raise a RuntimeError where a library in Rust panics, as tokenizers does on some broken files: no Exception."""
+    """Raise a RuntimeError if a library in Rust panics, as tokenizers does on some broken files."""
     try:
         yield
     except BaseException as error:
@@ -189,7 +189,7 @@ def refuse_vocabulary(argument: str, name: str, tokenizer: Any, rows: int) -> No
 
 @contextmanager
 def quiet(progress: bool) -> Iterator[None]:
-    """Leave out transformers' load report, where errors say the same in one line, and its bar unless `progress`."""
+    """Leave out transformers' load report, since errors say the same in one line, and its bar unless `progress`."""
     from transformers.utils import logging as reports
 
     modules = ("modeling_utils", "utils.loading_report", "core_model_loading", "distributed.tensor_parallel")

@@ -84,8 +84,8 @@ def weight_files(argument: str, checkpoint: Checkpoint) -> dict[str, str] | list
     if (folder / _SINGLE).is_file():
         return [_SINGLE]
     pickled = sorted(path.name for pattern in _PICKLED for path in folder.glob(pattern))
-    found = f"only pickled weights ({some(pickled)}), which are never opened" if pickled else "no weights"
-    raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: it holds {found}; {_SINGLE} is needed")
+    content = f"only pickled weights ({some(pickled)}), which are never opened" if pickled else "no weights"
+    raise ValueError(f"{argument} {checkpoint.name} cannot be loaded: it holds {content}; {_SINGLE} is needed")
 
 
 def read_headers(argument: str, checkpoint: Checkpoint) -> dict[str, Stored]:

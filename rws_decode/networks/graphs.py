@@ -12,10 +12,10 @@ from torch import Tensor
 __all__ = ["Replays"]
 
 
-class _Held(NamedTuple):
+class _Recording(NamedTuple):
     buffers: list[Tensor | None]
-    found: Tensor
-    again: Callable[[], None]
+    output: Tensor
+    replay: Callable[[], None]
 
 
 class Replays:
@@ -41,29 +41,29 @@ class Replays:
             raise ValueError(f"most is {most}: at least 1 recording is needed")
         self.most = most
         self.recorded = 0
-        self._held: OrderedDict[Hashable, _Held] = OrderedDict()
+        self._recordings: OrderedDict[Hashable, _Recording] = OrderedDict()
         self._pools: dict[torch.device, Any] = {}
         self._aside: dict[torch.device, Any] = {}
 
     def __call__(self, name: Hashable, function: Callable[..., Tensor], *given: Tensor | None) -> Tensor:
         """Return function(*given); None stays None."""
-        shapes = tuple(None if one is None else (tuple(one.shape), one.dtype, one.device) for one in given)
-        held = self._held.pop((name, shapes), None)
+        shapes = tuple(None if part is None else (tuple(part.shape), part.dtype, part.device) for part in given)
+        recording = self._recordings.pop((name, shapes), None)
         self._lose_the_last()
-        if held is None:
-            while len(self._held) >= self.most:
-                self._held.popitem(last=False)
-            if not self._held:
+        if recording is None:
+            while len(self._recordings) >= self.most:
+                self._recordings.popitem(last=False)
+            if not self._recordings:
                 self._pools.clear()  # A pool that no recording uses any more cannot be taken up again.
-            held = self._record(name, function, [None if one is None else one.clone() for one in given])
+            recording = self._record(name, function, [None if tensor is None else tensor.clone() for tensor in given])
             self.recorded += 1
         else:
-            for buffer, one in zip(held.buffers, given, strict=True):
-                if buffer is not None and one is not None:
-                    buffer.copy_(one)
-            held.again()
-        self._held[name, shapes] = held
-        return held.found
+            for buffer, tensor in zip(recording.buffers, given, strict=True):
+                if buffer is not None and tensor is not None:
+                    buffer.copy_(tensor)
+            recording.replay()
+        self._recordings[name, shapes] = recording
+        return recording.output
 
     @property
     def idle_bytes(self) -> int:
@@ -74,28 +74,28 @@ class Replays:
 
     def forget(self) -> None:
         """Drop all recordings, whose memory `torch.cuda.empty_cache` then gives back."""
-        self._held.clear()
+        self._recordings.clear()
 
     def _lose_the_last(self) -> None:
-        if self._held:
-            last = next(reversed(self._held.values())).found
+        if self._recordings:
+            last = next(reversed(self._recordings.values())).output
             if last.device.type != "cuda" and last.is_floating_point():
                 last.fill_(torch.nan)
 
-    def _record(self, name: Hashable, function: Callable[..., Tensor], buffers: list[Tensor | None]) -> _Held:
-        device = next(one.device for one in buffers if one is not None)
+    def _record(self, name: Hashable, function: Callable[..., Tensor], buffers: list[Tensor | None]) -> _Recording:
+        device = next(tensor.device for tensor in buffers if tensor is not None)
         if device.type != "cuda":
-            found = function(*buffers)
+            output = function(*buffers)
 
             def again() -> None:
-                found.copy_(function(*buffers))
+                output.copy_(function(*buffers))
 
-            return _Held(buffers, found, again)
+            return _Recording(buffers, output, again)
         return self._captured(name, function, buffers, device)
 
     def _captured(
         self, name: Hashable, function: Callable[..., Tensor], buffers: list[Tensor | None], device: torch.device
-    ) -> _Held:
+    ) -> _Recording:
         with torch.cuda.device(device):
             here = torch.cuda.current_stream(device)
             # One stream of this device for everything: libraries keep a workspace for each stream that they ever saw,
@@ -118,7 +118,7 @@ class Replays:
             try:
                 # A recording that fails leaves its own stream the current one.
                 with torch.cuda.stream(here), recording:
-                    found = function(*buffers)
+                    output = function(*buffers)
             except RuntimeError as error:
                 reason = " ".join(str(error).split())
                 raise ValueError(f"graphs is True: {name} cannot be recorded ({reason}), use graphs=False") from error
@@ -128,4 +128,4 @@ class Replays:
             with torch.cuda.device(device):
                 graph.replay()
 
-        return _Held(buffers, found, replay)
+        return _Recording(buffers, output, replay)

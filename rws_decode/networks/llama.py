@@ -126,9 +126,9 @@ def _as_one(parts: Sequence[Tensor]) -> Tensor:
     """Return parameters end to end in one tensor, whose parts they become; what lies so already is taken as it is."""
     first, whole = parts[0], (sum(len(part) for part in parts), *parts[0].shape[1:])
     starts = [first.storage_offset() + sum(part.numel() for part in parts[:number]) for number in range(len(parts))]
-    own = first.untyped_storage()
+    storage = first.untyped_storage()
     if all(
-        part.untyped_storage()._cdata == own._cdata and part.storage_offset() == start and part.is_contiguous()
+        part.untyped_storage()._cdata == storage._cdata and part.storage_offset() == start and part.is_contiguous()
         for part, start in zip(parts, starts, strict=True)
     ):
         return first.data.as_strided(whole, first.data.stride())

@@ -31,11 +31,11 @@ class HFMaskPredictor:
 
     model: its forward takes input_ids and attention_mask and returns `.logits` [B, L, V]. tokenizer: encodes a prompt
     to the ids that stand before the answer, by its own post-processor. mask_id: overrides the tokenizer's and the
-    config's. end_ids: tokens that end the answer's text, the first of which is `end_id`; the tokenizer's eos token, or
-    else the config's, if None. chat: whether a prompt's text is one message of the tokenizer's chat template, and a
+    config's. end_ids: tokens that end the answer's text, the first of which is `end_id`; if None, the tokenizer's eos
+    token, or else the config's. chat: whether a prompt's text is one message of the tokenizer's chat template, and a
     dialogue its messages; else a dialogue is read as its plain text. examples: held-out prompts that ship with it.
-    Token ids that the tokenizer does not name are forbidden. ValueError where no mask id is known, and for chat without
-    a template.
+    Token ids that the tokenizer does not name are forbidden. ValueError if no mask id is known, and for chat without a
+    template.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class HFMaskPredictor:
         named = set() if tokenizer is None else set(tokenizer.get_vocab().values())
         base = getattr(self.model, "model", None)
         lean = config.model_type == "modernbert" and base is not None and ModernBertAt.supported(base)
-        self._places = ModernBertAt(base) if lean else None
+        self._lean = ModernBertAt(base) if lean else None
         self.forbidden_ids = tuple(token for token in range(self.vocab_size) if token not in named) if named else ()
 
     @property
@@ -91,16 +91,16 @@ class HFMaskPredictor:
 
     @torch_threads()
     def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
-        """Return the logits [N, V] of N places, row rising: the language-model head is applied to no others.
+        """Return the logits [N, V] at N positions, row rising: the language-model head is applied to no others.
 
-        ModernBERT's last layer is not either (`modernbert.ModernBertAt`). Of other models the output embeddings are
-        given these places alone, by a hook; a model that does not end with such a layer computes all logits.
+        Nor is ModernBERT's last layer (`modernbert.ModernBertAt`). In other models a hook gives the output embeddings
+        these positions alone; a model that does not end with such a layer computes all logits.
         """
-        if self._places is not None:
-            hidden = self._places(canvas, attention_mask, self._positions(attention_mask), row, column)
+        if self._lean is not None:
+            hidden = self._lean(canvas, attention_mask, self._positions(attention_mask), row, column)
             return self.model.decoder(self.model.head(hidden))
-        find = getattr(self.model, "get_output_embeddings", None)
-        head = None if find is None else find()
+        output_layer = getattr(self.model, "get_output_embeddings", None)
+        head = None if output_layer is None else output_layer()
         seen: list[Tensor] = []
 
         def only_these(module: Any, given: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
@@ -157,8 +157,7 @@ class HFMaskPredictor:
         """Return the text before the first of `end_ids`, special tokens left out; None without a tokenizer."""
         if self.tokenizer is None:
             return None
-        kept = before_end(ids, self.end_ids)
-        return self.tokenizer.decode(kept, skip_special_tokens=True)
+        return self.tokenizer.decode(before_end(ids, self.end_ids), skip_special_tokens=True)
 
     def _counts_positions(self) -> bool:
         """Say whether the model itself counts positions past padding, as RoBERTa does, by its padding token."""

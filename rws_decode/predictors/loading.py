@@ -73,22 +73,22 @@ def load_predictor(
     them, another model's tokenizer, an unknown name (the shipped ones are listed), an unknown device, and too little
     memory for the weights, which is not checked with device_map or quantization.
     """
-    place = device_named(device)
+    device = device_named(device)
     kind = None if dtype is None else dtype_named(dtype)
     names = {shipped_name: shipped_name for shipped_name in shipped("ForMaskedLM")}
     checkpoint = fetch("model", locate("model", name, names), revision)
     raw = config_of("model", checkpoint)
     family = family_of(raw, checkpoint.name)
     if kind is None:
-        on_cuda = place.type == "cuda" or (device_map is not None and torch.cuda.is_available())
+        on_cuda = device.type == "cuda" or (device_map is not None and torch.cuda.is_available())
         kind = torch.bfloat16 if family is not None and on_cuda else torch.float32
     if device_map is not None:
         required("accelerate", f"device_map is {device_map}")
     options: dict[str, Any] = {"dtype": kind, "device_map": device_map, "quantization_config": quantization}
     options = {key: value for key, value in options.items() if value is not None}
     if family is None:
-        return _load_masked(checkpoint, raw, place, options, mask_id, bool(chat), progress)
-    return _load_bidirectional(checkpoint, raw, family, place, options, mask_id, chat, progress)
+        return _load_masked(checkpoint, raw, device, options, mask_id, bool(chat), progress)
+    return _load_bidirectional(checkpoint, raw, family, device, options, mask_id, chat, progress)
 
 
 class Described(NamedTuple):
@@ -180,7 +180,7 @@ def _load_bidirectional(
     checkpoint: Checkpoint,
     raw: dict[str, Any],
     family: Family,
-    place: torch.device,
+    device: torch.device,
     options: dict[str, Any],
     mask_id: int | None,
     chat: bool | None,
@@ -191,7 +191,7 @@ def _load_bidirectional(
     if chat is None:
         base = re.search(r"(?<![a-z])base(?![a-z])", name.lower()) is not None
         chat = not base and getattr(tokenizer, "chat_template", None) is not None
-    _refuse_unusable(checkpoint, stored, place, options)
+    _refuse_unusable(checkpoint, stored, device, options)
     config = layout.config
     config.architectures = [_class(layout).__name__]
     options = options | {"config": config, "attn_implementation": attend_both_ways()}
@@ -199,7 +199,7 @@ def _load_bidirectional(
         options["key_mapping"] = dict(layout.renamed)
     pad = raw.get("pad_token_id") if tokenizer is None else tokenizer.pad_token_id
     return BidirectionalPredictor(
-        _from_pretrained(_class(layout), checkpoint, place, progress, options),
+        _from_pretrained(_class(layout), checkpoint, device, progress, options),
         tokenizer,
         name=name,
         mask_id=ids.mask,
@@ -216,7 +216,7 @@ def _load_bidirectional(
 def _load_masked(
     checkpoint: Checkpoint,
     raw: dict[str, Any],
-    place: torch.device,
+    device: torch.device,
     options: dict[str, Any],
     mask_id: int | None,
     chat: bool,
@@ -233,8 +233,8 @@ def _load_masked(
         )
     stored = read_headers("model", checkpoint)
     refuse_sizes("model", checkpoint, raw, stored)
-    _refuse_unusable(checkpoint, stored, place, options)
-    model = _from_pretrained(AutoModelForMaskedLM, checkpoint, place, progress, options)
+    _refuse_unusable(checkpoint, stored, device, options)
+    model = _from_pretrained(AutoModelForMaskedLM, checkpoint, device, progress, options)
     tokenizer = _tokenizer_of(checkpoint, None)
     if tokenizer is not None:
         refuse_vocabulary("model", name, tokenizer, model.config.vocab_size)
@@ -242,7 +242,7 @@ def _load_masked(
 
 
 def _from_pretrained(
-    loader: Any, checkpoint: Checkpoint, place: torch.device, progress: bool, options: dict[str, Any]
+    loader: Any, checkpoint: Checkpoint, device: torch.device, progress: bool, options: dict[str, Any]
 ) -> Any:
     """Load the model, tensor by tensor as transformers does; ValueError unless all weights came and are finite."""
     try:
@@ -256,13 +256,13 @@ def _from_pretrained(
     unexpected = map(str, report.get("unexpected_keys", ()))
     refuse_unasked("model", checkpoint, (key for key in unexpected if not _OTHER_HEADS.search(key)))
     if "device_map" not in options and "quantization_config" not in options:
-        model = model.to(place)
+        model = model.to(device)
     refuse_nonfinite("model", checkpoint, model.named_parameters())
     return model
 
 
 def _refuse_unusable(
-    checkpoint: Checkpoint, stored: Mapping[str, Stored], place: torch.device, options: Mapping[str, Any]
+    checkpoint: Checkpoint, stored: Mapping[str, Stored], device: torch.device, options: Mapping[str, Any]
 ) -> None:
     """Raise ValueError for weights that do not fit in memory, or that quantisation would hide NaN of."""
     if "quantization_config" in options:
@@ -272,8 +272,8 @@ def _refuse_unusable(
         return
     dtype = options["dtype"]
     what = f"model {checkpoint.name} in {str(dtype).removeprefix('torch.')}"
-    check_memory(what, loaded_bytes(stored, dtype), place)
-    if place.type != "cpu":
+    check_memory(what, loaded_bytes(stored, dtype), device)
+    if device.type != "cpu":
         # On their way to a device, weights of the asked dtype stay in the file's mapping; others are made here first.
         changed = {name: tensor for name, tensor in stored.items() if tensor.torch_dtype != dtype}
         check_memory(what, loaded_bytes(changed, dtype), torch.device("cpu"))

@@ -42,14 +42,14 @@ def chat_layout(tokenizer: Any, turns: int = 1) -> tuple[str, ...]:
 
 
 def _layout(render: Render, turns: int, template: str) -> tuple[str, ...]:
-    rest, found = render(_stand_ins(turns)), []
+    rest, texts = render(_stand_ins(turns)), []
     for number, name in enumerate(_stand_ins(turns)):
         before, middle, rest = rest.partition(name)
         if not middle:
             party = ("user", "assistant")[number % 2]
             raise ValueError(f"{template} leaves the {party}'s message out")
-        found.append(before)
-    return (*found, rest)
+        texts.append(before)
+    return (*texts, rest)
 
 
 def plain_ids(tokenizer: Any, text: str) -> list[int]:
@@ -78,10 +78,10 @@ def woven_ids(tokenizer: Any, layout: Sequence[str], said: Sequence[str]) -> lis
     ids: list[int] = []
     stretch = ""
     for index, text in enumerate(layout):
-        places = [(text.find(name), text.rfind(name) + len(name)) for name in names if name in text]
-        if places:
-            begin = 0 if index == 0 else min(first for first, _ in places)
-            end = len(text) if index == len(said) else max(last for _, last in places)
+        spans = [(text.find(name), text.rfind(name) + len(name)) for name in names if name in text]
+        if spans:
+            begin = 0 if index == 0 else min(first for first, _ in spans)
+            end = len(text) if index == len(said) else max(last for _, last in spans)
             ids += _ids(tokenizer, stretch + text[:begin], split_special_tokens=True)
             ids += _ids(tokenizer, text[begin:end])
             stretch, text = "", text[end:]
@@ -137,7 +137,7 @@ def special_names(tokenizer: Any) -> Collection[str]:
 
 
 def _one_bos(tokenizer: Any, ids: Sequence[int]) -> list[int]:
-    kept = list(ids)
-    while tokenizer.bos_token_id is not None and kept[:2] == [tokenizer.bos_token_id] * 2:
-        del kept[0]
-    return kept
+    rest = list(ids)
+    while tokenizer.bos_token_id is not None and rest[:2] == [tokenizer.bos_token_id] * 2:
+        del rest[0]
+    return rest

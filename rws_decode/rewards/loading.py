@@ -65,9 +65,9 @@ def load_reward(
     code, no weight missing or left over.
 
     mean, std: the normalisation; else that of reward.json beside the weights, {"mean": ..., "std": ...}, as
-    `python -m paper_figures calibrate` writes it, else the paper's. That file may also hold the layout of a causal one's
-    text, "template": "pair" (the default), "chat" or "instruct" (`templates.text_encoder`). statistics: such a file
-    elsewhere, for a model whose directory is the hub's. published: the paper's name for a directory that holds it.
+    `python -m paper_figures calibrate` writes it, else the paper's. That file may also hold the layout of a causal
+    one's text, "template": "pair" (the default), "chat" or "instruct" (`templates.text_encoder`). statistics: such a
+    file elsewhere, for a model whose directory is the hub's. published: the paper's name for a directory that holds it.
     cache_bytes: of keys and values per decode (`CausalReward`). dtype: of the network (float32); device_map:
     transformers' placement, in place of `device`; revision: of a hub id. progress: bars on standard error.
 
@@ -79,7 +79,7 @@ def load_reward(
         from rws_decode.mini.stories.reward import exact_reward
 
         return exact_reward()
-    place, kind = device_named(device), dtype_named(dtype)
+    device, kind = device_named(device), dtype_named(dtype)
     if device_map is not None:
         required("accelerate", f"device_map is {device_map}")
     checkpoint, entry = _locate(name, revision, published)
@@ -100,7 +100,7 @@ def load_reward(
     headers = read_headers("reward", checkpoint)
     refuse_sizes("reward", checkpoint, config, headers)
     if device_map is None:
-        check_memory(f"reward {checkpoint.name}", loaded_bytes(headers, kind), place)
+        check_memory(f"reward {checkpoint.name}", loaded_bytes(headers, kind), device)
     with quiet(progress):
         try:
             model, head = load_network(checkpoint, layout, config, headers, dtype=kind, device_map=device_map)
@@ -115,7 +115,7 @@ def load_reward(
     for network in (model,) if head is None else (model, head):
         refuse_nonfinite("reward", checkpoint, network.state_dict().items())
     if device_map is None:
-        model = model.to(place)
+        model = model.to(device)
     if head is None and not is_causal_classifier(model):
         if template != "pair":
             raise ValueError(
@@ -163,7 +163,7 @@ def _locate(name: str, revision: str | None, published: str | None) -> tuple[Che
 
 
 def _stored(checkpoint: Checkpoint, statistics: str | Path | None) -> dict[str, Any]:
-    """Return what reward.json says, or the file that is given in its place."""
+    """Return what reward.json says, or the file that is given in its device."""
     if statistics is None:
         stored = checkpoint.read_json("reward.json")
     else:
