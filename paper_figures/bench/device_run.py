@@ -89,7 +89,7 @@ def passed(result: Mapping[str, Any]) -> bool:
 def _command() -> str | None:
     """Return the command line of this process, None where Python called the bench directly."""
     words = sys.argv
-    called = Path(words[0]).name == "__main__.py" and words[1:2] == ["bench"]
+    called = Path(words[0]).name in ("__main__.py", "rws") and words[1:2] == ["bench"]
     return shlex.join(["python", "-m", "rws_decode", *words[1:]]) if called else None
 
 

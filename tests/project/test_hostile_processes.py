@@ -28,8 +28,8 @@ GENERATE = ["generate", "--model", "mini", "--prompt", "a cat", "--length", "8",
 
 def environment(**more: str) -> dict[str, str]:
     # Buffered, as users have it: what is left in a buffer is written, or fails, at the end.
-    held = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    return held | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"} | more
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return inherited | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"} | more
 
 
 def started(words: Sequence[Any], **options: Any) -> subprocess.Popen[bytes]:
@@ -173,7 +173,7 @@ def test_a_study_that_is_stopped_says_so_and_goes_on_when_called_again(
         (TimeoutError(), 2, "p: TimeoutError\n"),
         (BrokenPipeError(), CLOSED, ""),
     ],
-    ids=lambda one: type(one).__name__,
+    ids=lambda raised: type(raised).__name__,
 )
 def test_what_ends_a_command_is_told_in_a_line(
     raised: BaseException, status: int, line: str, capsys: pytest.CaptureFixture[str]

@@ -12,14 +12,12 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-__all__ = ["PROGRAM", "ROOT", "block_lines", "documented", "options_shown", "python_blocks", "words_of"]
+__all__ = ["PROGRAM", "ROOT", "block_lines", "documented", "options_shown", "words_of"]
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("rws_theory", "rws_decode", "paper_figures")
 # What a command starts with.
 PROGRAM = r"(?:rws|python3?|make|pip|accelerate|torchrun|jupyter|dask|npm|git|export|\.) (?=\S)"
-# An indented block of a docstring that begins with an import.
-SHOWN = r"\n\n((?:    (?:from|import) .*\n)(?: +.*\n|\n(?=    ))*)"
 COMMENT = r"  +(?:#|\().*$"
 
 
@@ -71,11 +69,11 @@ def dedented(text: str) -> str:
 
 def texts(path: Path) -> Iterator[tuple[str, bool]]:
     """Yield the texts of a file, and whether each has blocks: documents, docstrings, cells; not other strings."""
-    held = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
-        yield held, True
+        yield text, True
         return
-    nodes = list(ast.walk(ast.parse(held)))
+    nodes = list(ast.walk(ast.parse(text)))
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
     bodies = [node.body for node in nodes if isinstance(node, kinds) and node.body]
     docstrings = {id(body[0].value) for body in bodies if isinstance(body[0], ast.Expr)}
@@ -84,26 +82,26 @@ def texts(path: Path) -> Iterator[tuple[str, bool]]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
             yield dedented(node.value), id(node) in docstrings
     if path.parent.name == "notebooks":
-        for cell in re.findall(r"^# %% \[markdown\]\n((?:#.*\n)+)", held, flags=re.MULTILINE):
+        for cell in re.findall(r"^# %% \[markdown\]\n((?:#.*\n)+)", text, flags=re.MULTILINE):
             yield re.sub(r"^# ?", "", cell, flags=re.MULTILINE), True
 
 
 @cache
 def documented() -> dict[str, tuple[str, ...]]:
     """Return every documented command, without its comment, and the files that show it."""
-    found: dict[str, list[str]] = {}
+    commands: dict[str, list[str]] = {}
     for path in [*documents(), *sources()]:
         if path.name in ("documented_commands.py", "test_documented.py"):
             continue
         for text, with_blocks in texts(path):
             for line in [*(block_lines(text) if with_blocks else ()), *spans(text)]:
                 for command in re.sub(COMMENT, "", line).split(" && "):
-                    if re.match(PROGRAM, command) and str(path) not in found.setdefault(command, []):
-                        found[command].append(str(path))
-    for target in sorted({command.split()[1] for command in found if command.startswith("make ")}):
+                    if re.match(PROGRAM, command) and str(path) not in commands.setdefault(command, []):
+                        commands[command].append(str(path))
+    for target in sorted({command.split()[1] for command in commands if command.startswith("make ")}):
         for command in targets(target):
-            found.setdefault(command, []).append(f"make {target}")
-    return {command: tuple(places) for command, places in sorted(found.items())}
+            commands.setdefault(command, []).append(f"make {target}")
+    return {command: tuple(places) for command, places in sorted(commands.items())}
 
 
 @cache
@@ -118,25 +116,10 @@ def targets(target: str) -> tuple[str, ...]:
     return tuple(line for line in plain if not line.startswith(("make:", "rm ")))
 
 
-def python_blocks() -> dict[str, str]:
-    """Return the Python that is shown and that is no doctest, by file and number."""
-    found = {}
-    for path in [*documents(), *sources()]:
-        number = 0
-        for text, with_blocks in texts(path):
-            shown = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
-            if with_blocks and path.suffix == ".py" and "notebooks" not in path.parts:
-                shown += [textwrap.dedent(each) for each in re.findall(SHOWN, text)]
-            for block in shown:
-                number += 1
-                found[f"{path.relative_to(ROOT)}:{number}"] = block
-    return found
-
-
 def options_shown(text: str) -> set[str]:
     """Return the long options that stand between backticks or in blocks."""
-    held = [*block_lines(text), *spans(text)]
-    return {word.rstrip(",.:;)") for line in held for word in re.findall(r"(?<![\w-])--[a-z][\w-]*", line)}
+    shown = [*block_lines(text), *spans(text)]
+    return {word.rstrip(",.:;)") for line in shown for word in re.findall(r"(?<![\w-])--[a-z][\w-]*", line)}
 
 
 def words_of(command: str) -> list[str]:

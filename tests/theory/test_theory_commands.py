@@ -223,8 +223,8 @@ def test_crossings_are_told_in_words(capsys: pytest.CaptureFixture[str]) -> None
 def test_decimals_of_a_list_are_exact_and_its_ends_those_of_float64(capsys: pytest.CaptureFixture[str]) -> None:
     # In float64 0.1 + 0.2 is not 0.3; in decimals the two pairs of gaps are the same.
     out, _ = printed_by(capsys, "crossings", "[0.3, 0.2, 0.0]", "[0.6, 0.5, 0.3]", "--json")
-    found = json.loads(out)
-    assert found["identical"] is True and found["sigma"] == [0.4, 0.4] and found["delta"] == [0.1, 0.1]
+    result = json.loads(out)
+    assert result["identical"] is True and result["sigma"] == [0.4, 0.4] and result["delta"] == [0.1, 0.1]
     out, _ = printed_by(capsys, "crossings", "[1.0, 0.0]", "[1.0, 1e-999]", "--json")
     assert json.loads(out)["identical"] is True
 

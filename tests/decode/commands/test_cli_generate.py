@@ -17,6 +17,7 @@ import rws_decode
 from rws_decode.__main__ import COMMANDS, main
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
+from rws_decode.replay.replay import replay
 from rws_decode.rewards import load_reward
 from rws_decode.settings import Options, Shape
 from rws_decode.strategies.factors import Confidence
@@ -25,7 +26,6 @@ from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
 from rws_decode.strategies.table import OFFERED
-from rws_decode.trace.replay import replay
 from rws_decode.trace.trace import Trace, load
 
 KEYS = [

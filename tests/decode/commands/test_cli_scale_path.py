@@ -70,9 +70,8 @@ def test_json_is_the_path_and_progress_goes_to_standard_error(models: Path, caps
         }
     assert (result["pieces"][0]["lower"], result["pieces"][-1]["upper"]) == (0.05, 20.0)
     for (left, right), gap in zip(pairwise(result["pieces"]), result["breakpoints"], strict=True):
-        assert (
-            gap["lower"] <= left["upper"] == right["lower"] <= gap["upper"] and gap["proved"] and gap["step"] in range(4)
-        )
+        assert gap["lower"] <= left["upper"] == right["lower"] <= gap["upper"]
+        assert gap["proved"] and gap["step"] in range(4)
     assert (result["forwards"], result["grid_forwards"]) == (path.forwards, 4 * len(path.pieces))
     assert [line for line in err.splitlines() if line.startswith("step 4 of 4: ")]
 
