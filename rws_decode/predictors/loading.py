@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from tokenizers import AddedToken
 
 from rws_decode.checkpoints.config import config_of, refuse_sizes
 from rws_decode.checkpoints.files import (
     Checkpoint,
-    checked_tokenizer,
     device_named,
     dtype_named,
     fetch,
-    has_tokenizer,
     locate,
     quiet,
     refuse_vocabulary,
     shipped,
-    without_panics,
 )
 from rws_decode.checkpoints.weights import (
     Stored,
@@ -30,18 +26,17 @@ from rws_decode.checkpoints.weights import (
     read_headers,
     refuse_incomplete,
     refuse_nonfinite,
-    refuse_other_layout,
     refuse_unasked,
-    shapes_of,
     stored_tensors,
 )
 from rws_decode.common.extras import required
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
-from rws_decode.predictors.families import Family, Layout, SpecialIds, special_ids
+from rws_decode.predictors.described import class_of, described, line_of, load_tokenizer
+from rws_decode.predictors.families import Family
 from rws_decode.predictors.huggingface import HFMaskPredictor
 from rws_decode.predictors.native import FAMILIES, family_of
 
-__all__ = ["Described", "described", "load_predictor", "renamed"]
+__all__ = ["load_predictor"]
 
 # Parts of published masked language models that predict no token and are left out by transformers' classes.
 _OTHER_HEADS = re.compile(r"(^|\.)(pooler|seq_relationship)\.|position_ids$")
@@ -91,91 +86,6 @@ def load_predictor(
     return _load_bidirectional(checkpoint, raw, family, device, options, mask_id, chat, progress)
 
 
-class Described(NamedTuple):
-    """A checkpoint of a family before its weights are read: all of it agrees.
-
-    stored: its tensors by transformers' names; headers: by those in the files.
-    """
-
-    layout: Layout
-    headers: dict[str, Stored]
-    stored: dict[str, Stored]
-    tokenizer: Any
-    ids: SpecialIds
-
-
-def described(checkpoint: Checkpoint, raw: dict[str, Any], family: Family, mask_id: int | None = None) -> Described:
-    """Return what a checkpoint of a family says of itself; ValueError if config, weights and tokenizer disagree."""
-    name = checkpoint.name
-    headers = read_headers("model", checkpoint)
-    refuse_sizes("model", checkpoint, raw, headers)
-    layout = family.layout(raw, name)
-    stored = {renamed(key, layout.renamed): value for key, value in headers.items()}
-    refuse_other_layout("model", checkpoint, stored, _expected_tensors(layout, stored, name))
-    tokenizer = _tokenizer_of(checkpoint, family)
-    generation = checkpoint.read_json("generation_config.json")
-    generation = generation if isinstance(generation, dict) else {}
-    ids = special_ids(family, layout, raw, generation, tokenizer, name, mask_id)
-    return Described(layout, headers, stored, tokenizer, ids)
-
-
-def renamed(name: str, patterns: Mapping[str, str]) -> str:
-    """Return a published tensor's name in transformers.
-
-    >>> renamed("model.transformer.wte.weight", {r"^model\\.transformer\\.wte\\.": "model.embed_tokens."})
-    'model.embed_tokens.weight'
-    """
-    for pattern, target in patterns.items():
-        name = re.sub(pattern, target, name)
-    return name
-
-
-def _expected_tensors(layout: Layout, stored: Mapping[str, Stored], name: str) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of a layout's tensors by transformers' names.
-
-    ValueError if config and weights count other layers: to build as many as a config claims may take forever.
-    """
-    layers = {int(match[1]) for tensor in stored if (match := re.match(r"model\.layers\.(\d+)\.", tensor))}
-    count = max(layers, default=-1) + 1
-    if count != layout.config.num_hidden_layers:
-        raise ValueError(
-            f"model {name} does not fit its config: it has weights of {count} layers, config.json says "
-            f"{layout.config.num_hidden_layers}"
-        )
-    tied = "lm_head.weight" if layout.config.tie_word_embeddings else None
-    return {key: shape for key, shape in shapes_of(_class(layout), layout.config).items() if key != tied}
-
-
-def _tokenizer_of(checkpoint: Checkpoint, family: Family | None) -> Any:
-    """Return the checkpoint's tokenizer, None without files of one; ValueError if they cannot be read."""
-    import transformers
-
-    if not has_tokenizer(checkpoint):
-        return None
-    loader = getattr(transformers, "AutoTokenizer" if family is None else family.tokenizer)
-    try:
-        with without_panics():
-            tokenizer = checked_tokenizer(loader.from_pretrained(checkpoint.source, **checkpoint.options))
-    except Exception as error:  # of files that are not what they say: tokenizers raises it plain
-        raise ValueError(
-            f"model {checkpoint.name} cannot be loaded: its tokenizer is refused ({_line(error)})"
-        ) from error
-    if family is not None:
-        _mark_special(tokenizer, family)
-    return tokenizer
-
-
-def _mark_special(tokenizer: Any, family: Family) -> None:
-    """Mark what steers the model as special if the tokenizer's files do not, so that prompts cannot spell it."""
-    template = str(tokenizer.chat_template or "")
-    steering = {family.mask[0], *(name for name, _ in family.ends)}
-    added = [token.content for token in tokenizer.added_tokens_decoder.values()]
-    special = [name for name in added if name in steering or name in template]
-    tokenizer.backend_tokenizer.add_special_tokens(
-        [AddedToken(name, special=True, normalized=False) for name in special]
-    )
-
-
 def _load_bidirectional(
     checkpoint: Checkpoint,
     raw: dict[str, Any],
@@ -193,13 +103,13 @@ def _load_bidirectional(
         chat = not base and getattr(tokenizer, "chat_template", None) is not None
     _refuse_unusable(checkpoint, stored, device, options)
     config = layout.config
-    config.architectures = [_class(layout).__name__]
+    config.architectures = [class_of(layout).__name__]
     options = options | {"config": config, "attn_implementation": attend_both_ways()}
     if layout.renamed:
         options["key_mapping"] = dict(layout.renamed)
     pad = raw.get("pad_token_id") if tokenizer is None else tokenizer.pad_token_id
     return BidirectionalPredictor(
-        _from_pretrained(_class(layout), checkpoint, device, progress, options),
+        _from_pretrained(class_of(layout), checkpoint, device, progress, options),
         tokenizer,
         name=name,
         mask_id=ids.mask,
@@ -235,7 +145,7 @@ def _load_masked(
     refuse_sizes("model", checkpoint, raw, stored)
     _refuse_unusable(checkpoint, stored, device, options)
     model = _from_pretrained(AutoModelForMaskedLM, checkpoint, device, progress, options)
-    tokenizer = _tokenizer_of(checkpoint, None)
+    tokenizer = load_tokenizer(checkpoint, None)
     if tokenizer is not None:
         refuse_vocabulary("model", name, tokenizer, model.config.vocab_size)
     return HFMaskPredictor(model, tokenizer, name=name, mask_id=mask_id, chat=chat, examples=_examples(checkpoint))
@@ -251,7 +161,7 @@ def _from_pretrained(
                 checkpoint.source, use_safetensors=True, output_loading_info=True, **checkpoint.options, **options
             )
     except Exception as error:  # of files that are not what they say: tokenizers raises it plain
-        raise ValueError(f"model {checkpoint.name} cannot be loaded: {_line(error)}") from error
+        raise ValueError(f"model {checkpoint.name} cannot be loaded: {line_of(error)}") from error
     refuse_incomplete("model", checkpoint, report)
     unexpected = map(str, report.get("unexpected_keys", ()))
     refuse_unasked("model", checkpoint, (key for key in unexpected if not _OTHER_HEADS.search(key)))
@@ -277,16 +187,6 @@ def _refuse_unusable(
         # On their way to a device, weights of the asked dtype stay in the file's mapping; others are made here first.
         changed = {name: tensor for name, tensor in stored.items() if tensor.torch_dtype != dtype}
         check_memory(what, loaded_bytes(changed, dtype), torch.device("cpu"))
-
-
-def _class(layout: Layout) -> Any:
-    import transformers
-
-    return {"llama": transformers.LlamaForCausalLM, "qwen2": transformers.Qwen2ForCausalLM}[layout.kind]
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _examples(checkpoint: Checkpoint) -> list[dict[str, Any]]:
