@@ -67,8 +67,8 @@ def make(names: Sequence[str], runs: Path, out: Path, workers: int = 0, full: bo
     from paper_figures.exhibits.exhibit import save
     from paper_figures.exhibits.style import styled
     from paper_figures.plan import FULL, PLAN, make_missing
-    from paper_figures.report.provenance import run_facts
     from paper_figures.report.page import write_page
+    from paper_figures.report.provenance import run_facts
 
     modules = {name: import_module(CONTENTS[name].module) for name in NAMES if name in names}
     needs = dict.fromkeys(need for module in modules.values() for need in module.NEEDS)
