@@ -1,7 +1,7 @@
-"""What figures need run, and runs it where it is not there: small sizes, so that all takes minutes on two cores.
+"""The runs that figures need, in small sizes that take minutes on two cores; absent ones are made.
 
-The experiments' own sizes are larger (`FULL`), and any others can be had: run `python -m paper_figures experiment NAME`
-with the options wanted, and the figures are drawn from those results.
+The studies' own sizes are larger (`FULL`). Any other sizes work too: run `python -m paper_figures experiment NAME` with
+your options, and the figures are drawn from those results.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ PLAN: dict[str, str] = {
     "regimes": "--prompts 8 --pairs-per-step 2 --random-pairs 500",
     "frequency": f"--prompts 6 --timing-prompts 2 --repetitions 2 {_TIMED_SMALL}",
     "overhead": f"--prompts 2 --repetitions 2 {_TIMED_SMALL}",
-    "claims": "",  # no experiment: the checks of `rws_theory.claims`
+    "claims": "",  # no study: the checks of `rws_theory.claims`
 }
-# Each experiment's own sizes: some 45 minutes on two cores.
+# Each study's own sizes: some 45 minutes on two cores.
 FULL: dict[str, str] = dict.fromkeys(PLAN, "")
 # They time answers one at a time, and two at once would be in each other's way.
 _TIMED = frozenset({"frequency", "overhead"})
 
 
 def missing(runs: Path, experiments: Iterable[str]) -> list[str]:
-    """Return the experiments, in the plan's order, that have no results below `runs`; claims of other code are none."""
+    """Return the studies, in the plan's order, that have no results below `runs`; claims of other code do not count."""
 
-    def there(name: str) -> bool:
+    def present(name: str) -> bool:
         path = runs / name / "results.json"
         return up_to_date(path) if name == CLAIMS else path.is_file()
 
     asked = set(experiments)
-    return [name for name in PLAN if name in asked and not there(name)]
+    return [name for name in PLAN if name in asked and not present(name)]
 
 
 def make_missing(runs: Path, experiments: Iterable[str], workers: int = 1, plan: Mapping[str, str] = PLAN) -> list[str]:
-    """Run the experiments that have no results below `runs`, with the plan's options, and return their names.
+    """Run the studies that have no results below `runs`, with the plan's options, and return their names.
 
-    One pool of `workers` processes for all but those that time answers. An interrupted one goes on where it was when
+    One pool of `workers` processes runs all but those that time answers. An interrupted study goes on where it was when
     it is run again. ValueError for runs that cannot be made.
     """
     from paper_figures.runner.executors import in_process, kept_open, processes

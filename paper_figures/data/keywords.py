@@ -243,7 +243,7 @@ def story_keyword_set(per_topic: int = 10, seed: int = 0, *, split: str = "test"
     """Return keyword tasks of the story language for the mini models, `per_topic` for each of its topics.
 
     Drawn by the seed from one split of `rws_decode.mini.stories.tasks`, each prompt once. No model was trained on
-    "test" or "validation". The prompts hold their keywords, which are words of a closed lexicon and so recur over the set.
+    "test" or "validation". The prompts hold their keywords, words of a closed lexicon that recur over the set.
     ValueError for per_topic < 1, an unknown split or band.
 
     >>> story = story_keyword_set(1)

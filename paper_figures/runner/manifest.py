@@ -1,7 +1,7 @@
-"""The last whole run of an experiment: which of the units in its folder the tables beside them are about.
+"""The manifest of a study's folder: which of the units in it the last whole run, and so its tables, are about.
 
-A folder keeps the units of every run, so that none is computed twice: of other seeds, lengths or prompts, and of reward
-scales that another validation set chose, on which these test prompts may even be. No table may mix them.
+A folder keeps the units of every run, so that none is computed twice. They may be of other seeds, lengths or prompts,
+or of reward scales chosen on prompts that are test prompts here. No table may mix them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ _DIGITS = 16  # of a unit's hash: enough to tell units apart, and a quarter of t
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a run asked for: results, the name of its units' folder; seed, of its tables; units, hashes' beginnings."""
+    """What a run asked for.
+
+    results: the name of its units' folder; seed: of its tables; units: the first digits of its units' hashes.
+    """
 
     results: str
     seed: int

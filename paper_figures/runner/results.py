@@ -1,9 +1,9 @@
 """Results on disk: Parquet parts that are whole or absent, each named by the units it holds; and one table of them all.
 
-Layout below the folder given: `EXPERIMENT/units-ORIGIN/NAME.parquet`, one part per batch of units, where ORIGIN is a
-digest of code and library versions and NAME the SHA-256 of the sorted hashes of the part's units; beside them
-`HASH.failed.json` for a unit that failed, `traces/HASH-K.parquet`, and `origin.json`. There is no manifest: a part that
-is there is done, whoever wrote it.
+Layout below the folder given: `STUDY/units-ORIGIN/NAME.parquet`, one part per batch of units. ORIGIN is a digest of
+code and library versions, NAME the SHA-256 of the sorted hashes of the part's units. Beside the parts are
+`HASH.failed.json` for a unit that failed, `traces/HASH-K.parquet`, and `origin.json`. A part that is on disk is done,
+whoever wrote it; no other list of finished units is kept.
 """
 
 from __future__ import annotations

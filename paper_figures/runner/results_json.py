@@ -1,4 +1,4 @@
-"""The results of a whole run as one JSON file, OUT/EXPERIMENT/results.json: what figures and other programs read."""
+"""The results of a whole run as one JSON file, OUT/STUDY/results.json, which figures and other programs read."""
 
 from __future__ import annotations
 

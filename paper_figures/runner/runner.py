@@ -1,8 +1,8 @@
 """The runner: units in, parts of results on disk out, whatever is killed on the way.
 
-An experiment on it is three things: its units, one per answer; a function at the top of a module that is given units
-of one decode and returns the rows of each (`decoding.decode_units` decodes them; models are loaded once per process);
-and a `means.Summary` of what its table shows:
+A study needs three things: its units, one per answer; a function at the top of a module that takes the units of one
+decode and returns the rows of each; and a `means.Summary` of what its table shows. `decoding.decode_units` decodes
+units; models are loaded once per process.
 
     def measure(units):
         return [[{"text": trace.text, "god_steps": trace.god_steps}] for trace in decode_units(units)]
@@ -13,8 +13,8 @@ and a `means.Summary` of what its table shows:
             report = run_units(units, measure, args.out, backend=backend, batch=args.batch)
         table = summarise(report.read(), summary())
 
-What follows from other units' results, a constant factor of equal mean say, is a second round, whose units name the
-numbers that they were given: see `controls`.
+Units that follow from other units' results, such as a constant factor of equal mean, are a second stage. They name the
+numbers that they were given: see `studies.design.arms`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an experiment's numbers follow from: its prompts, the files of its models, the code; and a digest of it all."""
+"""What a study's numbers follow from: digests of its models' files and of its code, and the versions of libraries."""
 
 from __future__ import annotations
 

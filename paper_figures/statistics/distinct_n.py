@@ -1,11 +1,11 @@
-"""Distinct-n of two methods on the same prompts (the paper's Table 6): their difference, an interval, and a test.
+"""Distinct-n of texts (the paper's Table 6), and its difference between two methods with an interval and a test.
 
-Distinct-n belongs to a whole set of texts, falls as the set grows and as its texts grow longer, and is no mean over
-texts. So prompts are resampled, both texts of a prompt together; the difference is that of sets of this many prompts;
-and it is given once more with each pair of texts cut to the shorter one's length.
+Distinct-n belongs to a whole set of texts. It falls as the set grows and as its texts grow longer, and it is not a mean
+over texts. So the difference is of sets of this many prompts, and it is given once more with each pair of texts cut to
+the shorter length. The interval leaves out one prompt at a time, both its texts together.
 
-No bootstrap: a text that is drawn twice adds its tokens again and no n-gram, so that resampled distinct-n lies far
-below the one it should spread about.
+There is no bootstrap: a text that is drawn twice adds its tokens again but no new n-gram, so resampled distinct-n would
+lie far below the measured one.
 """
 
 from __future__ import annotations

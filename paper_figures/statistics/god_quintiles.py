@@ -1,6 +1,6 @@
-"""Win rates by fifths of GOD, as in the paper's Table 5, and what "monotone" is worth.
+"""Win rates by fifths of GOD, as in the paper's Table 5, and how often they would rise by chance.
 
-The fifths are of prompts, and prompts differ: `paper_figures.statistics.trend` says what this can not tell.
+The fifths are of prompts, and prompts differ: `paper_figures.statistics.trend` says what this cannot show.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Paired comparisons: a permutation test of a mean difference, and Holm's correction for several of them."""
+"""Is a paired difference real: a permutation test of its mean, and Holm's correction for several tests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Statistics that are functions of totals over prompts: a ratio of means, a pooled perplexity; compared by prompt.
+"""Statistics of totals over prompts, such as a ratio of means or a pooled perplexity, compared prompt by prompt.
 
-Such a number is no mean of numbers of prompts, so that a paired difference of means says nothing of it. Here prompts
-are resampled, with all that belongs to them, and each resample's totals are put together anew.
+Such a number is not a mean over prompts, so a paired difference of means does not describe it. Here prompts are
+resampled with all that belongs to them, and the totals of each resample are computed again.
 """
 
 from __future__ import annotations

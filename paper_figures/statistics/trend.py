@@ -1,8 +1,8 @@
 """Does the outcome of prompts rise with their GOD: a permutation test of a rank correlation, and the slope per fifth.
 
-What none of this can tell: whether order *causes* wins. Prompts differ: a long answer, or one the model is unsure of,
-can have both a larger GOD and another chance to win. An association over prompts is not an effect of order; comparisons
-within a prompt come nearer to it (`paper_figures.statistics.partial_effect`).
+None of this can show that order *causes* wins. Prompts differ: a long answer, or one the model is unsure of, can have
+both a larger GOD and another chance to win. An association over prompts is not an effect of order. Comparisons within a
+prompt come nearer to one (`paper_figures.statistics.partial_effect`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Win rates of a method against the default on the same prompts: shares with intervals, and the exact sign test.
 
-The paper's Tables 1 and 5 print wins / (wins + draws + losses). That share falls as draws rise, whoever is better, so
-the net win, the share with half the draws, and the share of the decided prompts stand beside it.
+The paper's Tables 1 and 5 print wins / (wins + draws + losses). That share falls as draws rise, whichever method is
+better. So the net win, the share with half the draws, and the share of the decided prompts stand beside it.
 """
 
 from __future__ import annotations

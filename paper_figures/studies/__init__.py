@@ -1,9 +1,14 @@
-"""The experiments of `python -m paper_figures experiment NAME`: one line each in `STUDIES`.
+"""The studies of `python -m paper_figures experiment NAME`: one file and one line in `STUDIES` each.
 
-A module named there has `add_arguments(parser)` and `run(args) -> dict`, what `--json` prints; the dict's "message" is
-printed without `--json`; and, where its results are units, `tables(frame, seed=...) -> list[report.Table]`, which
-takes `folder`, where the experiment's files are, where it keeps more than units. Modules import PyTorch only in what
-`run` calls, so that --help answers at once.
+The module of a study has three functions:
+
+- `add_arguments(parser)` adds its options;
+- `run(args) -> dict` runs it and returns what `--json` prints; the dict's "message" is printed without `--json`;
+- `tables(frame, seed=...) -> list[Table]` makes its tables from the rows of its units. It takes `folder`, the folder of
+  the study's files, if the study keeps more than units.
+
+`design.comparison` runs studies that compare arms over prompts, `design.single_stage` those of one stage of units.
+Modules import PyTorch only in what `run` calls, so that --help answers at once.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ __all__ = ["STUDIES", "Study"]
 
 
 class Study(NamedTuple):
-    """An experiment: its module, and a line on what it does."""
+    """A study: its module, and a line on what it does."""
 
     module: str
     summary: str

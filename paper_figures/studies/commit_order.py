@@ -3,9 +3,9 @@
 Files below OUT/commit-order, besides the units' parts: `METHOD-EXAMPLE.parquet`, the traces (left-to-right, default,
 rws), and `results.json`, with a row per trace.
 
-Left to right is confidence decoding in blocks of length / steps tokens, the number that a step commits, so that every
-step commits the whole block at once: strictly from left to right in groups of that size (pairs at length 64 and 32
-steps, inside which there is no order). GOD is 0 in both readings, with as many forwards as the other two methods.
+Left to right is confidence decoding in blocks of length / steps tokens, the number that a step commits. So every step
+commits its whole block at once, strictly from left to right (at length 64 and 32 steps in pairs, which have no order
+inside). GOD is 0 in both readings, with as many forwards as the other two methods.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CAPTION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's options to a parser."""
+    """Add the study's options to a parser."""
     parser.add_argument("--out", required=True, metavar="DIR", help="traces go to DIR/commit-order")
     parser.add_argument(
         "--examples", type=int, nargs="+", default=[3], metavar="N", help="held-out prompts of the model, from 0 (3)"
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the experiment from parsed options; return what `--json` prints."""
+    """Run the study from parsed options; return what `--json` prints."""
     from paper_figures.data.examples import examples_of
     from paper_figures.studies.work.measuring import work
     from rws_decode.strategies.factors import RWS
@@ -107,7 +107,7 @@ def _rows(report: Report) -> list[dict[str, Any]]:
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the experiment's table from its rows; nothing in it is drawn by the seed."""
+    """Return the study's table from its rows; nothing in it is drawn by the seed."""
     from paper_figures.table import Table
 
     columns = ["example", "method", "reward", "scale", "length", "steps", "block", "god_tokens", "god_steps", "text"]

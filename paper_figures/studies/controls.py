@@ -1,11 +1,11 @@
-"""RWS beside what takes its reward's information away, its order alone, and what the same cost buys without it.
+"""RWS beside controls: the same order without the reward's information, other orders, and the same cost without RWS.
 
 Methods, at every reward scale s_R of every guide: `rws`; `constant`, the constant factor that equals the mean factor of
 the prompt's own rws run; `shuffled`, the normalised rewards of that run permuted over the steps; `flipped`, r -> -r;
 `random`, standard normal noise for r, the same for all guides and scales; and at no scale: `default`, confidence;
 `margin`, the top-two margin of the logits, to which the order of a growing factor tends; `best-of-n`, samples at
-`--sampling-temperature`, the best picked by the guide, where N makes N x (forwards + one reward call) nearest to the
-mean cost of rws. Costs count reward calls as `--reward-cost` forwards. See `study`.
+`--sampling-temperature`, the best picked by the guide; N makes N x (forwards + one reward call) nearest to the mean
+cost of rws. Costs count a reward call as `--reward-cost` forwards. See `studies.design.arms`.
 
 Files below OUT/controls: the units' parts, and `controls.csv|md`.
 """
@@ -36,19 +36,19 @@ _CAPTION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's options to a parser."""
+    """Add the study's options to a parser."""
     scales, judges = (2.0, 8.0, 32.0), ("mini-judge",)
     defaults = Defaults("examples:keywords", 24, guides=("mini",), judges=judges, reward_scale=scales)
     add_comparison_arguments(parser, NAME, defaults)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the experiment from parsed options; return what `--json` prints."""
+    """Run the study from parsed options; return what `--json` prints."""
     return run_comparison(args, NAME, tables)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the experiment's table from its rows: every method against rws at the same scale."""
+    """Return the study's table from its rows: every method against rws at the same scale."""
     from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
     from paper_figures.studies.summaries.means import Summary, summary_table
 

@@ -1,9 +1,9 @@
 """Distinct-1 and distinct-2 of what each method writes (Table 6), beside the controls, and at equal length.
 
-Distinct-n is that of Li et al. (2016): different n-grams over all answers of a method, divided by all their tokens,
-which are what white space parts. It falls as answers grow longer, so that a method whose answers are shorter seems the
-more diverse: lengths stand beside it, and each pair of answers is compared once more cut to the shorter one's length.
-Files below OUT/diversity, besides the units' parts and `selection.json|csv`:
+Distinct-n is that of Li et al. (2016): different n-grams over all answers of a method, divided by all their words. It
+falls as answers grow longer, so a method with shorter answers seems more diverse. Therefore lengths stand beside it,
+and each pair of answers is compared once more with both cut to the shorter length. Files below
+OUT/diversity, besides the units' parts and `selection.json|csv`:
 
 - `distinct`: by guide and method, with the answers' lengths and how many are repeated;
 - `differences`: rws against the default and each control on the same prompts (`statistics.distinct_n`).
@@ -30,17 +30,17 @@ _ORDERS = (1, 2)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's options to a parser."""
+    """Add the study's options to a parser."""
     add_comparison_arguments(parser, NAME, Defaults(data="stories:all", prompts=40))
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the experiment from parsed options; return what `--json` prints."""
+    """Run the study from parsed options; return what `--json` prints."""
     return run_comparison(args, NAME, tables)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the tables of the experiment from its rows."""
+    """Return the tables of the study from its rows."""
     from paper_figures.studies.summaries.answers import answers_of
     from paper_figures.studies.summaries.printed import printed_tables
 

@@ -1,10 +1,10 @@
 """Dialogues side by side: the default, RWS of each guide and a constant factor, chosen by a rule that is stated.
 
-The paper's Appendix "Qualitative Multi-turn Examples" shows one dialogue, and does not say how it was chosen. Here
-`--pick` says how: `first`, the first test prompts; `random`, drawn by the seed; `different`, the first of those where
-RWS of some guide answers otherwise than the default; `best` and `worst`, those where the guides find RWS most, least
-above the default, which show how far it goes and not what is usual. The share of dialogues that are the same as the
-default's is given in any case.
+The paper's Appendix "Qualitative Multi-turn Examples" shows one dialogue and does not say how it was chosen. Here
+`--pick` says how. `first`: the first test prompts. `random`: drawn by the seed. `different`: the first of those where
+RWS of some guide answers otherwise than the default. `best` and `worst`: those where the guides find RWS most, least
+above the default; they show how far it goes and not what is usual. The share of dialogues that equal the default's is
+always given.
 
 Files below OUT/examples, besides the units' parts with the trace of every answer and `selection.json|csv`:
 `examples.md`, for reading; `examples.json`, the same with every token and the step that committed it; `identical`, how
@@ -35,7 +35,7 @@ PICKS = ("first", "different", "best", "worst", "random")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's options to a parser."""
+    """Add the study's options to a parser."""
     add_comparison_arguments(parser, NAME, Defaults(data="dialogues", prompts=16, validation=8, paths=0))
     parser.set_defaults(methods=["rws", "constant", "default"], traces=True)
     parser.add_argument("--show", type=int, default=3, metavar="N", help="dialogues that are shown (3)")
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the experiment from parsed options; return what `--json` prints."""
+    """Run the study from parsed options; return what `--json` prints."""
     from paper_figures.studies.design.arms import run_arms
     from rws_decode.common.files import write_changed
 
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the experiment's table from its rows: how often a method answers as the default does."""
+    """Return the study's table from its rows: how often a method answers as the default does."""
     from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
     from paper_figures.studies.summaries.dialogues import dialogues_of, mean_over_turns
     from paper_figures.studies.summaries.means import Summary, summary_table

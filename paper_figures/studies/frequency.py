@@ -1,8 +1,8 @@
 """RWS that asks the reward at every 1st, 2nd, 4th step: GOD, quality, reward calls and seconds (Table 12).
 
-Between calls the factor is 1 (`controls.RWSEvery`). Every guide decodes the prompts at the reward scale that validation
-prompts chose for RWS at every step. Then some of the prompts are decoded again, one answer at a time, for the clock
-(`timing`). Files below OUT/frequency, besides the units' parts and `selection.json|csv`:
+Between calls the factor is 1 (`rws-every`). Every guide decodes the prompts at the reward scale that validation prompts
+chose for RWS at every step. Then some prompts are decoded again, one answer at a time, to measure seconds (`timing`).
+Files below OUT/frequency, besides the units' parts and `selection.json|csv`:
 
 - `trade_off`: means over the guides, as Table 12 has them, GOD and seconds over the default's;
 - `quality`: every method against rws, guide by guide;
@@ -34,7 +34,7 @@ _EVERY = (1, 2, 4)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's options to a parser."""
+    """Add the study's options to a parser."""
     from paper_figures.studies.summaries.timing import add_timing_arguments
 
     add_comparison_arguments(parser, NAME, Defaults(data="stories:keywords", prompts=24, validation=12, paths=2))
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the experiment from parsed options; return what `--json` prints."""
+    """Run the study from parsed options; return what `--json` prints."""
     from paper_figures.studies.summaries.timing import check_timing
 
     if min(args.every) < 1 or len(set(args.every)) < len(args.every):
@@ -79,7 +79,7 @@ def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the tables of the experiment from its rows."""
+    """Return the tables of the study from its rows."""
     from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
     from paper_figures.studies.summaries.means import Summary, summary_table
     from paper_figures.studies.summaries.paired_answers import LINE, PAIR

@@ -1,12 +1,12 @@
 """Pass@k by method: programs of HumanEval run against its checks (Table 4), or the mini models' puzzles.
 
-The mini models cannot write programs; their language's equal is the puzzle, which has one right answer as a program has
-checks: the default `--data puzzles`. With `--data humaneval` every different answer is a program. It is run under
-bubblewrap, without network (`paper_figures.sandbox`), and only with `--allow-code-execution`; without it answers are
+The mini models cannot write programs. In their place stand puzzles of the story language, which have one right answer:
+the default `--data puzzles`. With `--data humaneval` every different answer is a program. It is run under bubblewrap,
+without network (`paper_figures.sandbox`), and only with `--allow-code-execution`. Without that option answers are
 decoded and judged, and nothing is run.
 
-`--samples N` answers per problem and method; with N = 1, as in the paper, decoding is greedy. With more, every method
-draws its tokens at `--decode-temperature`, each sample with a seed of its own, and pass@k is the unbiased estimate
+`--samples N`: answers per problem and method. With N = 1, as in the paper, decoding is greedy. With more, every method
+draws its tokens at `--decode-temperature`, each sample with its own seed, and pass@k is the unbiased estimate
 1 - C(n - c, k) / C(n, k), averaged over problems.
 
 Files below OUT/humaneval: the units' parts, `selection.json|csv`, `pass_at_k.csv|md`.
@@ -42,7 +42,7 @@ _CAPTION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's options to a parser."""
+    """Add the study's options to a parser."""
     add_comparison_arguments(parser, NAME, Defaults(data="puzzles", prompts=40, validation=16, paths=0))
     parser.add_argument("--samples", type=int, default=1, metavar="N", help="answers per problem and method (1)")
     parser.add_argument(
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the experiment from parsed options; return what `--json` prints."""
+    """Run the study from parsed options; return what `--json` prints."""
     if args.samples < 1:
         raise ValueError(f"--samples is {args.samples}: at least 1 is needed")
     warm = args.decode_temperature
@@ -132,7 +132,7 @@ def _programs(args: argparse.Namespace, base: Unit, answers: pandas.DataFrame) -
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the experiment's table from its rows; none where no answer was checked."""
+    """Return the study's table from its rows; none where no answer was checked."""
     from paper_figures.statistics.pass_at_k import pass_at_k
     from paper_figures.studies.summaries.answers import answers_of
     from paper_figures.studies.summaries.means import Summary, summary_table

@@ -53,17 +53,17 @@ _CLAIMS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's options to a parser."""
+    """Add the study's options to a parser."""
     add_comparison_arguments(parser, NAME, Defaults(data="stories:keywords", prompts=32, causal="mini-causal"))
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the experiment from parsed options; return what `--json` prints."""
+    """Run the study from parsed options; return what `--json` prints."""
     return run_comparison(args, NAME, tables)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the tables of the experiment from its rows."""
+    """Return the tables of the study from its rows."""
     from paper_figures.studies.summaries.answers import answers_of
 
     answers = answers_of(frame)

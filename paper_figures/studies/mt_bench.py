@@ -44,13 +44,13 @@ _DIFFERENCES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's options to a parser."""
+    """Add the study's options to a parser."""
     add_comparison_arguments(parser, NAME, Defaults(data="dialogues", prompts=16, validation=8, paths=2))
     add_judge_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the experiment from parsed options; return what `--json` prints."""
+    """Run the study from parsed options; return what `--json` prints."""
     judge, folder = judge_from(args), Path(args.out) / NAME
 
     def run_stages(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> None:
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0, folder: Path | None = None) -> list[Table]:
-    """Return the tables of the experiment from its rows; folder: where verdicts of an LLM judge may lie."""
+    """Return the tables of the study from its rows; folder: where verdicts of an LLM judge may lie."""
     from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
     from paper_figures.studies.summaries.dialogues import mean_over_turns
     from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals

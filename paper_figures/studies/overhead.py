@@ -1,7 +1,7 @@
 """What guidance costs: seconds per answer and memory, by guide, beside the controls and with work saved (Table 11).
 
-Every guide decodes a few prompts at the reward scale that validation prompts chose for it, and so does every control;
-then all of it is decoded again, one answer at a time, for the clock (`timing`). The default and rws run with the usual
+Every guide and every control decodes a few prompts at the reward scale that validation prompts chose for the guide.
+Then all is decoded again, one answer at a time, to measure seconds (`timing`). The default and rws run with the usual
 savings, with all of `savings.Savings.everything`, and with none. Controls that ask no reward show the machine's noise.
 Files below OUT/overhead, besides the units' parts and `selection.json|csv`:
 
@@ -34,7 +34,7 @@ _MIB = 2**20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's options to a parser."""
+    """Add the study's options to a parser."""
     from paper_figures.studies.summaries.timing import add_timing_arguments
 
     add_comparison_arguments(parser, NAME, Defaults(data="stories:keywords", prompts=4, validation=8, paths=0))
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the experiment from parsed options; return what `--json` prints."""
+    """Run the study from parsed options; return what `--json` prints."""
     from paper_figures.studies.summaries.timing import check_timing
 
     check_timing(args)
@@ -65,7 +65,7 @@ def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the tables of the experiment from its rows."""
+    """Return the tables of the study from its rows."""
     from paper_figures.studies.summaries.paired_answers import LINE
     from paper_figures.studies.summaries.timing import HOW, measured, shown_times, timed_rows
     from paper_figures.table import Table

@@ -1,10 +1,10 @@
 """How much of the generation order is due to rounding: decoding at each scale, ranked exactly and rounded.
 
-Rankings: `exact`, log-odds in float64; `float32` and `bfloat16`, softmax in that dtype, ties leftmost, as public
-decoders rank but for how ties fall. Strategies: `temperature`, confidence decoding at a constant factor c, where the
-models' logits are the same and only their order differs; at s_R `rws` and its controls, `constant`, `shuffled`,
-`flipped` and `random`, as in `study`, each of the rws run of its own ranking. Margin order and best of N are left out:
-the one rounds no probability, the other has no order of its own. Files below OUT/precision, besides the units' parts:
+Rankings: `exact`, log-odds in float64; `float32` and `bfloat16`, softmax in that dtype with ties leftmost, as public
+decoders rank except for ties. Strategies: `temperature`, confidence decoding at a constant factor c, whose logits are
+the same and only their order differs; at s_R `rws` and its controls `constant`, `shuffled`, `flipped` and `random`, as
+in `studies.design.arms`, each of the rws run of its own ranking. Margin order and best of N are left out: the first
+rounds no probability, the second has no order of its own. Files below OUT/precision, besides the units' parts:
 `summary.csv|md`, and `results.json` with the settings and sources.
 
 Columns of the summary, per strategy, scale and ranking: `n`, prompts; `god_tokens` and `god_steps`, means over them;
@@ -59,7 +59,7 @@ _CAPTION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's options to a parser."""
+    """Add the study's options to a parser."""
     parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/precision")
     sources = "; ".join(SOURCES.values())
     parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {sources}")
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the experiment from parsed options; return what `--json` prints."""
+    """Run the study from parsed options; return what `--json` prints."""
     import pandas as pd
 
     from paper_figures.studies.design.prompts import prompts_of
@@ -155,7 +155,7 @@ def _at(unit: Unit, strategy: str, scale: float, reward: str, run: Mapping[str, 
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the experiment's table from its rows."""
+    """Return the study's table from its rows."""
     from paper_figures.table import Table
 
     # A control's own strategy and scale differ from prompt to prompt: it stands under its method, at its reward scale.

@@ -49,7 +49,7 @@ _CAPTION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's options to a parser."""
+    """Add the study's options to a parser."""
     parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/reach")
     sources = "; ".join(SOURCES.values())
     parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {sources}")
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the experiment from parsed options; return what `--json` prints."""
+    """Run the study from parsed options; return what `--json` prints."""
     from paper_figures.studies.design.prompts import prompts_of
     from paper_figures.studies.work.reach import work
 
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the experiment's table from its rows; nothing in it is drawn by the seed.
+    """Return the study's table from its rows; nothing in it is drawn by the seed.
 
     Of runs that share a folder, those of other models, shapes or ranges have a total of their own.
     """

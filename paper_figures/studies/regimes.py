@@ -15,7 +15,7 @@ positions of one block, masked at one step of an RWS decode of the mask predicto
 vocabulary; so many of each step, drawn by the seed from all pairs. The prompts are those of the source.
 
 Files below OUT/regimes, besides the units' parts: `summary.csv|md`, `cases.csv|md`, `reach.csv|md` and `results.json`
-with these and the real pairs. `regimes_tables` says what the columns are.
+with these and the real pairs. `studies.summaries.regimes` says what the columns are.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DIMENSIONS = (3, 4, 8, 16, 64)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's options to a parser."""
+    """Add the study's options to a parser."""
     parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/regimes")
     sources = "; ".join(SOURCES.values())
     parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {sources}")
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the experiment from parsed options; return what `--json` prints."""
+    """Run the study from parsed options; return what `--json` prints."""
     from paper_figures.studies.design.prompts import prompts_of
     from paper_figures.studies.summaries.regimes import drawn_of
     from paper_figures.studies.work.regimes import DISTRIBUTIONS, work
@@ -114,7 +114,7 @@ def regime_units(base: Unit, prompts: Sequence[Prompt], args: argparse.Namespace
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the experiment's tables from its rows; seed: of the bootstrap over prompts."""
+    """Return the study's tables from its rows; seed: of the bootstrap over prompts."""
     from paper_figures.studies.summaries.regimes import regime_tables
 
     return regime_tables(frame, seed) if len(frame) else []

@@ -51,7 +51,7 @@ _WALKS = "RWS at given reward scales: the least and the greatest of its factors,
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the experiment's options to a parser."""
+    """Add the study's options to a parser."""
     parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/scale-path")
     sources = "; ".join(SOURCES.values())
     parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {sources}")
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the experiment from parsed options; return what `--json` prints."""
+    """Run the study from parsed options; return what `--json` prints."""
     from paper_figures.studies.design.prompts import prompts_of
     from paper_figures.studies.work.scale_paths import work
 
@@ -105,7 +105,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the experiment's tables from its rows; nothing in them is drawn by the seed.
+    """Return the study's tables from its rows; nothing in them is drawn by the seed.
 
     Of runs that share a folder, those of other models, shapes or ranges have totals of their own.
     """

@@ -1,4 +1,4 @@
-"""Options that the experiments share: what is decoded, by whom guided and judged, and how; the base of their units."""
+"""Options that the studies share: what is decoded and how, which models guide and judge; the base of their units."""
 
 from __future__ import annotations
 

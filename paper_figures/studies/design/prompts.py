@@ -1,4 +1,4 @@
-"""Where the prompts of an experiment are from: shipped examples, the story language, keyword sets, benchmarks, a file.
+"""Where the prompts of a study are from: shipped examples, the story language, keyword sets, benchmarks, a file.
 
 A source is NAME or NAME:DETAIL, as `--data` takes it (`SOURCES`). A benchmark without a file is loaded by the library
 datasets; see `paper_figures.data.loaders`.

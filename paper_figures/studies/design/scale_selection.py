@@ -1,10 +1,10 @@
-"""Which reward scale: chosen per guide on validation prompts, over the paper's grid and over the whole axis.
+"""The reward scale of each guide, chosen on validation prompts over the paper's grid and over the whole axis.
 
 The paper (Appendix "Detailed Experimental Setup") selects the "optimal" s_R of each reward model from {0.01, ..., 32}
-on a validation set and does not say by what. Here: by the net win rate (W - L) / N over the default in the guide's own
-judgement, the number that its Table 1 reports; ties by the mean score, then to the smallest. Over the axis the
-criterion is a step function of s_R, which complete scale paths give exactly (`scale_path`): it shows what a grid
-misses. Test prompts take no part.
+on a validation set. It does not say by which criterion. Here it is the net win rate (W - L) / N over the default in the
+guide's own judgement, which Table 1 of the paper reports; ties go to the higher mean score, then to the smaller scale.
+Over the axis the criterion is a step function of s_R, which complete scale paths give exactly (`rws_decode.scales`): it
+shows what a grid misses. Test prompts take no part.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ __all__ = ["GuideSelection", "Selection", "best_interval", "select_scales"]
 
 @dataclass(frozen=True)
 class GuideSelection:
-    """What was found for one guide, and what was chosen.
+    """What was measured for one guide, and the scale that was chosen.
 
-    grid: a row per scale, but for those at which more units failed than at others: scale, n, win, draw, loss (shares of
-    the validation prompts), net, score (mean, raw). best: the best of the grid. path: of the whole axis, on the prompts
-    of which paths were followed: n; lower and upper, the widest stretch of scales with the highest net; middle, its
-    geometric mean; net there; grid_net, the grid's best net on the same prompts and by the same paths; explored, the
-    share of ln s_R on which every prompt's answer is known. None where no path was followed. chosen: the scale that the
-    experiment uses.
+    grid: a row per scale: scale, n, win, draw, loss (shares of the validation prompts), net, score (mean, raw). Scales
+    at which more units failed than at others have no row. best: the best of the grid. path: of the whole axis, on the
+    prompts whose paths were followed; None if there is none. It holds n; lower and upper, the widest stretch of scales
+    with the highest net; middle, its geometric mean; net, there; grid_net, the grid's best net on the same prompts and
+    paths; explored, the share of ln s_R on which every prompt's answer is known. chosen: the scale that the study uses.
     """
 
     guide: str

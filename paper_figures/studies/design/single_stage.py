@@ -1,4 +1,4 @@
-"""Experiments that are one round of units: the options that they share, their run, and the record of what it gave."""
+"""Studies that are one stage of units: the options that they share, their run, and their files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_arguments(
 
 
 def check_arguments(args: argparse.Namespace) -> None:
-    """Raise ValueError where --out is a file, the answers' shape does not divide, or seed, range or budget is none."""
+    """Raise ValueError for an --out that is a file, a shape that does not divide, or a bad seed, range or budget."""
     from rws_decode.canvas.schedule import block_plan
 
     if not 0 <= getattr(args, "seed", 0) < 2**31:

@@ -1,8 +1,8 @@
-"""Answers and their measures put together: one table of answers, and one of answers and judges, for every experiment.
+"""Answers and their measures put together: one table of answers, and one of answers and judges, for every study.
 
-Units of a study are of two sorts: answers, and measures of texts. Here each answer gets the measures of its text, each
-method that no guide matters to is repeated for every guide and reward scale that it is compared with, and the samples
-give way to the best of N.
+The units of a comparison are of two sorts: answers, and measures of texts. Here each answer gets the measures of its
+text. A method without a guide is repeated for every guide and reward scale that it is compared with. The best of N
+samples takes the place of the samples.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _expanded(run: pandas.DataFrame) -> list[pandas.DataFrame]:
     free = run[run["guide"].isna() & run["method"].isin(_FREE)]
     samples = run[run["method"] == "sample"].sort_values("sample", kind="stable")
     for (guide, scale), guided in run[run["method"] == "rws"].groupby(["guide", "reward_scale"]):
-        count = best_of(guided[guided["turn"] == guided["turn"].min()])  # as `study` draws them
+        count = best_of(guided[guided["turn"] == guided["turn"].min()])  # as many as `arms` draws
         best = _best(samples[samples["sample"] < count], f"score of {guide}")
         named: dict[str, Any] = {"guide": guide, "reward_scale": scale}
         parts += [part.assign(**named) for part in (free, best) if len(part)]

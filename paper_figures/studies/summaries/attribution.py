@@ -1,8 +1,8 @@
 """Does order or reward bring the wins (Section "Attribution of Performance Gains"): fifths of GOD, trend, equal GOD.
 
-The paper splits the answers of RWS into fifths by GOD and finds more wins in the upper ones (Table 5). That is over
-prompts, which differ in more than GOD: `trend` says what it cannot tell. So RWS is also set against each control on the
-same prompts with the difference in GOD taken out (`partial_effect`): what is left is the reward's.
+The paper splits the answers of RWS into fifths by GOD and finds more wins in the upper ones (Table 5). That compares
+prompts, which differ in more than GOD; `statistics.trend` says what it cannot show. So RWS is also compared with each
+control on the same prompts, with the difference in GOD taken out (`partial_effect`): what remains is the reward's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a table of means shows: measures, what they are grouped by, a baseline, and what the paper printed.
+"""Tables of means: which measures, grouped by what, compared with which baseline, beside what the paper printed.
 
 An experiment's module has a function `tables(frame, seed=...) -> list[Table]`, by which it and the command
 `python -m paper_figures summarize` print the same tables.

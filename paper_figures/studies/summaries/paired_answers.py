@@ -1,4 +1,4 @@
-"""Answers as the lines of a table, paired by prompt: for tables whose numbers are not means of prompts' numbers.
+"""Answers as the lines of a table, paired by prompt, for tables whose numbers are not means over prompts.
 
 `means.summarise` makes tables of means; what is here serves tables of ratios, pooled numbers and sets of texts.
 """

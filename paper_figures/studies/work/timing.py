@@ -1,12 +1,12 @@
 """Seconds per answer and memory, measured side by side: the work of timing units, and how they are made.
 
 A timing unit is one prompt and several ways to decode it, all in one process and one answer at a time, whatever
-`--batch` says. Each repetition runs all ways in turn, starting with another, so that a machine that slows down slows
-all ways alike; one run of the default and one of rws before them is not counted. The ways are answers that the study
-has decoded, done again with some savings (`savings.Savings`).
+`--batch` says. Each repetition runs all ways in turn and starts with another way, so that a machine that slows down
+slows all ways alike. One run of the default and one of rws come first and are not counted. The ways are answers that
+the study has decoded, decoded again with some savings (`savings.Savings`).
 
-What is measured is of the machine that it is measured on: the unit's hash names that machine, the row the one that the
-worker saw. CPU time, of the whole process, is given where nothing runs on CUDA: other processes change it less.
+Seconds belong to one machine: the unit's hash names the machine that asked, the row the one that the worker saw. CPU
+time of the whole process is given if nothing runs on CUDA; other processes change it less.
 """
 
 from __future__ import annotations
