@@ -46,21 +46,21 @@ class DreamHooks:
                                  generation_tokens_hook_func=hooks.tokens, generation_logits_hook_func=hooks.logits)
 
     `logits(step, x, logits)` is called after each forward, x: int64 [B, L], logits: [B, L, V], shifted into place. It
-    completes every row greedily at its masked positions, scores prompt and answer where the strategy asks, normalises
-    to r = (raw - mean) / std, and returns all logits times the strategy's factor (the paper's Steps 1 to 3); Step 4 is
-    Dream's. `tokens(step, x, logits)` changes nothing; called first with step None it starts a new run, as step 0 of
-    `logits` does too. A row's answer begins at its first masked column.
+    does the paper's Steps 1 to 3. It completes every row greedily at its masked positions. If the strategy asks, it
+    scores prompt and answer and normalises to r = (raw - mean) / std. It returns all logits times the strategy's
+    factor. Step 4 is Dream's. `tokens(step, x, logits)` changes nothing; called first with step None it starts a new
+    run, as step 0 of `logits` does too. A row's answer begins at its first masked column.
 
-    strategy: one that gives factors (`factors.FactorStrategy`); reward: asked for where the strategy needs it;
-    prompts: their texts, one per row, which the reward reads; decode: ids of the answer, before the first `end_id` and
-    without masks -> text. forbidden_ids: further tokens that a completion never holds. dtype: of the logits returned,
-    their own if None.
+    strategy: one that gives factors (`protocol.FactorStrategy`); reward: needed if the strategy asks for it; prompts:
+    their texts, one per row, which the reward reads; decode: ids of the answer, before the first `end_id` and without
+    masks -> text. forbidden_ids: further tokens that a completion never holds. dtype: of the logits returned, their own
+    if None.
 
-    What this is not: Dream's confidence is a probability (or margin, or entropy) in the dtype of the logits, bfloat16
-    as published. Factors above 1 push probabilities to 1.0 exactly, where positions tie and topk decides; float32 or
-    float64 as `dtype` keeps them apart for longer, at 2 or 4 times the memory, and `decode.decode` ranks by log-odds
-    instead. alg "origin" chooses positions at random: there the factor matters only to what is drawn. With a sampling
-    temperature the tokens committed are drawn, but the completion that is scored is the greedy one.
+    Limits: Dream's confidence is a probability (or margin, or entropy) in the dtype of the logits, bfloat16 as
+    published. Factors above 1 push probabilities to exactly 1.0; then positions tie and topk decides. float32 or
+    float64 as `dtype` keeps them apart for longer, at 2 or 4 times the memory; `decode.decode` ranks by log-odds
+    instead. alg "origin" chooses positions at random, so the factor matters only to what is drawn. With a sampling
+    temperature the committed tokens are drawn, but the completion that is scored is the greedy one.
 
     `steps` holds what was done since the run began (`DreamStep`). ValueError for a strategy without factors, a reward
     or prompts that are missing, and rows that are not as many as the prompts.

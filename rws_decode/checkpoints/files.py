@@ -109,7 +109,7 @@ def locate(argument: str, name: str, ships: dict[str, str]) -> Checkpoint:
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
-    """Return a model's name and the revision after its "@", None where there is none, or it is a directory's name.
+    """Return a model's name and the revision after its "@", None if there is none, or if it is a directory's name.
 
     >>> split_revision("owner/name@0123abc"), split_revision("mini")
     (('owner/name', '0123abc'), ('mini', None))

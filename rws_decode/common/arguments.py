@@ -37,8 +37,7 @@ def check_table(name: str, table: tuple[Any, ...], *, positive: bool) -> None:
 
 
 def per_row(name: str, values: Any, rows: int) -> NDArray[Any]:
-    """Return one value per row, [rows], from one value for all or a tuple with one per row; ValueError if it has more
-    or fewer."""
+    """Return one value per row, [rows], of one value for all or a tuple of `rows`; ValueError for another length."""
     if isinstance(values, tuple) and len(values) != rows:
         raise ValueError(f"{name} has {len(values)} rows: the batch has {rows}")
     return np.broadcast_to(np.asarray(values), (rows,)).copy()

@@ -43,8 +43,10 @@ class LeanLlama:
 
     @staticmethod
     def supported(model: Any) -> bool:
-        """Return whether the model is one that this computes: full attention, angles that do not follow the length,
-        plain linear layers, all on one device."""
+        """Return whether the model is one that this computes.
+
+        It must have full attention, angles that do not depend on the length, and plain linear layers on one device.
+        """
         config = getattr(model, "config", None)
         if config is None or config.model_type not in ("llama", "mistral", "qwen2") or not hasattr(model, "layers"):
             return False

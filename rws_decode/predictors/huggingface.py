@@ -160,7 +160,7 @@ class HFMaskPredictor:
         return self.tokenizer.decode(before_end(ids, self.end_ids), skip_special_tokens=True)
 
     def _counts_positions(self) -> bool:
-        """Say whether the model itself counts positions past padding, as RoBERTa does, by its padding token."""
+        """Return whether the model itself counts positions past padding, as RoBERTa does, by its padding token."""
         if any(hasattr(module, "create_position_ids_from_input_ids") for module in self.model.modules()):
             return True
         if "position_ids" not in inspect.signature(self.model.forward).parameters:

@@ -64,9 +64,9 @@ def load_predictor(
     revision: of a hub id. chat: whether a prompt's text is one message of the chat template; None: for LLaDA and Dream
     if there is one, unless the name says Base. progress: bars on standard error.
 
-    ValueError in one line for weights that are missing, misshapen, left over or not finite, a config that contradicts
-    them, another model's tokenizer, an unknown name (the shipped ones are listed), an unknown device, and too little
-    memory for the weights, which is not checked with device_map or quantization.
+    ValueError in one line for an unknown name (the shipped ones are listed) or device, and for another model's
+    tokenizer. Weights are refused if they are missing, misshapen, left over or not finite, if the config contradicts
+    them, and if memory is too small for them, which is not checked with device_map or quantization.
     """
     device = device_named(device)
     kind = None if dtype is None else dtype_named(dtype)

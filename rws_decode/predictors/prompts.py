@@ -71,8 +71,8 @@ def chat_ids(tokenizer: Any, dialogue: Dialogue) -> list[int]:
 def woven_ids(tokenizer: Any, layout: Sequence[str], said: Sequence[str]) -> list[int]:
     """Return the ids of layout[0] + said[0] + layout[1] + ... + layout[-1], special tokens in the layout alone.
 
-    The stretch between the layout's last special token before a message and its first one after it is encoded as
-    characters, in one piece, so that ordinary text gets the ids that it has in the whole text.
+    Text from the layout's last special token before a message to its first one after it is encoded as characters, in
+    one piece, so that ordinary text gets the ids that it has in the whole text.
     """
     names = special_names(tokenizer)
     ids: list[int] = []
@@ -92,7 +92,7 @@ def woven_ids(tokenizer: Any, layout: Sequence[str], said: Sequence[str]) -> lis
 def laid_out(render: Render, turns: Sequence[str], template: str) -> tuple[tuple[str, ...], list[str]]:
     """Return a template's own texts around the turns, [turns + 1], and what it makes of each turn, e.g. trimmed.
 
-    template: what it is called in a ValueError, for one that leaves a message out, or where more changes with it.
+    template: what a ValueError calls it, which is raised if it leaves a message out, or if more changes with one.
     """
     layout, stand_ins, said = _layout(render, len(turns), template), _stand_ins(len(turns)), []
     for index, turn in enumerate(turns):

@@ -17,7 +17,7 @@ _RMS_NORMS = ("LlamaRMSNorm", "MistralRMSNorm", "Qwen2RMSNorm", "Qwen3RMSNorm")
 
 
 def head_bounds(model: Any) -> tuple[float, float] | None:
-    """Return (low, high) between which every score of a one-output classifier lies; None where none are known.
+    """Return (low, high) between which every score of a one-output classifier lies; None if no bounds are known.
 
     A score w . y + b of what a normalisation gives, y = g * x / |x| * sqrt(d) (+ beta), is within |w * g| sqrt(d) of
     w . beta + b, by the Cauchy-Schwarz inequality; a LayerNorm's x has mean 0, so that w * g counts without its mean.

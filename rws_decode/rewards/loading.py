@@ -71,9 +71,9 @@ def load_reward(
     cache_bytes: of keys and values per decode (`CausalReward`). dtype: of the network (float32); device_map:
     transformers' placement, in place of `device`; revision: of a hub id. progress: bars on standard error.
 
-    ValueError in one line for an unknown name (the known ones are listed), a revision that is needed and not given,
-    missing weights, tokenizer, statistics or chat template, another template, weights that are pickled, cut short, not
-    finite or not those of config.json, a tokenizer of another vocabulary, too little memory, or an unknown device.
+    ValueError in one line for an unknown name (the known ones are listed), template or device, and for a revision that
+    is needed and not given. So are missing tokenizer, statistics or chat template refused, a tokenizer of another
+    vocabulary, and weights that are missing, pickled, cut short, not finite, not those of config.json, or too large.
     """
     if name == "exact":
         from rws_decode.mini.stories.reward import exact_reward

@@ -199,7 +199,7 @@ class Feed:
             self._put(block.tolist())
 
     def finish(self, tokens: Sequence[int]) -> None:
-        """Put the committed tokens of the answer that were not put yet. tokens: [n], masks where none is."""
+        """Put the committed tokens of the answer that were not put yet. tokens: [n], the mask where none is."""
         self._put(tokens[self._given :])
 
     def _put(self, tokens: Sequence[int]) -> None:
