@@ -33,16 +33,21 @@ class Model(NamedTuple):
 class Unit:
     """One answer: a prompt, how it is decoded, and the models that guide and measure; the finest piece of work.
 
-    experiment: its name; prompt: text; history: turns before it, user, assistant, ...; example: what the prompt is
-    called in its set; strategy: {"name": ..., and its numbers}, as `factors.describe` writes it; predictor, reward
-    (guides), judges (score the answer) and causal (for perplexity): model names, `owner/name@COMMIT` for a commit of
-    the hub, None for none; seed: of what is drawn; length, steps, block, ranking, precision, sampling_temperature,
-    device: as in `decode.decode`; settings: whatever else changes the decode or its measures, the same for all units of
-    a batch (`decoding` reads some of them); labels: what is known of the prompt (keywords, category).
+    experiment      the name of its study
+    prompt          the text that is asked; history: the turns before it, user and assistant in turn
+    example         what the prompt is called in its set
+    strategy        {"name": ..., and its numbers}, as `rws_decode.strategies` describes strategies
+    predictor, reward (guides), judges (score the answer), causal (for perplexity)
+                    model names, `owner/name@COMMIT` for a commit of the hub, None for none
+    seed            of what is drawn
+    length, steps, block, ranking, precision, sampling_temperature, device
+                    as in `rws_decode.decode.decode`
+    settings        what else changes the decode or its measures, the same for all units of a batch
+    labels          what is known of the prompt (keywords, category)
 
-    Mappings hold what JSON can hold, and their order does not matter: units are equal where they are the same JSON with
-    sorted keys. ValueError names the field that is not JSON, a setting or label named as a field is, or a history that
-    does not end with the assistant's turn.
+    Mappings hold what JSON can hold, and their order does not matter. Two units are equal if they are the same JSON
+    with sorted keys. ValueError names a field that is not JSON, a setting or label that is named as a field is, or a
+    history that does not end with the assistant's turn.
 
     >>> unit = Unit(experiment="x", prompt="why?", strategy={"name": "rws", "reward_scale": 8.0})
     >>> unit.scale, unit == Unit(experiment="x", prompt="why?", strategy={"reward_scale": 8.0, "name": "rws"})

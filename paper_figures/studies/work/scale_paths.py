@@ -24,7 +24,7 @@ Answer = tuple[int, ...]
 
 
 def work(units: Sequence[Unit]) -> list[Rows]:
-    """Follow both paths of each unit's prompt and return one row for each; `studies.scale_path` says what its columns are."""
+    """Follow both paths of each unit's prompt and return a row for each; `studies.scale_path` tells the columns."""
     return [[_row(unit)] for unit in units]
 
 
