@@ -78,21 +78,21 @@ def _judged() -> dict[str, Any]:
 
 
 def _study(tables: dict[str, Any], *, prompts: str, **settings: Any) -> dict[str, Any]:
-    held = {name: {"caption": "", "rows": rows, "shown": rows} for name, rows in tables.items()}
+    in_file = {name: {"caption": "", "rows": rows, "shown": rows} for name, rows in tables.items()}
     return {
         "settings": SHAPE | {"rewards": ["first", "second"], **settings},
         "prompts": {"source": prompts, "test": 8, "validation": 2},
         "selection": None,
         "units": "units-1",
         "seconds": 2.0,
-        "tables": held,
+        "tables": in_file,
     }
 
 
 def _write(folder: Path, **changed: dict[str, Any]) -> Path:
     results = {"precision": _precision(), "temperature": _temperature(), "reward-bench": _judged()}
-    for name, held in results.items():
-        write_json(folder / name / "results.json", changed.get(name.replace("-", "_"), held))
+    for name, of_name in results.items():
+        write_json(folder / name / "results.json", changed.get(name.replace("-", "_"), of_name))
     return folder
 
 
@@ -263,19 +263,19 @@ def test_controls_turn_with_the_signs(tmp_path: Path) -> None:
 
 def test_nets_are_drawn_as_measured_and_marked_by_p(runs: Path) -> None:
     data = controls.compute(runs)
-    assert [one.method for one in data.nets[::2]] == ["rws", "constant", "shuffled", "best-of-n"]
-    assert [one.relation for one in data.nets[:2]] == ["own", "other"]
+    assert [net.method for net in data.nets[::2]] == ["rws", "constant", "shuffled", "best-of-n"]
+    assert [net.relation for net in data.nets[:2]] == ["own", "other"]
     with styled():
         left, right = controls_net_rates.draw_nets(data.nets).axes
     drawn = [container.lines[0].get_xdata()[0] for container in left.containers]
-    assert drawn == [one.mean for one in data.nets]
-    others = [one for one in data.nets if one.method != "rws"]
-    for container, one in zip(right.containers, others, strict=True):
-        assert one.minus is not None
+    assert drawn == [net.mean for net in data.nets]
+    others = [net for net in data.nets if net.method != "rws"]
+    for container, net in zip(right.containers, others, strict=True):
+        assert net.minus is not None
         point, _, (bar,) = container.lines
-        assert point.get_xdata()[0] == one.minus["difference"]
-        assert bar.get_segments()[0][:, 0] == pytest.approx([one.minus["low"], one.minus["high"]])
-        assert (point.get_markerfacecolor() == "white") == (one.minus["p_holm"] > 0.05)
+        assert point.get_xdata()[0] == net.minus["difference"]
+        assert bar.get_segments()[0][:, 0] == pytest.approx([net.minus["low"], net.minus["high"]])
+        assert (point.get_markerfacecolor() == "white") == (net.minus["p_holm"] > 0.05)
 
 
 def test_without_coherence_other_judges_or_several_guides_controls_are_drawn_all_the_same(tmp_path: Path) -> None:

@@ -50,11 +50,11 @@ def _overhead(runs: Path, **changed: Any) -> Path:
 
 def test_calls_are_parted_by_what_leaves_them_out(tmp_path: Path) -> None:
     data = calls_saved.compute(_overhead(tmp_path))
-    counts = {(one.name, one.savings): one for one in data.counts}
-    assert [one.savings for one in data.counts] == ["nothing", "usual", "everything"] * 2
+    counts = {(count.name, count.savings): count for count in data.counts}
+    assert [count.savings for count in data.counts] == ["nothing", "usual", "everything"] * 2
     for name in ("second", "GRM"):
         nothing, usual, everything = (counts[name, savings] for savings in calls_saved.SAVINGS)
-        assert {one.naive for one in (nothing, usual, everything)} == {8.0}
+        assert {count.naive for count in (nothing, usual, everything)} == {8.0}
         assert (usual.asked, usual.reused, usual.needless, usual.ended) == (6.0, 2.0, 0.0, 0.0)
         assert (everything.asked, everything.reused, everything.needless, everything.ended) == (2.0, 0.0, 5.0, 1.0)
         assert (nothing.left_out, everything.left_out) == (0.0, 0.75)
@@ -63,7 +63,7 @@ def test_calls_are_parted_by_what_leaves_them_out(tmp_path: Path) -> None:
 def test_bars_are_as_long_as_the_calls_and_say_the_interval(tmp_path: Path) -> None:
     data = calls_saved.compute(_overhead(tmp_path))
     (axes,) = calls_saved.draw(data).axes
-    ends = [max(one.naive, one.high or 0.0) for one in data.counts]
+    ends = [max(count.naive, count.high or 0.0) for count in data.counts]
     assert [text.xy[0] for text in axes.texts] == ends, "numbers stand beside the bars, on no hatch and no interval"
     bars = sorted((bar.get_y(), bar.get_x(), bar.get_width()) for group in axes.containers[:] for bar in _bars(group))
     totals: dict[float, float] = {}
@@ -71,7 +71,7 @@ def test_bars_are_as_long_as_the_calls_and_say_the_interval(tmp_path: Path) -> N
         assert start == totals.get(y, 0.0)
         totals[y] = start + width
     assert list(totals.values()) == [8.0] * 6
-    spans = [one.lines[2][0].get_segments()[0][:, 0].tolist() for one in axes.containers if hasattr(one, "lines")]
+    spans = [count.lines[2][0].get_segments()[0][:, 0].tolist() for count in axes.containers if hasattr(count, "lines")]
     assert spans[1] == [5.5, 6.5] and len(spans) == 6
 
 

@@ -37,14 +37,14 @@ def tiny() -> Row:
 
 
 def _written(folder: Path, **files: Row) -> Path:
-    for name, held in files.items():
-        write_json(folder / f"{name}.json", held)
+    for name, content in files.items():
+        write_json(folder / f"{name}.json", content)
     return folder
 
 
 def _table(made: Exhibit, stem: str) -> Table:
-    (found,) = [table for table in made.tables if table.name == f"device_cost_{stem}"]
-    return found
+    (matching,) = [table for table in made.tables if table.name == f"device_cost_{stem}"]
+    return matching
 
 
 def test_what_is_committed_is_read_and_drawn(tmp_path: Path) -> None:
@@ -77,19 +77,19 @@ def test_operations_are_counted_by_hand() -> None:
     default = 128 * (2 * predictor * 320 + pairs) + head * in_block
     causal = 4 * 32 * 4096 * 320 * 321 / 2
     rws = 128 * (2 * predictor * 320 + pairs + 2 * reward * 320 + causal + 2 * 4096) + head * all_masked
-    found = least(64)
-    assert found.operations == pytest.approx((default, rws), rel=1e-12)
-    assert found.more_operations == pytest.approx(100 * (rws / default - 1))
+    floor = least(64)
+    assert floor.operations == pytest.approx((default, rws), rel=1e-12)
+    assert floor.more_operations == pytest.approx(100 * (rws / default - 1))
 
 
 def test_least_times_are_bounds_and_fall_with_rarer_calls() -> None:
-    found = least(64)
-    rate = found.operations[0] / A100.rate
-    assert rate < found.default_seconds < 1.1 * rate, "nearly all of it is bound by operations"
-    increases = [found.increase(every) for every in found.rws_seconds]
+    floor = least(64)
+    rate = floor.operations[0] / A100.rate
+    assert rate < floor.default_seconds < 1.1 * rate, "nearly all of it is bound by operations"
+    increases = [floor.increase(every) for every in floor.rws_seconds]
     assert increases == sorted(increases, reverse=True)
-    assert found.increase(4) == pytest.approx(found.increase(1) / 4, rel=0.01)
-    for parts, seconds in ((found.default, found.default_seconds), (found.rws, found.rws_seconds[1])):
+    assert floor.increase(4) == pytest.approx(floor.increase(1) / 4, rel=0.01)
+    for parts, seconds in ((floor.default, floor.default_seconds), (floor.rws, floor.rws_seconds[1])):
         assert 128 * sum(part["ms"] for part in parts) / 1e3 == pytest.approx(seconds)
 
 
@@ -126,26 +126,26 @@ def test_every_number_of_a_file_is_in_the_tables(tiny: Row, tmp_path: Path) -> N
     made = device_cost.exhibit(runs, tmp_path / "none")
     assert_whole(made)
     assert made.inputs == ("bench/mine.json",)
-    held, name = as_on_gpu(tiny), "Some GPU, llada-8b"
+    content, name = as_on_gpu(tiny), "Some GPU, llada-8b"
     (line,) = _table(made, "devices").rows
-    assert (line["measured on"], line["date"]) == (name, held["provenance"]["date"])
+    assert (line["measured on"], line["date"]) == (name, content["provenance"]["date"])
     assert (line["command"], line["file"]) == ("python -m made-up", "bench/mine.json")
     assert line["commit"] == "abc123 (whether changed is not known)" and line["self-check"] == "1 of 1 passed"
     rows = _table(made, "overhead").rows
     assert (rows[0]["RWS"], rows[0]["paper: memory, MiB"]) == ("RWS, Skywork", 14_812)
-    assert [row["here: increase, %"] for row in rows[6:]] == [row["increase"] for row in held["overhead"]]
+    assert [row["here: increase, %"] for row in rows[6:]] == [row["increase"] for row in content["overhead"]]
     assert {row["here: memory, MiB"] for row in rows[6:]} == {14_812.0}
     rows = _table(made, "frequency").rows
     assert [row["asked"] for row in rows] == ["never (default)", "every step", "every 2 steps"]
     assert [row["paper: increase, %"] for row in rows] == [None, 29.4, 17.1]
-    assert [row["here: over every step's"] for row in rows] == [row["over_every_step"] for row in held["frequency"]]
-    assert [row["here: increase, %"] for row in rows][1:] == [row["increase"] for row in held["frequency"]][1:]
-    assert [row["value"] for row in _table(made, "ratios").rows] == [row["value"] for row in held["ratios"]]
+    assert [row["here: over every step's"] for row in rows] == [row["over_every_step"] for row in content["frequency"]]
+    assert [row["here: increase, %"] for row in rows][1:] == [row["increase"] for row in content["frequency"]][1:]
+    assert [row["value"] for row in _table(made, "ratios").rows] == [row["value"] for row in content["ratios"]]
     ways = _table(made, "ways").rows
-    assert [row["ms per step"] for row in ways] == [row["ms_per_step"] for row in held["ways"]]
+    assert [row["ms per step"] for row in ways] == [row["ms_per_step"] for row in content["ways"]]
     assert {row["GiB above the weights"] for row in ways} == {1.0}
     kernels = _table(made, "kernels").rows
-    assert [row["share of copy bandwidth"] for row in kernels] == [row["share"] for row in held["kernels"]["ways"]]
+    assert [row["share of copy bandwidth"] for row in kernels] == [row["share"] for row in content["kernels"]["ways"]]
     with styled():
         save("device_cost", made, tmp_path / "out")
     assert len(read_csv(tmp_path / "out" / "tables" / "device_cost_ways.csv")) == len(ways)
@@ -198,8 +198,8 @@ def test_another_setting_or_a_failed_check_is_no_headline(tiny: Row, tmp_path: P
     shorter, failed = as_on_gpu(tiny), as_on_gpu(tiny)
     shorter["settings"]["steps"] = 64
     failed["checks"].append({"name": "the other", "passed": False, "detail": ""})
-    for name, held in (("shorter", shorter), ("failed", failed)):
-        lines = device_cost.exhibit(tmp_path, _written(tmp_path / name, a=held)).conclusions
+    for name, content in (("shorter", shorter), ("failed", failed)):
+        lines = device_cost.exhibit(tmp_path, _written(tmp_path / name, a=content)).conclusions
         assert "Guidance costs" not in lines[0]
         assert (COMMAND in lines[-1]) == (name == "shorter")
     made = device_cost.exhibit(tmp_path, tmp_path / "failed")
@@ -223,8 +223,8 @@ def test_two_files_of_one_device_are_told_apart(tiny: Row, tmp_path: Path) -> No
 
 def test_a_run_that_was_cut_short_is_shown_as_far_as_it_goes(tiny: Row, tmp_path: Path) -> None:
     later = ("overhead", "frequency", "savings", "ways", "ratios")
-    held = {key: value for key, value in as_on_gpu(tiny).items() if key not in later}
-    made = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=held | {"complete": False}))
+    content = {key: value for key, value in as_on_gpu(tiny).items() if key not in later}
+    made = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=content | {"complete": False}))
     assert_whole(made)
     assert any(line.endswith("not complete.") for line in made.conclusions)
     assert made.conclusions[0].startswith("A reward of 8B") and _table(made, "kernels").rows
@@ -233,11 +233,11 @@ def test_a_run_that_was_cut_short_is_shown_as_far_as_it_goes(tiny: Row, tmp_path
 
 
 def test_ways_that_failed_are_shown_with_the_reason(tiny: Row, tmp_path: Path) -> None:
-    held = copy.deepcopy(tiny)
-    row = held["ways"][2]
+    content = copy.deepcopy(tiny)
+    row = content["ways"][2]
     row |= {key: None for key in row if key not in ("batch", "group", "way", "status", "runs", "seconds")}
     row["status"] = "failed: out of memory"
-    made = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=held))
+    made = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=content))
     assert_whole(made)
     assert _table(made, "ways").shown[2] | {"status": ""} == {
         **dict.fromkeys(_table(made, "ways").shown[2], None),
@@ -247,33 +247,35 @@ def test_ways_that_failed_are_shown_with_the_reason(tiny: Row, tmp_path: Path) -
 
 
 def _without(part: str, key: str) -> Callable[[Row], Any]:
-    def changed(held: Row) -> Row:
-        rows = held[part] if isinstance(held[part], list) else [held[part]]
+    def changed(content: Row) -> Row:
+        rows = content[part] if isinstance(content[part], list) else [content[part]]
         for row in rows:
             del row[key]
-        return held
+        return content
 
     return changed
 
 
 def _with(part: str, key: str, value: Any) -> Callable[[Row], Any]:
-    def changed(held: Row) -> Row:
-        row = held[part][-1] if isinstance(held[part], list) else held[part]
+    def changed(content: Row) -> Row:
+        row = content[part][-1] if isinstance(content[part], list) else content[part]
         row[key] = value
-        return held
+        return content
 
     return changed
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
-        pytest.param(lambda held: [held], "it is not a JSON object", id="list"),
-        pytest.param(lambda held: held | {"schema": 2}, "its schema is 2, 1 is needed", id="schema"),
-        pytest.param(lambda held: {"settings": {}, "rows": []}, "its schema is None", id="foreign"),
-        pytest.param(lambda held: held | {"complete": None}, "whether it is complete", id="complete"),
+        pytest.param(lambda content: [content], "it is not a JSON object", id="list"),
+        pytest.param(lambda content: content | {"schema": 2}, "its schema is 2, 1 is needed", id="schema"),
+        pytest.param(lambda content: {"settings": {}, "rows": []}, "its schema is None", id="foreign"),
+        pytest.param(lambda content: content | {"complete": None}, "whether it is complete", id="complete"),
         pytest.param(_without("provenance", "device"), "provenance has no device", id="device"),
-        pytest.param(lambda held: held | {"provenance": 3}, "provenance has 3 in place of an object", id="provenance"),
+        pytest.param(
+            lambda content: content | {"provenance": 3}, "provenance has 3 in place of an object", id="provenance"
+        ),
         pytest.param(_without("overhead", "increase"), "overhead has no increase", id="row"),
         pytest.param(_with("overhead", "increase", None), "overhead has None as increase", id="null"),
         pytest.param(_with("ratios", "value", "1"), "ratios has '1' as value", id="text"),
@@ -287,19 +289,19 @@ def _with(part: str, key: str, value: Any) -> Callable[[Row], Any]:
         pytest.param(_with("settings", "shape", {}), "settings has {} as shape", id="shape"),
         pytest.param(_with("checks", "passed", "no"), "checks has 'no' as passed", id="passed"),
         pytest.param(_with("ways", "agreement", []), "ways: an agreement has [] in place of an object", id="agreed"),
-        pytest.param(lambda held: held | {"ways": {}}, "ways is no list", id="table"),
-        pytest.param(lambda held: held | {"kernels": [1]}, "kernels is no list", id="kernels"),
+        pytest.param(lambda content: content | {"ways": {}}, "ways is no list", id="table"),
+        pytest.param(lambda content: content | {"kernels": [1]}, "kernels is no list", id="kernels"),
     ],
 )
 def test_what_is_no_measurement_is_refused_in_one_line(
-    change: Callable[[Row], Any], told: str, tiny: Row, tmp_path: Path
+    change: Callable[[Row], Any], message: str, tiny: Row, tmp_path: Path
 ) -> None:
     path = tmp_path / "bench" / "foreign.json"
     path.parent.mkdir()
     path.write_text(json.dumps(change(copy.deepcopy(tiny))), encoding="utf-8")
     with pytest.raises(ValueError, match="foreign") as raised:
         device_cost.exhibit(tmp_path, tmp_path / "none")
-    assert str(path) in str(raised.value) and told in str(raised.value) and "\n" not in str(raised.value)
+    assert str(path) in str(raised.value) and message in str(raised.value) and "\n" not in str(raised.value)
 
 
 def test_a_broken_file_is_refused_in_one_line(tmp_path: Path) -> None:

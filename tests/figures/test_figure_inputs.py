@@ -48,9 +48,9 @@ def test_folders_of_models_and_data_are_not_shown(tmp_path: Path) -> None:
 def test_a_trace_is_drawn_where_its_model_is_not(figure_runs: Path, tmp_path: Path) -> None:
     shutil.copytree(figure_runs / "commit-order", tmp_path / "commit-order")
     path = tmp_path / "commit-order" / "results.json"
-    held = json.loads(path.read_text(encoding="utf-8"))
-    held["settings"]["model"] = f"{FOLDER}/llada"
-    write_json(path, held)
+    results = json.loads(path.read_text(encoding="utf-8"))
+    results["settings"]["model"] = f"{FOLDER}/llada"
+    write_json(path, results)
     names = ["fig1_commit_order", "fig2_masking", "fig3_method", "fig4_worked_decode"]
     assert main([*names, "--runs", str(tmp_path), "--out", str(tmp_path / "out"), "--workers", "0"]) == 0
     assert FOLDER not in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
@@ -100,11 +100,11 @@ def test_results_without_their_units_are_shown_as_far_as_they_go(figure_runs: Pa
 def test_a_prompt_without_all_three_orders_is_left_out(figure_runs: Path, tmp_path: Path) -> None:
     shutil.copytree(figure_runs / "commit-order", tmp_path / "commit-order")
     path = tmp_path / "commit-order" / "results.json"
-    held = json.loads(path.read_text(encoding="utf-8"))
-    rows = [row | {"example": row["example"] + 1} for row in held["rows"] if row["method"] != "rws"]
-    write_json(path, held | {"rows": [*rows, *held["rows"]]})
-    assert list(fig1_commit_order.compute(tmp_path).traces) == [held["rows"][0]["example"]]
-    write_json(path, held | {"rows": rows})
+    results = json.loads(path.read_text(encoding="utf-8"))
+    rows = [row | {"example": row["example"] + 1} for row in results["rows"] if row["method"] != "rws"]
+    write_json(path, results | {"rows": [*rows, *results["rows"]]})
+    assert list(fig1_commit_order.compute(tmp_path).traces) == [results["rows"][0]["example"]]
+    write_json(path, results | {"rows": rows})
     with pytest.raises(ValueError, match="--retry-failed"):
         fig1_commit_order.compute(tmp_path)
 
@@ -123,9 +123,9 @@ def test_half_an_exhibit_is_not_on_the_page_and_in_no_one_s_way(damage: str, tmp
     if damage == "picture":
         (tmp_path / "figures" / "appendix_d.png").unlink()
     else:
-        held = json.loads(record.read_text(encoding="utf-8"))
-        del held["passages"]
-        record.write_text(json.dumps(held)[: None if damage == "part" else 40], encoding="utf-8")
+        content = json.loads(record.read_text(encoding="utf-8"))
+        del content["passages"]
+        record.write_text(json.dumps(content)[: None if damage == "part" else 40], encoding="utf-8")
     assert main(["judge_prompt", "--out", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 0
     assert list(read_records(tmp_path)) == ["judge_prompt"]
     assert 'id="appendix_d"' not in (tmp_path / "index.html").read_text(encoding="utf-8")
@@ -145,7 +145,7 @@ def test_an_interrupted_run_ends_in_one_line(
 def test_given_reward_scales_were_not_chosen(tmp_path: Path) -> None:
     _humaneval(tmp_path)
     path = tmp_path / "humaneval" / "results.json"
-    held = json.loads(path.read_text(encoding="utf-8"))
-    write_json(path, held | {"selection": None})
+    results = json.loads(path.read_text(encoding="utf-8"))
+    write_json(path, results | {"selection": None})
     made = table4_humaneval.exhibit(tmp_path)
     assert "(given)" in made.pictures[0].caption

@@ -132,16 +132,16 @@ def test_masking_draws_the_default_trace(runs: Path) -> None:
 
 def test_the_step_close_up_has_the_confidences_of_the_logits(runs: Path) -> None:
     data = fig2_masking.compute(runs)
-    one, step = data.close_up, STEPS - data.close_up.t
+    close_up, step = data.close_up, STEPS - data.close_up.t
     logits = _logits()[2:].double()
     logits[:, MASK] = -torch.inf  # never committed
-    for place, word, found in zip(one.position, one.words, one.log_odds, strict=True):
+    for place, word, found in zip(close_up.position, close_up.words, close_up.log_odds, strict=True):
         best = logits[place].softmax(-1).max(-1)
         assert word == f"#{best.indices}"
         assert found == pytest.approx(torch.logit(best.values).item())
     trace = data.orders.traces[7]["default"]
-    assert one.position[one.chosen].tolist() == np.flatnonzero(trace.commit_step == step).tolist()
-    assert one.log_odds[one.chosen].min() >= one.log_odds[~one.chosen].max()
+    assert close_up.position[close_up.chosen].tolist() == np.flatnonzero(trace.commit_step == step).tolist()
+    assert close_up.log_odds[close_up.chosen].min() >= close_up.log_odds[~close_up.chosen].max()
 
 
 def test_the_held_out_answer_of_a_shipped_model_is_masked(figure_runs: Path) -> None:
@@ -221,19 +221,19 @@ def test_the_worked_decode_fills_the_cells_that_the_trace_filled(runs: Path) -> 
     assert data.columns == LENGTH - 3 and data.steps == tuple(range(1, STEPS + 1))
     with styled():
         picture = fig4_worked_decode.draw(data)
-    for axes, (name, one) in zip(picture.axes, data.decodes.items(), strict=False):
-        commit = one.trace.commit_step[: data.columns]
+    for axes, (name, decode) in zip(picture.axes, data.decodes.items(), strict=False):
+        commit = decode.trace.commit_step[: data.columns]
         cells = np.array(_cells(axes)).reshape(len(data.steps), data.columns)
         for done, row in zip(data.steps, cells, strict=True):
             assert [cell.get_hatch() is None for cell in row] == (commit < done).tolist()
             assert [cell.get_linewidth() > 1 for cell in row] == (commit == done - 1).tolist()
         colors = {step: cells[-1][place].get_facecolor() for place, step in enumerate(commit)}
         assert len(set(colors.values())) == len(set(commit.tolist()))
-        assert [label.get_text() for label in axes.get_xticklabels()] == list(one.words[: data.columns])
+        assert [label.get_text() for label in axes.get_xticklabels()] == list(decode.words[: data.columns])
         numbers = [text.get_text() for text in axes.texts]
-        expected = [f"{value:.2f}" for value in one.trace.factor] if name == "rws" else []
+        expected = [f"{value:.2f}" for value in decode.trace.factor] if name == "rws" else []
         assert [number for number in numbers if number in expected] == expected
-    assert all(one.broken is None for one in data.decodes.values())  # no prompt of the language: nothing to judge
+    assert all(decode.broken is None for decode in data.decodes.values())  # no prompt of the language: nothing to judge
 
 
 def test_the_worked_table_has_every_committed_token(runs: Path) -> None:

@@ -34,17 +34,17 @@ def _keywords(runs: Path, sign: float = 1.0) -> Path:
     """Write a keyword run: RWS is `sign` better in perplexity with the first guide, and the same with the second."""
     means, claims = [], []
     for guide in ("second", "grm"):
-        known = guide == "second"
+        values = guide == "second"
         for method in ("rws", "default", "constant", "shuffled"):
             ends = sorted((sign * 0.5, sign * 1.5))
-            minus = () if method == "rws" else (sign, *ends, 0.01) if known else (0.0, -0.25, 0.25, 1.0)
+            minus = () if method == "rws" else (sign, *ends, 0.01) if values else (0.0, -0.25, 0.25, 1.0)
             means += [
                 summary_row(guide, method, "perplexity_per_text", 5.0, minus),
                 summary_row(guide, method, "god_steps", 2.0, () if method == "rws" else (0.0, 0.0, 0.0, 1.0)),
                 summary_row(guide, method, "keywords_included", 2.0, () if method == "rws" else (0.0, 0.0, 0.0, 1.0)),
             ]
-            below = (20.0, 17.0, 23.0) if known else (1.0, -3.0, 13.0)
-            over = (1.5, 1.25, 1.75) if known else (1.0, 0.9, 2.5)
+            below = (20.0, 17.0, 23.0) if values else (1.0, -3.0, 13.0)
+            over = (1.5, 1.25, 1.75) if values else (1.0, 0.9, 2.5)
             none = method == "default"
             claims.append(_claim(guide, method, BELOW, None if none else below, "12 to 16"))
             claims.append(_claim(guide, method, OVER, None if none else over, "more than 2"))

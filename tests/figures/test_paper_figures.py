@@ -191,8 +191,8 @@ def test_table_8_sets_the_ranges_of_the_text_beside_ours(runs: Path, out: Path) 
         ("GOD of temperature scaling", "temperature", "god_steps"),
     ):
         ours = [row[field] for row in data.of(method)]
-        held = rows[quantity]
-        assert [float(held["here: low"]), float(held["here: high"])] == [min(ours), max(ours)]
+        table = rows[quantity]
+        assert [float(table["here: low"]), float(table["here: high"])] == [min(ours), max(ours)]
     assert (rows["perplexity of temperature scaling"]["paper: low"], len(rows)) == ("11.03", 3)
     worst = max(row["perplexity"] for row in data.of("rws"))
     assert float(rows["worst perplexity of RWS"]["here: low"]) == worst

@@ -190,8 +190,8 @@ def made_up(**changes: Any) -> dict[str, Any]:
     settings = {"model": "tiny", "reward": "guide", "judge": "other", "causal": "causal", "data": "examples"}
     settings |= {"scale_min": 0.01, "scale_max": 32.0, "reward_scale": [2.0], "length": 1, "steps": 1, "block": 1}
     prompt = {"index": "0", "prompt": "why ?", "outputs": outputs, "paths": paths, "walks": [walk]}
-    held = {"profiles": [prompt], "summary": summary, "grid": list(GRID), "settings": settings, "seconds": 1.5}
-    return held | changes
+    results = {"profiles": [prompt], "summary": summary, "grid": list(GRID), "settings": settings, "seconds": 1.5}
+    return results | changes
 
 
 def shown(folder: Path, results: dict[str, Any]) -> Exhibit:
@@ -234,11 +234,11 @@ def test_conclusions_follow_from_the_counts(tmp_path: Path) -> None:
     )
     assert "factors from 1.25 to 1.75; some constant" in walk and "also gives 0 of its 1 answers" in walk
     assert "in 1 of 1 runs" in check
-    held = made_up()
-    held["summary"][0] |= {"best_judge": 0.5, "certified": 0}
-    held["profiles"][0]["walks"][0] |= {"output": 0, "on_path": False}
-    held["profiles"][0]["outputs"][1]["by_reward_scale"] = None
-    headline, first, _, shared, walk, check = shown(tmp_path, held).conclusions
+    results = made_up()
+    results["summary"][0] |= {"best_judge": 0.5, "certified": 0}
+    results["profiles"][0]["walks"][0] |= {"output": 0, "on_path": False}
+    results["profiles"][0]["outputs"][1]["by_reward_scale"] = None
+    headline, first, _, shared, walk, check = shown(tmp_path, results).conclusions
     assert "proved" not in headline
     assert "among the missed ones for 0 of 1. 0 of 1 paths are whole" in first
     assert shared.endswith("0 by a constant factor alone, 1 by a reward scale alone; of 1 it is not known.")

@@ -73,15 +73,15 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 
 def test_headings_nest_and_landmarks_are_there(page: Path) -> None:
-    found = Page(page)
-    levels = [int(tag[1]) for tag, _ in found.elements if re.fullmatch(r"h\d", tag)]
+    html = Page(page)
+    levels = [int(tag[1]) for tag, _ in html.elements if re.fullmatch(r"h\d", tag)]
     assert levels.count(1) == 1 and levels[0] == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
     for tag in ("header", "nav", "main", "footer"):
-        assert len(found.of(tag)) == 1, tag
-    body = [tag for tag, _ in found.elements].index("body")
-    assert found.elements[body + 1] == ("a", {"class": "skip", "href": "#main"})
-    assert found.of("html")[0]["lang"] == "en" and found.of("main")[0]["id"] == "main"
+        assert len(html.of(tag)) == 1, tag
+    body = [tag for tag, _ in html.elements].index("body")
+    assert html.elements[body + 1] == ("a", {"class": "skip", "href": "#main"})
+    assert html.of("html")[0]["lang"] == "en" and html.of("main")[0]["id"] == "main"
 
 
 def test_heads_of_tables_say_what_they_are_of(page: Path) -> None:
