@@ -1,14 +1,21 @@
-"""Real runs of every experiment that figures read, on the shipped models, as small as they can be: once per session."""
+"""Real runs of every experiment that figures read, on the shipped models, as small as they can be: once per session.
+
+The claims are those of tests/theory/ledger.json: tests/theory/test_claims.py checks that these are what checking gives.
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
+from paper_figures.exhibits.claims_run import NAME, SCHEMA, claims_sources
 from paper_figures.plan import PLAN, make_missing
+from rws_decode.common.files import write_json
 
+LEDGER = Path(__file__).parents[1] / "theory" / "ledger.json"
 _SHAPE = "--length 16 --steps 8 --block 16"
 _FEW = "--prompts 3 --validation 2 --path-prompts 0 --grid 1 8"
 _TWO = f"{_FEW} --rewards mini exact --judges mini-judge {_SHAPE}"
@@ -36,8 +43,17 @@ def figure_runs(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Pat
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "figure-runs"
     with FileLock(f"{folder}.lock"):
+        if not (folder / NAME).is_dir():
+            _keep_claims(folder)
         make_missing(folder, PLAN, workers=1, plan=TINY)
     return folder
+
+
+def _keep_claims(runs: Path) -> None:
+    """Write RUNS/claims/results.json with the claims of the ledger that is kept, as `make_claims` writes it."""
+    claims = json.loads(LEDGER.read_text(encoding="utf-8"))
+    results = {"schema": SCHEMA[0], "version": SCHEMA[1], "sources": claims_sources(), "seconds": 0.0, "claims": claims}
+    write_json(runs / NAME / "results.json", results)
 
 
 @pytest.fixture(scope="session")
