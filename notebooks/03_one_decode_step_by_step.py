@@ -32,9 +32,9 @@ from IPython.display import Markdown, display
 from rws_decode import RWS, Confidence, Shape, load_predictor, load_reward, replay_with
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge
+from rws_decode.replay.diff import diff
+from rws_decode.replay.replay import replay
 from rws_decode.step.order import rank_values
-from rws_decode.trace.diff import diff
-from rws_decode.trace.replay import replay
 from rws_theory import factor_range, footrule_mean
 
 torch.set_num_threads(1)

@@ -36,6 +36,7 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import Markdown, display
+from rws_decode.step.cut import select_topk
 
 from paper_figures.runner.units import Unit, batch_key
 from paper_figures.statistics.intervals import bootstrap_interval
@@ -48,7 +49,6 @@ from rws_decode.decode import decode
 from rws_decode.step.cut import select_top
 from rws_decode.step.order import dtype_of, rank_values
 from rws_decode.step.rounding import saturated
-from rws_decode.step.topk import select_topk
 from rws_theory import footrule_mean, selection_path
 from rws_theory.printed import printed_in
 

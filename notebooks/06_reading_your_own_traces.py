@@ -61,9 +61,9 @@ from paper_figures.exhibits.style import GREY, LINES
 from rws_decode import RWS, Confidence, Shape, load_predictor, load_reward, replay_with
 from rws_decode.checkpoints.files import shipped
 from rws_decode.decode import decode
-from rws_decode.trace.diff import diff
+from rws_decode.replay.diff import diff
+from rws_decode.replay.replay import replay
 from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
-from rws_decode.trace.replay import replay
 from rws_decode.trace.trace import load
 
 torch.set_num_threads(1)

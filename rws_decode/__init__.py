@@ -1,6 +1,6 @@
 """Decoding of masked diffusion language models: confidence, temperature, and reward-weighted sampling.
 
-What is needed beside the functions that run, `rws_decode.decode.decode`, `rws_decode.trace.replay.replay` and
+What is needed beside the functions that run, `rws_decode.decode.decode`, `rws_decode.replay.replay.replay` and
 `rws_decode.scales.path.scale_path`, which keep to the modules of their names, is here as well.
 
 >>> import rws_decode
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rws_decode.adapters.config import RWSGenerationConfig
     from rws_decode.canvas.dialogue import Dialogue
     from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, load_predictor
+    from rws_decode.replay.diff import TraceDiff
+    from rws_decode.replay.replay import Replay, replay_with
     from rws_decode.rewards import CallableReward, CausalReward, RewardModel, SequenceClassifierReward, load_reward
     from rws_decode.scales.path import Breakpoint, ScalePath, ScalePiece, Unexplored
     from rws_decode.scales.reach import Output, Reach, compare_reach
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from rws_decode.strategies.recorded import constant_of, recorded, shuffled
     from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
     from rws_decode.trace.decoding import Decoding
-    from rws_decode.trace.diff import TraceDiff
-    from rws_decode.trace.replay import Replay, replay_with
     from rws_decode.trace.trace import Trace
 
 # Names are imported when first used, so that --help and the story language do not wait for PyTorch.
@@ -37,7 +37,7 @@ _HOME = {
     "strategies.reward_controls": ("FlippedReward", "RWSEvery", "RandomReward"),
     "trace.decoding": ("Decoding",),
     "canvas.dialogue": ("Dialogue",),
-    "trace.diff": ("TraceDiff",),
+    "replay.diff": ("TraceDiff",),
     "adapters.config": ("RWSGenerationConfig",),
     "strategies.factors": ("Confidence", "RWS", "Temperature"),
     "strategies.given": ("RewardReplay", "Schedule"),
@@ -46,7 +46,7 @@ _HOME = {
     "strategies.orders": ("Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"),
     "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "load_predictor"),
     "scales.reach": ("Output", "Reach", "compare_reach"),
-    "trace.replay": ("Replay", "replay_with"),
+    "replay.replay": ("Replay", "replay_with"),
     "rewards": ("CallableReward", "CausalReward", "RewardModel", "SequenceClassifierReward", "load_reward"),
     "settings": ("Options", "Savings", "Shape"),
     "scales.path": ("Breakpoint", "ScalePath", "ScalePiece", "Unexplored"),

@@ -213,7 +213,7 @@ def apart(name: str, first: Recording, other: Recording) -> list[Apart]:
     import torch
 
     from rws_decode.plain_loop import PlainRun
-    from rws_decode.trace.agreement import agreement
+    from rws_decode.replay.agreement import agreement
 
     finite = np.isfinite(first.logits) & np.isfinite(other.logits)
     logits = float(np.abs(first.logits[finite] - other.logits[finite]).max())

@@ -165,10 +165,11 @@ def _ways(device: torch.device, number: int, compiled: bool, sweep: bool) -> dic
 
 
 def _sweep() -> dict[str, Way]:
+    from rws_decode.gpu.row_statistics import RowStatistics
     from rws_decode.gpu.triton_rows import CONFIGURATIONS, triton_statistics
 
     def at(block: int, warps: int, logits: Tensor, scale: Tensor) -> RowValues:
-        statistics = triton_statistics(logits, scale, slopes=False, largest=True, block=block, warps=warps)
+        statistics = RowStatistics(*triton_statistics(logits, scale, slopes=False, block=block, warps=warps))
         return RowValues(statistics.token, statistics.lead, statistics.log_f)
 
     return {f"ours, triton, {block} / {warps}": partial(at, block, warps) for block, warps in CONFIGURATIONS}

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
 
     first, second = load(options.first), load(options.second)
 
-    from rws_decode.trace.diff import diff
+    from rws_decode.replay.diff import diff
 
     predictor = None if options.model is None else options.loading.load(options.model, first.mask_id)
     difference = diff(first, second, predictor)

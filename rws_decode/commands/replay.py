@@ -41,8 +41,8 @@ def run(args: argparse.Namespace) -> int:
 
     trace = load(options.file)
 
-    from rws_decode.trace.diff import diff
-    from rws_decode.trace.replay import replay, replay_with
+    from rws_decode.replay.diff import diff
+    from rws_decode.replay.replay import replay, replay_with
 
     if options.model is None:
         outcome = replay(trace)

@@ -73,7 +73,7 @@ def row_statistics(
             raise ValueError(f'backend is "triton": {not_installed("triton")}')
         from rws_decode.gpu.triton_rows import triton_statistics
 
-        return triton_statistics(logits, factors, slopes=slopes)
+        return RowStatistics(*triton_statistics(logits, factors, slopes=slopes))
     return _by_few_rows(_float32_rows, logits, factors, slopes)
 
 

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from rws_decode.common.extras import not_installed
-from rws_decode.gpu.row_statistics import RowStatistics
 
 try:
     import triton
@@ -61,8 +60,8 @@ def triton_statistics(
     largest: bool = True,
     block: int | None = None,
     warps: int | None = None,
-) -> RowStatistics:
-    """Return `row_statistics` of bfloat16, float16 or float32 logits on a CUDA device by two launches.
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
+    """Return the fields of `RowStatistics` of bfloat16, float16 or float32 logits on a CUDA device by two launches.
 
     block: logits that a program holds, a power of two of at least 64, 4096 if None; warps: how many warps hold them, by
     default as many as leaves 64 to a thread; `CONFIGURATIONS` has some to compare. largest: False leaves the largest
@@ -90,7 +89,7 @@ def triton_statistics(
     def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=logits.device)
 
-    read = RowStatistics(
+    read = (
         empty(n, dtype=torch.int64),
         empty(n),
         empty(n) if largest else empty(1).fill_(torch.nan).expand(n),
@@ -101,7 +100,7 @@ def triton_statistics(
         values, indices = empty(n, fields, chunks), empty(n, chunks, dtype=torch.int32)
         options = {"G": groups, "LARGEST": largest, "SLOPES": slopes}
         tile = min(_FACTORS, host.next_power_of_2(groups))
-        statistics = (*read[:4], read.log_f if read.slope is None else read.slope)
+        statistics = (*read[:4], read[3] if read[4] is None else read[4])
         with torch.cuda.device(logits.device) if logits.is_cuda else nullcontext():
             chunk_kernel[(chunks, min(n, _ROWS), host.cdiv(n, _ROWS))](
                 *(logits, n, logits.stride(0) // width, vocabulary // width),
@@ -118,8 +117,7 @@ def triton_statistics(
                 TILE=min(_TILE, host.next_power_of_2(chunks)),
                 num_warps=1,
             )
-    slope = None if read.slope is None else read.slope[:, :count]
-    return read._replace(log_f=read.log_f[:, :count], slope=slope)
+    return *read[:3], read[3][:, :count], None if read[4] is None else read[4][:, :count]
 
 
 def _width(logits: Tensor) -> int:

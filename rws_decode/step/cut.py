@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from rws_decode.settings import Options
 from rws_decode.step import rounding
+from rws_decode.step.forward import Completion
 from rws_decode.step.order import dtype_of, rank_values
 from rws_decode.strategies.protocol import OrderStrategy, Strategy, order_of, sensitivity_of
 
-if TYPE_CHECKING:
-    from rws_decode.step.step import Completion
-
-__all__ = ["Choice", "Selection", "commit", "select_deferring", "select_top"]
+__all__ = ["Choice", "Selection", "commit", "select_deferring", "select_top", "select_topk"]
 
 
 class Choice(NamedTuple):
@@ -60,8 +58,6 @@ def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: T
 
     select = select_top
     if options.ranking == "topk":
-        from rws_decode.step.topk import select_topk
-
         select = partial(select_topk, columns=answer, width=completion.width, dtype=dtype)
     chosen, ties = select_deferring(select, grid(value), eligible, deferred, k)
     inexact = torch.zeros_like(ties, dtype=torch.bool)
@@ -121,6 +117,30 @@ def select_top(values: Tensor, candidates: Tensor, k: int | Tensor) -> Selection
     last = values.gather(1, order.gather(1, (seats - 1).clamp(min=0)[:, None]))
     level = candidates & ~chosen & (values == last)
     return Selection(chosen, torch.where(seats > 0, level.sum(dim=1), 0))
+
+
+def select_topk(
+    values: Tensor, candidates: Tensor, k: int | Tensor, *, columns: Tensor, width: int, dtype: torch.dtype
+) -> Selection:
+    """Choose the k candidates of largest value in each row by `torch.topk`, as public decoders do.
+
+    What ties break by is PyTorch's affair: it depends on device, dtype and the length of the row, so the confidences
+    are laid out as the official LLaDA loop has them, over all `width` columns of the canvas, -inf elsewhere, in
+    `dtype`. columns: int64 [B, n], the canvas column of each value; the rest as in `select_top`, whose tie count it
+    shares. Guarantee: the same set as `select_top` wherever `ties` is 0 and `dtype` holds the values.
+
+    >>> values = torch.tensor([[0.5, 1.0, 0.25]])
+    >>> everywhere, columns = torch.ones(1, 3, dtype=torch.bool), torch.tensor([[4, 5, 6]])
+    >>> select_topk(values, everywhere, 1, columns=columns, width=7, dtype=torch.float32).chosen.tolist()
+    [[False, True, False]]
+    """
+    leftmost = select_top(values, candidates, k)
+    canvas = torch.full((len(values), width), float("-inf"), dtype=dtype, device=values.device)
+    canvas.scatter_(1, columns, values.to(dtype).masked_fill(~candidates, float("-inf")))
+    picked = torch.zeros_like(canvas, dtype=torch.bool)
+    for row, number in enumerate(leftmost.chosen.sum(dim=1).tolist()):
+        picked[row, torch.topk(canvas[row], number).indices] = True
+    return Selection(picked.gather(1, columns), leftmost.ties)
 
 
 def select_deferring(

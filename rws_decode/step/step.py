@@ -16,12 +16,12 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Options
 from rws_decode.step.candidate import TokenSampler
 from rws_decode.step.cut import Choice, commit
-from rws_decode.step.forward import MaskedLogits, masked_logits
+from rws_decode.step.forward import Completion, MaskedLogits, masked_logits
 from rws_decode.step.reward import Rewards, Scorer, score_rows
 from rws_decode.strategies.protocol import MaskedPositions, Strategy, asks_reward, factors_of
 from rws_decode.trace.record import NOT_NEEDED, Info
 
-__all__ = ["Completion", "Decoder", "State", "in_block"]
+__all__ = ["Decoder", "State", "in_block"]
 
 
 class State(NamedTuple):
@@ -35,31 +35,6 @@ class State(NamedTuple):
     canvas: Canvas
     masked: Tensor
     rows: Tensor
-
-
-class Completion(NamedTuple):
-    """Step 1's outcome for b rows: every masked position with a token, and what ranks those of the block.
-
-    tokens, before: int64 [b, n], the answers completed, and as they were; computed: bool [b, n], positions that got a
-    candidate; unsure: bool [b, n], where rounding could change it; block, deferred: bool [b, n], the block's masked
-    positions, and those of them that wait for the others. view: the block's N masked positions; row: int64 [N], which
-    of the b rows each is in; published: [N, V], the logits that are ranked; error: float64 [N], of the logits.
-    commits: how many positions of a row go; width: the canvas's columns.
-    """
-
-    rows: Tensor
-    tokens: Tensor
-    before: Tensor
-    computed: Tensor
-    unsure: Tensor
-    block: Tensor
-    deferred: Tensor
-    view: MaskedPositions
-    row: Tensor
-    published: Tensor
-    error: Tensor
-    commits: int
-    width: int
 
 
 @dataclass(frozen=True, eq=False)

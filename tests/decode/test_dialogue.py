@@ -26,6 +26,8 @@ from rws_decode.mini.stories.answers import judge
 from rws_decode.mini.stories.tasks import split_of
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor, load_predictor
 from rws_decode.predictors.prompts import chat_ids
+from rws_decode.replay.diff import diff
+from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import (
     PUBLISHED,
     CallableReward,
@@ -37,8 +39,6 @@ from rws_decode.rewards import (
 from rws_decode.rewards.base import score_checked
 from rws_decode.scales.path import scale_path
 from rws_decode.strategies.factors import RWS, Confidence
-from rws_decode.trace.diff import diff
-from rws_decode.trace.replay import replay, replay_with
 from rws_decode.trace.trace import load
 
 TOLD = Dialogue(("the cat sat", "on the mat .", "and then it ran"))

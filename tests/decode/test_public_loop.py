@@ -9,9 +9,9 @@ from torch import Tensor
 
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
+from rws_decode.replay.replay import replay
 from rws_decode.settings import Options, Shape
 from rws_decode.strategies.factors import Confidence
-from rws_decode.trace.replay import replay
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 

@@ -16,8 +16,8 @@ from rws_decode.checkpoints.files import models_directory
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge
 from rws_decode.mini.stories.tasks import split_of
+from rws_decode.replay.replay import replay
 from rws_decode.settings import Shape
-from rws_decode.trace.replay import replay
 
 COMMAND = [
     *("generate", "--model", "mini", "--reward", "mini", "--strategy", "rws", "--reward-scale", "8", "--example", "3"),

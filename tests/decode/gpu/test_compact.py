@@ -52,6 +52,7 @@ from rws_decode.networks.graphs import Replays
 from rws_decode.networks.llama import LeanLlama
 from rws_decode.predictors import CallablePredictor
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
+from rws_decode.replay.replay import replay
 from rws_decode.rewards import CallableReward, CausalReward
 from rws_decode.settings import Savings, Shape
 from rws_decode.step.certainty import certain, certain_from
@@ -61,7 +62,6 @@ from rws_decode.strategies.orders import Margin
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_decode.strategies.recorded import constant_of, shuffled
 from rws_decode.strategies.reward_controls import FlippedReward, RWSEvery
-from rws_decode.trace.replay import replay
 
 SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY,

@@ -19,8 +19,8 @@ from single_stage_runs import PROMPTS, assert_refused, options_of, save_models
 from table_models import REWARD, table_predictor
 from tiny_models import bert
 
-from paper_figures.runner.results import ResultsWarning, read_results
 from paper_figures.__main__ import main
+from paper_figures.runner.results import ResultsWarning, read_results
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward

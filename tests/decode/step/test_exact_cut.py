@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
+from rws_decode.replay.diff import diff
+from rws_decode.replay.replay import replay
 from rws_decode.rewards import CallableReward
 from rws_decode.scales.path import scale_path
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.step.rounding import logit_error
 from rws_decode.strategies.factors import Confidence, Temperature
 from rws_decode.strategies.protocol import MaskedPositions
-from rws_decode.trace.diff import diff
-from rws_decode.trace.replay import replay
 
 
 def predictor_of(rows: list[list[float]]) -> CallablePredictor:

@@ -14,11 +14,11 @@ from tiny_models import CLS, EOS, MASK, PAD, VOCABULARY, bert_predictor, modernb
 
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
+from rws_decode.replay.replay import replay, replay_with
 from rws_decode.step.candidate import TokenSampler, gumbel_scores
 from rws_decode.step.forward import greedy, guided_logits
 from rws_decode.step.rounding import logit_error
 from rws_decode.strategies.factors import Confidence, Temperature
-from rws_decode.trace.replay import replay, replay_with
 
 PREDICTOR = bert_predictor()
 SIZE = {"length": 12, "steps": 6, "block": 12}

@@ -251,11 +251,11 @@ def test_the_plain_loops_of_the_bench_decode_what_decode_does(model: str) -> Non
 @pytest.mark.parametrize("padding", ["left", "right"])
 def test_modernbert_at_a_few_places_is_the_model(padding: str) -> None:
     predictor = PREDICTORS["modernbert"]
-    assert predictor._places is None  # local attention: not of the supported kind
+    assert predictor._lean is None  # local attention: not of the supported kind
     from tiny_models import full_modernbert_predictor
 
     predictor = full_modernbert_predictor()
-    assert predictor._places is not None
+    assert predictor._lean is not None
     canvas = torch.randint(6, VOCABULARY, (3, 14), generator=torch.Generator().manual_seed(0))
     seen = torch.ones_like(canvas, dtype=torch.bool)
     for row, hidden in ((0, 0), (1, 5), (2, 2)):

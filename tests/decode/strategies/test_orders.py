@@ -15,6 +15,7 @@ from tiny_models import MASK, VOCABULARY, bert_predictor, llada_predictor
 
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
+from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
@@ -23,7 +24,6 @@ from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrd
 from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, describe
 from rws_decode.strategies.recorded import recorded
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
-from rws_decode.trace.replay import replay, replay_with
 
 PREDICTOR = llada_predictor()
 PROMPTS = ["the cat sat", "a dog ran over the hill"]

@@ -23,6 +23,7 @@ from tiny_models import MASK, bert_predictor
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, load_predictor
+from rws_decode.replay.replay import replay
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence
@@ -30,7 +31,6 @@ from rws_decode.strategies.orders import RecordedOrder
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
 from rws_decode.trace.file import SCHEMA, trace_bytes
 from rws_decode.trace.record import NOT_NEEDED, Record
-from rws_decode.trace.replay import replay
 from rws_decode.trace.thinning import CHANGED_CANDIDATES, PASSED_OVER
 from rws_decode.trace.trace import Trace, load
 from rws_theory.orders.deviation import generation_order_deviation

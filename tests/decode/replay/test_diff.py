@@ -18,10 +18,10 @@ from tiny_models import bert_predictor, save_predictor
 from rws_decode.__main__ import main
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
+from rws_decode.replay.diff import diff
 from rws_decode.rewards import CallableReward
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.orders import LeftToRight
-from rws_decode.trace.diff import diff
 from rws_decode.trace.record import NOT_NEEDED
 from rws_decode.trace.trace import Trace
 from rws_theory import crossings

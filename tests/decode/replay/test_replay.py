@@ -1,0 +1,181 @@
+"""Replays: a trace leads to its own tokens, a changed one parts where it was changed, models repeat their runs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from grouped import grouped
+from tiny_models import EOS, VOCABULARY, bert_predictor, modernbert_predictor, save_predictor
+
+from rws_decode.__main__ import main
+from rws_decode.decode import decode
+from rws_decode.predictors import CallablePredictor
+from rws_decode.replay.replay import replay, replay_with
+from rws_decode.rewards import CallableReward
+from rws_decode.settings import Savings, Shape
+from rws_decode.strategies.factors import RWS, Temperature
+from rws_decode.strategies.orders import Margin
+from rws_decode.trace.record import NOT_NEEDED
+from rws_decode.trace.trace import Trace, load
+
+REWARD = CallableReward(lambda prompt, answer: float(len(answer)), mean=20, std=10, name="length")
+PREDICTOR = bert_predictor()
+
+
+def run(**options: object) -> Trace:
+    settings = {"length": 12, "steps": 5, "block": 12, "reward": REWARD} | options
+    (trace,) = decode(PREDICTOR, ["the cat sat"], RWS(8.0), **grouped(**settings))  # type: ignore[arg-type]
+    return trace
+
+
+TRACE = run()
+
+
+def changed(name: str, step: int, position: int | None, value: float, trace: Trace = TRACE) -> Trace:
+    """Return a trace with one number changed; a candidate that was committed goes into the tokens too."""
+    array = getattr(trace, name).copy()
+    array[step if position is None else (step, position)] = value
+    return replace(trace, **{name: array})
+
+
+@pytest.mark.parametrize("ranking", ["log-odds", "probability", "topk"])
+@pytest.mark.parametrize("policy", ["none", "suppress", "defer"])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_long_blocks_replay_from_the_values_that_are_kept(ranking: str, policy: str, temperature: float) -> None:
+    table = torch.randn(64, VOCABULARY, generator=torch.Generator().manual_seed(1))
+    table[:, EOS] += 1.0
+    predictor = CallablePredictor(lambda canvas: (table + 0.1 * canvas.sum() % 3)[None], mask_id=4, end_id=EOS)
+    options = {"length": 64, "steps": 32, "block": 64, "end_of_text": policy, "sampling_temperature": temperature}
+    # In bfloat16 at factor 64 most probabilities are 1: more positions tie than would be kept otherwise.
+    (trace,) = decode(predictor, [[]], Temperature(64.0), **grouped(ranking=ranking, precision="bfloat16", **options))  # type: ignore[arg-type]
+    assert ranking == "log-odds" or temperature or trace.ties.max() > 32
+    assert replay(trace).parted_at is None
+    assert np.array_equal(replay(trace).tokens, trace.tokens)
+
+
+@pytest.mark.parametrize("step", range(5))
+def test_the_first_step_that_was_changed_is_named(step: int) -> None:
+    position = int(np.flatnonzero(TRACE.chosen[step])[-1])
+    outcome = replay(changed("value", step, position, -99.0))
+    assert outcome.parted_at == (None if step == 4 else step)  # in the last step nothing else is left
+    if step < 4:
+        before = TRACE.commit_step < step
+        assert np.array_equal(outcome.tokens[before], TRACE.tokens[before])
+        assert outcome.tokens[position] == TRACE.mask_id
+    assert replay(changed("ties", step, None, 7)).parted_at == step
+
+
+def test_a_commit_that_the_plan_does_not_have_is_found() -> None:
+    trace = run(block=6, steps=4)
+    commit_step = trace.commit_step.copy()
+    early, late = int(np.flatnonzero(commit_step == 0)[0]), int(np.flatnonzero(commit_step == 3)[0])
+    commit_step[[early, late]] = [3, 0]  # a position of the second block in the first step
+    candidate, value = trace.candidate.copy(), trace.value.copy()
+    candidate[3, early], candidate[0, late] = trace.tokens[early], trace.tokens[late]
+    value[3, early] = value[0, late] = 0.0
+    assert replay(replace(trace, commit_step=commit_step, candidate=candidate, value=value)).parted_at == 0
+
+
+def test_a_step_that_needed_no_reward_is_taken_from_the_record_where_its_values_are_not_known() -> None:
+    use = TRACE.reward_use.copy()
+    use[1] = NOT_NEEDED
+    names = ("factor", "reward_raw", "reward_normalised")
+    fields: dict[str, Any] = {name: getattr(TRACE, name).copy() for name in names}
+    for array in fields.values():
+        array[1] = np.nan
+    known = replace(TRACE, reward_use=use, **fields)
+    assert replay(known).parted_at is None
+    position = int(np.flatnonzero(known.chosen[1])[0])
+    assert replay(changed("value", 1, position, -99.0, known)).parted_at == 1
+    value = TRACE.value.copy()
+    value[1] = np.nan
+    assert replay(replace(known, value=value)).parted_at is None
+    again = replay_with(replace(known, value=value), PREDICTOR)
+    assert np.array_equal(again.tokens, TRACE.tokens) and np.array_equal(again.commit_step, TRACE.commit_step)
+
+
+def test_the_recorded_factors_decode_to_the_same_tokens() -> None:
+    again = replay_with(TRACE, bert_predictor())
+    assert np.array_equal(again.tokens, TRACE.tokens)
+    np.testing.assert_array_equal(again.value, TRACE.value)
+    assert again.strategy == {"name": "schedule"} and again.reward_calls == 0
+    assert not np.array_equal(replay_with(TRACE, modernbert_predictor()).tokens, TRACE.tokens)
+
+
+@pytest.mark.parametrize("scale", [0.5, 8.0])
+@pytest.mark.parametrize("policy", ["none", "defer"])
+def test_runs_with_every_saving_are_kept_and_repeated(tmp_path: Path, scale: float, policy: str) -> None:
+    table = 3 * torch.randn(24, VOCABULARY, generator=torch.Generator().manual_seed(6))
+    table[13:16, EOS] += 12.0
+    predictor = CallablePredictor(
+        lambda canvas: table + (canvas % 7).sum(dim=1)[:, None, None] % 3 * table.roll(1, 0) / 9,
+        mask_id=4,
+        end_id=EOS,
+        decode=lambda ids: " ".join(map(str, ids)),
+    )
+    options = {"length": 24, "steps": 12, "block": 8, "reward": REWARD, "end_of_text": policy}
+    runs = [
+        decode(predictor, [[]], RWS(scale), savings=savings, **grouped(**options))[0]  # type: ignore[arg-type]
+        for savings in (Savings.nothing(), Savings.everything())
+    ]
+    whole, saved = runs
+    assert saved.text == whole.text and NOT_NEEDED in saved.reward_use.tolist()
+    assert saved.steps_run < whole.steps_run == 12
+    committed = saved.commit_step >= 0
+    assert np.array_equal(saved.commit_step[committed], whole.commit_step[committed])
+    assert saved.tokens[~committed].tolist() == [EOS] * int((~committed).sum())
+    assert load(saved.save(tmp_path / "t.parquet")) == saved
+    assert replay(saved).parted_at is None and np.array_equal(replay(saved).tokens, saved.tokens)
+    again = replay_with(saved, predictor)
+    assert np.array_equal(again.tokens, saved.tokens) and np.array_equal(again.commit_step, saved.commit_step)
+
+
+def test_an_order_of_its_own_is_repeated_from_the_values_that_are_kept() -> None:
+    table = torch.randn(48, 9, generator=torch.Generator().manual_seed(2))
+    predictor = CallablePredictor(lambda canvas: table[None], mask_id=0)
+    (trace,) = decode(predictor, [[]], Margin(), Shape(length=48, steps=48, block=48))
+    assert np.isnan(trace.value[trace.eligible]).any()
+    again = replay_with(trace, predictor)
+    assert np.array_equal(again.commit_step, trace.commit_step) and np.array_equal(again.tokens, trace.tokens)
+
+
+def test_another_mask_cannot_replay() -> None:
+    with pytest.raises(ValueError, match=r"mask id 0: the trace has 4"):
+        replay_with(TRACE, CallablePredictor(lambda canvas: canvas, mask_id=0))
+
+
+def test_the_command_line_finds_a_change_in_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = TRACE.save(tmp_path / "t.parquet")
+
+    def shown(*words: object) -> dict[str, Any]:
+        assert main(["replay", *map(str, words), "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    same = {"same": True, "parted_at": None, "tokens": TRACE.tokens.tolist(), "steps_run": 5}
+    assert shown(path) == same
+    assert shown(path, "--model", save_predictor(tmp_path / "model")) == same
+    table = pq.read_table(path)
+    frame, metadata = table.to_pandas(), pq.read_metadata(path).metadata
+    frame.loc[frame["committed"] & (frame["step"] == 2), "value"] = -99.0
+    other = pa.Table.from_pandas(frame, schema=table.schema, preserve_index=False)
+    pq.write_table(other.replace_schema_metadata({b"rws_decode.trace": metadata[b"rws_decode.trace"]}), path)
+    assert load(path) != TRACE and shown(path)["parted_at"] == 2
+    assert main(["replay", str(path)]) == 0
+    assert capsys.readouterr().out == "the replay differs from the record from step 2 of 5 on (steps count from 0)\n"
+    path.write_bytes(b"?")
+    assert main(["replay", str(path)]) == 2 and capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_run_that_a_callback_stopped_is_repeated_as_far_as_it_went() -> None:
+    stopped = run(callback=lambda view: view.step == 2)
+    again = replay_with(stopped, PREDICTOR)
+    assert again.steps_run == stopped.steps_run == 3
+    assert np.array_equal(again.tokens, stopped.tokens) and np.array_equal(again.commit_step, stopped.commit_step)
