@@ -13,10 +13,10 @@ from paper_figures.bench.kernels import reference
 from paper_figures.bench.random_models import make_models, random_prompts
 from paper_figures.bench.shapes import SHAPES, Shapes
 from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
+from rws_decode.replay.agreement import agreement
 from rws_decode.settings import Shape
 from rws_decode.step.rounding import ROUNDING_UNITS
 from rws_decode.strategies.factors import RWS, Confidence
-from rws_decode.trace.agreement import agreement
 from rws_decode.trace.decoding import Decoding
 
 __all__ = ["Check", "kernel_check", "model_checks", "self_check"]

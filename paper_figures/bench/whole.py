@@ -46,7 +46,7 @@ from paper_figures.bench.ways import FAMILIES, Answering, Way, all_ways, naive, 
 from paper_figures.studies.work.timing import weight_bytes
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.plain_loop import PlainRun
-from rws_decode.trace.agreement import agreement
+from rws_decode.replay.agreement import agreement
 
 __all__ = ["NOTES", "BenchSettings", "measure"]
 

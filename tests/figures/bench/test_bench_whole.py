@@ -29,9 +29,9 @@ from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.networks.graphs import Replays
 from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
+from rws_decode.replay.agreement import agreement
 from rws_decode.rewards import CallableReward
 from rws_decode.strategies.factors import RWS, Confidence
-from rws_decode.trace.agreement import agreement
 
 CPU, TINY = torch.device("cpu"), SHAPES["tiny"]
 PLAN = BenchSettings("tiny", "float32", prompt=6, length=8, steps=4, block=4, batches=(1, 2), repeats=1, every=(2,))
