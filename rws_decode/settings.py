@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
+from rws_decode.canvas import EndOfText, Padding
 from rws_decode.canvas.schedule import PlannedStep, block_plan
 
-__all__ = ["EndOfText", "Options", "Padding", "Precision", "Ranking", "Savings", "Shape", "check_cfg", "check_ranking"]
+__all__ = ["Options", "Precision", "Ranking", "Savings", "Shape", "check_cfg", "check_ranking"]
 
 Ranking = Literal["log-odds", "probability", "topk"]
 Precision = Literal["model", "bfloat16", "float32", "float64"]
-Padding = Literal["right", "left"]
-EndOfText = Literal["none", "suppress", "defer"]
 
 
 @dataclass(frozen=True)

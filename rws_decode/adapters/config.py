@@ -10,9 +10,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from rws_decode.canvas import EndOfText, Padding
 from rws_decode.common.arguments import check_seeds
 from rws_decode.common.files import parse_json, write_json
-from rws_decode.settings import EndOfText, Options, Padding, Precision, Ranking, Savings, Shape
+from rws_decode.settings import Options, Precision, Ranking, Savings, Shape
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.table import STRATEGIES, strategy_named
 from rws_decode.trace.trace import Trace, load

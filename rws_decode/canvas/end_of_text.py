@@ -9,8 +9,8 @@ from typing import get_args
 import torch
 from torch import Tensor
 
+from rws_decode.canvas import EndOfText
 from rws_decode.predictors.base import MaskPredictor, ends_of
-from rws_decode.settings import EndOfText
 
 __all__ = ["deferred_positions", "end_tokens"]
 

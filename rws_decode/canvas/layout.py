@@ -9,9 +9,9 @@ from typing import NamedTuple, get_args
 import torch
 from torch import Tensor
 
+from rws_decode.canvas import Padding
 from rws_decode.canvas.dialogue import Dialogue, as_dialogue
 from rws_decode.predictors.base import MaskPredictor, ends_of, prompt_ids
-from rws_decode.settings import Padding
 
 __all__ = ["Canvas", "Prompt", "encode_prompts", "forbidden_ids", "forbidden_tokens", "lay_out"]
 

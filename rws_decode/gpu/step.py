@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rws_decode.canvas import Padding
 from rws_decode.canvas.layout import Canvas, lay_out
 from rws_decode.canvas.schedule import PlannedStep
 from rws_decode.decode import BatchRun
@@ -21,7 +22,6 @@ from rws_decode.gpu.row_statistics import RELATIVE, RowStatistics, row_statistic
 from rws_decode.gpu.savings import CompactSavings
 from rws_decode.gpu.transfer import sent
 from rws_decode.predictors.base import MaskPredictor, ends_of
-from rws_decode.settings import Padding
 from rws_decode.step.certainty import certain_from
 from rws_decode.step.rounding import ROUNDING_UNITS
 from rws_decode.step.step import State
