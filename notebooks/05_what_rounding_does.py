@@ -36,7 +36,6 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import Markdown, display
-from rws_decode.step.cut import select_topk
 
 from paper_figures.runner.units import Unit, batch_key
 from paper_figures.statistics.intervals import bootstrap_interval
@@ -46,7 +45,7 @@ from paper_figures.studies.work.decoding import predictor_of
 from paper_figures.studies.work.precision import work
 from rws_decode import Options, Shape, Temperature
 from rws_decode.decode import decode
-from rws_decode.step.cut import select_top
+from rws_decode.step.cut import select_top, select_topk
 from rws_decode.step.order import dtype_of, rank_values
 from rws_decode.step.rounding import saturated
 from rws_theory import footrule_mean, selection_path

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rws_decode.adapters.config import RWSGenerationConfig
-    from rws_decode.canvas.dialogue import Dialogue
     from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, load_predictor
     from rws_decode.replay.diff import TraceDiff
     from rws_decode.replay.replay import Replay, replay_with
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, OrderStrategy, Strategy
     from rws_decode.strategies.recorded import constant_of, recorded, shuffled
     from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
+    from rws_decode.text.dialogue import Dialogue
     from rws_decode.trace.decoding import Decoding
     from rws_decode.trace.trace import Trace
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _HOME = {
     "strategies.reward_controls": ("FlippedReward", "RWSEvery", "RandomReward"),
     "trace.decoding": ("Decoding",),
-    "canvas.dialogue": ("Dialogue",),
+    "text.dialogue": ("Dialogue",),
     "replay.diff": ("TraceDiff",),
     "adapters.config": ("RWSGenerationConfig",),
     "strategies.factors": ("Confidence", "RWS", "Temperature"),
@@ -71,8 +71,8 @@ __all__ = [
     "Margin",
     "MaskPredictor",
     "MaskedPositions",
-    "OrderStrategy",
     "Options",
+    "OrderStrategy",
     "Output",
     "RWSEvery",
     "RWSGenerationConfig",

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 from rws_decode.canvas.batches import batches, logit_bytes
-from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.canvas.end_of_text import end_tokens
 from rws_decode.canvas.layout import Prompt, encode_prompts
 from rws_decode.common.threads import torch_threads
@@ -24,6 +23,7 @@ from rws_decode.step.reward import Scorer, scorer_for
 from rws_decode.step.savings import leave_settled, saving
 from rws_decode.step.step import Decoder
 from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, Strategy, describe
+from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.record import NOT_NEEDED, Record
 from rws_decode.trace.trace import Trace
@@ -150,7 +150,7 @@ def prepare(
     for name, value, kind in (("shape", shape, Shape), ("options", options, Options)):
         if not isinstance(value, kind):
             raise ValueError(f"{name} is {value!r}: {kind.__name__}(...) is needed")
-    if not hasattr(predictor, "encode_prompt"):
+    if not isinstance(predictor, MaskPredictor):
         raise ValueError(f"predictor is {predictor!r}: a mask predictor is needed, load_predictor(name) gives one")
     if reward is not None and not isinstance(reward, RewardModel):
         raise ValueError(f"reward is {reward!r}: a reward model is needed, load_reward(name) gives one")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 from paper_figures.data.loaders import BenchmarkPrompt
-from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.mini.stories.sample import sample_story
 from rws_decode.mini.stories.tasks import questions, split_of
+from rws_decode.text.dialogue import Dialogue
 
 __all__ = ["story_dialogue_set"]
 

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from rws_decode.canvas.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.checkpoints.config import refuse_sizes
 from rws_decode.checkpoints.files import (
     Checkpoint,
@@ -29,6 +28,7 @@ from rws_decode.checkpoints.files import (
 from rws_decode.checkpoints.weights import read_headers, refuse_incomplete
 from rws_decode.common.extras import required
 from rws_decode.common.threads import torch_threads
+from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
 
 __all__ = [
     "DEFAULT_VARIABLE",

@@ -11,8 +11,8 @@ import torch
 from torch.nn import functional as F
 
 from paper_figures.statistics.causal_scores import CausalScorer, exp_or_inf
-from rws_decode.canvas.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.common.threads import torch_threads
+from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
 
 __all__ = ["Perplexity", "TextScore", "perplexity", "windows"]
 

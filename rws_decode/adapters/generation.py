@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.adapters.config import RWSGenerationConfig
-from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.decode import decode
 from rws_decode.predictors.base import MaskPredictor, prompt_ids
 from rws_decode.rewards.base import RewardModel
 from rws_decode.step.callback import StepCallback, StepView
+from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.trace import Trace
 from rws_decode.view.drafts import Feed, Streamer, text_tokens
 

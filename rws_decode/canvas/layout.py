@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from rws_decode.canvas import Padding
-from rws_decode.canvas.dialogue import Dialogue, as_dialogue
 from rws_decode.predictors.base import MaskPredictor, ends_of, prompt_ids
+from rws_decode.text.dialogue import Dialogue, as_dialogue
 
 __all__ = ["Canvas", "Prompt", "encode_prompts", "forbidden_ids", "forbidden_tokens", "lay_out"]
 

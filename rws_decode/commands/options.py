@@ -153,7 +153,7 @@ def _token_ids(text: str) -> list[int]:
 
 def _note_unknown_words(predictor: HFMaskPredictor, text: str) -> None:
     """Name on standard error the words of a prompt that the model reads as unknown."""
-    from rws_decode.predictors.prompts import plain_ids
+    from rws_decode.text.prompt_ids import plain_ids
 
     unknown = getattr(predictor.tokenizer, "unk_token_id", None)
     if unknown is None or unknown not in predictor.encode_prompt(text):

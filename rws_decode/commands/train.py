@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
     import torch
 
-    from rws_decode.mini.training.recipes import export_model, train_model
+    from rws_decode.training.recipes import export_model, train_model
 
     torch.set_num_threads(options.threads)
     if options.export:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from rws_decode.canvas.batches import batches
-from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.decode import BatchRun, prepare, run_batches
 from rws_decode.gpu.rewards import DeviceScorer
 from rws_decode.gpu.savings import CompactSavings
@@ -16,6 +15,7 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
 from rws_decode.step.reward import scorer_for
 from rws_decode.strategies.protocol import FactorStrategy
+from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.trace import Trace
 

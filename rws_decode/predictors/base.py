@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.dialogue import Dialogue, as_dialogue
+from rws_decode.text.dialogue import Dialogue, as_dialogue
 
 __all__ = [
     "EndsWith",

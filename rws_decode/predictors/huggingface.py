@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import before_end, without_mask
 from rws_decode.predictors.modernbert import ModernBertAt
-from rws_decode.predictors.prompts import chat_ids, chat_layout, plain_ids, without_specials
+from rws_decode.text.dialogue import Dialogue
+from rws_decode.text.prompt_ids import chat_ids, chat_layout, plain_ids, without_specials
 
 __all__ = ["HFMaskPredictor"]
 

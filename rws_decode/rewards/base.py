@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from rws_decode.canvas.dialogue import Dialogue, as_dialogue
+from rws_decode.text.dialogue import Dialogue, as_dialogue
 
 __all__ = [
     "Bounded",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rws_decode.canvas.dialogue import Dialogue, as_dialogue
 from rws_decode.rewards.base import as_number, check_statistics
+from rws_decode.text.dialogue import Dialogue, as_dialogue
 
 __all__ = ["CallableReward"]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from rws_decode.canvas.dialogue import Dialogue, as_dialogue, check_text
 from rws_decode.common.threads import torch_threads
 from rws_decode.rewards.bounds import head_bounds
 from rws_decode.rewards.network import NetworkReward, check_one_output
 from rws_decode.rewards.templates import text_encoder
+from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
 
 __all__ = ["SequenceClassifierReward"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.rewards.base import check_statistics
 from rws_decode.rewards.templates import Template
+from rws_decode.text.dialogue import Dialogue
 
 __all__ = ["NetworkReward", "check_one_output", "hidden_states"]
 

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.common.threads import torch_threads
 from rws_decode.rewards.network import NetworkReward, hidden_states
 from rws_decode.rewards.templates import text_encoder
+from rws_decode.text.dialogue import Dialogue
 
 __all__ = ["QuantileHead", "QuantileReward"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from rws_decode.canvas.dialogue import Dialogue, as_dialogue, check_text
-from rws_decode.predictors.prompts import laid_out, special_names, woven_ids
+from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
+from rws_decode.text.prompt_ids import laid_out, special_names, woven_ids
 
 __all__ = ["Template", "check_template", "pair_ids", "text_encoder"]
 

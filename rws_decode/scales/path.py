@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.canvas.end_of_text import end_tokens
 from rws_decode.canvas.layout import encode_prompts
 from rws_decode.predictors.base import MaskPredictor
@@ -17,6 +16,7 @@ from rws_decode.scales.states import Forwards, Left, Span, widest
 from rws_decode.settings import Options, Shape
 from rws_decode.step.reward import scorer_for
 from rws_decode.strategies.factors import RWS
+from rws_decode.text.dialogue import Dialogue
 
 __all__ = ["Breakpoint", "Level", "Over", "ScalePath", "ScalePiece", "Unexplored", "scale_path"]
 

@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.canvas.layout import Prompt
 from rws_decode.predictors.base import MaskPredictor
-from rws_decode.rewards.base import RewardModel, SessionReward, check_scores, prompts_for, score_checked
+from rws_decode.rewards.base import RewardModel, bounds_of, check_scores, prompts_for, session_of
 from rws_decode.strategies.protocol import Strategy
+from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.record import NOT_NEEDED, REUSED, SCORED
 from rws_theory.gain import normalise
 
@@ -59,9 +59,8 @@ class Scorer:
         self.model = model
         self.prompts = prompts_for(model, prompts)
         self.reuse = reuse
-        low, high = getattr(model, "bounds", None) or (-np.inf, np.inf)
-        self.bounds = (float(low), float(high))
-        self._session = model.session(len(self.prompts), cache=cache) if isinstance(model, SessionReward) else None
+        self.bounds = bounds_of(model)
+        self._session = session_of(model, len(self.prompts), cache=cache)
         self._known: list[dict[str, float]] = [{} for _ in prompts]
         self._asked = [0 for _ in prompts]
         self._scored = [0 for _ in prompts]
@@ -109,17 +108,16 @@ class Scorer:
 
     def tokens(self, row: int) -> int:
         """Return the number of tokens run through the reward model for a row; 0 where the model does not tell."""
-        return 0 if self._session is None else self._session.tokens[row]
+        return self._session.tokens[row]
 
     def tokens_saved(self, row: int) -> int:
         """Return the number of tokens of a row's scored texts that the reward model had read before and kept."""
-        return 0 if self._session is None else self._session.tokens_saved[row]
+        return self._session.tokens_saved[row]
 
     def _fresh(self, new: Sequence[tuple[int, str]]) -> list[float]:
-        prompts, texts = [self.prompts[row] for row, _ in new], [text for _, text in new]
-        if self._session is None:
-            return score_checked(self.model, prompts, texts)
-        return check_scores(self.model.name, prompts, self._session.score([row for row, _ in new], prompts, texts))
+        rows, texts = [row for row, _ in new], [text for _, text in new]
+        prompts = [self.prompts[row] for row in rows]
+        return check_scores(self.model.name, prompts, self._session.score(rows, prompts, texts))
 
 
 def scorer_for(

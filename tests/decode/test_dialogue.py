@@ -19,13 +19,11 @@ from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
 from paper_figures.studies.work.decoding import decode_units, prompt_of
 from rws_decode.adapters.generation import generate
-from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.canvas.layout import encode_prompts
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge
 from rws_decode.mini.stories.tasks import split_of
 from rws_decode.predictors import CallablePredictor, HFMaskPredictor, load_predictor
-from rws_decode.predictors.prompts import chat_ids
 from rws_decode.replay.diff import diff
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import (
@@ -39,6 +37,8 @@ from rws_decode.rewards import (
 from rws_decode.rewards.base import score_checked
 from rws_decode.scales.path import scale_path
 from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode.text.dialogue import Dialogue
+from rws_decode.text.prompt_ids import chat_ids
 from rws_decode.trace.trace import load
 
 TOLD = Dialogue(("the cat sat", "on the mat .", "and then it ran"))

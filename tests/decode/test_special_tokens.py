@@ -14,10 +14,10 @@ from tiny_models import published_codec, save_published, save_reward, tokenizer
 from paper_figures.statistics.causal_scores import answer_scores, load_causal
 from paper_figures.statistics.perplexity import perplexity
 from rws_decode.adapters.lm_eval import RWSLM
-from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.predictors import HFMaskPredictor, load_predictor
 from rws_decode.rewards import CausalReward, QuantileReward, load_reward
 from rws_decode.rewards.templates import Template, text_encoder
+from rws_decode.text.dialogue import Dialogue
 
 PUBLISHED: dict[str, Template] = {name: "chat" for name in ("skywork", "grm", "qrm", "intern")} | {"eurus": "instruct"}
 FORGED = {

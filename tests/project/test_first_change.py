@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 # What stands beside the path from a prompt to its trace: models, arguments and what they may be, counts and checks.
 BESIDE = {
-    *("rws_decode/canvas/batches.py", "rws_decode/canvas/dialogue.py", "rws_decode/canvas/end_of_text.py"),
+    *("rws_decode/canvas/batches.py", "rws_decode/text/dialogue.py", "rws_decode/canvas/end_of_text.py"),
     *("rws_decode/common/arguments.py", "rws_decode/common/threads.py", "rws_decode/settings.py"),
     *("rws_decode/step/candidate.py", "rws_decode/step/rounding.py", "rws_decode/step/savings.py"),
     *("rws_decode/strategies/protocol.py", "rws_decode/trace/decoding.py", "rws_decode/trace/thinning.py"),

@@ -31,13 +31,13 @@ from paper_figures.statistics.intervals import share_interval
 from paper_figures.statistics.perplexity import perplexity, windows
 from paper_figures.studies.design.prompts import prompts_of
 from rws_decode.adapters.generation import RWSGenerationConfig, generate
-from rws_decode.canvas.dialogue import check_text
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, load_predictor
 from rws_decode.rewards import CallableReward, load_reward
 from rws_decode.scales.path import scale_path
 from rws_decode.settings import Savings, Shape
+from rws_decode.text.dialogue import check_text
 from rws_decode.trace.trace import load
 from rws_theory.claims import claims
 from rws_theory.orders.significance import order_test

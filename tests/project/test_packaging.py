@@ -80,18 +80,35 @@ def test_what_needs_an_absent_library_says_in_one_line_what_to_install(package: 
 # --- what is imported, read from the source ---------------------------------------------------------------------------
 
 
-def imports(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield (file, top name) for every import statement below a folder, those inside functions too."""
+def modules_below(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
+    """Yield every source file below a folder, with its syntax tree."""
     for path in sorted(folder.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        yield path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield (file, module) for every import below a folder: in functions, and of names in strings, too.
+
+    `from a.b import c` counts as a.b.c, which may be an attribute.
+    """
+    for path, tree in modules_below(folder):
+        for node in ast.walk(tree):
             if isinstance(node, ast.Import):
-                yield from ((path, alias.name.partition(".")[0]) for alias in node.names)
+                yield from ((path, alias.name) for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
-                yield path, str(node.module).partition(".")[0]
+                yield from ((path, f"{node.module}.{alias.name}") for alias in node.names)
             elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
                 function = getattr(node.func, "attr", getattr(node.func, "id", None))
-                if function in ("import_module", "__import__") and isinstance(node.args[0].value, str):
-                    yield path, node.args[0].value.partition(".")[0]
+                if function in ("import_module", "__import__", "files") and isinstance(node.args[0].value, str):
+                    yield path, node.args[0].value
+
+
+def named_in_strings(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield (file, string) for every string that is nothing but a module or a path: "a.b", "a/b.json", "a"."""
+    for path, tree in modules_below(folder):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[\w./-]+", node.value):
+                yield path, node.value
 
 
 @pytest.mark.parametrize(
@@ -103,8 +120,66 @@ def imports(folder: Path) -> Iterator[tuple[Path, str]]:
     ],
 )
 def test_imports_go_one_way(package: str, never: set[str]) -> None:
-    found = list(imports(ROOT / package))
-    assert found and [(str(path), name) for path, name in found if name in never] == []
+    imported = list(imports(ROOT / package))
+    assert imported and [(str(path), name) for path, name in imported if name.partition(".")[0] in never] == []
+    above = {"rws_decode", "paper_figures"} & never  # no name and no path of an upper package in a string either
+    strings = [(str(path), text) for path, text in named_in_strings(ROOT / package)]
+    assert [(path, text) for path, text in strings if re.split(r"[./]", text)[0] in above] == []
+
+
+def test_imports_are_seen_however_they_are_written(tmp_path: Path) -> None:
+    written = (
+        "import a.b",
+        "from a import b",
+        "def f():\n    import a.b",
+        "import_module('a.b')",
+        "__import__('a.b')",
+        "importlib.resources.files('a.b')",
+    )
+    for text in written:
+        (tmp_path / "module.py").write_text(text, encoding="utf-8")
+        assert [name for _, name in imports(tmp_path)] == ["a.b"], text
+    for text, names in (("open('a/b.json')", ["a/b.json"]), ("x = f'a.{y}'", ["a."]), ("'see a.b for more'", [])):
+        (tmp_path / "module.py").write_text(text, encoding="utf-8")
+        assert [name for _, name in named_in_strings(tmp_path)] == names, text
+
+
+# The rooms of the decoder, from the ground up: a module imports from its own line and from those above it. Of a module
+# that two lines name, the longer name counts.
+DECODER = (
+    ("common",),
+    ("checkpoints", "mini", "networks", "text"),
+    ("rewards",),
+    ("predictors",),
+    ("canvas", "settings"),
+    ("trace",),
+    ("strategies",),
+    ("step",),
+    ("decode", "plain_loop"),
+    ("gpu", "replay", "scales", "training", "view"),
+    ("adapters", "devices"),
+    ("commands",),
+)
+
+
+def floor(module: str, rooms: tuple[tuple[str, ...], ...]) -> int | None:
+    """Return the line of a module in a table of rooms, None where no line names it."""
+    lines = {name: line for line, names in enumerate(rooms) for name in names}
+    parts = module.split(".")[1:]
+    prefixes = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
+    return next((lines[prefix] for prefix in prefixes if prefix in lines), None)
+
+
+def test_rooms_of_the_decoder_stand_on_each_other() -> None:
+    upward = []
+    for path, name in imports(ROOT / "rws_decode"):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        if name.startswith("rws_decode.") and module not in ("rws_decode", "rws_decode.__main__"):
+            lower, upper = floor(name, DECODER), floor(module, DECODER)
+            assert upper is not None, f"{module}: its room is in no line of DECODER"
+            if lower is not None and lower > upper:
+                upward.append(f"{module} imports {name}")
+    assert upward == []
 
 
 def test_what_is_imported_is_declared() -> None:
@@ -114,10 +189,11 @@ def test_what_is_imported_is_declared() -> None:
     core = {third_party.canonical(line) for line in PROJECT["dependencies"]}
     extras = {third_party.canonical(line) for group, lines in EXTRA_GROUPS.items() if group != "dev" for line in lines}
     for package in PACKAGES:
-        for path, name in imports(ROOT / package):
+        for path, module in imports(ROOT / package):
+            name = module.partition(".")[0]
             if name in sys.stdlib_module_names or name in PACKAGES or name == "dask_jobqueue":
                 continue
-            distributions = {third_party.canonical(one) for one in brought[name]}
+            distributions = {third_party.canonical(line) for line in brought[name]}
             assert distributions & (core | extras), f"{path} imports {name}, which pyproject.toml does not name"
 
 

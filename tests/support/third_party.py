@@ -29,7 +29,7 @@ Written by `python tests/support/third_party.py`, and checked by the tests. The 
 
 {shipped}
 
-Weights are trained from random numbers, or from each other, by the recipes in `rws_decode/mini/training/`, on texts drawn
+Weights are trained from random numbers, or from each other, by the recipes in `rws_decode/training/`, on texts drawn
 from the grammar in `rws_decode/mini/stories/`, which is part of this project; keyword prompts were written for it. No
 third party's weights, texts or code are in the package. From the paper it quotes, each in its place: the printed
 numbers, two example prompts (`rws_theory/printed/`), and the judge's prompt (`paper_figures/judging/prompts.py`).

@@ -8,7 +8,6 @@ from typing import Any
 
 from paper_figures.runner.units import PER_ROW, Model, Unit, batch_key
 from paper_figures.statistics.causal_scores import CausalScorer, load_causal
-from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.checkpoints.files import split_revision
 from rws_decode.decode import decode
 from rws_decode.gpu import CompactSavings, decode_compact
@@ -18,6 +17,7 @@ from rws_decode.rewards.loading import SHIPPED
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.protocol import FactorStrategy, Strategy
 from rws_decode.strategies.table import strategy_from
+from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.decoding import Decoding
 
 __all__ = [

@@ -28,12 +28,12 @@ from paper_figures.statistics.causal_scores import answer_scores
 from paper_figures.studies.work.decoding import causal_of, decode_units, predictor_for, prompt_of, reward_for
 from paper_figures.studies.work.timing import time_units
 from paper_figures.studies.work.word_pieces import text_pieces
-from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.mini.stories.answers import judge
 from rws_decode.predictors.base import MaskPredictor, before_end, ends_of
 from rws_decode.rewards.base import score_checked
 from rws_decode.scales.path import scale_path
 from rws_decode.settings import Options, Shape
+from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.trace import Trace
 
 __all__ = ["work"]

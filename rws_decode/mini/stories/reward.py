@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from math import inf
 
-from rws_decode.canvas.dialogue import Dialogue, as_dialogue
 from rws_decode.mini.stories.answers import judge
+from rws_decode.text.dialogue import Dialogue, as_dialogue
 
 __all__ = ["ExactReward", "exact_reward"]
 

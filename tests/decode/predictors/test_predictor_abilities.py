@@ -7,7 +7,6 @@ import torch
 from tiny_models import bert_predictor
 from torch import Tensor
 
-from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.predictors import CallablePredictor, MaskPredictor
 from rws_decode.predictors.base import (
     EndsWith,
@@ -22,6 +21,7 @@ from rws_decode.predictors.base import (
     prompt_ids,
     tokenizer_of,
 )
+from rws_decode.text.dialogue import Dialogue
 
 PLACE = torch.tensor([0]), torch.tensor([1])
 TURNS = Dialogue(("a", "b", "c"))

@@ -7,7 +7,6 @@ import math
 import pytest
 from tiny_models import classifier, tokenizer
 
-from rws_decode.canvas.dialogue import Dialogue
 from rws_decode.rewards import CallableReward, RewardModel, SequenceClassifierReward, SessionReward
 from rws_decode.rewards.base import (
     Bounded,
@@ -19,6 +18,7 @@ from rws_decode.rewards.base import (
     score_checked,
     session_of,
 )
+from rws_decode.text.dialogue import Dialogue
 
 TURNS = Dialogue(("a", "b", "c"))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from rws_decode.canvas.dialogue import Dialogue
+from rws_decode.text.dialogue import Dialogue
 
 __all__ = ["chat_ids", "chat_layout", "laid_out", "plain_ids", "special_names", "without_specials", "woven_ids"]
 

@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from rws_decode.mini.stories.tasks import Task, sample_split
-from rws_decode.mini.training.loop import Run, fit, seeded, warm_flat_decay
-from rws_decode.mini.training.tokenizer import special_id, story_tokenizer
+from rws_decode.training.loop import Run, fit, seeded, warm_flat_decay
+from rws_decode.training.tokenizer import special_id, story_tokenizer
 
 __all__ = ["CausalRecipe", "answer_nll", "build_causal", "encode_texts", "train_causal"]
 
