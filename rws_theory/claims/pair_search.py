@@ -99,11 +99,13 @@ class Pair:
         """
         if self.g.laguerre_bound() <= 1:
             return int(self.order_near_zero != self.order_at_one), int(self.order_at_infinity != self.order_at_one)
-        if not self.crossings.complete:
+        isolated = _isolated(*sorted((self.a, self.b)))  # at the scales r / unit
+        if not isolated.complete:
             raise ArithmeticError(f"crossings of {self} were not isolated completely")
-        low = [c for c in self.crossings.crossings if c.upper < 1.0]
-        high = [c for c in self.crossings.crossings if c.lower > 1.0]
-        if len(low) + len(high) != len(self.crossings.crossings):
+        one = Fraction(1, self.unit)
+        low = [c for c in isolated.crossings if Fraction(c.upper) < one]
+        high = [c for c in isolated.crossings if Fraction(c.lower) > one]
+        if len(low) + len(high) != len(isolated.crossings):
             raise ArithmeticError(f"a crossing of {self} could not be told from 1")
         return sum(c.multiplicity or 0 for c in low), sum(c.multiplicity or 0 for c in high)
 
@@ -111,6 +113,12 @@ class Pair:
     def values(self) -> str:
         """The crossings to five decimals."""
         return ", ".join(f"{c.lower:.5f}..." for c in self.crossings.crossings)
+
+
+@lru_cache(maxsize=2**14)
+def _isolated(a: tuple[int, ...], b: tuple[int, ...]) -> Crossings:
+    """Return the certified crossings of integer gaps: one isolation serves both orders, every unit and every search."""
+    return crossings([0, *(Fraction(-u) for u in a)], [0, *(Fraction(-v) for v in b)])
 
 
 @lru_cache(maxsize=64)
