@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from paper_figures.exhibits.claims_run import NAME as CLAIMS
-from paper_figures.exhibits.claims_run import make_claims, up_to_date
+from paper_figures.runner.claims_run import NAME as CLAIMS
+from paper_figures.runner.claims_run import make_claims, up_to_date
 
 __all__ = ["CLAIMS", "FULL", "PLAN", "command", "make_missing", "missing", "parsed"]
 

@@ -9,6 +9,7 @@ from rws_theory.printed import printed_in
 
 __all__ = [
     "RELATIONS",
+    "SAVINGS",
     "controls_of",
     "guide_name",
     "guide_names",
@@ -17,6 +18,9 @@ __all__ = [
     "methods_in",
     "with_guide_names",
 ]
+
+# How much work a decode may leave out (`rws_decode.settings.Savings`), in words.
+SAVINGS = {"nothing": "no savings", "usual": "usual savings", "everything": "all savings"}
 
 Row = Mapping[str, Any]
 

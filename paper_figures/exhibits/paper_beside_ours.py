@@ -7,7 +7,7 @@ from typing import Any
 
 from paper_figures.table import Table
 
-__all__ = ["beside", "number_text"]
+__all__ = ["agrees", "beside", "number_text"]
 
 Numbers = Mapping[str, Mapping[str, Any]]
 
@@ -51,3 +51,13 @@ def number_text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def agrees(printed: float, computed: float) -> bool:
+    """Return whether `computed` rounds to `printed` at the decimals that `printed` shows; a tie may round either way.
+
+    >>> agrees(0.486, 0.48641), agrees(1.73, 4.8121)
+    (True, False)
+    """
+    decimals = len(f"{printed!r}".partition(".")[2])
+    return abs(printed - computed) <= 0.5 * 10.0**-decimals + 1e-12

@@ -90,8 +90,7 @@ def read_results(path: Path, command: str, parts: Sequence[str]) -> dict[str, An
 
 def _schemas(experiment: str) -> tuple[tuple[str, int], ...]:
     """Return the schemas, with their versions, that results of an experiment may have."""
-    from paper_figures.exhibits import claims_run
-    from paper_figures.runner import results_json
+    from paper_figures.runner import claims_run, results_json
 
     if experiment == claims_run.NAME:
         return (claims_run.SCHEMA,)

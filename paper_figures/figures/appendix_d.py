@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from paper_figures.exhibits.exhibit import Exhibit, Picture
+from paper_figures.exhibits.paper_beside_ours import agrees
 from paper_figures.exhibits.style import GREY, LINES, PRINTED, figure, panel_title
 from paper_figures.table import Table
 from rws_theory import Crossings, crossings, gap_statistics, max_probability
@@ -124,16 +125,6 @@ def table(example: Example) -> Table:
         ],
         caption,
     )
-
-
-def agrees(printed: float, computed: float) -> bool:
-    """Return whether `computed` rounds to `printed` at the decimals that `printed` shows; a tie may round either way.
-
-    >>> agrees(0.486, 0.48641), agrees(1.73, 4.8121)
-    (True, False)
-    """
-    decimals = len(f"{printed!r}".partition(".")[2])
-    return abs(printed - computed) <= 0.5 * 10.0**-decimals + 1e-12
 
 
 def exhibit(runs: Path) -> Exhibit:

@@ -19,11 +19,10 @@ from matplotlib.patches import Patch
 
 from paper_figures.exhibits.dot_plot import height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
-from paper_figures.exhibits.names import with_guide_names
+from paper_figures.exhibits.names import SAVINGS, with_guide_names
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import LINES, figure, panel_title
 from paper_figures.table import Table
-from paper_figures.tables.table11_overhead import SAVINGS
 
 __all__ = ["CallsSaved", "Count", "compute", "draw", "exhibit", "table"]
 

@@ -8,8 +8,8 @@ from html import escape
 from typing import Any
 
 from paper_figures.contents import by_heading
-from paper_figures.exhibits.claims_run import is_ours
 from paper_figures.report.markup import items, link, prose, verdict
+from paper_figures.runner.claims_run import is_ours
 
 __all__ = ["conclusions", "setting", "short_title"]
 

@@ -14,11 +14,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paper_figures.exhibits.claims_run import is_ours, up_to_date
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.runs import read_results
 from paper_figures.exhibits.style import figure
 from paper_figures.plan import command
+from paper_figures.runner.claims_run import is_ours, up_to_date
 from paper_figures.table import Table
 from rws_theory.claims import Verdict, example, method, reversal, reward, tables
 

@@ -19,18 +19,16 @@ from paper_figures.exhibits.differences import excludes_zero
 from paper_figures.exhibits.dot_plot import AS_PRINTED, Dots, Mark, draw_dots, height_of
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.increases import ends_of, few_prompts, with_interval
-from paper_figures.exhibits.names import method_name, methods_in, with_guide_names
+from paper_figures.exhibits.names import SAVINGS, method_name, methods_in, with_guide_names
 from paper_figures.exhibits.paper_beside_ours import beside
 from paper_figures.exhibits.runs import Results, read_run
 from paper_figures.exhibits.style import GREY, LINES, Line, figure, joint_legend, panel_title
 from paper_figures.table import Table
 from rws_theory.printed import printed_in
 
-__all__ = ["SAVINGS", "Overhead", "compute", "draw", "exhibit", "printed_increases", "tables"]
+__all__ = ["Overhead", "compute", "draw", "exhibit", "printed_increases", "tables"]
 
 NEEDS: tuple[str, ...] = ("overhead",)
-# How much work a decode may leave out (`rws_decode.step.savings`), in words.
-SAVINGS = {"nothing": "no savings", "usual": "usual savings", "everything": "all savings"}
 _LOOKS = {
     "nothing": Line("#E69F00", "v", "none", "RWS, no savings"),
     "usual": Line(LINES["rws"].color, LINES["rws"].marker, "none", "RWS, usual savings"),

@@ -19,10 +19,9 @@ from paper_figures.exhibits.dot_plot import AS_PRINTED, Dots, draw_dots, height_
 from paper_figures.exhibits.exhibit import Exhibit, Picture
 from paper_figures.exhibits.findings import tally
 from paper_figures.exhibits.names import guide_names, in_words, method_name
-from paper_figures.exhibits.paper_beside_ours import beside
+from paper_figures.exhibits.paper_beside_ours import agrees, beside
 from paper_figures.exhibits.runs import lookup, setting
 from paper_figures.exhibits.style import GREY, LINES, Line, figure, joint_legend, panel_title
-from paper_figures.figures.appendix_d import agrees
 from paper_figures.table import Table
 from paper_figures.tables.parts.table2_table10_judges import Dialogues, Judge, judged_dialogues, preferred, verdict_of
 from rws_theory.printed import printed_in
