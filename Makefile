@@ -21,7 +21,7 @@ study: $(READY)
 	$(BIN)/python -m paper_figures --full --runs $(OUT)-study/runs --out $(OUT)-study --workers $(WORKERS)
 
 test: $(READY)
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # Line and branch coverage of rws_theory by its own tests and doctests.
 THEORY := rws_theory tests/theory
@@ -30,7 +30,7 @@ coverage: $(READY)
 
 # New Hypothesis inputs, many of them.
 explore: $(READY)
-	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -n $(WORKERS) tests
+	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests
 
 # Files changed at random, for every reader, for an hour. SECONDS: another time; SEED: repeat the rounds from a seed on.
 SECONDS ?= 3600

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 import torch
 from figure_runs import figure_page as figure_page  # fixtures
 from figure_runs import figure_runs as figure_runs
@@ -17,3 +18,20 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 # Workers share the cores, and thread counts must not change a test's outcome.
 torch.set_num_threads(1)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests that share the figures' runs, and then the notebooks, first.
+
+    Workers begin with halves of the list and then take over the ends of each other's (`--dist worksteal`): so one of
+    them makes the runs while the other tests something else, and what takes long is not left for the end.
+    """
+
+    def turn(item: pytest.Item) -> int:
+        asked = [*getattr(item, "fixturenames", ()), item.nodeid]  # some ask by a parameter
+        if any("figure_runs" in text or "figure_page" in text for text in asked):
+            return 0
+        return 1 if "test_notebooks.py" in item.nodeid else 2
+
+    items.sort(key=turn)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import strategies
-from hypothesis import find, given, settings
+from hypothesis import Phase, find, given, settings
 from hypothesis.strategies import SearchStrategy
 
-_SEARCH = settings(derandomize=True, database=None, max_examples=2000, deadline=None)
+# Not the simplest case, which costs most of the time: any.
+_SEARCH = settings(derandomize=True, database=None, max_examples=2000, deadline=None, phases=[Phase.generate])
 
 
 @settings(deadline=None)
