@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from paper_figures.commands import CALIBRATE
 from paper_figures.contents import NAMES
 from rws_decode import __main__ as decoding
 from rws_theory import __main__ as theory
@@ -27,7 +28,7 @@ COMMANDS: dict[str, Command] = {
     "judge": Command(
         "paper_figures.commands.judge", "ask a language model which of two answers is better, in both orders", True
     ),
-    "calibrate": Command("paper_figures.commands.calibrate", "measure mean and deviation of a reward model's scores"),
+    "calibrate": CALIBRATE,
     "humaneval-check": Command(
         "paper_figures.commands.humaneval_check", "run HumanEval's canonical solutions in the sandbox"
     ),
