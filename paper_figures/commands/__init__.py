@@ -6,6 +6,6 @@ from rws_theory.commands.line import Command
 
 __all__ = ["BENCH", "CALIBRATE"]
 
-# `python -m rws_decode bench` and `calibrate`: entry points in pyproject.toml add them there, where users look for them.
+# Entry points in pyproject.toml add these to `python -m rws_decode`, where users look for them.
 BENCH = Command("paper_figures.commands.bench", "compare seconds and reward calls with the loops in use")
 CALIBRATE = Command("paper_figures.commands.calibrate", "measure mean and deviation of a reward model's scores")
