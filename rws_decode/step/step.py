@@ -37,6 +37,27 @@ class State(NamedTuple):
     rows: Tensor
 
 
+def forward(decoder: Decoder, state: State) -> MaskedLogits:
+    """Return the logits of all masked positions, by one forward of the predictor."""
+    suppressed = decoder.end_ids if decoder.options.end_of_text == "suppress" else ()
+    return masked_logits(
+        decoder.predictor,
+        state.canvas,
+        state.masked,
+        cfg=decoder.options.cfg,
+        suppressed=suppressed,
+        published=decoder.options.ranking == "topk",
+    )
+
+
+def score(decoder: Decoder, completion: Completion) -> Rewards | None:
+    """Return the rewards of the completed answers, None where the strategy does not ask at this step."""
+    if decoder.scorer is None or not decoder.asks(completion.view.step):
+        return None
+    everyone = torch.ones_like(completion.rows, dtype=torch.bool)
+    return score_rows(decoder.scorer, completion.rows, completion.tokens, everyone)
+
+
 @dataclass(frozen=True, eq=False)
 class Decoder:
     """All that the steps of a decode share; `count`: how many prompts there are in all.
@@ -53,8 +74,8 @@ class Decoder:
     sampler: TokenSampler
     scorer: Scorer | None
     count: int
-    forward: Callable[[Decoder, State], MaskedLogits] | None = None
-    score: Callable[[Decoder, Completion], Rewards | None] | None = None
+    forward: Callable[[Decoder, State], MaskedLogits] = forward
+    score: Callable[[Decoder, Completion], Rewards | None] = score
 
     def init(self, rows: Sequence[int], prompts: Sequence[Sequence[int]]) -> State:
         """Return the first state: prompts, then masks. rows: the prompts' numbers, rising; prompts: their ids."""
@@ -65,9 +86,9 @@ class Decoder:
     def step(self, state: State) -> tuple[State, Info]:
         """Run one step on all rows: the four steps of the paper's algorithm."""
         # Step 1: one forward over the whole canvas; complete every masked position.
-        completion = complete(self, state, (self.forward or forward)(self, state))
+        completion = complete(self, state, self.forward(self, state))
         # Step 2: the reward r of prompt and completed answer, normalised; None where the strategy does not ask.
-        reward = (self.score or score)(self, completion)
+        reward = self.score(self, completion)
         # Step 3: the factor of all logits of a row; RWS: s_R sqrt(sigmoid(r) + eps).
         view = completion.view._replace(reward=None if reward is None else self._by_prompt(state, reward.assumed))
         factor = torch.from_numpy(factors_of(self.strategy, view).copy())
@@ -119,19 +140,6 @@ class Decoder:
         )
 
 
-def forward(decoder: Decoder, state: State) -> MaskedLogits:
-    """Return the logits of all masked positions, by one forward of the predictor."""
-    suppressed = decoder.end_ids if decoder.options.end_of_text == "suppress" else ()
-    return masked_logits(
-        decoder.predictor,
-        state.canvas,
-        state.masked,
-        cfg=decoder.options.cfg,
-        suppressed=suppressed,
-        published=decoder.options.ranking == "topk",
-    )
-
-
 def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
     """Give every position of `seen` its best token, or the one that the sampler draws."""
     row, position, logits, published, error = seen
@@ -160,14 +168,6 @@ def complete(decoder: Decoder, state: State, seen: MaskedLogits) -> Completion:
         commits=decoder.plan[state.step].commits,
         width=state.canvas.ids.shape[1],
     )
-
-
-def score(decoder: Decoder, completion: Completion) -> Rewards | None:
-    """Return the rewards of the completed answers, None where the strategy does not ask at this step."""
-    if decoder.scorer is None or not decoder.asks(completion.view.step):
-        return None
-    everyone = torch.ones_like(completion.rows, dtype=torch.bool)
-    return score_rows(decoder.scorer, completion.rows, completion.tokens, everyone)
 
 
 def in_block(state: State, plan: Sequence[PlannedStep]) -> Tensor:
