@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from paper_figures.exhibits.claims_run import NAME, SCHEMA, claims_sources
 from paper_figures.plan import PLAN, make_missing
+from paper_figures.runner.claims_run import NAME, SCHEMA, claims_sources
 from rws_decode.common.files import write_json
 
 LEDGER = Path(__file__).parents[1] / "theory" / "ledger.json"
 _SHAPE = "--length 16 --steps 8 --block 16"
 _FEW = "--prompts 3 --validation 2 --path-prompts 0 --grid 1 8"
 _TWO = f"{_FEW} --rewards mini exact --judges mini-judge {_SHAPE}"
+# Seconds do not depend on the reward scale: none is searched.
+_METHODS = f"--methods rws constant shuffled default --rewards mini exact --judges mini-judge {_SHAPE}"
 TINY = {
     "commit-order": _SHAPE,
     "temperature": f"--prompts 3 --scales 1 8 {_SHAPE}",
@@ -32,7 +34,7 @@ TINY = {
     "scale-path": f"--prompts 1 --reward-scale 2 8 {_SHAPE}",
     "regimes": f"--prompts 2 --pairs-per-step 2 --random-pairs 20 --dimensions 3 8 {_SHAPE}",
     "frequency": f"{_TWO} --timing-prompts 1 --repetitions 1",
-    "overhead": f"{_TWO} --repetitions 1",
+    "overhead": f"--prompts 2 --reward-scale 8 {_METHODS} --repetitions 1",
     "claims": "",
 }
 
