@@ -34,7 +34,7 @@ from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge
 from rws_decode.replay.diff import diff
 from rws_decode.replay.replay import replay
-from rws_decode.step.order import rank_values
+from rws_decode.step.confidence import rank_values
 from rws_theory import factor_range, footrule_mean
 
 torch.set_num_threads(1)

@@ -72,7 +72,8 @@ def follow(example):
 # ## Two prompts
 #
 # Number 0 is the first of the prompts that ship with the model. Number 18 was **chosen** because its two axes differ
-# most among the first 40: it shows what can happen, not how often. (How often: `python -m paper_figures experiment reach
+# most among the first 40: it shows what can happen, not how often. (How often: `python -m paper_figures experiment
+# reach
 # --out out/runs` does this for many prompts.)
 
 # %%

@@ -45,8 +45,8 @@ from paper_figures.studies.work.decoding import predictor_of
 from paper_figures.studies.work.precision import work
 from rws_decode import Options, Shape, Temperature
 from rws_decode.decode import decode
-from rws_decode.step.cut import select_top, select_topk
-from rws_decode.step.order import dtype_of, rank_values
+from rws_decode.step.confidence import dtype_of, rank_values
+from rws_decode.step.cut_and_ties import select_top, select_topk
 from rws_decode.step.rounding import saturated
 from rws_theory import footrule_mean, selection_path
 from rws_theory.printed import printed_in
@@ -239,7 +239,7 @@ Markdown(
 # %% [markdown]
 # ## Whole decodes
 #
-# Eight prompts at each scale, by the functions of `python -m paper_figures experiment precision`; and once more as public
+# Eight prompts at each scale, by the functions of `paper_figures experiment precision`; and once more as public
 # decoders do it, softmax in bfloat16 and `torch.topk`, whose ties fall as its algorithm happens to leave them.
 
 # %%

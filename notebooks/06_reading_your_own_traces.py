@@ -138,7 +138,7 @@ display(Markdown("Settings, from the file's metadata: " + ", ".join(f"{name} {se
 # ## Text, canvas and completion of every step, from the table
 #
 # What was committed up to a step is the canvas; what stood at the masked positions in the last row before it is the
-# completion that the reward model read. `rws_decode.trace.trace.load` gives the same as arrays, after checking the file.
+# completion that the reward model read. `rws_decode.trace.trace.load` checks the file and gives the same as arrays.
 
 # %%
 trace = load(path)

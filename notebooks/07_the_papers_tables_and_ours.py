@@ -129,7 +129,8 @@ plt.show()
 # %% [markdown]
 # ## Ours beside
 #
-# `RWS_RUNS` may name a folder that holds `reward-bench`, as `python -m paper_figures experiment reward-bench --out FOLDER`
+# `RWS_RUNS` may name a folder that holds `reward-bench`, as `python -m paper_figures experiment reward-bench --out
+# FOLDER`
 # writes it. Without it, a very small study is run here, for some seconds: the shipped model `mini`, eight prompts of
 # the story language, one guide and one other judge, at a reward scale that was given and not chosen. Another model,
 # another language, another judge: levels cannot be compared with the paper's, and eight prompts are few. That is the

@@ -17,9 +17,9 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor, computes_at
 from rws_decode.rewards.base import RewardModel, bounds_of
 from rws_decode.settings import Options, Savings, Shape
+from rws_decode.step.cached_reward import Scorer, scorer_for
 from rws_decode.step.callback import StepCallback, StepView
 from rws_decode.step.candidate import TokenSampler
-from rws_decode.step.reward import Scorer, scorer_for
 from rws_decode.step.savings import leave_settled, saving
 from rws_decode.step.step import Decoder
 from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, Strategy, describe

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from rws_decode.predictors.callable import CallablePredictor
 from rws_decode.rewards.base import RewardModel
-from rws_decode.step.reward import Scorer
+from rws_decode.step.cached_reward import Scorer
 from rws_decode.strategies.protocol import FactorStrategy, MaskedPositions, asks_reward
 
 __all__ = ["DreamHooks", "DreamStep"]

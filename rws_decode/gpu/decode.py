@@ -13,7 +13,7 @@ from rws_decode.gpu.step import CompactDecoder
 from rws_decode.predictors.base import MaskPredictor, computes_at, logit_bytes_of
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Options, Shape
-from rws_decode.step.reward import scorer_for
+from rws_decode.step.cached_reward import scorer_for
 from rws_decode.strategies.protocol import FactorStrategy
 from rws_decode.text.dialogue import Dialogue
 from rws_decode.trace.decoding import Decoding

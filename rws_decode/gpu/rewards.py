@@ -11,7 +11,7 @@ from torch import Tensor
 from rws_decode.gpu.transfer import sent
 from rws_decode.rewards.base import check_scores, score_checked
 from rws_decode.rewards.causal import CausalReward
-from rws_decode.step.reward import Scorer
+from rws_decode.step.cached_reward import Scorer
 from rws_decode.trace.record import REUSED, SCORED
 
 __all__ = ["DeviceScorer", "scores_there"]

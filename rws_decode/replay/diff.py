@@ -15,8 +15,8 @@ from rws_decode.canvas.layout import lay_out
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor
+from rws_decode.step.confidence import rank_values
 from rws_decode.step.forward import masked_logits
-from rws_decode.step.order import rank_values
 from rws_decode.trace.trace import Trace
 from rws_theory.crossings import Crossing, Crossings, crossings
 

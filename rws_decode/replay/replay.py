@@ -14,7 +14,7 @@ from rws_decode.canvas.schedule import PlannedStep, block_plan
 from rws_decode.decode import decode
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Options, Savings, Shape
-from rws_decode.step.cut import select_deferring, select_top
+from rws_decode.step.cut_and_ties import select_deferring, select_top
 from rws_decode.strategies.orders import RecordedOrder
 from rws_decode.strategies.recorded import recorded
 from rws_decode.trace.record import NOT_NEEDED

@@ -14,7 +14,7 @@ from rws_decode.rewards.base import RewardModel
 from rws_decode.scales.parts import assemble
 from rws_decode.scales.states import Forwards, Left, Span, widest
 from rws_decode.settings import Options, Shape
-from rws_decode.step.reward import scorer_for
+from rws_decode.step.cached_reward import scorer_for
 from rws_decode.strategies.factors import RWS
 from rws_decode.text.dialogue import Dialogue
 

@@ -17,8 +17,8 @@ from rws_decode.canvas.schedule import PlannedStep
 from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Options
+from rws_decode.step.cached_reward import Scorer
 from rws_decode.step.forward import greedy, masked_logits
-from rws_decode.step.reward import Scorer
 from rws_decode.strategies.factors import RWS
 from rws_decode.strategies.protocol import MaskedPositions
 from rws_theory.selection import selection_path

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from rws_decode.predictors.base import ends_of
 from rws_decode.settings import Savings
+from rws_decode.step.cached_reward import Rewards, score_rows
 from rws_decode.step.certainty import certain
 from rws_decode.step.forward import Completion, MaskedLogits
-from rws_decode.step.reward import Rewards, score_rows
 from rws_decode.step.rounding import at_the_cut
 from rws_decode.step.step import Decoder, State, forward, in_block
 from rws_decode.strategies.protocol import BoundedFactor, OrderStrategy

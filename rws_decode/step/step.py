@@ -14,10 +14,10 @@ from rws_decode.canvas.layout import Canvas, lay_out
 from rws_decode.canvas.schedule import PlannedStep
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.settings import Options
+from rws_decode.step.cached_reward import Rewards, Scorer, score_rows
 from rws_decode.step.candidate import TokenSampler
-from rws_decode.step.cut import Choice, commit
+from rws_decode.step.cut_and_ties import Choice, commit
 from rws_decode.step.forward import Completion, MaskedLogits, masked_logits
-from rws_decode.step.reward import Rewards, Scorer, score_rows
 from rws_decode.strategies.protocol import MaskedPositions, Strategy, asks_reward, factors_of
 from rws_decode.trace.record import NOT_NEEDED, Info
 

@@ -21,7 +21,7 @@ from rws_decode.adapters.lm_eval import RWSLM
 from rws_decode.predictors import CallablePredictor, MaskPredictor
 from rws_decode.predictors.exact import exact_predictor
 from rws_decode.rewards import CallableReward
-from rws_decode.step.order import rank_values
+from rws_decode.step.confidence import rank_values
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import Schedule
 from rws_decode.strategies.orders import Margin

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -382,7 +381,20 @@ def test_every_setting_of_a_decode_is_recorded_and_the_usual_ones_are_these() ->
     }
     bounded = CallableReward(many_words, mean=4.0, std=1.5, name="many-words", bounds=(0.0, math.inf))
     savings = Savings(reuse=False, certain=True, spread=9.0, memory=10**6)
-    batch = decode(PREDICTORS["llada"], [[6, 7], "the cat sat"], RWS(2.0, 0.25), Shape(length=8, steps=4, block=4), reward=bounded, savings=savings, options=Options(ranking="probability", precision="float32", padding="left", sampling_temperature=1, seed=(3, 4), cfg=1, end_of_text="defer", end_ids=[9, 8]))  # fmt: skip
+    options = Options(
+        ranking="probability",
+        precision="float32",
+        padding="left",
+        sampling_temperature=1,
+        seed=(3, 4),
+        cfg=1,
+        end_of_text="defer",
+        end_ids=[9, 8],
+    )
+    prompts, shape = [[6, 7], "the cat sat"], Shape(length=8, steps=4, block=4)
+    batch = decode(
+        PREDICTORS["llada"], prompts, RWS(2.0, 0.25), shape, reward=bounded, savings=savings, options=options
+    )
     for trace, seed, prompt in zip(batch, (3, 4), ("the a", "the cat sat"), strict=True):
         assert trace.metadata() == {
             **{"length": 8, "steps": 4, "steps_run": 4, "block": 4, "ranking": "probability", "precision": "float32"},
@@ -442,7 +454,8 @@ class Remembering(Least):
 @pytest.mark.parametrize("cache", [True, False])
 def test_a_trace_counts_the_tokens_that_its_reward_model_read(cache: bool) -> None:
     reward, savings = Remembering(), Savings(cache=cache, reuse=False)
-    batch = decode(PREDICTORS["bert"], ["a dog", "the cat"], RWS(2.0), Shape(length=4, steps=2, block=4), reward=reward, savings=savings)  # fmt: skip
+    shape = Shape(length=4, steps=2, block=4)
+    batch = decode(PREDICTORS["bert"], ["a dog", "the cat"], RWS(2.0), shape, reward=reward, savings=savings)
     assert [session.cache for session in reward.given] == [cache]
     assert [(trace.reward_tokens, trace.reward_tokens_saved) for trace in batch] == [(2, 20 * cache), (4, 20 * cache)]
 
@@ -468,7 +481,12 @@ def test_a_batch_takes_as_many_rows_as_their_logits_fit_the_memory(
         predictor.logits_at = lambda canvas, mask, row, column: table[column].clone()  # type: ignore[attr-defined]
     row = 4 * VOCABULARY * numbers
     forwards = [
-        decode(predictor, [[7] * n for n in (5, 0, 3, 1)], Confidence(), **grouped(length=8, steps=2, block=8, **options | {"savings": replace(options.get("savings", Savings()), memory=memory)})).forwards
+        decode(
+            predictor,
+            [[7] * n for n in (5, 0, 3, 1)],
+            Confidence(),
+            **grouped(length=8, steps=2, block=8, **options, savings=Savings(memory=memory)),
+        ).forwards
         for memory in (4 * row, 4 * row - 1, 2 * row, 2 * row - 1)
     ]  # fmt: skip
     assert forwards == [2, 4, 4, 8]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import rws_theory.claims
+from paper_figures.plan import CLAIMS, make_missing, missing
 from paper_figures.runner import claims_run
 from paper_figures.runner.claims_run import make_claims, up_to_date
-from paper_figures.plan import CLAIMS, make_missing, missing
 from paper_figures.runner.executors import in_process
 
 FEW = ("D-gaps", "TAB-memory")

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "THIRD_PARTY.md"
 _HEAD = """# Licences
 
-Written by `python tests/support/third_party.py`, and checked by the tests. The project itself is under Apache-2.0 (`LICENSE`).
+Written by `python tests/support/third_party.py`, checked by the tests. The project is under Apache-2.0 (`LICENSE`).
 
 ## What ships with it
 

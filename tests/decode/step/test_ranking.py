@@ -11,8 +11,8 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rws_decode.step.cut import select_deferring, select_top, select_topk
-from rws_decode.step.order import rank_values
+from rws_decode.step.confidence import rank_values
+from rws_decode.step.cut_and_ties import select_deferring, select_top, select_topk
 from rws_decode.step.rounding import at_the_cut
 from rws_theory.confidence import log_odds
 

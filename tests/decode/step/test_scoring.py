@@ -9,7 +9,7 @@ from tiny_models import bert_predictor
 
 from rws_decode.canvas.layout import Prompt
 from rws_decode.rewards import CallableReward, RewardSession, SessionReward
-from rws_decode.step.reward import Scorer, scorer_for
+from rws_decode.step.cached_reward import Scorer, scorer_for
 from rws_decode.strategies.factors import RWS, Confidence
 
 PREDICTOR = bert_predictor()

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from rws_decode.settings import Options
 from rws_decode.step import rounding
+from rws_decode.step.confidence import dtype_of, rank_values
 from rws_decode.step.forward import Completion
-from rws_decode.step.order import dtype_of, rank_values
 from rws_decode.strategies.protocol import OrderStrategy, Strategy, order_of, sensitivity_of
 
 __all__ = ["Choice", "Selection", "commit", "select_deferring", "select_top", "select_topk"]
