@@ -10,10 +10,18 @@ import argparse
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paper_figures.runner.claims_run import NAME as CLAIMS
 from paper_figures.runner.claims_run import make_claims, up_to_date
+from paper_figures.studies import STUDIES
+from rws_theory.commands.options import add_options, read_options
+
+if TYPE_CHECKING:
+    from paper_figures.runner.executors import RunOptions
 
 __all__ = ["CLAIMS", "FULL", "PLAN", "command", "make_missing", "missing", "parsed"]
 
@@ -74,10 +82,9 @@ def make_missing(runs: Path, experiments: Iterable[str], workers: int = 1, plan:
             if name == CLAIMS:
                 make_claims(runs, shared)
                 continue
-            args = parsed(name, runs, plan)
-            args.backend = in_process() if name in _TIMED else shared
+            options = replace(parsed(name, runs, plan), shared=in_process() if name in _TIMED else shared)
             with redirect_stdout(sys.stderr):
-                _run(name, args)
+                import_module(STUDIES[name].module).run(options)
     return names
 
 
@@ -92,20 +99,9 @@ def command(experiment: str, runs: Path, plan: Mapping[str, str] = PLAN) -> str:
     return f"python -m paper_figures experiment {experiment} --out {runs} {plan[experiment]}".rstrip()
 
 
-def parsed(experiment: str, runs: Path, plan: Mapping[str, str]) -> argparse.Namespace:
-    """Return an experiment's options as its own parser reads the plan's."""
-    from importlib import import_module
-
-    from paper_figures.studies import STUDIES
-
+def parsed(experiment: str, runs: Path, plan: Mapping[str, str]) -> RunOptions:
+    """Return an experiment's options as its command reads the plan's."""
+    kind = import_module(STUDIES[experiment].module).Options
     parser = argparse.ArgumentParser(prog=experiment)
-    import_module(STUDIES[experiment].module).add_arguments(parser)
-    return parser.parse_args(["--out", str(runs), *plan[experiment].split()])
-
-
-def _run(experiment: str, args: argparse.Namespace) -> None:
-    from importlib import import_module
-
-    from paper_figures.studies import STUDIES
-
-    import_module(STUDIES[experiment].module).run(args)
+    add_options(parser, kind)
+    return read_options(kind, parser.parse_args(["--out", str(runs), *plan[experiment].split()]))

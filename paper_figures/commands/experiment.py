@@ -9,6 +9,7 @@ from importlib import import_module
 
 from paper_figures.studies import STUDIES
 from rws_theory.commands.line import Parser
+from rws_theory.commands.options import add_options, read_options
 
 __all__ = ["add_arguments", "run"]
 
@@ -22,13 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _fill(module: str, parser: argparse.ArgumentParser) -> None:
-    import_module(module).add_arguments(parser)
+    add_options(parser, import_module(module).Options)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on standard output")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the experiment named and print its summary; ValueError for input that cannot be used."""
-    result = import_module(STUDIES[args.experiment].module).run(args)
+    study = import_module(STUDIES[args.experiment].module)
+    result = study.run(read_options(study.Options, args))
     message = result.pop("message")
     print(json.dumps(result, allow_nan=False) if args.json else message)
     return 0

@@ -80,18 +80,18 @@ def run_facts(runs: Path, experiment: str) -> dict[str, Any] | None:
 def _as_planned(experiment: str, settings: Mapping[str, Any], plan: Mapping[str, str]) -> bool:
     if experiment == CLAIMS:
         return True
-    options = vars(parsed(experiment, Path("out/runs"), plan))
-    return all(_plain(options[name]) == value for name, value in settings.items() if name in options)
+    options = parsed(experiment, Path("out/runs"), plan)
+    return all(_plain(getattr(options, name, value)) == value for name, value in settings.items())
 
 
 def _smaller(experiment: str, settings: Mapping[str, Any]) -> dict[str, list[int]]:
     """Return size -> [here, by default] of whole numbers that are below the experiment's defaults, the seed aside."""
     if not settings or experiment not in PLAN:
         return {}
-    defaults = vars(parsed(experiment, Path("out/runs"), FULL))
+    defaults = parsed(experiment, Path("out/runs"), FULL)
     sizes = {name: value for name, value in settings.items() if type(value) is int and name != "seed"}
-    usual = {name: value for name, value in defaults.items() if type(value) is int}
-    return {name: [value, usual[name]] for name, value in sizes.items() if value < usual.get(name, value)}
+    usual = {name: default for name in sizes if type(default := getattr(defaults, name, None)) is int}
+    return {name: [sizes[name], default] for name, default in usual.items() if sizes[name] < default}
 
 
 def _plain(value: Any) -> Any:

@@ -14,24 +14,23 @@ models are loaded once per process. Started by hand:
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
 from rws_decode.common.threads import hold_threads
+from rws_theory.commands.options import option
 
 __all__ = [
     "Backend",
-    "add_run_arguments",
-    "backend_of",
+    "RunOptions",
     "given",
     "in_process",
     "kept_open",
@@ -158,33 +157,32 @@ def _broken(executor: Executor) -> bool:
         return True
 
 
-def add_run_arguments(parser: argparse.ArgumentParser, *, batch: int = 16) -> None:
-    """Add the options that say where and how units run; `backend_of` reads them."""
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--workers", type=int, default=1, metavar="N", help="processes that units are spread over (1)")
-    where.add_argument("--scheduler", metavar="ADDRESS", help="Dask scheduler, or its scheduler file, in their place")
-    parser.add_argument(
-        "--threads", type=int, metavar="N", help="PyTorch threads per process (1); others may change last digits"
-    )
-    parser.add_argument("--batch", type=int, default=batch, metavar="N", help=f"most answers per decode ({batch})")
-    parser.add_argument("--retry-failed", action="store_true", help="run units again that failed before")
+@dataclass(frozen=True)
+class RunOptions:
+    """Where results go, and where and how units run.
 
-
-def backend_of(args: argparse.Namespace) -> Backend:
-    """Return the backend that parsed options name; ValueError for numbers below 1, and as `on_cluster` does.
-
-    A backend that stands among the options as `backend` is taken as it is: who runs several experiments over one pool
-    of processes puts it there.
+    shared: a backend that is taken as it is. Who runs several studies over one pool of processes gives it.
     """
-    if (shared := getattr(args, "backend", None)) is not None:
-        return shared
-    for name in ("workers", "threads", "batch"):
-        value = getattr(args, name)
-        if value is not None and value < 1:
-            raise ValueError(f"--{name} is {value}: at least 1 is needed")
-    if args.scheduler is not None:
-        return on_cluster(args.scheduler)
-    return in_process(args.threads) if args.workers == 1 else processes(args.workers, args.threads or 1)
+
+    out: str = option(help="results go to DIR/STUDY", metavar="DIR")
+    workers: int = option(1, "processes that units are spread over", least=1)
+    scheduler: str | None = option(
+        None, "Dask scheduler, or its scheduler file, in their place", metavar="ADDRESS", instead_of="workers"
+    )
+    threads: int | None = option(
+        None, "PyTorch threads per process (default: 1); others may change last digits", least=1
+    )
+    batch: int = option(16, "most answers per decode", least=1)
+    retry_failed: bool = option(False, "run units again that failed before")
+    shared: Backend | None = field(default=None, kw_only=True)
+
+    def backend(self) -> Backend:
+        """Return the backend that the options name; ValueError as `on_cluster` raises it."""
+        if self.shared is not None:
+            return self.shared
+        if self.scheduler is not None:
+            return on_cluster(self.scheduler)
+        return in_process(self.threads) if self.workers == 1 else processes(self.workers, self.threads or 1)
 
 
 def _begin_worker(threads: int | None) -> None:

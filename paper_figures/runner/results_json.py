@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paper_figures.runner.executors import RunOptions
 from rws_decode.common.files import parse_json, write_changed
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
     from paper_figures.runner.stages import Outcome
     from paper_figures.runner.units import Origin, Unit
+    from paper_figures.studies.design.options import ComparisonOptions
     from paper_figures.studies.design.prompts import Prompts
+    from paper_figures.studies.design.single_stage import StageOptions
     from paper_figures.table import Table
 
 __all__ = [
@@ -30,22 +33,23 @@ __all__ = [
 SCHEMA = ("rws_decode.experiment.results", 3)
 
 # Where and how units run, not what is run: no number follows from these.
-_WHERE = frozenset(
-    "out workers scheduler backend threads batch retry_failed json command experiment base_url yes".split()
-)
+_WHERE = frozenset(["out", "base_url", "yes", *(field.name for field in fields(RunOptions))])
 
 
-def settings_of(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the options that results follow from, those not given left out.
+def settings_of(options: RunOptions) -> dict[str, Any]:
+    """Return the options that results follow from as JSON-ready data, those not given left out.
 
-    >>> settings_of(argparse.Namespace(out="runs", workers=2, seed=0, cfg=None, model="mini"))
-    {'seed': 0, 'model': 'mini'}
+    >>> from paper_figures.studies.diversity import Options
+    >>> list(settings_of(Options(out="runs", workers=2, judges=("exact",))))[:5]
+    ['data', 'prompts', 'model', 'rewards', 'judges']
     """
-    return {name: value for name, value in vars(args).items() if name not in _WHERE and value is not None}
+    settings = {field.name: getattr(options, field.name) for field in fields(options) if field.name not in _WHERE}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
 
 
 def write_comparison_results(
-    args: argparse.Namespace, prompts: Prompts, done: Outcome, tables: Sequence[Table]
+    options: ComparisonOptions, prompts: Prompts, done: Outcome, tables: Sequence[Table]
 ) -> Path:
     """Write the results of a run, unless the file holds the same, and return its path.
 
@@ -63,7 +67,7 @@ def write_comparison_results(
         "schema": SCHEMA[0],
         "version": SCHEMA[1],
         "experiment": folder.name,
-        "settings": settings_of(args),
+        "settings": settings_of(options),
         "prompts": {"source": prompts.source, "test": len(prompts.test), "validation": len(prompts.validation)},
         "selection": None if guides is None else {item["guide"]: item["chosen"] for item in guides},
         "sources": sources_of(done.origin),
@@ -100,16 +104,16 @@ def schema_of(experiment: str) -> tuple[str, int]:
 
 
 def write_stage_results(
-    args: argparse.Namespace, unit: Unit, origin: Origin, body: Mapping[str, Any], **settings: Any
+    options: StageOptions, unit: Unit, origin: Origin, body: Mapping[str, Any], **settings: Any
 ) -> None:
     """Write OUT/EXPERIMENT/results.json, unless it holds the same: settings, what numbers follow from, and the body."""
     from paper_figures.studies.design.options import settings_from
 
     shape = {name: getattr(unit, name) for name in ("length", "steps", "block", "device")}
-    given = {"model": args.model} | settings | shape | settings_from(args)
+    given = {"model": options.model} | settings | shape | settings_from(options)
     schema, version = schema_of(unit.experiment)
     results: dict[str, Any] = {"schema": schema, "version": version}
     results |= {"settings": {name: value for name, value in given.items() if value is not None}}
     results |= {"sources": sources_of(origin), **body}
     text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
-    write_changed(Path(args.out) / unit.experiment / "results.json", text + "\n")
+    write_changed(Path(options.out) / unit.experiment / "results.json", text + "\n")

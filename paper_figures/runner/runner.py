@@ -7,10 +7,10 @@ units; models are loaded once per process.
     def measure(units):
         return [[{"text": trace.text, "god_steps": trace.god_steps}] for trace in decode_units(units)]
 
-    def run(args):
+    def run(options):
         units = [Unit(experiment=..., prompt=..., strategy={"name": "rws", "reward_scale": s}, reward="mini") ...]
-        with kept_open(backend_of(args)) as backend:
-            report = run_units(units, measure, args.out, backend=backend, batch=args.batch)
+        with kept_open(options.backend()) as backend:
+            report = run_units(units, measure, options.out, backend=backend, batch=options.batch)
         table = summarise(report.read(), summary())
 
 Units that follow from other units' results, such as a constant factor of equal mean, are a second stage. They name the

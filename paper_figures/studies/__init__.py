@@ -1,9 +1,9 @@
 """The studies of `python -m paper_figures experiment NAME`: one file and one line in `STUDIES` each.
 
-The module of a study has three functions:
+The module of a study has three parts:
 
-- `add_arguments(parser)` adds its options;
-- `run(args) -> dict` runs it and returns what `--json` prints; the dict's "message" is printed without `--json`;
+- `Options`, a dataclass of its options;
+- `run(options) -> dict` runs it and returns what `--json` prints; the dict's "message" is printed without `--json`;
 - `tables(frame, seed=...) -> list[Table]` makes its tables from the rows of its units. It takes `folder`, the folder of
   the study's files, if the study keeps more than units.
 

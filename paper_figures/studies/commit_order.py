@@ -10,12 +10,12 @@ inside). GOD is 0 in both readings, with as many forwards as the other two metho
 
 from __future__ import annotations
 
-import argparse
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design import single_stage
 from paper_figures.table import records
+from rws_theory.commands.options import option
 
 if TYPE_CHECKING:
     import pandas
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from paper_figures.runner.units import Unit
     from paper_figures.table import Table
 
-__all__ = ["METHODS", "add_arguments", "order_units", "run", "tables"]
+__all__ = ["METHODS", "Options", "order_units", "run", "tables"]
 
 NAME = "commit-order"
 METHODS = ("left-to-right", "default", "rws")
@@ -34,43 +34,43 @@ _CAPTION = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the study's options to a parser."""
-    parser.add_argument("--out", required=True, metavar="DIR", help="traces go to DIR/commit-order")
-    parser.add_argument(
-        "--examples", type=int, nargs="+", default=[3], metavar="N", help="held-out prompts of the model, from 0 (3)"
-    )
-    parser.add_argument("--reward", default="mini", metavar="NAME", help="reward model that guides rws (mini)")
-    parser.add_argument("--reward-scale", type=float, default=8.0, metavar="S", help="s_R of rws (8)")
-    single_stage.add_arguments(parser, ranked=True, batch=1)
+@dataclass(frozen=True)
+class Options(single_stage.StageOptions):
+    """The study's options."""
+
+    examples: tuple[int, ...] = option((3,), "held-out prompts of the model, from 0")
+    reward: str = option("mini", "reward model that guides rws", metavar="NAME")
+    reward_scale: float = option(8.0, "s_R of rws", metavar="S")
+    batch: int = 1
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     from paper_figures.data.examples import examples_of
     from paper_figures.studies.work.measuring import work
     from rws_decode.strategies.factors import RWS
 
-    single_stage.check_arguments(args)
-    RWS(args.reward_scale)  # refuses a scale that is none
-    if args.length % args.steps:
+    single_stage.check_options(options)
+    RWS(options.reward_scale)  # refuses a scale that is none
+    if options.length % options.steps:
         raise ValueError(
-            f"steps is {args.steps}: it must divide length, {args.length}, to commit equal groups from left to right"
+            f"steps is {options.steps}: it must divide length, {options.length}, to commit equal groups from left to "
+            "right"
         )
-    stored, examples = examples_of(args.model), list(dict.fromkeys(args.examples))
+    stored, examples = examples_of(options.model), list(dict.fromkeys(options.examples))
     for example in examples:
         if not 0 <= example < len(stored):
-            raise ValueError(f"examples holds {example}: {args.model} ships {len(stored)} examples, from 0")
-    base = single_stage.base_unit(args, NAME)
+            raise ValueError(f"examples holds {example}: {options.model} ships {len(stored)} examples, from 0")
+    base = single_stage.base_unit(options, NAME)
     prompts = {example: stored[example]["prompt"] for example in examples}
-    units = order_units(base, prompts, args.reward, args.reward_scale)
-    stage = single_stage.run_stage(args, units, work)
+    units = order_units(base, prompts, options.reward, options.reward_scale)
+    stage = single_stage.run_stage(options, units, work)
     rows, frame = _rows(stage[0]), stage[0].read()
-    settings = {"examples": examples, "reward": args.reward, "reward_scale": args.reward_scale}
-    settings |= {"group": args.length // args.steps, "ranking": args.ranking, "precision": args.precision}
+    settings = {"examples": examples, "reward": options.reward, "reward_scale": options.reward_scale}
+    settings |= {"group": options.length // options.steps, "ranking": options.ranking, "precision": options.precision}
     results = {"rows": rows}
     made = tables(frame)
-    return single_stage.finish(args, base, [stage], made, frame, settings=settings, results=results) | results
+    return single_stage.finish(options, base, [stage], made, frame, settings=settings, results=results) | results
 
 
 def order_units(base: Unit, prompts: dict[int, str], reward: str, reward_scale: float) -> list[Unit]:

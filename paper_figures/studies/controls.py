@@ -12,18 +12,18 @@ Files below OUT/controls: the units' parts, and `controls.csv|md`.
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design.comparison import run_comparison
-from paper_figures.studies.design.options import Defaults, add_comparison_arguments
+from paper_figures.studies.design.options import ComparisonOptions
 
 if TYPE_CHECKING:
     import pandas
 
     from paper_figures.table import Table
 
-__all__ = ["add_arguments", "run", "tables"]
+__all__ = ["Options", "run", "tables"]
 
 NAME = "controls"
 _CAPTION = (
@@ -35,16 +35,20 @@ _CAPTION = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the study's options to a parser."""
-    scales, judges = (2.0, 8.0, 32.0), ("mini-judge",)
-    defaults = Defaults("examples:keywords", 24, guides=("mini",), judges=judges, reward_scale=scales)
-    add_comparison_arguments(parser, NAME, defaults)
+@dataclass(frozen=True)
+class Options(ComparisonOptions):
+    """The study's options."""
+
+    data: str = "examples:keywords"
+    prompts: int = 24
+    rewards: tuple[str, ...] = ("mini",)
+    judges: tuple[str, ...] = ("mini-judge",)
+    reward_scale: tuple[float, ...] | None = (2.0, 8.0, 32.0)
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    return run_comparison(args, NAME, tables)
+    return run_comparison(options, NAME, tables)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

@@ -11,32 +11,35 @@ OUT/diversity, besides the units' parts and `selection.json|csv`:
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design.comparison import run_comparison
-from paper_figures.studies.design.options import Defaults, add_comparison_arguments
+from paper_figures.studies.design.options import ComparisonOptions
 
 if TYPE_CHECKING:
     import pandas
 
     from paper_figures.table import Table
 
-__all__ = ["add_arguments", "run", "tables"]
+__all__ = ["Options", "run", "tables"]
 
 NAME = "diversity"
 _ORDERS = (1, 2)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the study's options to a parser."""
-    add_comparison_arguments(parser, NAME, Defaults(data="stories:all", prompts=40))
+@dataclass(frozen=True)
+class Options(ComparisonOptions):
+    """The study's options."""
+
+    data: str = "stories:all"
+    prompts: int = 40
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    return run_comparison(args, NAME, tables)
+    return run_comparison(options, NAME, tables)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

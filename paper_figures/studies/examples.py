@@ -13,12 +13,13 @@ often nothing differs.
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
-from paper_figures.studies.design.options import Defaults, add_comparison_arguments
+from paper_figures.studies.design.options import ComparisonOptions
+from rws_theory.commands.options import option
 
 if TYPE_CHECKING:
     import pandas
@@ -28,43 +29,49 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
 
-__all__ = ["add_arguments", "run", "tables"]
+__all__ = ["Options", "run", "tables"]
 
 NAME = "examples"
 PICKS = ("first", "different", "best", "worst", "random")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the study's options to a parser."""
-    add_comparison_arguments(parser, NAME, Defaults(data="dialogues", prompts=16, validation=8, paths=0))
-    parser.set_defaults(methods=["rws", "constant", "default"], traces=True)
-    parser.add_argument("--show", type=int, default=3, metavar="N", help="dialogues that are shown (3)")
-    parser.add_argument("--pick", choices=PICKS, default="first", help="which (first); the page says it")
+@dataclass(frozen=True)
+class Options(ComparisonOptions):
+    """The study's options."""
+
+    data: str = "dialogues"
+    prompts: int = 16
+    validation: int = 8
+    path_prompts: int = 0
+    methods: tuple[str, ...] = ("rws", "constant", "default")
+    traces: bool = True
+    show: int = option(3, "dialogues that are shown")
+    pick: str = option("first", "which; the page says it", choices=PICKS)
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     from paper_figures.studies.design.arms import run_arms
     from rws_decode.common.files import write_changed
 
-    if args.show < 1:
-        raise ValueError(f"--show is {args.show}: at least 1 dialogue is needed")
+    if options.show < 1:
+        raise ValueError(f"--show is {options.show}: at least 1 dialogue is needed")
     frames = []
 
-    def run_stages(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> None:
-        run_arms(arms_from(args, base, prompts, scales_from(args, base, prompts, stages)), stages)
+    def run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) -> None:
+        run_arms(arms_from(options, base, prompts, scales_from(options, base, prompts, stages)), stages)
         frames.append((stages.outcome().frame, [prompt.name for prompt in prompts.test]))
 
-    result = run_comparison(args, NAME, tables, run_stages)
+    result = run_comparison(options, NAME, tables, run_stages)
 
     from paper_figures.studies.summaries.answers import answers_of
     from paper_figures.studies.summaries.side_by_side import page, pick, side_by_side
 
-    (frame, names), folder = frames[0], Path(args.out) / NAME
+    (frame, names), folder = frames[0], Path(options.out) / NAME
     answers = answers_of(frame)
     if not len(answers):
         return result
-    chosen = pick(answers, names, args.pick, args.show, args.seed)
+    chosen = pick(answers, names, options.pick, options.show, options.seed)
     shown = side_by_side(answers, chosen)
     from json import dumps
 

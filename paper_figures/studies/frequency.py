@@ -11,11 +11,13 @@ Files below OUT/frequency, besides the units' parts and `selection.json|csv`:
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
-from paper_figures.studies.design.options import Defaults, add_comparison_arguments
+from paper_figures.studies.design.options import ComparisonOptions
+from paper_figures.studies.summaries.timing import repetitions_option
+from rws_theory.commands.options import option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,47 +29,46 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
 
-__all__ = ["add_arguments", "run", "tables"]
+__all__ = ["Options", "run", "tables"]
 
 NAME = "frequency"
 _EVERY = (1, 2, 4)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the study's options to a parser."""
-    from paper_figures.studies.summaries.timing import add_timing_arguments
+@dataclass(frozen=True)
+class Options(ComparisonOptions):
+    """The study's options."""
 
-    add_comparison_arguments(parser, NAME, Defaults(data="stories:keywords", prompts=24, validation=12, paths=2))
-    parser.add_argument(
-        "--every",
-        type=int,
-        nargs="+",
-        default=list(_EVERY),
-        metavar="N",
-        help="steps from one call of the reward model to the next (1 2 4); 1, which is rws, always runs",
+    data: str = "stories:keywords"
+    prompts: int = 24
+    validation: int = 12
+    path_prompts: int = 2
+    every: tuple[int, ...] = option(
+        _EVERY, "steps from one call of the reward model to the next; 1, which is rws, always runs"
     )
-    add_timing_arguments(parser, prompts=4)
+    timing_prompts: int = option(4, "prompts that are timed", least=1)
+    repetitions: int = repetitions_option()
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    from paper_figures.studies.summaries.timing import check_timing
+    from paper_figures.studies.summaries.timing import note_several_workers
 
-    if min(args.every) < 1 or len(set(args.every)) < len(args.every):
-        raise ValueError(f"--every is {args.every}: different whole numbers, at least 1, are needed")
-    check_timing(args)
-    return run_comparison(args, NAME, tables, _run_stages)
+    if min(options.every) < 1 or len(set(options.every)) < len(options.every):
+        raise ValueError(f"--every is {list(options.every)}: different whole numbers, at least 1, are needed")
+    note_several_workers(options)
+    return run_comparison(options, NAME, tables, _run_stages)
 
 
-def _run_stages(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> None:
+def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) -> None:
     from dataclasses import replace
 
     from paper_figures.studies.design.arms import run_arms
     from paper_figures.studies.summaries.timing import run_timing
 
-    study = arms_from(args, base, prompts, scales_from(args, base, prompts, stages))
-    run_arms(replace(study, every=tuple(every for every in sorted(args.every) if every > 1)), stages)
-    run_timing(args, base, prompts.test[: args.timing_prompts], stages, _ways)
+    study = arms_from(options, base, prompts, scales_from(options, base, prompts, stages))
+    run_arms(replace(study, every=tuple(every for every in sorted(options.every) if every > 1)), stages)
+    run_timing(options, base, prompts.test[: options.timing_prompts], stages, _ways, repetitions=options.repetitions)
 
 
 def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:

@@ -14,13 +14,13 @@ Files below OUT/humaneval: the units' parts, `selection.json|csv`, `pass_at_k.cs
 
 from __future__ import annotations
 
-import argparse
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
-from paper_figures.studies.design.options import Defaults, add_comparison_arguments
+from paper_figures.studies.design.options import ComparisonOptions
+from rws_theory.commands.options import option
 
 if TYPE_CHECKING:
     import pandas
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
 
-__all__ = ["add_arguments", "run", "tables"]
+__all__ = ["Options", "run", "tables"]
 
 NAME = "humaneval"
 _CAPTION = (
@@ -41,89 +41,93 @@ _CAPTION = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the study's options to a parser."""
-    add_comparison_arguments(parser, NAME, Defaults(data="puzzles", prompts=40, validation=16, paths=0))
-    parser.add_argument("--samples", type=int, default=1, metavar="N", help="answers per problem and method (1)")
-    parser.add_argument(
-        "--decode-temperature", type=float, metavar="T", help="at which methods draw (0.2 for several samples)"
+@dataclass(frozen=True)
+class Options(ComparisonOptions):
+    """The study's options."""
+
+    data: str = "puzzles"
+    prompts: int = 40
+    path_prompts: int = 0
+    samples: int = option(1, "answers per problem and method", least=1)
+    decode_temperature: float | None = option(
+        None, "at which methods draw (default: 0.2 for several samples)", metavar="T"
     )
-    parser.add_argument(
-        "--style", choices=["completion", "instruct"], default="instruct", help="of HumanEval's prompts (instruct)"
-    )
-    parser.add_argument("--allow-code-execution", action="store_true", help="run the programs that the model writes")
-    parser.add_argument("--program-seconds", type=float, metavar="T", help="wall time of each program")
+    style: Literal["completion", "instruct"] = option("instruct", "of HumanEval's prompts")
+    allow_code_execution: bool = option(False, "run the programs that the model writes")
+    program_seconds: float | None = option(None, "wall time of each program", metavar="T")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    if args.samples < 1:
-        raise ValueError(f"--samples is {args.samples}: at least 1 is needed")
-    warm = args.decode_temperature
+    warm = options.decode_temperature
     if warm is not None and not (math.isfinite(warm) and warm >= 0):
         raise ValueError(f"--decode-temperature is {warm}: a finite number of at least 0 is needed")
-    if args.samples > 1 and warm == 0:
+    if options.samples > 1 and warm == 0:
         raise ValueError("--decode-temperature is 0: several samples would be one and the same")
-    if args.program_seconds is not None and not (math.isfinite(args.program_seconds) and args.program_seconds > 0):
-        raise ValueError(f"--program-seconds is {args.program_seconds}: a positive finite number is needed")
-    programs = args.data.partition(":")[0] == "humaneval"
-    if args.allow_code_execution and not programs:
-        raise ValueError(f"--data is {args.data}: its answers are no programs, --allow-code-execution needs humaneval")
-    if args.allow_code_execution and args.scheduler is None:
+    if options.program_seconds is not None and not (
+        math.isfinite(options.program_seconds) and options.program_seconds > 0
+    ):
+        raise ValueError(f"--program-seconds is {options.program_seconds}: a positive finite number is needed")
+    programs = options.data.partition(":")[0] == "humaneval"
+    if options.allow_code_execution and not programs:
+        raise ValueError(
+            f"--data is {options.data}: its answers are no programs, --allow-code-execution needs humaneval"
+        )
+    if options.allow_code_execution and options.scheduler is None:
         from paper_figures.sandbox import check_bubblewrap
 
         check_bubblewrap()  # before hours of decoding; with a scheduler the programs run elsewhere
-    result = run_comparison(args, NAME, tables, _run_stages)
-    if programs and not args.allow_code_execution:
+    result = run_comparison(options, NAME, tables, _run_stages)
+    if programs and not options.allow_code_execution:
         result["message"] += "\nprograms were not run, so nothing is known of what passes: --allow-code-execution"
     return result
 
 
-def _run_stages(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> None:
+def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) -> None:
     import pandas as pd
 
     from paper_figures.studies.design.arms import run_arms
 
-    programs = args.data.partition(":")[0] == "humaneval"
+    programs = options.data.partition(":")[0] == "humaneval"
     if programs:
-        prompts = _worded(args, prompts)
-    scales = scales_from(args, base, prompts, stages)
-    warm = args.decode_temperature
-    warm = (0.0 if args.samples == 1 else 0.2) if warm is None else warm
-    for draw in range(args.samples):
-        seed = args.seed + draw
+        prompts = _worded(options, prompts)
+    scales = scales_from(options, base, prompts, stages)
+    warm = options.decode_temperature
+    warm = (0.0 if options.samples == 1 else 0.2) if warm is None else warm
+    for draw in range(options.samples):
+        seed = options.seed + draw
         sample_base = replace(
             base, sampling_temperature=warm, seed=seed, settings={**base.settings, "study_seed": seed}
         )
-        run_arms(arms_from(args, sample_base, prompts, scales), stages, f"{draw} ")
-    if programs and args.allow_code_execution:
+        run_arms(arms_from(options, sample_base, prompts, scales), stages, f"{draw} ")
+    if programs and options.allow_code_execution:
         frames = [report.read() for report in stages.reports.values()]
         answers = pd.concat([frame for frame in frames if "text" in frame and "problem" in frame])
-        stages.run("programs", _programs(args, base, answers[answers["split"] == "test"]))
+        stages.run("programs", _programs(options, base, answers[answers["split"] == "test"]))
 
 
-def _worded(args: argparse.Namespace, prompts: Prompts) -> Prompts:
+def _worded(options: Options, prompts: Prompts) -> Prompts:
     """Return the problems in the words that the model is asked in."""
     from paper_figures.data.loaders import load_humaneval
     from paper_figures.sandbox.completion import humaneval_prompt
 
-    problems = {row.id: row for row in load_humaneval(args.data.partition(":")[2] or None).rows}
+    problems = {row.id: row for row in load_humaneval(options.data.partition(":")[2] or None).rows}
 
     def worded(part: Any) -> Any:
         return tuple(
-            replace(prompt, turns=(humaneval_prompt(problems[prompt.labels["problem"]], args.style),))
+            replace(prompt, turns=(humaneval_prompt(problems[prompt.labels["problem"]], options.style),))
             for prompt in part
         )
 
     return replace(prompts, test=worded(prompts.test), validation=worded(prompts.validation))
 
 
-def _programs(args: argparse.Namespace, base: Unit, answers: pandas.DataFrame) -> list[Unit]:
+def _programs(options: Options, base: Unit, answers: pandas.DataFrame) -> list[Unit]:
     from paper_figures.sandbox import Limits
     from paper_figures.studies.work.programs import EXECUTE, program_settings
 
-    limits = Limits() if args.program_seconds is None else replace(Limits(), seconds=args.program_seconds)
-    settings = program_settings(args.data.partition(":")[2] or None, allow_code_execution=True, limits=limits)
+    limits = Limits() if options.program_seconds is None else replace(Limits(), seconds=options.program_seconds)
+    settings = program_settings(options.data.partition(":")[2] or None, allow_code_execution=True, limits=limits)
     plain = replace(
         base, predictor=None, reward=None, seed=0, sampling_temperature=0.0, settings=settings, strategy=EXECUTE
     )

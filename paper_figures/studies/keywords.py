@@ -13,20 +13,20 @@ of the two means it reports, nor what its causal model is given.
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from paper_figures.studies.design.comparison import run_comparison
-from paper_figures.studies.design.options import Defaults, add_comparison_arguments
+from paper_figures.studies.design.options import ComparisonOptions
 
 if TYPE_CHECKING:
     import pandas
 
     from paper_figures.table import Table
 
-__all__ = ["add_arguments", "run", "tables"]
+__all__ = ["Options", "run", "tables"]
 
 NAME = "keywords"
 _POOLED = ["nll", "causal_tokens"]
@@ -52,14 +52,17 @@ _CLAIMS = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the study's options to a parser."""
-    add_comparison_arguments(parser, NAME, Defaults(data="stories:keywords", prompts=32, causal="mini-causal"))
+@dataclass(frozen=True)
+class Options(ComparisonOptions):
+    """The study's options."""
+
+    data: str = "stories:keywords"
+    causal: str | None = "mini-causal"
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    return run_comparison(args, NAME, tables)
+    return run_comparison(options, NAME, tables)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

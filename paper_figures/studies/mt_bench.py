@@ -17,14 +17,14 @@ the default here, the surplus is where it errs and where methods differ at all.
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
-from paper_figures.studies.design.options import Defaults, add_comparison_arguments
-from paper_figures.studies.summaries.llm_verdicts import VERDICTS, add_judge_arguments, ask_judge, judge_from
+from paper_figures.studies.design.options import ComparisonOptions
+from paper_figures.studies.summaries.llm_verdicts import VERDICTS, LLMJudgeOptions, ask_judge, judge_from
 
 if TYPE_CHECKING:
     import pandas
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
 
-__all__ = ["add_arguments", "run", "tables"]
+__all__ = ["Options", "run", "tables"]
 
 NAME = "mt-bench"
 _DIFFERENCES = (
@@ -43,24 +43,28 @@ _DIFFERENCES = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the study's options to a parser."""
-    add_comparison_arguments(parser, NAME, Defaults(data="dialogues", prompts=16, validation=8, paths=2))
-    add_judge_arguments(parser)
+@dataclass(frozen=True)
+class Options(LLMJudgeOptions, ComparisonOptions):
+    """The study's options."""
+
+    data: str = "dialogues"
+    prompts: int = 16
+    validation: int = 8
+    path_prompts: int = 2
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    judge, folder = judge_from(args), Path(args.out) / NAME
+    judge, folder = judge_from(options, options.methods), Path(options.out) / NAME
 
-    def run_stages(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> None:
+    def run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) -> None:
         from paper_figures.studies.design.arms import run_arms
 
-        run_arms(arms_from(args, base, prompts, scales_from(args, base, prompts, stages)), stages)
+        run_arms(arms_from(options, base, prompts, scales_from(options, base, prompts, stages)), stages)
         if judge is not None:
-            ask_judge(args, judge, stages.outcome().frame, folder)
+            ask_judge(options, judge, stages.outcome().frame, folder)
 
-    result = run_comparison(args, NAME, partial(tables, folder=folder), run_stages)
+    result = run_comparison(options, NAME, partial(tables, folder=folder), run_stages)
     if not any(name.startswith("llm_") for name in result["tables"]):
         told = "no LLM judge has judged these dialogues: --llm-judge MODEL [--base-url URL] asks one"
         result["message"] = f"{told}\n\n{result['message']}"

@@ -11,11 +11,12 @@ Files below OUT/overhead, besides the units' parts and `selection.json|csv`:
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design.comparison import arms_from, run_comparison, scales_from
-from paper_figures.studies.design.options import Defaults, add_comparison_arguments
+from paper_figures.studies.design.options import ComparisonOptions
+from paper_figures.studies.summaries.timing import repetitions_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,34 +28,37 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
 
-__all__ = ["add_arguments", "run", "tables"]
+__all__ = ["Options", "run", "tables"]
 
 NAME = "overhead"
 _MIB = 2**20
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the study's options to a parser."""
-    from paper_figures.studies.summaries.timing import add_timing_arguments
+@dataclass(frozen=True)
+class Options(ComparisonOptions):
+    """The study's options."""
 
-    add_comparison_arguments(parser, NAME, Defaults(data="stories:keywords", prompts=4, validation=8, paths=0))
-    add_timing_arguments(parser)
+    data: str = "stories:keywords"
+    prompts: int = 4
+    validation: int = 8
+    path_prompts: int = 0
+    repetitions: int = repetitions_option()
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    from paper_figures.studies.summaries.timing import check_timing
+    from paper_figures.studies.summaries.timing import note_several_workers
 
-    check_timing(args)
-    return run_comparison(args, NAME, tables, _run_stages)
+    note_several_workers(options)
+    return run_comparison(options, NAME, tables, _run_stages)
 
 
-def _run_stages(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> None:
+def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) -> None:
     from paper_figures.studies.design.arms import run_arms
     from paper_figures.studies.summaries.timing import run_timing
 
-    run_arms(arms_from(args, base, prompts, scales_from(args, base, prompts, stages)), stages)
-    run_timing(args, base, prompts.test, stages, _ways, memory=True)
+    run_arms(arms_from(options, base, prompts, scales_from(options, base, prompts, stages)), stages)
+    run_timing(options, base, prompts.test, stages, _ways, repetitions=options.repetitions, memory=True)
 
 
 def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:

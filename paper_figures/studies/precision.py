@@ -19,16 +19,15 @@ equal to the exact ranking's.
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design import single_stage
 from paper_figures.studies.design.options import GRID
-from paper_figures.studies.design.prompts import SOURCES
 from paper_figures.table import records
+from rws_theory.commands.options import option
 
 if TYPE_CHECKING:
     import pandas
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompt
     from paper_figures.table import Table
 
-__all__ = ["RANKINGS", "STRATEGIES", "add_arguments", "precision_units", "run", "tables"]
+__all__ = ["RANKINGS", "STRATEGIES", "Options", "precision_units", "run", "tables"]
 
 NAME = "precision"
 STRATEGIES = ("temperature", "rws", "constant", "shuffled", "flipped", "random")
@@ -58,47 +57,43 @@ _CAPTION = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the study's options to a parser."""
-    parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/precision")
-    sources = "; ".join(SOURCES.values())
-    parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {sources}")
-    parser.add_argument("--prompts", type=int, default=12, metavar="N", help="how many (12)")
-    parser.add_argument("--scales", type=float, nargs="+", default=list(GRID), metavar="C", help="the paper's grid")
-    shown = f"of {' '.join(STRATEGIES)} (all)"
-    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=STRATEGIES, metavar="NAME", help=shown)
-    parser.add_argument("--reward", default="mini", metavar="NAME", help="reward model that guides rws (mini)")
-    parser.add_argument("--seed", type=int, default=0, help="of drawn prompts, the bootstrap and the tests (0)")
-    single_stage.add_arguments(parser)
+@dataclass(frozen=True)
+class Options(single_stage.PromptStageOptions):
+    """The study's options."""
+
+    prompts: int = 12
+    scales: tuple[float, ...] = option(GRID, "the paper's grid", metavar="C")
+    strategies: tuple[str, ...] = option(STRATEGIES, "what decodes", metavar="NAME", choices=STRATEGIES)
+    reward: str = option("mini", "reward model that guides rws", metavar="NAME")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     import pandas as pd
 
     from paper_figures.studies.design.prompts import prompts_of
     from paper_figures.studies.work.precision import work
 
-    positive = all(math.isfinite(scale) and scale > 0 for scale in args.scales)
-    if not positive or len(set(args.scales)) < len(args.scales):
-        raise ValueError(f"--scales is {args.scales}: different positive finite numbers are needed")
-    single_stage.check_arguments(args)
-    prompts = prompts_of(args.data, args.prompts, seed=args.seed, model=args.model).test
-    base = single_stage.base_unit(args, NAME)
-    strategies = tuple(name for name in STRATEGIES if name in args.strategies)
+    positive = all(math.isfinite(scale) and scale > 0 for scale in options.scales)
+    if not positive or len(set(options.scales)) < len(options.scales):
+        raise ValueError(f"--scales is {list(options.scales)}: different positive finite numbers are needed")
+    single_stage.check_options(options)
+    prompts = prompts_of(options.data, options.prompts, seed=options.seed, model=options.model).test
+    base = single_stage.base_unit(options, NAME)
+    strategies = tuple(name for name in STRATEGIES if name in options.strategies)
     stages: list[Any] = []
     for rows in (None, "rws"):
         given = stages[0][0].read() if rows else None
-        if units := precision_units(base, prompts, args.scales, strategies, args.reward, rws=given):
-            stages.append(single_stage.run_stage(args, units, work))
+        if units := precision_units(base, prompts, options.scales, strategies, options.reward, rws=given):
+            stages.append(single_stage.run_stage(options, units, work))
     frame = pd.concat([report.read() for report, _ in stages], ignore_index=True)
     # What the controls follow from is no row of the table where it was not asked for.
     frame = frame[frame["method"].isin(strategies)] if len(frame) else frame
-    made = tables(frame, seed=args.seed)
-    settings = {name: getattr(args, name) for name in ("data", "prompts", "scales", "seed")}
-    settings |= {"strategies": list(strategies)} | ({} if strategies == STRATEGIES[:1] else {"reward": args.reward})
+    made = tables(frame, seed=options.seed)
+    settings = {name: getattr(options, name) for name in ("data", "prompts", "scales", "seed")}
+    settings |= {"strategies": list(strategies)} | ({} if strategies == STRATEGIES[:1] else {"reward": options.reward})
     results = {table.name: list(table.rows) for table in made}
-    return single_stage.finish(args, base, stages, made, frame, settings=settings, results=results)
+    return single_stage.finish(options, base, stages, made, frame, settings=settings, results=results)
 
 
 def precision_units(

@@ -18,20 +18,20 @@ have pieces would take; `reward_calls`, texts scored; `near_tokens`, candidates 
 
 from __future__ import annotations
 
-import argparse
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design import single_stage
-from paper_figures.studies.design.prompts import SOURCES
+from paper_figures.studies.design.options import GRID
+from rws_theory.commands.options import option
 
 if TYPE_CHECKING:
     import pandas
 
     from paper_figures.table import Table
 
-__all__ = ["add_arguments", "run", "tables"]
+__all__ = ["Options", "run", "tables"]
 
 NAME = "reach"
 COLUMNS = (
@@ -48,32 +48,32 @@ _CAPTION = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the study's options to a parser."""
-    parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/reach")
-    sources = "; ".join(SOURCES.values())
-    parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {sources}")
-    parser.add_argument("--prompts", type=int, default=16, metavar="N", help="how many (16)")
-    parser.add_argument("--reward", default="mini", help="reward model: shipped name, directory or hub id (mini)")
-    parser.add_argument("--scale-min", type=float, default=0.01, metavar="X", help="least c and s_R (0.01)")
-    parser.add_argument("--scale-max", type=float, default=32.0, metavar="Y", help="greatest c and s_R (32)")
-    parser.add_argument("--budget", type=int, metavar="N", help="canvases that each path may evaluate (no limit)")
-    parser.add_argument("--seed", type=int, default=0, help="of drawn prompts (0)")
-    single_stage.add_arguments(parser, length=32, steps=16, batch=1)
+@dataclass(frozen=True)
+class Options(single_stage.PromptStageOptions):
+    """The study's options."""
+
+    reward: str = option("mini", "reward model: shipped name, directory or hub id", metavar="NAME")
+    scale_min: float = option(GRID[0], "least c and s_R", metavar="X")
+    scale_max: float = option(GRID[-1], "greatest c and s_R", metavar="Y")
+    budget: int | None = option(None, "canvases that each path may evaluate (default: no limit)")
+    length: int = 32
+    steps: int = 16
+    batch: int = 1
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     from paper_figures.studies.design.prompts import prompts_of
     from paper_figures.studies.work.reach import work
 
-    single_stage.check_arguments(args)
-    prompts = prompts_of(args.data, args.prompts, seed=args.seed, model=args.model).test
-    ends = {"low": args.scale_min, "high": args.scale_max, "budget": args.budget}
+    single_stage.check_range(options.scale_min, options.scale_max, options.budget, options.steps)
+    single_stage.check_options(options)
+    prompts = prompts_of(options.data, options.prompts, seed=options.seed, model=options.model).test
+    ends = {"low": options.scale_min, "high": options.scale_max, "budget": options.budget}
     strategy = {"name": "scale-paths"} | {name: value for name, value in ends.items() if value is not None}
-    base = replace(single_stage.base_unit(args, NAME), strategy=strategy, reward=args.reward)
+    base = replace(single_stage.base_unit(options, NAME), strategy=strategy, reward=options.reward)
     units = [replace(base, prompt=each.text, example=each.name) for each in prompts]
-    stage = single_stage.run_stage(args, units, work)
+    stage = single_stage.run_stage(options, units, work)
     frame = stage[0].read()
     made = tables(frame)
     results: dict[str, Any] = {table.name: list(table.rows) for table in made}
@@ -81,8 +81,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         outputs = frame[["example", "prompt", "outputs"]].rename(columns={"example": "index"})
         results["prompts"] = outputs.to_dict("records")
     names = ("data", "prompts", "seed", "reward", "scale_min", "scale_max", "budget")
-    settings = {name: getattr(args, name) for name in names}
-    return single_stage.finish(args, base, [stage], made, frame, settings=settings, results=results)
+    settings = {name: getattr(options, name) for name in names}
+    return single_stage.finish(options, base, [stage], made, frame, settings=settings, results=results)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

@@ -20,13 +20,12 @@ with these and the real pairs. `studies.summaries.regimes` says what the columns
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design import single_stage
-from paper_figures.studies.design.prompts import SOURCES
+from rws_theory.commands.options import option
 
 if TYPE_CHECKING:
     import pandas
@@ -35,77 +34,69 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompt
     from paper_figures.table import Table
 
-__all__ = ["add_arguments", "regime_units", "run", "tables"]
+__all__ = ["Options", "regime_units", "run", "tables"]
 
 NAME = "regimes"
 DIMENSIONS = (3, 4, 8, 16, 64)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the study's options to a parser."""
-    parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/regimes")
-    sources = "; ".join(SOURCES.values())
-    parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {sources}")
-    parser.add_argument("--prompts", type=int, default=16, metavar="N", help="how many (16)")
-    parser.add_argument("--reward", default="mini", help="reward model that guides: name, directory, hub id (mini)")
-    parser.add_argument("--reward-scale", type=float, default=8.0, metavar="S", help="s_R of the decodes (8)")
-    parser.add_argument("--pairs-per-step", type=int, default=8, metavar="N", help="real pairs of each step (8)")
-    parser.add_argument(
-        "--random-pairs", type=int, default=2000, metavar="N", help="of each distribution and dimension (2000)"
-    )
-    parser.add_argument(
-        "--dimensions", type=int, nargs="+", default=list(DIMENSIONS), metavar="D", help="tokens (3 4 8 16 64)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of logits, pairs, drawn prompts and bootstrap (0)")
-    single_stage.add_arguments(parser, batch=1)
+@dataclass(frozen=True)
+class Options(single_stage.PromptStageOptions):
+    """The study's options."""
+
+    reward: str = option("mini", "reward model that guides: name, directory, hub id", metavar="NAME")
+    reward_scale: float = option(8.0, "s_R of the decodes", metavar="S")
+    pairs_per_step: int = option(8, "real pairs of each step", least=1)
+    random_pairs: int = option(2000, "of each distribution and dimension", least=1)
+    dimensions: tuple[int, ...] = option(DIMENSIONS, "tokens", metavar="D")
+    batch: int = 1
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     from paper_figures.studies.design.prompts import prompts_of
     from paper_figures.studies.summaries.regimes import drawn_of
     from paper_figures.studies.work.regimes import DISTRIBUTIONS, work
 
-    _check(args)
-    prompts = prompts_of(args.data, args.prompts, seed=args.seed, model=args.model).test
-    base = replace(single_stage.base_unit(args, NAME), seed=args.seed)
-    units = regime_units(base, prompts, args)
-    stage = single_stage.run_stage(args, units, work)
+    _check(options)
+    prompts = prompts_of(options.data, options.prompts, seed=options.seed, model=options.model).test
+    base = replace(single_stage.base_unit(options, NAME), seed=options.seed)
+    units = regime_units(base, prompts, options)
+    stage = single_stage.run_stage(options, units, work)
     frame = stage[0].read()
-    made = tables(frame, seed=args.seed)
+    made = tables(frame, seed=options.seed)
     results: dict[str, Any] = {table.name: list(table.rows) for table in made}
     if made:
         real = frame[[drawn_of(text) is None for text in frame["strategy_json"]]].to_dict("records")
         results["distributions"] = DISTRIBUTIONS
         results["pairs"] = [{"prompt": row["example"]} | pair for row in real for pair in row["pairs"]]
     names = ("data", "prompts", "reward", "reward_scale", "pairs_per_step", "random_pairs", "dimensions", "seed")
-    settings = {name: getattr(args, name) for name in names}
-    return single_stage.finish(args, base, [stage], made, frame, settings=settings, results=results)
+    settings = {name: getattr(options, name) for name in names}
+    return single_stage.finish(options, base, [stage], made, frame, settings=settings, results=results)
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(options: Options) -> None:
     from rws_decode.strategies.factors import RWS
 
-    RWS(args.reward_scale)  # refuses a scale that is none
-    for name, value in (("pairs-per-step", args.pairs_per_step), ("random-pairs", args.random_pairs)):
-        if value < 1:
-            raise ValueError(f"--{name} is {value}: at least 1 is needed")
-    if min(args.dimensions) < 2 or len(set(args.dimensions)) < len(args.dimensions):
-        raise ValueError(f"--dimensions is {args.dimensions}: different numbers of tokens, at least 2, are needed")
-    single_stage.check_arguments(args)
+    RWS(options.reward_scale)  # refuses a scale that is none
+    if min(options.dimensions) < 2 or len(set(options.dimensions)) < len(options.dimensions):
+        raise ValueError(
+            f"--dimensions is {list(options.dimensions)}: different numbers of tokens, at least 2, are needed"
+        )
+    single_stage.check_options(options)
 
 
-def regime_units(base: Unit, prompts: Sequence[Prompt], args: argparse.Namespace) -> list[Unit]:
+def regime_units(base: Unit, prompts: Sequence[Prompt], options: Options) -> list[Unit]:
     """Return a unit per prompt, and one per distribution and dimension, which uses no model."""
     from paper_figures.studies.work.regimes import DISTRIBUTIONS
 
-    rule = {"name": "rws", "reward_scale": args.reward_scale}
-    settings = {**base.settings, "pairs_per_step": args.pairs_per_step}
-    real = replace(base, strategy=rule, reward=args.reward, settings=settings)
+    rule = {"name": "rws", "reward_scale": options.reward_scale}
+    settings = {**base.settings, "pairs_per_step": options.pairs_per_step}
+    real = replace(base, strategy=rule, reward=options.reward, settings=settings)
     units = [replace(real, prompt=each.text, example=each.name) for each in prompts]
     for distribution in DISTRIBUTIONS:
-        for dimension in args.dimensions:
-            drawn = {"distribution": distribution, "dimension": dimension, "pairs": args.random_pairs}
+        for dimension in options.dimensions:
+            drawn = {"distribution": distribution, "dimension": dimension, "pairs": options.random_pairs}
             rule = {"name": "random-logits", **drawn}
             units.append(
                 replace(base, predictor=None, strategy=rule, settings={}, example=f"{distribution}-{dimension}")

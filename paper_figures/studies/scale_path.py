@@ -22,23 +22,22 @@ both readings of GOD, and whether the path over s_R says the same (`on_path`, no
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design import single_stage
 from paper_figures.studies.design.options import GRID
-from paper_figures.studies.design.prompts import SOURCES
 from paper_figures.table import records
+from rws_theory.commands.options import option
 
 if TYPE_CHECKING:
     import pandas
 
     from paper_figures.table import Table
 
-__all__ = ["add_arguments", "run", "summary_row", "tables"]
+__all__ = ["Options", "run", "summary_row", "tables"]
 
 NAME = "scale-path"
 _SETTINGS = ("predictor", "reward", "causal", "length", "steps", "block", "device", "strategy_json")
@@ -50,58 +49,55 @@ _OUTPUTS = "Every distinct answer of both axes: how much of each leads there, ln
 _WALKS = "RWS at given reward scales: the least and the greatest of its factors, which are points of the axis of c."
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the study's options to a parser."""
-    parser.add_argument("--out", required=True, metavar="DIR", help="results go to DIR/scale-path")
-    sources = "; ".join(SOURCES.values())
-    parser.add_argument("--data", default="examples", metavar="SOURCE", help=f"prompts (examples): {sources}")
-    parser.add_argument("--prompts", type=int, default=4, metavar="N", help="how many (4); the first is drawn")
-    parser.add_argument("--reward", default="mini", help="reward model that guides: name, directory, hub id (mini)")
-    parser.add_argument("--judge", default="mini-judge", help="reward model that only judges (mini-judge)")
-    parser.add_argument("--causal", default="mini-causal", metavar="NAME", help="for perplexity (mini-causal)")
-    parser.add_argument(
-        "--reward-scale", type=float, nargs="+", default=[2.0, 8.0, 32.0], metavar="S", help="s_R of RWS (2 8 32)"
-    )
-    parser.add_argument("--scale-min", type=float, default=GRID[0], metavar="X", help="least c and s_R (0.01)")
-    parser.add_argument("--scale-max", type=float, default=GRID[-1], metavar="Y", help="greatest c and s_R (32)")
-    parser.add_argument("--budget", type=int, metavar="N", help="canvases that each path may evaluate (no limit)")
-    parser.add_argument("--seed", type=int, default=0, help="of drawn prompts (0)")
-    single_stage.add_arguments(parser, batch=1)
+@dataclass(frozen=True)
+class Options(single_stage.PromptStageOptions):
+    """The study's options."""
+
+    prompts: int = option(4, "how many; the first is drawn")
+    reward: str = option("mini", "reward model that guides: name, directory, hub id", metavar="NAME")
+    judge: str = option("mini-judge", "reward model that only judges", metavar="NAME")
+    causal: str = option("mini-causal", "causal model for perplexity", metavar="NAME")
+    reward_scale: tuple[float, ...] = option((2.0, 8.0, 32.0), "s_R of RWS", metavar="S")
+    scale_min: float = option(GRID[0], "least c and s_R", metavar="X")
+    scale_max: float = option(GRID[-1], "greatest c and s_R", metavar="Y")
+    budget: int | None = option(None, "canvases that each path may evaluate (default: no limit)")
+    batch: int = 1
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
     from paper_figures.studies.design.prompts import prompts_of
     from paper_figures.studies.work.scale_paths import work
 
-    _check(args)
-    prompts = prompts_of(args.data, args.prompts, seed=args.seed, model=args.model).test
-    scales = list(dict.fromkeys(args.reward_scale))
-    strategy = {"name": "path-profile", "low": args.scale_min, "high": args.scale_max, "scales": scales}
-    strategy |= {} if args.budget is None else {"budget": args.budget}
-    models = {"reward": args.reward, "judges": (args.judge,), "causal": args.causal}
-    base = replace(single_stage.base_unit(args, NAME), strategy=strategy, **models)
+    _check(options)
+    prompts = prompts_of(options.data, options.prompts, seed=options.seed, model=options.model).test
+    scales = list(dict.fromkeys(options.reward_scale))
+    strategy = {"name": "path-profile", "low": options.scale_min, "high": options.scale_max, "scales": scales}
+    strategy |= {} if options.budget is None else {"budget": options.budget}
+    models = {"reward": options.reward, "judges": (options.judge,), "causal": options.causal}
+    base = replace(single_stage.base_unit(options, NAME), strategy=strategy, **models)
     units = [replace(base, prompt=each.text, example=each.name) for each in prompts]
-    stage = single_stage.run_stage(args, units, work)
+    stage = single_stage.run_stage(options, units, work)
     frame = stage[0].read()
     made = tables(frame)
     results: dict[str, Any] = {}
     if made:
         results["summary"] = list(made[0].rows)
-        results["grid"] = [point for point in GRID if args.scale_min <= point <= args.scale_max]
+        results["grid"] = [point for point in GRID if options.scale_min <= point <= options.scale_max]
         profiles = frame[["example", "prompt", "outputs", "paths", "walks"]].rename(columns={"example": "index"})
         results["profiles"] = profiles.to_dict("records")
     names = ("data", "prompts", "reward", "judge", "causal", "scale_min", "scale_max", "budget", "seed")
-    settings = {name: getattr(args, name) for name in names} | {"reward_scale": scales}
-    return single_stage.finish(args, base, [stage], made, frame, settings=settings, results=results)
+    settings = {name: getattr(options, name) for name in names} | {"reward_scale": scales}
+    return single_stage.finish(options, base, [stage], made, frame, settings=settings, results=results)
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(options: Options) -> None:
     from rws_decode.strategies.factors import RWS
 
-    for scale in args.reward_scale:
+    for scale in options.reward_scale:
         RWS(scale)  # refuses a scale that is none
-    single_stage.check_arguments(args)
+    single_stage.check_range(options.scale_min, options.scale_max, options.budget, options.steps)
+    single_stage.check_options(options)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

@@ -12,13 +12,13 @@ Files below OUT/temperature, besides the units' parts, which keep the traces of 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from paper_figures.studies.design.comparison import arms_from, run_comparison
-from paper_figures.studies.design.options import GRID, Defaults, add_comparison_arguments
+from paper_figures.studies.design.options import GRID, ComparisonOptions, methods_option
+from rws_theory.commands.options import fixed, option
 
 if TYPE_CHECKING:
     import pandas
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.table import Table
 
-__all__ = ["METHODS", "SCALES", "add_arguments", "run", "tables", "temperature_units"]
+__all__ = ["METHODS", "SCALES", "Options", "run", "tables", "temperature_units"]
 
 NAME = "temperature"
 SCALES = GRID  # what reward scales are chosen from stands for the factors too, as in the paper
@@ -50,28 +50,45 @@ _COMPARED = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the study's options to a parser."""
-    guides, judges = ("mini",), ("mini-judge",)
-    defaults = Defaults("examples:keywords", guides=guides, judges=judges, causal="mini-causal", batch=32)
-    add_comparison_arguments(parser, NAME, replace(defaults, scales=SCALES, methods=METHODS))
+@dataclass(frozen=True)
+class Options(ComparisonOptions):
+    """The study's options."""
+
+    data: str = "examples:keywords"
+    rewards: tuple[str, ...] = ("mini",)
+    judges: tuple[str, ...] = ("mini-judge",)
+    causal: str | None = "mini-causal"
+    methods: tuple[str, ...] = methods_option(METHODS)
+    batch: int = 32
+    reward_scale: tuple[float, ...] | None = option(
+        SCALES, "factors c and reward scales s_R", metavar="C", flags=("--scales",)
+    )
+    # Scales are given: nothing is chosen on validation prompts. Each method has its own ranking.
+    validation: int = fixed(0)
+    validation_data: str | None = fixed(None)
+    grid: tuple[float, ...] | None = fixed(None)
+    select: Literal["grid", "path"] = fixed("grid")
+    path_prompts: int = fixed(0)
+    path_budget: int | None = fixed(None)
+    ranking: Literal["log-odds", "probability", "topk"] = fixed("log-odds")
+    precision: Literal["model", "bfloat16", "float32", "float64"] = fixed("float64")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    return run_comparison(args, NAME, tables, _run_stages)
+    return run_comparison(options, NAME, tables, _run_stages)
 
 
-def _run_stages(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> None:
+def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) -> None:
     import pandas as pd
 
     from paper_figures.studies.design.arms import measures_of, run_arms
 
     if any(len(prompt.turns) > 1 for prompt in prompts.test):
-        raise ValueError(f"--data is {args.data}: prompts of one turn are needed")
-    scales = tuple(args.reward_scale)
-    arms = replace(arms_from(args, base, prompts, dict.fromkeys(args.rewards, scales)), traced=TRACED)
-    methods = [method for method in TEMPERATURES if method in args.methods]
+        raise ValueError(f"--data is {options.data}: prompts of one turn are needed")
+    scales = tuple(options.reward_scale or ())
+    arms = replace(arms_from(options, base, prompts, dict.fromkeys(options.rewards, scales)), traced=TRACED)
+    methods = [method for method in TEMPERATURES if method in options.methods]
     frames = [stages.run(method, temperature_units(arms, method, scales)) for method in methods]
     run_arms(arms, stages)
     answers = pd.concat(frames) if frames else pd.DataFrame()

@@ -1,19 +1,22 @@
 """Options of a command, declared once as the fields of a dataclass: parser arguments and parsed values follow from it.
 
 A field's type says how a word is read: str, int, float or Path; `X | None` where nothing may be given; bool for a
-switch, `bool | None` for one with a --no- form; `tuple[X, ...]` for several words; Literal for a choice.
+switch, `bool | None` for one with a --no- form, `Literal[True] | None` for one without; `tuple[X, ...]` for several
+words; Literal for a choice.
+
+A dataclass may inherit options. A field that only gives an inherited option another default keeps its declaration.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["add_options", "group", "json_option", "option", "read_options"]
+__all__ = ["add_options", "fixed", "group", "json_option", "option", "read_options"]
 
 T = TypeVar("T")
 
@@ -28,6 +31,9 @@ class _Option:
     choices: tuple[str, ...] | None = None
     least: float | None = None
     positional: bool = False
+    flags: tuple[str, ...] = ()
+    may_be_empty: bool = False
+    instead_of: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,12 +53,23 @@ def option(
     choices: tuple[str, ...] | None = None,
     least: float | None = None,
     positional: bool = False,
+    flags: tuple[str, ...] = (),
+    may_be_empty: bool = False,
+    instead_of: str = "",
 ) -> Any:
     """Declare an option: the field `scale_min` is the option --scale-min, or an argument in place if `positional`.
 
-    Without a default it must be given. The help shows the default. least: the least number that is accepted.
+    Without a default it must be given. The help shows the default. least: the least number that is accepted. flags:
+    what the option is called if not after its field. may_be_empty: several words may be none. instead_of: the field of
+    an option that cannot be given together with this one.
     """
-    return field(default=default, kw_only=True, metadata={"as": _Option(help, metavar, choices, least, positional)})
+    declared = _Option(help, metavar, choices, least, positional, flags, may_be_empty, instead_of)
+    return field(default=default, kw_only=True, metadata={"as": declared})
+
+
+def fixed(value: Any) -> Any:
+    """Declare a field that has one value: an inherited option that this command does not offer."""
+    return field(default=value, kw_only=True, metadata={"as": None})
 
 
 def json_option(help: str = "print the result as JSON on standard output") -> Any:
@@ -105,21 +122,26 @@ def read_options(kind: type[T], args: argparse.Namespace) -> T:
 def _declared(kind: type, help: Mapping[str, str]) -> Iterator[tuple[str, Any, _Option | _Group]]:
     """Yield name, default and declaration of every field that becomes an option or a group."""
     for each in fields(kind):
-        if "as" in each.metadata:
-            yield each.name, each.default, each.metadata["as"]
-        elif each.name in help:
+        inherited = [base.__dataclass_fields__.get(each.name) for base in kind.__mro__ if is_dataclass(base)]
+        declared = [item.metadata["as"] for item in inherited if item is not None and "as" in item.metadata]
+        if declared and declared[0] is not None:
+            yield each.name, each.default, declared[0]
+        elif not declared and each.name in help:
             yield each.name, each.default, _Option(help[each.name])
 
 
 def _add_all(parser: argparse._ActionsContainer, kind: type, help: Mapping[str, str], defaults: Any) -> None:
-    hints = get_type_hints(kind)
-    for name, default, declared in _declared(kind, help):
+    hints, options = get_type_hints(kind), list(_declared(kind, help))
+    rivals = {declared.instead_of for _, _, declared in options if isinstance(declared, _Option)} - {""}
+    exclusive = {name: parser.add_mutually_exclusive_group() for name in rivals}
+    for name, default, declared in options:
         if isinstance(declared, _Group):
             target = parser.add_argument_group(declared.title) if declared.title else parser
             target = target.add_mutually_exclusive_group(required=True) if declared.one_of else target
             _add_all(target, declared.kind, declared.help, declared.default)
         else:
-            _add(parser, name, hints[name], default if defaults is None else getattr(defaults, name), declared)
+            target = exclusive.get(declared.instead_of or name, parser)
+            _add(target, name, hints[name], default if defaults is None else getattr(defaults, name), declared)
 
 
 def _read(kind: type[T], help: Mapping[str, str], args: argparse.Namespace) -> T:
@@ -139,6 +161,8 @@ def _read(kind: type[T], help: Mapping[str, str], args: argparse.Namespace) -> T
 
 
 def _flag(name: str, declared: _Option) -> str:
+    if declared.flags:
+        return declared.flags[0]
     return name if declared.positional else f"--{name.replace('_', '-')}"
 
 
@@ -151,17 +175,20 @@ def _add(parser: argparse._ActionsContainer, name: str, hint: Any, default: Any,
     words["metavar"] = declared.metavar or _METAVARS.get(value)
     if kind is bool:
         words["action"] = argparse.BooleanOptionalAction if NoneType in parts else "store_true"
+    elif kind == Literal[True]:
+        words["action"] = "store_true"
     elif get_origin(value) is Literal:
         words["choices"] = get_args(value)
     else:
         words["type"] = value
     if several:
-        words["nargs"] = "*" if declared.positional else "+"
+        words["nargs"] = "*" if declared.positional or declared.may_be_empty else "+"
     if not declared.positional:
-        words["required"] = default is MISSING
+        words |= {"required": default is MISSING, "dest": name}
+    given = {word: value for word, value in words.items() if value is not None}
     if default is not MISSING:
-        words["default"] = default
-    parser.add_argument(_flag(name, declared), **{word: value for word, value in words.items() if value is not None})
+        given["default"] = default
+    parser.add_argument(*(declared.flags or (_flag(name, declared),)), **given)
 
 
 def _shown(default: Any) -> str:

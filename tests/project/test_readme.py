@@ -19,6 +19,7 @@ from paper_figures.commands import BENCH
 from paper_figures.contents import NAMES
 from paper_figures.studies import STUDIES
 from rws_decode.strategies.table import OFFERED
+from rws_theory.commands.options import add_options
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -106,7 +107,7 @@ def parsers() -> list[argparse.ArgumentParser]:
         import_module(module).add_arguments(found[-1])
     for experiment in STUDIES.values():
         found.append(argparse.ArgumentParser())
-        import_module(experiment.module).add_arguments(found[-1])
+        add_options(found[-1], import_module(experiment.module).Options)
     return found
 
 

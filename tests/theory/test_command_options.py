@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from rws_theory.commands.line import Parser
-from rws_theory.commands.options import add_options, group, json_option, option, read_options
+from rws_theory.commands.options import add_options, fixed, group, json_option, option, read_options
 
 
 @dataclass(frozen=True)
@@ -142,3 +142,42 @@ def test_a_name_that_is_declared_twice_is_an_error() -> None:
 
     with pytest.raises(argparse.ArgumentError, match="--length"):
         add_options(argparse.ArgumentParser(), Twice)
+
+
+@dataclass(frozen=True)
+class Base:
+    judges: tuple[str, ...] = option(("a",), "judges", flags=("--judges", "--judge"), may_be_empty=True)
+    workers: int = option(1, "processes", least=1)
+    scheduler: str | None = option(None, "in their place", instead_of="workers")
+    compact: Literal[True] | None = option(None, "a switch")
+    grid: tuple[float, ...] | None = option(None, "a grid")
+
+
+@dataclass(frozen=True)
+class Derived(Base):
+    judges: tuple[str, ...] = ("b", "c")
+    grid: tuple[float, ...] | None = fixed((2.0,))
+    scale: float = option(1.0, "a scale")
+
+
+def read(kind: type, *words: str) -> Any:
+    parser = Parser(prog="p")
+    add_options(parser, kind)
+    return read_options(kind, parser.parse_args(words))
+
+
+def test_a_new_default_keeps_the_inherited_declaration(capsys: pytest.CaptureFixture[str]) -> None:
+    assert read(Derived) == Derived(judges=("b", "c"), grid=(2.0,))
+    assert read(Derived, "--judge", "--compact", "--scale", "2") == Derived(judges=(), compact=True, scale=2.0)
+    with pytest.raises(SystemExit):
+        read(Derived, "--grid", "1")
+    assert "unrecognized arguments: --grid" in capsys.readouterr().err
+
+
+def test_an_option_instead_of_another_excludes_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert read(Base, "--scheduler", "here") == Base(scheduler="here")
+    with pytest.raises(SystemExit):
+        read(Base, "--scheduler", "here", "--workers", "2")
+    assert "argument --workers: not allowed with argument --scheduler" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        read(Base, "--no-compact")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from paper_figures.runner.executors import backend_of, kept_open
-from paper_figures.studies.design.options import base_unit, check_arguments
+from paper_figures.runner.executors import kept_open
+from paper_figures.studies.design.options import ComparisonOptions, base_unit, check_options
 
 if TYPE_CHECKING:
     from paper_figures.runner.stages import Stages
@@ -21,12 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["arms_from", "prompts_from", "run_comparison", "scales_from"]
 
+Chosen = TypeVar("Chosen", bound=ComparisonOptions)
+
 
 def run_comparison(
-    args: argparse.Namespace,
+    options: Chosen,
     name: str,
     tables: Callable[..., Sequence[Table]],
-    run_stages: Callable[[argparse.Namespace, Unit, Prompts, Stages], None] | None = None,
+    run_stages: Callable[[Chosen, Unit, Prompts, Stages], None] | None = None,
 ) -> dict[str, Any]:
     """Run a study of arms, write its files, and return what `--json` prints.
 
@@ -42,22 +43,24 @@ def run_comparison(
     from paper_figures.table import tables_text, write_tables
 
     # Prompts -> arms -> units.
-    check_arguments(args)
-    prompts, base = prompts_from(args), base_unit(args, name)
-    judged = replace(base, judges=(*args.rewards, *args.judges), causal=args.causal)
-    models = [*(replace(base, reward=reward) for reward in args.rewards), judged]
-    with kept_open(backend_of(args)) as backend:
-        stages = open_stages(Path(args.out), models, backend=backend, batch=args.batch, retry_failed=args.retry_failed)
-        _check_different([*args.rewards, *args.judges], stages)
-        _note_language(args)
-        (run_stages or _run_arms)(args, base, prompts, stages)
+    check_options(options)
+    prompts, base = prompts_from(options), base_unit(options, name)
+    judged = replace(base, judges=(*options.rewards, *options.judges), causal=options.causal)
+    models = [*(replace(base, reward=reward) for reward in options.rewards), judged]
+    with kept_open(options.backend()) as backend:
+        stages = open_stages(
+            Path(options.out), models, backend=backend, batch=options.batch, retry_failed=options.retry_failed
+        )
+        _check_different([*options.rewards, *options.judges], stages)
+        _note_language(options)
+        (run_stages or _run_arms)(options, base, prompts, stages)
 
     # Units' rows -> tables -> files.
     done = stages.outcome()
-    made = tables(done.frame, seed=args.seed)
-    write_manifest(done.folder, args.seed, (unit for report in stages.reports.values() for unit in report.asked))
-    write_tables(Path(args.out) / name, measured_tables(made))
-    write_comparison_results(args, prompts, done, made)
+    made = tables(done.frame, seed=options.seed)
+    write_manifest(done.folder, options.seed, (unit for report in stages.reports.values() for unit in report.asked))
+    write_tables(Path(options.out) / name, measured_tables(made))
+    write_comparison_results(options, prompts, done, made)
     message = tables_text(made) if made else "no table: the results that one needs are not there\n"
     if done.counts["failed"]:
         failed = f"{done.counts['failed']} of {done.counts['asked']} units failed"
@@ -72,34 +75,36 @@ def run_comparison(
     }
 
 
-def _run_arms(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> None:
+def _run_arms(options: ComparisonOptions, base: Unit, prompts: Prompts, stages: Stages) -> None:
     from paper_figures.studies.design.arms import run_arms
 
-    run_arms(arms_from(args, base, prompts, scales_from(args, base, prompts, stages)), stages)
+    run_arms(arms_from(options, base, prompts, scales_from(options, base, prompts, stages)), stages)
 
 
-def prompts_from(args: argparse.Namespace) -> Prompts:
+def prompts_from(options: ComparisonOptions) -> Prompts:
     """Return the prompts that the options name; ValueError if validation prompts are among the test prompts."""
     from dataclasses import replace
 
     from paper_figures.studies.design.prompts import prompts_of
 
-    count = args.prompts or None
-    options = {"seed": args.seed, "model": args.model}
-    validation = 0 if args.reward_scale else args.validation
-    if args.validation_data is None:
-        return prompts_of(args.data, count, validation, **options)
-    test = prompts_of(args.data, count, **options)
+    count = options.prompts or None
+    drawn = {"seed": options.seed, "model": options.model}
+    validation = 0 if options.reward_scale else options.validation
+    if options.validation_data is None:
+        return prompts_of(options.data, count, validation, **drawn)
+    test = prompts_of(options.data, count, **drawn)
     if not validation:
         return test
     texts = {prompt.text for prompt in test.test}  # scales are chosen on first turns
-    other = prompts_of(args.validation_data, 1, validation, **options)
+    other = prompts_of(options.validation_data, 1, validation, **drawn)
     if any(prompt.text in texts for prompt in other.validation):
-        raise ValueError(f"--validation-data is {args.validation_data}: a prompt of it is a test prompt too")
-    return replace(test, source=f"{args.data}; validation: {args.validation_data}", validation=other.validation)
+        raise ValueError(f"--validation-data is {options.validation_data}: a prompt of it is a test prompt too")
+    return replace(test, source=f"{options.data}; validation: {options.validation_data}", validation=other.validation)
 
 
-def scales_from(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: Stages) -> dict[str, tuple[float, ...]]:
+def scales_from(
+    options: ComparisonOptions, base: Unit, prompts: Prompts, stages: Stages
+) -> dict[str, tuple[float, ...]]:
     """Return guide -> its reward scales: those given, or the one chosen on the validation prompts and recorded.
 
     The record is OUT/STUDY/selection.json, with a row per guide and scale in selection.csv.
@@ -108,13 +113,13 @@ def scales_from(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: 
     from paper_figures.table import to_csv
     from rws_decode.common.files import write_changed
 
-    folder = Path(args.out) / base.experiment
-    if args.reward_scale:
+    folder = Path(options.out) / base.experiment
+    if options.reward_scale:
         for name in ("selection.json", "selection.csv"):
             (folder / name).unlink(missing_ok=True)  # of another run: this one has chosen nothing
-        return dict.fromkeys(args.rewards, tuple(args.reward_scale))
-    options = {"paths": args.path_prompts, "budget": args.path_budget, "by": args.select}
-    selection = select_scales(base, prompts, args.rewards, stages, grid=tuple(args.grid or GRID), **options)
+        return dict.fromkeys(options.rewards, tuple(options.reward_scale))
+    how = {"paths": options.path_prompts, "budget": options.path_budget, "by": options.select}
+    selection = select_scales(base, prompts, options.rewards, stages, grid=tuple(options.grid or GRID), **how)
     shape = ("predictor", "length", "steps", "block", "ranking", "precision", "device", "settings")
     record = {name: getattr(base, name) for name in shape} | selection.record()
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
@@ -128,7 +133,7 @@ def scales_from(args: argparse.Namespace, base: Unit, prompts: Prompts, stages: 
     return selection.scales
 
 
-def arms_from(args: argparse.Namespace, base: Unit, prompts: Prompts, scales: dict[str, tuple[float, ...]]) -> Arms:
+def arms_from(options: ComparisonOptions, base: Unit, prompts: Prompts, scales: dict[str, tuple[float, ...]]) -> Arms:
     """Return the arms that the options describe."""
     from paper_figures.studies.design.arms import Arms
 
@@ -136,10 +141,10 @@ def arms_from(args: argparse.Namespace, base: Unit, prompts: Prompts, scales: di
         base=base,
         prompts=prompts.test,
         scales=scales,
-        judges=tuple(args.judges),
-        causal=args.causal,
-        methods=tuple(args.methods),
-        sampling_temperature=args.sampling_temperature,
+        judges=tuple(options.judges),
+        causal=options.causal,
+        methods=tuple(options.methods),
+        sampling_temperature=options.sampling_temperature,
     )
 
 
@@ -156,12 +161,12 @@ def _check_different(names: Sequence[str], stages: Stages) -> None:
         name_of[files] = name
 
 
-def _note_language(args: argparse.Namespace) -> None:
+def _note_language(options: ComparisonOptions) -> None:
     """Say on standard error if models of the story language would judge another model's text."""
     from rws_decode.checkpoints.files import shipped
 
     ours = {*shipped("ForMaskedLM"), *shipped("ForCausalLM"), *shipped("ForSequenceClassification"), "mini", "exact"}
-    judging = [name for name in dict.fromkeys([*args.rewards, *args.judges, args.causal]) if name in ours]
-    if judging and args.model not in ours:
-        options = f"--rewards, --judges and --causal name {', '.join(judging)}"
-        print(f"note: {options}, which read the language of the shipped models, not of {args.model}", file=sys.stderr)
+    judging = [name for name in dict.fromkeys([*options.rewards, *options.judges, options.causal]) if name in ours]
+    if judging and options.model not in ours:
+        named = f"--rewards, --judges and --causal name {', '.join(judging)}"
+        print(f"note: {named}, which read the language of the shipped models, not of {options.model}", file=sys.stderr)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from paper_figures.runner.executors import add_run_arguments
-from paper_figures.studies.design.options import add_decoding_arguments
+from paper_figures.runner.executors import RunOptions
+from paper_figures.studies.design.options import DecodingOptions, PredictorOptions, PromptOptions
+from rws_theory.commands.options import fixed, option
 
 if TYPE_CHECKING:
     import pandas
@@ -19,59 +20,68 @@ if TYPE_CHECKING:
     from paper_figures.runner.worker import Work
     from paper_figures.table import Table
 
-__all__ = ["add_arguments", "base_unit", "check_arguments", "finish", "run_stage"]
+__all__ = ["PromptStageOptions", "StageOptions", "base_unit", "check_options", "check_range", "finish", "run_stage"]
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser, *, length: int = 64, steps: int = 32, ranked: bool = False, batch: int = 16
-) -> None:
-    """Add how answers are decoded, by which predictor, and where units run."""
-    parser.add_argument("--model", default="mini", help="mask predictor: shipped name, directory, hub id (mini)")
-    add_decoding_arguments(parser, length=length, steps=steps, ranked=ranked)
-    add_run_arguments(parser, batch=batch)
+@dataclass(frozen=True)
+class StageOptions(RunOptions, DecodingOptions, PredictorOptions):
+    """The options of a study of one stage. A study's own class gives them other defaults and adds its own."""
 
 
-def check_arguments(args: argparse.Namespace) -> None:
-    """Raise ValueError for an --out that is a file, a shape that does not divide, or a bad seed, range or budget."""
+@dataclass(frozen=True)
+class PromptStageOptions(StageOptions, PromptOptions):
+    """Those of a study that draws prompts and ranks by log-odds in float64."""
+
+    data: str = "examples"
+    prompts: int = option(16, "how many")
+    seed: int = option(0, "of what is drawn")
+    ranking: Literal["log-odds", "probability", "topk"] = fixed("log-odds")
+    precision: Literal["model", "bfloat16", "float32", "float64"] = fixed("float64")
+
+
+def check_range(scale_min: float, scale_max: float, budget: int | None, steps: int) -> None:
+    """Raise ValueError for a range of scales that is none, or a budget below the forwards of one answer."""
+    if not 0 < scale_min < scale_max < math.inf:
+        raise ValueError(f"--scale-min and --scale-max are {scale_min} and {scale_max}: 0 < min < max < inf is needed")
+    if budget is not None and budget < steps:
+        raise ValueError(f"--budget is {budget}: at least --steps, {steps}, is needed")
+
+
+def check_options(options: StageOptions) -> None:
+    """Raise ValueError for an --out that is a file, a shape that does not divide, or a bad seed."""
     from rws_decode.canvas.schedule import block_plan
 
-    if not 0 <= getattr(args, "seed", 0) < 2**31:
-        raise ValueError(f"--seed is {args.seed}: at least 0 and below 2**31 is needed")
-    if hasattr(args, "scale_min") and not 0 < args.scale_min < args.scale_max < math.inf:
-        ends = f"{args.scale_min} and {args.scale_max}"
-        raise ValueError(f"--scale-min and --scale-max are {ends}: 0 < min < max < inf is needed")
-    if getattr(args, "budget", None) is not None and args.budget < args.steps:
-        raise ValueError(f"--budget is {args.budget}: at least --steps, {args.steps}, is needed")
-    if Path(args.out).exists() and not Path(args.out).is_dir():
-        raise ValueError(f"--out is {args.out}: a file; a directory is needed")
-    block_plan(args.length, args.steps, args.block)
+    if isinstance(options, PromptStageOptions) and not 0 <= options.seed < 2**31:
+        raise ValueError(f"--seed is {options.seed}: at least 0 and below 2**31 is needed")
+    if Path(options.out).exists() and not Path(options.out).is_dir():
+        raise ValueError(f"--out is {options.out}: a file; a directory is needed")
+    block_plan(options.length, options.steps, options.block)
 
 
-def base_unit(args: argparse.Namespace, experiment: str) -> Unit:
+def base_unit(options: StageOptions, experiment: str) -> Unit:
     """Return what all answers of an experiment share, as a unit without prompt."""
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.options import settings_from
 
-    shape = {name: getattr(args, name) for name in ("length", "steps", "block", "device")}
-    shape |= {name: getattr(args, name) for name in ("ranking", "precision") if hasattr(args, name)}
-    strategy = {"name": "default"}
-    settings = settings_from(args)
-    return Unit(experiment=experiment, prompt="", strategy=strategy, predictor=args.model, settings=settings, **shape)
+    shape = {name: getattr(options, name) for name in ("length", "steps", "block", "device", "ranking", "precision")}
+    strategy, settings = {"name": "default"}, settings_from(options)
+    return Unit(
+        experiment=experiment, prompt="", strategy=strategy, predictor=options.model, settings=settings, **shape
+    )
 
 
-def run_stage(args: argparse.Namespace, units: Sequence[Unit], work: Work) -> tuple[Report, Origin]:
+def run_stage(options: StageOptions, units: Sequence[Unit], work: Work) -> tuple[Report, Origin]:
     """Run, resume or reuse units where the options say; return the report, and what the results follow from."""
-    from paper_figures.runner.executors import backend_of
     from paper_figures.runner.runner import run_units
     from paper_figures.runner.units import origin_of
 
-    backend, origin = backend_of(args), origin_of(units, work)
-    options: dict[str, Any] = {"batch": args.batch, "retry_failed": args.retry_failed}
-    return run_units(units, work, Path(args.out), origin=origin, backend=backend, **options), origin
+    origin = origin_of(units, work)
+    how: dict[str, Any] = {"batch": options.batch, "retry_failed": options.retry_failed}
+    return run_units(units, work, Path(options.out), origin=origin, backend=options.backend(), **how), origin
 
 
 def finish(
-    args: argparse.Namespace,
+    options: StageOptions,
     base: Unit,
     stages: Sequence[tuple[Report, Origin]],
     tables: Sequence[Table],
@@ -98,8 +108,8 @@ def finish(
     if tables:
         asked = reports[0].asked if len(reports) == 1 else tuple(frame["unit"])
         write_tables(folder.parent, measured_tables(tables))
-        write_manifest(reports[0].folder, getattr(args, "seed", 0), asked)
-        write_stage_results(args, base, stages[0][1], {"seconds": seconds_of(frame), **results}, **settings)
+        write_manifest(reports[0].folder, getattr(options, "seed", 0), asked)
+        write_stage_results(options, base, stages[0][1], {"seconds": seconds_of(frame), **results}, **settings)
     failed = f"{counts['failed']} of {counts['asked']} units failed: --retry-failed runs them again\n"
     return {
         "experiment": folder.parent.name,

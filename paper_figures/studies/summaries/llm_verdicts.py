@@ -11,23 +11,25 @@ the folder REPLIES, addressed by the request.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import pandas
 
     from paper_figures.judging import LLMJudge, Pair, PairVerdict
 
+from paper_figures.studies.design.options import METHODS
 from paper_figures.table import records
 from rws_decode.common.files import parse_json
+from rws_theory.commands.options import option
 
-__all__ = ["REPLIES", "VERDICTS", "add_judge_arguments", "ask_judge", "judge_from", "judge_pair", "read_verdicts"]
+__all__ = ["REPLIES", "VERDICTS", "LLMJudgeOptions", "ask_judge", "judge_from", "judge_pair", "read_verdicts"]
 
 VERDICTS, REPLIES = "verdicts.csv", "verdicts"
 ORDERS = ("first", "second")
@@ -36,47 +38,40 @@ _COLUMNS = (*_KEY, "order", "choice", "raw", "model", "attempts", "tokens_in", "
 # What of a judge may be given by --llm-options.
 _OPTIONS = ("temperature", "max_tokens", "timeout", "max_retries", "concurrency", "seed")
 _OPTIONS += ("repeats", "extra", "trust_env")
+_OTHERS = tuple(name for name in METHODS if name != "default")
 
 
-def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of an LLM judge to an experiment's parser."""
-    from paper_figures.studies.design.options import METHODS
+@dataclass(frozen=True)
+class LLMJudgeOptions:
+    """A language model that judges."""
 
-    others = [name for name in METHODS if name != "default"]
-    parser.add_argument("--llm-judge", metavar="MODEL", help="a language model that judges, as its endpoint knows it")
-    parser.add_argument("--base-url", metavar="URL", help="of the endpoint, to /v1 (OPENAI_BASE_URL, else OpenAI's)")
-    parser.add_argument(
-        "--judge-prompt",
-        choices=["paper", "with-question"],
-        default="paper",
-        help="the paper's, which does not show the user's turns, or our own, which does (paper)",
+    llm_judge: str | None = option(None, "a language model that judges, as its endpoint knows it", metavar="MODEL")
+    base_url: str | None = option(
+        None, "of the endpoint, to /v1 (default: OPENAI_BASE_URL, else OpenAI's)", metavar="URL"
     )
-    parser.add_argument(
-        "--llm-methods",
-        nargs="+",
-        choices=others,
-        default=["rws", "constant"],
+    judge_prompt: Literal["paper", "with-question"] = option(
+        "paper", "the paper's, which does not show the user's turns, or our own, which does"
+    )
+    llm_methods: tuple[str, ...] = option(
+        ("rws", "constant"),
+        f"what is judged against the default: of {' '.join(_OTHERS)}",
         metavar="NAME",
-        help=f"what is judged against the default: of {' '.join(others)} (rws constant)",
+        choices=_OTHERS,
     )
-    parser.add_argument(
-        "--llm-options", default="{}", metavar="JSON", help=f"further settings of the judge: {', '.join(_OPTIONS)}"
-    )
-    parser.add_argument(
-        "--ask-identical", action="store_true", help="ask about answers that are the same, too (they are draws)"
-    )
-    parser.add_argument("--yes", action="store_true", help="ask the judge without being asked first")
+    llm_options: str = option("{}", f"further settings of the judge: {', '.join(_OPTIONS)}", metavar="JSON")
+    ask_identical: bool = option(False, "ask about answers that are the same, too (they are draws)")
+    yes: bool = option(False, "ask the judge without being asked first")
 
 
-def judge_from(args: argparse.Namespace) -> LLMJudge | None:
-    """Return the judge that the options name, None for none.
+def judge_from(options: LLMJudgeOptions, methods: Sequence[str]) -> LLMJudge | None:
+    """Return the judge that the options name, None for none; methods: that are decoded.
 
     ValueError, before anything is decoded, for what would stop the judging later: options that contradict each other,
     no key, no client, and nobody to confirm the number of requests.
     """
-    if args.llm_judge is None:
-        if args.base_url is not None or args.yes:
-            option = "--yes" if args.base_url is None else "--base-url"
+    if options.llm_judge is None:
+        if options.base_url is not None or options.yes:
+            option = "--yes" if options.base_url is None else "--base-url"
             raise ValueError(f"{option} is given without --llm-judge: name the model that is to judge")
         return None
     from importlib.util import find_spec
@@ -84,12 +79,12 @@ def judge_from(args: argparse.Namespace) -> LLMJudge | None:
     from paper_figures.judging import LLMJudge
     from rws_decode.common.extras import not_installed
 
-    missing = [name for name in args.llm_methods if name not in (*args.methods, "rws")]
+    missing = [name for name in options.llm_methods if name not in (*methods, "rws")]
     if missing:
-        raise ValueError(f"--llm-methods is {args.llm_methods}: {', '.join(missing)} is not among --methods")
-    if not (args.yes or sys.stdin.isatty()):
+        raise ValueError(f"--llm-methods is {list(options.llm_methods)}: {', '.join(missing)} is not among --methods")
+    if not (options.yes or sys.stdin.isatty()):
         raise ValueError("--yes is missing: there is no terminal to ask at before the judge is asked")
-    judge = LLMJudge(args.llm_judge, args.base_url, prompt=args.judge_prompt, **_options(args.llm_options))
+    judge = LLMJudge(options.llm_judge, options.base_url, prompt=options.judge_prompt, **_options(options.llm_options))
     if find_spec("openai") is None:
         raise ValueError(f"--llm-judge: {not_installed('openai')}")
     judge.secret()
@@ -120,7 +115,7 @@ def judge_pair(prompt: str, asked: Sequence[str], ours: Sequence[str], default: 
     return [{"role": "user", "content": turn} for turn in asked], whole(ours), whole(default)
 
 
-def ask_judge(args: argparse.Namespace, judge: LLMJudge, frame: pandas.DataFrame, folder: Path) -> bool:
+def ask_judge(options: LLMJudgeOptions, judge: LLMJudge, frame: pandas.DataFrame, folder: Path) -> bool:
     """Have the dialogues in an experiment's rows judged, write VERDICTS below `folder`, and return whether it was done.
 
     The number of requests is printed on standard error first; False where the user then says no. What is stored is not
@@ -135,19 +130,19 @@ def ask_judge(args: argparse.Namespace, judge: LLMJudge, frame: pandas.DataFrame
     if not len(answers):
         return False
     dialogues = dialogues_of(answers)
-    rows = records(dialogues[dialogues["method"].isin(args.llm_methods)])
+    rows = records(dialogues[dialogues["method"].isin(options.llm_methods)])
     pairs = [judge_pair(judge.prompt, row["asked"], row["replied"], row["default_replied"]) for row in rows]
-    cache, identical = folder / REPLIES, args.ask_identical
+    cache, identical = folder / REPLIES, options.ask_identical
     count = count_requests(judge, pairs, cache, ask_identical=identical)
     print(f"{judge.label}: {count.told(judge)}", file=sys.stderr)
-    if not _agreed(args, count.requests):
+    if not _agreed(options, count.requests):
         return False
     _write(folder / VERDICTS, judge, rows, compare(judge, pairs, cache, ask_identical=identical))
     return True
 
 
-def _agreed(args: argparse.Namespace, requests: int) -> bool:
-    if not requests or args.yes or not sys.stdin.isatty():
+def _agreed(options: LLMJudgeOptions, requests: int) -> bool:
+    if not requests or options.yes or not sys.stdin.isatty():
         return True
     print(f"make {requests} requests? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.work.timing import SPLIT, timing_unit
 from paper_figures.table import records
+from rws_theory.commands.options import option
 
 if TYPE_CHECKING:
     import pandas
 
+    from paper_figures.runner.executors import RunOptions
     from paper_figures.runner.stages import Stages
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompt
 
 __all__ = [
     "HOW",
-    "add_timing_arguments",
-    "check_timing",
     "measured",
+    "note_several_workers",
     "percent",
+    "repetitions_option",
     "run_timing",
     "shown_times",
     "timed_rows",
@@ -43,36 +44,27 @@ HOW = (
 )
 
 
-def add_timing_arguments(parser: argparse.ArgumentParser, prompts: int | None = None) -> None:
-    """Add the options of the timing units; prompts: how many are timed, None where all are."""
-    if prompts is not None:
-        parser.add_argument(
-            "--timing-prompts", type=int, default=prompts, metavar="N", help=f"prompts that are timed ({prompts})"
-        )
-    parser.add_argument(
-        "--repetitions", type=int, default=3, metavar="N", help="runs of every method on every timed prompt (3)"
-    )
+def repetitions_option() -> Any:
+    """Declare --repetitions."""
+    return option(3, "runs of every method on every timed prompt", least=1)
 
 
-def check_timing(args: argparse.Namespace) -> None:
-    """Raise ValueError for numbers below 1; say on standard error if units will be timed beside each other."""
-    for name in ("timing_prompts", "repetitions"):
-        value = getattr(args, name, 1)
-        if value < 1:
-            raise ValueError(f"--{name.replace('_', '-')} is {value}: at least 1 is needed")
-    if args.scheduler is not None or args.workers > 1:
-        many = "a cluster's workers" if args.scheduler is not None else f"{args.workers} workers"
+def note_several_workers(options: RunOptions) -> None:
+    """Say on standard error if units will be timed beside each other."""
+    if options.scheduler is not None or options.workers > 1:
+        many = "a cluster's workers" if options.scheduler is not None else f"{options.workers} workers"
         told = f"note: {many} time answers at once and slow each other down: --workers 1 times them alone"
         print(told, file=sys.stderr)
 
 
 def run_timing(
-    args: argparse.Namespace,
+    options: RunOptions,
     base: Unit,
     prompts: Sequence[Prompt],
     stages: Stages,
     ways: Callable[[Mapping[str, list[dict[str, Any]]]], list[dict[str, Any]]],
     *,
+    repetitions: int,
     memory: bool = False,
 ) -> None:
     """Time what a study has decoded for these prompts; memory: measured too, on the first prompt of every guide.
@@ -97,9 +89,10 @@ def run_timing(
             samples = sorted(answers.pop("sample", []), key=lambda row: row["sample"])
             answers |= {"best-of-n": samples[:count]} if samples else {}
             if {"default", "rws"} <= answers.keys():
-                options: dict[str, Any] = {"workers": "cluster" if args.scheduler is not None else str(args.workers)}
-                options |= {"repetitions": args.repetitions, "threads": args.threads, "memory": memory and number == 0}
-                units.append(timing_unit(base, prompt, guide, scale, ways(answers), **options))
+                how: dict[str, Any] = {"repetitions": repetitions, "memory": memory and number == 0}
+                how |= {"workers": "cluster" if options.scheduler is not None else str(options.workers)}
+                how |= {"threads": options.threads}
+                units.append(timing_unit(base, prompt, guide, scale, ways(answers), **how))
     stages.run("timing", units)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import math
@@ -24,7 +23,7 @@ from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, l
 from paper_figures.statistics.significance import holm
 from paper_figures.studies import STUDIES
 from paper_figures.studies.summaries.temperature import COMPARED, METRICS, answers_table
-from paper_figures.studies.temperature import METHODS, SCALES, add_arguments, tables
+from paper_figures.studies.temperature import METHODS, SCALES, Options, tables
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge
@@ -367,12 +366,10 @@ def test_bad_input_is_one_line_and_exit_two(
 
 
 def test_the_defaults_leave_nothing_out() -> None:
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    args = parser.parse_args(["--out", "x"])
-    assert tuple(args.methods) == METHODS and tuple(args.reward_scale) == SCALES
+    options = Options(out="x")
+    assert options.methods == METHODS and options.reward_scale == SCALES
     printed = {0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0}
-    assert printed == set(SCALES) and (args.prompts, args.data) == (32, "examples:keywords")
+    assert printed == set(SCALES) and (options.prompts, options.data) == (32, "examples:keywords")
 
 
 def test_a_file_is_no_folder_for_results(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +16,13 @@ from safetensors.torch import load_file
 from study_runs import SHAPE, frame_of, run_again, save_models
 
 from paper_figures.__main__ import main
+from paper_figures.runner.executors import RunOptions
 from paper_figures.runner.units import Unit
 from paper_figures.studies import frequency, overhead
 from paper_figures.studies.design.options import METHODS
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.summaries.answers import answers_of
-from paper_figures.studies.summaries.timing import check_timing, measured, timed_rows, untimed
+from paper_figures.studies.summaries.timing import measured, note_several_workers, timed_rows, untimed
 from paper_figures.studies.work import decoding, timing
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
@@ -276,11 +276,9 @@ def test_second_run_measures_nothing_again(
 
 
 def test_several_workers_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
-    args = argparse.Namespace(timing_prompts=1, repetitions=1, scheduler=None, workers=1)
-    check_timing(args)
+    note_several_workers(RunOptions(out="x"))
     assert capsys.readouterr().err == ""
-    args.workers = 3
-    check_timing(args)
+    note_several_workers(RunOptions(out="x", workers=3))
     assert re.fullmatch("note: 3 workers time answers at once .*--workers 1.*\n", capsys.readouterr().err)
 
 
