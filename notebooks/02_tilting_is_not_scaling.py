@@ -44,10 +44,10 @@ from rws_theory.tilting import (
     tilted_gain,
     variance_identity,
 )
-from rws_theory.worlds.decoding import constant_rule, decode_masked, rws_rule, table_reward
 from rws_theory.worlds.ensembles import Reward, RewardTally, corollary_study
 from rws_theory.worlds.joint_table import MASK, JointTable
 from rws_theory.worlds.less_reward import rws_less_reward_example
+from rws_theory.worlds.reference_decoder import constant_rule, decode_masked, rws_rule, table_reward
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#505050"
 WORDS = ("likely", "middle", "rare")

@@ -1,23 +1,13 @@
 """Masked models whose conditionals are exact, and the decoders and studies that run on them.
 
 :mod:`~rws_theory.worlds.joint_table` holds any distribution over short sequences, :mod:`~rws_theory.worlds.markov`
-Markov chains of any length. :mod:`~rws_theory.worlds.decoding` is the paper's algorithm in a few lines of NumPy.
+Markov chains of any length. :mod:`~rws_theory.worlds.reference_decoder` is the paper's algorithm in a few lines of NumPy.
 :mod:`~rws_theory.worlds.ensembles` compares RWS with its controls on random models, and
 :mod:`~rws_theory.worlds.less_reward` is one model on which RWS provably earns less reward.
 """
 
 from __future__ import annotations
 
-from rws_theory.worlds.decoding import (
-    FactorRule,
-    MaskedDecode,
-    constant_rule,
-    decode_masked,
-    flipped_rule,
-    replay_rule,
-    rws_rule,
-    table_reward,
-)
 from rws_theory.worlds.ensembles import (
     CorollaryCell,
     CorollaryStudy,
@@ -32,6 +22,16 @@ from rws_theory.worlds.ensembles import (
 from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, check_canvas, reward_statistics
 from rws_theory.worlds.less_reward import LessReward, check_less_reward, rws_less_reward_example
 from rws_theory.worlds.markov import MarkovChain
+from rws_theory.worlds.reference_decoder import (
+    FactorRule,
+    MaskedDecode,
+    constant_rule,
+    decode_masked,
+    flipped_rule,
+    replay_rule,
+    rws_rule,
+    table_reward,
+)
 from rws_theory.worlds.tally import RewardTally
 
 __all__ = [

@@ -1,6 +1,6 @@
 """Test Corollary 1 on random exact models: does RWS end with more reward than decoding that ignores the reward?
 
-All models of an ensemble are decoded at once on their joint tables. :mod:`~rws_theory.worlds.decoding` is the one-model
+All models of an ensemble are decoded at once on their joint tables. :mod:`~rws_theory.worlds.reference_decoder` is the one-model
 definition that :func:`decode_tables` is tested against.
 """
 
@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from rws_theory.confidence import log_odds
 from rws_theory.gain import factor_range
 from rws_theory.tilting import tilted_cumulants
-from rws_theory.worlds.decoding import FactorRule, constant_rule, flipped_rule, replay_rule, rws_rule
 from rws_theory.worlds.joint_table import Floats, Ints
+from rws_theory.worlds.reference_decoder import FactorRule, constant_rule, flipped_rule, replay_rule, rws_rule
 from rws_theory.worlds.tally import RewardTally
 
 __all__ = [

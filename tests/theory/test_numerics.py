@@ -39,11 +39,11 @@ from rws_theory.tilting import (
     tilted_gain,
     variance_identity,
 )
-from rws_theory.worlds.decoding import constant_rule, table_reward
 from rws_theory.worlds.ensembles import RewardTally, decode_tables, random_rewards
 from rws_theory.worlds.joint_table import MASK, JointTable, reward_statistics
 from rws_theory.worlds.less_reward import check_less_reward
 from rws_theory.worlds.markov import MarkovChain
+from rws_theory.worlds.reference_decoder import constant_rule, table_reward
 
 pytestmark = pytest.mark.filterwarnings("error")
 

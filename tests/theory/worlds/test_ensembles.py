@@ -19,15 +19,6 @@ from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_theory.gain import reward_factor
 from rws_theory.worlds import ensembles
-from rws_theory.worlds.decoding import (
-    MaskedDecode,
-    constant_rule,
-    decode_masked,
-    flipped_rule,
-    replay_rule,
-    rws_rule,
-    table_reward,
-)
 from rws_theory.worlds.ensembles import (
     Ensemble,
     Reward,
@@ -41,6 +32,15 @@ from rws_theory.worlds.ensembles import (
 from rws_theory.worlds.joint_table import Floats, JointTable, reward_statistics
 from rws_theory.worlds.less_reward import check_less_reward, rws_less_reward_example
 from rws_theory.worlds.markov import MarkovChain
+from rws_theory.worlds.reference_decoder import (
+    MaskedDecode,
+    constant_rule,
+    decode_masked,
+    flipped_rule,
+    replay_rule,
+    rws_rule,
+    table_reward,
+)
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -25,9 +25,9 @@ from rws_decode.strategies.given import RewardReplay, Schedule
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
-from rws_theory.worlds.decoding import constant_rule, decode_masked, flipped_rule, replay_rule, rws_rule
 from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel
 from rws_theory.worlds.markov import MarkovChain
+from rws_theory.worlds.reference_decoder import constant_rule, decode_masked, flipped_rule, replay_rule, rws_rule
 
 S_R, EPS, MEAN, STD = 8.0, 1e-5, 3.5, 2.0
 

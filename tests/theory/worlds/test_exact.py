@@ -21,7 +21,9 @@ from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import RewardReplay
 from rws_decode.strategies.protocol import Strategy
 from rws_theory.confidence import log_odds
-from rws_theory.worlds.decoding import (
+from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, reward_statistics
+from rws_theory.worlds.markov import MarkovChain
+from rws_theory.worlds.reference_decoder import (
     FactorRule,
     MaskedDecode,
     constant_rule,
@@ -31,8 +33,6 @@ from rws_theory.worlds.decoding import (
     rws_rule,
     table_reward,
 )
-from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, reward_statistics
-from rws_theory.worlds.markov import MarkovChain
 
 pytestmark = pytest.mark.filterwarnings("error")
 
