@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from paper_figures.studies.design.methods import METHODS
 from rws_theory.printed import printed_in
 
 __all__ = [
@@ -24,18 +25,6 @@ SAVINGS = {"nothing": "no savings", "usual": "usual savings", "everything": "all
 
 Row = Mapping[str, Any]
 
-# Method -> its name in tables, and in a sentence after "RWS minus"; in the order of tables.
-_NAMES = {
-    "default": ("confidence (default)", "the default"),
-    "rws": ("RWS", "RWS"),
-    "constant": ("constant of equal mean", "a constant factor of equal mean"),
-    "shuffled": ("rewards shuffled", "its own rewards in shuffled order"),
-    "flipped": ("reward's sign turned", "the same with the reward's sign turned"),
-    "random": ("random rewards", "the same with random rewards"),
-    "margin": ("margin order", "margin order"),
-    "best-of-n": ("best of N, equal cost", "the best of N samples at equal cost"),
-    "temperature": ("temperature", "temperature at the same scale"),
-}
 RELATIONS = {"own": "own guide", "other": "other reward models"}
 
 
@@ -45,7 +34,7 @@ def method_name(method: str) -> str:
     >>> method_name("constant"), method_name("best of three")
     ('constant of equal mean', 'best of three')
     """
-    return _NAMES.get(method, (method,))[0]
+    return METHODS[method].title if method in METHODS else method
 
 
 def in_words(method: str) -> str:
@@ -54,13 +43,13 @@ def in_words(method: str) -> str:
     >>> in_words("constant"), in_words("best of three")
     ('a constant factor of equal mean', 'best of three')
     """
-    return _NAMES.get(method, (method,))[-1]
+    return METHODS[method].phrase if method in METHODS else method
 
 
 def methods_in(rows: Iterable[Mapping[str, Any]], column: str = "method") -> list[str]:
     """Return the methods of the rows in the order of tables; methods without a name come last."""
     present = dict.fromkeys(row[column] for row in rows)
-    return [name for name in _NAMES if name in present] + [name for name in present if name not in _NAMES]
+    return [name for name in METHODS if name in present] + [name for name in present if name not in METHODS]
 
 
 def controls_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:

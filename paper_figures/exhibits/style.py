@@ -11,6 +11,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from paper_figures.studies.design.methods import METHODS
 from rws_theory.printed import printed_in
 
 if TYPE_CHECKING:
@@ -35,11 +36,11 @@ class Line:
 # Okabe and Ito's palette, whose colours also differ in lightness; markers and dashes repeat the distinction.
 LINES: dict[str, Line] = {
     "left-to-right": Line("#000000", "v", (0, (1, 1)), "left to right"),
-    "default": Line("#000000", "D", (0, (1, 1)), "confidence (default)"),
-    "temperature": Line("#0072B2", "o", "solid", "temperature"),
-    "rws": Line("#D55E00", "s", (0, (5, 1.5)), "RWS"),
-    "constant": Line("#009E73", "^", (0, (3, 1.5, 1, 1.5)), "constant of equal mean"),
-    "shuffled": Line("#CC79A7", "X", (0, (1, 1.2)), "rewards shuffled"),
+    "default": Line("#000000", "D", (0, (1, 1)), METHODS["default"].title),
+    "temperature": Line("#0072B2", "o", "solid", METHODS["temperature"].title),
+    "rws": Line("#D55E00", "s", (0, (5, 1.5)), METHODS["rws"].title),
+    "constant": Line("#009E73", "^", (0, (3, 1.5, 1, 1.5)), METHODS["constant"].title),
+    "shuffled": Line("#CC79A7", "X", (0, (1, 1.2)), METHODS["shuffled"].title),
     "a": Line("#0072B2", "o", "solid", "a"),
     "b": Line("#D55E00", "s", (0, (5, 1.5)), "b"),
 }

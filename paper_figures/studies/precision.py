@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.studies.design import single_stage
+from paper_figures.studies.design.methods import FROM_RWS, METHODS
 from paper_figures.studies.design.options import GRID
 from paper_figures.table import records
 from rws_theory.commands.options import option
@@ -39,8 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["RANKINGS", "STRATEGIES", "Options", "precision_units", "run", "tables"]
 
 NAME = "precision"
-STRATEGIES = ("temperature", "rws", "constant", "shuffled", "flipped", "random")
-_FROM_RWS = ("constant", "shuffled")
+STRATEGIES = ("temperature", *(name for name, method in METHODS.items() if method.scaled))
 # Ways to rank by their names in the results: ranking and precision, as decode is asked for them.
 RANKINGS = {
     "exact": ("log-odds", "float64"),
@@ -108,8 +108,8 @@ def precision_units(
 
     rws: rows of the first, which has rws where a control needs it.
     """
-    names = [name for name in STRATEGIES if name in strategies and (name in _FROM_RWS) == (rws is not None)]
-    if rws is None and set(strategies).intersection(_FROM_RWS) and "rws" not in names:
+    names = [name for name in STRATEGIES if name in strategies and (name in FROM_RWS) == (rws is not None)]
+    if rws is None and set(strategies).intersection(FROM_RWS) and "rws" not in names:
         names.append("rws")
     runs = {} if rws is None else {_place(row): row for row in records(rws[rws["method"] == "rws"])}
     units = []
@@ -121,7 +121,7 @@ def precision_units(
                 for prompt in prompts:
                     given = replace(labelled, prompt=prompt.text, example=prompt.name)
                     run = runs.get((scale, name, prompt.name))
-                    if strategy not in _FROM_RWS or run is not None:
+                    if strategy not in FROM_RWS or run is not None:
                         units.append(_at(given, strategy, scale, reward, run))
     return units
 
@@ -132,21 +132,11 @@ def _place(row: Mapping[str, Any]) -> tuple[float, str, str]:
 
 def _at(unit: Unit, strategy: str, scale: float, reward: str, run: Mapping[str, Any] | None) -> Unit:
     """Return the unit with its strategy; run: its prompt's row of rws, for a control that follows from it."""
-    from paper_figures.studies.design.arms import permuted, seed_of
+    from paper_figures.studies.design.methods import numbers_of, strategy_of
 
-    guided: dict[str, Any] = {"reward_scale": scale}
-    if strategy == "temperature":
-        return replace(unit, strategy={"name": "temperature", "scale": scale})
-    if strategy == "random":
-        return replace(unit, strategy={"name": "rws-random", **guided, "seed": seed_of(unit, unit.example, "noise")})
-    if run is None:
-        return replace(
-            unit, strategy={"name": {"flipped": "rws-flipped"}.get(strategy, strategy), **guided}, reward=reward
-        )
-    if strategy == "constant":
-        return replace(unit, strategy={"name": "temperature", "scale": run["mean_factor"]})
-    mixed = permuted(list(run["rewards"]), seed_of(unit, unit.example, f"shuffle {scale!r}"))
-    return replace(unit, strategy={"name": "reward-replay", **guided, "rewards": mixed})
+    numbers = numbers_of(strategy, scale, unit, unit.example, run)
+    rule, guide = strategy_of(strategy, reward, scale, numbers)
+    return replace(unit, strategy=rule, reward=guide)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from paper_figures.studies.design.comparison import arms_from, run_comparison
+from paper_figures.studies.design.methods import COMPARED
 from paper_figures.studies.design.options import GRID, ComparisonOptions, methods_option
 from rws_theory.commands.options import fixed, option
 
@@ -34,7 +35,7 @@ __all__ = ["METHODS", "SCALES", "Options", "run", "tables", "temperature_units"]
 NAME = "temperature"
 SCALES = GRID  # what reward scales are chosen from stands for the factors too, as in the paper
 TEMPERATURES = ("temperature", "temperature-bf16")
-METHODS = (*TEMPERATURES, *("rws", "constant", "shuffled", "flipped", "random", "default", "margin", "best-of-n"))
+METHODS = (*TEMPERATURES, *COMPARED)
 TRACED = ("default", "temperature", "rws")
 _SUMMARY = (
     "Perplexity: mean over texts under the causal model, given the prompt, with a 95 % bootstrap interval; pooled: "

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from paper_figures.runner.units import Unit
-from paper_figures.studies.design.options import METHODS
+from paper_figures.studies.design.methods import COMPARED, FROM_RWS, METHODS, numbers_of, seed_of, strategy_of
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.table import records
 
@@ -31,9 +32,7 @@ __all__ = [
     "answer_unit",
     "best_of",
     "measures_of",
-    "permuted",
     "run_arms",
-    "seed_of",
 ]
 
 _MOST_SAMPLES = 16
@@ -45,9 +44,9 @@ class Arms:
 
     base: what all answers share: experiment, predictor, shape, ranking, device, seed, settings (`reward_cost`, what a
     reward call costs in forwards). scales: guide -> its reward scales. judges: reward models that score every answer,
-    besides the guides. causal: the model for perplexity, or None. methods: some of METHODS; "rws" and "default" always
-    run. every: further runs of RWS that ask the reward at every N-th step. traced: methods whose traces are kept; the
-    setting `traces` keeps all.
+    besides the guides. causal: the model for perplexity, or None. methods: some of COMPARED; "rws" and "default"
+    always run. every: further runs of RWS that ask the reward at every N-th step. traced: methods whose traces are
+    kept; the setting `traces` keeps all.
     """
 
     base: Unit
@@ -55,7 +54,7 @@ class Arms:
     scales: Mapping[str, tuple[float, ...]]
     judges: tuple[str, ...] = ()
     causal: str | None = None
-    methods: tuple[str, ...] = METHODS
+    methods: tuple[str, ...] = COMPARED
     sampling_temperature: float = 1.0
     every: tuple[int, ...] = ()
     traced: tuple[str, ...] = ()
@@ -108,19 +107,15 @@ def answer_unit(
     numbers: Mapping[str, Any] | None = None,
 ) -> Unit:
     """Return the unit of one answer; numbers: of a strategy that needs more than the reward scale."""
-    given = dict(numbers or {})
-    names = {"constant": "temperature", "shuffled": "reward-replay", "sample": "default"}
-    names |= {"flipped": "rws-flipped", "random": "rws-random"}
-    name = "rws-every" if "every" in given else names.get(method, method)
-    asked = name.startswith(("rws", "reward-replay")) and scale is not None
+    strategy, reward = strategy_of(method, guide, scale, numbers or {})
     told = {"method": method, "guide": guide, "reward_scale": scale, "split": "test", "turn": turn}
     return replace(
         base,
         prompt=prompt.turns[turn],
         history=history,
         example=prompt.name,
-        strategy={"name": name} | ({"reward_scale": scale} if asked else {}) | given,
-        reward=guide if name in ("rws", "rws-flipped", "rws-every") else None,
+        strategy=strategy,
+        reward=reward,
         labels={**prompt.labels, **told, **(labels or {})},
     )
 
@@ -167,26 +162,16 @@ class _Turn:
         arms, base, units = self.arms, self.arms.base, []
         for guide, scale in arms.pairs:
             rows = [row for row in records(rws) if (row["guide"], row["reward_scale"]) == (guide, scale)]
-            factors = {row["example"]: {"scale": row["mean_factor"]} for row in rows}
-            mixed = {row["example"]: {"rewards": self._shuffled(row, scale)} for row in rows}
-            given: dict[str, Callable[[str], Mapping[str, Any] | None]] = {
-                "constant": factors.get,
-                "shuffled": mixed.get,
-                "flipped": lambda name: {},
-                "random": lambda name: {"seed": seed_of(base, name, "noise")},
-            }
-            for method, numbers in given.items():
-                if method in arms.methods:
-                    units += self.units(method, guide, scale, numbers)
+            runs = {row["example"]: row for row in rows}
+            for method, line in METHODS.items():
+                if line.scaled and method != "rws" and method in arms.methods:
+                    units += self.units(method, guide, scale, partial(_numbers, method, scale, base, runs))
             for every in arms.every:
                 units += self.units(f"rws every {every}", guide, scale, lambda name, every=every: {"every": every})
         units += self.units("default")
         if "margin" in arms.methods:
             units += self.units("margin")
         return units + (self.samples(rws) if "best-of-n" in arms.methods and len(rws) else [])
-
-    def _shuffled(self, row: Mapping[str, Any], scale: float) -> list[float]:
-        return permuted(list(row["rewards"]), seed_of(self.arms.base, row["example"], f"shuffle {scale!r}"))
 
     def samples(self, rws: pandas.DataFrame) -> list[Unit]:
         """Return the units of as many samples as the dearest rws run buys; of a dialogue, that of its first turn."""
@@ -202,6 +187,14 @@ class _Turn:
             )
             for unit in drawn
         ]
+
+
+def _numbers(
+    method: str, scale: float, base: Unit, runs: Mapping[str, Mapping[str, Any]], name: str
+) -> dict[str, Any] | None:
+    """Return a method's numbers for the prompt of that name; None where its run of rws, which it needs, failed."""
+    missing = method in FROM_RWS and name not in runs
+    return None if missing else numbers_of(method, scale, base, name, runs.get(name))
 
 
 def measures_of(base: Unit, answers: pandas.DataFrame, scorers: Sequence[str], causal: str | None) -> list[Unit]:
@@ -229,17 +222,3 @@ def best_of(rows: pandas.DataFrame) -> int:
     weight = float(rows["reward_cost"].iloc[0])
     cost = float((rows["forwards"] + weight * rows["reward_calls"]).mean())
     return min(_MOST_SAMPLES, max(1, round(cost / (float(rows["steps"].iloc[0]) + weight))))
-
-
-def seed_of(base: Unit, name: str, what: str) -> int:
-    """Return a seed of the prompt's own for each purpose, so that none depends on what else is run."""
-    import numpy as np
-
-    return int(np.random.default_rng([base.seed, *f"{name} {what}".encode()]).integers(2**31))
-
-
-def permuted(values: list[float], seed: int) -> list[float]:
-    """Return the values in an order drawn by the seed."""
-    import numpy as np
-
-    return np.random.default_rng(seed).permutation(values).tolist()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from paper_figures.runner.executors import RunOptions
+from paper_figures.studies.design.methods import COMPARED
 from paper_figures.studies.design.prompts import SOURCES
 from rws_theory.commands.options import option
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GRID",
-    "METHODS",
     "ComparisonOptions",
     "DecodingOptions",
     "PredictorOptions",
@@ -28,8 +28,6 @@ __all__ = [
 ]
 
 GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # reward scales that the paper chose from
-# The arms of a comparison; `arms` says what each is.
-METHODS = ("rws", "constant", "shuffled", "flipped", "random", "default", "margin", "best-of-n")
 
 
 def methods_option(names: tuple[str, ...]) -> Any:
@@ -95,7 +93,7 @@ class ScaleOptions:
 class MethodOptions:
     """What is compared."""
 
-    methods: tuple[str, ...] = methods_option(METHODS)
+    methods: tuple[str, ...] = methods_option(COMPARED)
     sampling_temperature: float = option(1.0, "of the samples of best-of-n", metavar="T")
     reward_cost: float = option(1.0, "a reward call in forwards", metavar="F")
 

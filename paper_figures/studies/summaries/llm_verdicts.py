@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from paper_figures.judging import LLMJudge, Pair, PairVerdict
 
-from paper_figures.studies.design.options import METHODS
+from paper_figures.studies.design.methods import COMPARED
 from paper_figures.table import records
 from rws_decode.common.files import parse_json
 from rws_theory.commands.options import option
@@ -38,7 +38,7 @@ _COLUMNS = (*_KEY, "order", "choice", "raw", "model", "attempts", "tokens_in", "
 # What of a judge may be given by --llm-options.
 _OPTIONS = ("temperature", "max_tokens", "timeout", "max_retries", "concurrency", "seed")
 _OPTIONS += ("repeats", "extra", "trust_env")
-_OTHERS = tuple(name for name in METHODS if name != "default")
+_OTHERS = tuple(name for name in COMPARED if name != "default")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from paper_figures.studies.design.options import METHODS
+from paper_figures.studies.design.methods import COMPARED
 from paper_figures.table import to_markdown
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def side_by_side(answers: pandas.DataFrame, chosen: Mapping[str, Any]) -> dict[s
     free = answers["method"].isin(["default", "margin"])
     once = answers.assign(guide=answers["guide"].mask(free), reward_scale=answers["reward_scale"].mask(free))
     once = once.drop_duplicates(["example", "turn", "method", "guide", "reward_scale"])
-    order = ["default", *(method for method in METHODS if method != "default")]
+    order = ["default", *(method for method in COMPARED if method != "default")]
     dialogues = []
     for name in chosen["names"]:
         turns = []

@@ -18,7 +18,7 @@ from tiny_models import classifier, save_predictor, save_reward
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_failures, read_results
 from paper_figures.studies.design.arms import best_of
-from paper_figures.studies.design.options import METHODS
+from paper_figures.studies.design.methods import COMPARED
 from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
@@ -108,7 +108,7 @@ def test_controls_keep_what_they_should(finished: Path) -> None:
 
 def test_best_of_n_picks_by_the_guide_at_a_cost_near_that_of_rws(finished: Path) -> None:
     frame = read_results(finished)
-    assert set(answers_of(frame)["method"]) == set(METHODS)
+    assert set(answers_of(frame)["method"]) == set(COMPARED)
     samples = frame[frame["method"] == "sample"]
     scores = frame[frame["strategy"] == "score"]
     guide = next(iter(frame["reward"].dropna()))

@@ -10,7 +10,7 @@ import pytest
 from study_runs import frame_of, run_again, save_models
 
 from paper_figures.__main__ import main
-from paper_figures.studies.design.options import METHODS
+from paper_figures.studies.design.methods import COMPARED
 from paper_figures.studies.diversity import tables
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.table import Table
@@ -52,7 +52,7 @@ def distinct(lines: list[list[str]], n: int) -> float:
 
 def test_table_counts_different_words_over_all_words(answers: pd.DataFrame, made: dict[str, Table]) -> None:
     rows = pd.DataFrame(made["distinct"].rows)
-    assert len(rows) == 2 * len(METHODS) and set(rows["answers"]) == {4}
+    assert len(rows) == 2 * len(COMPARED) and set(rows["answers"]) == {4}
     for _, row in rows.iterrows():
         lines = texts_of(answers, row["guide"], row["method"])
         assert row["distinct_1"] == pytest.approx(distinct(lines, 1))
@@ -63,7 +63,7 @@ def test_table_counts_different_words_over_all_words(answers: pd.DataFrame, made
 
 def test_differences_are_of_the_same_prompts_and_at_equal_length(answers: pd.DataFrame, made: dict[str, Table]) -> None:
     rows = pd.DataFrame(made["differences"].rows)
-    assert len(rows) == 2 * (len(METHODS) - 1) * 4 and set(rows["pairs"]) == {4}
+    assert len(rows) == 2 * (len(COMPARED) - 1) * 4 and set(rows["pairs"]) == {4}
     for _, row in rows.iterrows():
         pairs = list(
             zip(texts_of(answers, row["guide"], "rws"), texts_of(answers, row["guide"], row["against"]), strict=True)

@@ -15,7 +15,7 @@ from study_runs import EXAMPLES, SHAPE, frame_of, run_again, save_models
 
 from paper_figures.__main__ import main
 from paper_figures.statistics.causal_scores import AnswerScore, answer_scores, load_causal
-from paper_figures.studies.design.options import METHODS
+from paper_figures.studies.design.methods import COMPARED
 from paper_figures.studies.keywords import tables
 from paper_figures.table import Table
 from rws_decode.decode import decode
@@ -101,7 +101,7 @@ def test_both_perplexities_are_those_of_plain_decodes(
 def test_every_line_has_both_perplexities_and_every_control(made: dict[str, Table]) -> None:
     rows = table(made, "perplexity_and_god")
     assert {tuple(sorted(found["method"])) for _, found in rows.groupby(["guide", "measure"])} == {
-        tuple(sorted(METHODS))
+        tuple(sorted(COMPARED))
     }
     assert len({tuple(row) for row in made["perplexity_and_god"].shown}) == 1, "every row has the same columns"
     assert (rows.dropna(subset=["p"])["p_holm"] >= rows.dropna(subset=["p"])["p"]).all()
@@ -134,7 +134,7 @@ def test_mean_over_the_guides_is_taken_prompt_by_prompt(made: dict[str, Table]) 
     rows = table(made, "claims")
     keywords = rows[rows["quantity"] == "keywords included"].set_index(["guide", "method"])["value"]
     guides = [guide for guide in set(rows["guide"]) if guide != "all"]
-    for method in METHODS:
+    for method in COMPARED:
         assert keywords["all", method] == pytest.approx(sum(keywords[guide, method] for guide in guides) / 2)
     whole = rows[rows["guide"] == "all"].dropna(subset=["p"])
     assert (whole["p_holm"] == whole["p"]).all(), "the mean over the guides is a family of its own"

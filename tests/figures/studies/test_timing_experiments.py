@@ -19,7 +19,7 @@ from paper_figures.__main__ import main
 from paper_figures.runner.executors import RunOptions
 from paper_figures.runner.units import Unit
 from paper_figures.studies import frequency, overhead
-from paper_figures.studies.design.options import METHODS
+from paper_figures.studies.design.methods import COMPARED
 from paper_figures.studies.design.prompts import Prompt
 from paper_figures.studies.summaries.answers import answers_of
 from paper_figures.studies.summaries.timing import measured, note_several_workers, timed_rows, untimed
@@ -82,7 +82,7 @@ def test_every_way_is_timed_on_every_prompt(frames: dict[str, pd.DataFrame]) -> 
     assert {tuple(rows["method"]) for _, rows in ways["frequency"]} == {("default", "rws", "rws every 3", "constant")}
     assert len(ways["frequency"]) == len(ways["overhead"]) == 4
     for _, rows in ways["overhead"]:
-        assert set(rows["method"]) == set(METHODS) and len(rows) == len(METHODS) + 4
+        assert set(rows["method"]) == set(COMPARED) and len(rows) == len(COMPARED) + 4
         assert set(rows[rows["method"] == "rws"]["savings"]) == {"usual", "everything", "nothing"}
 
 

@@ -1,0 +1,100 @@
+"""The one table of methods: what answers a prompt in a study, by which strategy, and what it is called on the page.
+
+`rws_decode.strategies.table` says what each strategy does. A method is a strategy with its numbers: those of the study,
+or those of the prompt's own RWS run. A new method is a line here, and a case in `numbers_of` if it needs numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from paper_figures.runner.units import Unit
+
+__all__ = ["COMPARED", "FROM_RWS", "METHODS", "Method", "numbers_of", "seed_of", "strategy_of"]
+
+
+class Method(NamedTuple):
+    """A method's line.
+
+    strategy: its name in `rws_decode.strategies.table`; title: what tables call it; phrase: what a sentence calls it
+    after "RWS minus"; scaled: whether there is one for every guide and reward scale; from_rws: whether its numbers
+    follow from the prompt's RWS run at that scale.
+    """
+
+    strategy: str
+    title: str
+    phrase: str
+    scaled: bool = False
+    from_rws: bool = False
+
+
+# In the order of tables.
+METHODS: dict[str, Method] = {
+    "default": Method("default", "confidence (default)", "the default"),
+    "rws": Method("rws", "RWS", "RWS", scaled=True),
+    "constant": Method(
+        "temperature", "constant of equal mean", "a constant factor of equal mean", scaled=True, from_rws=True
+    ),
+    "shuffled": Method(
+        "reward-replay", "rewards shuffled", "its own rewards in shuffled order", scaled=True, from_rws=True
+    ),
+    "flipped": Method("rws-flipped", "reward's sign turned", "the same with the reward's sign turned", scaled=True),
+    "random": Method("rws-random", "random rewards", "the same with random rewards", scaled=True),
+    "margin": Method("margin", "margin order", "margin order"),
+    "best-of-n": Method("default", "best of N, equal cost", "the best of N samples at equal cost"),
+    "temperature": Method("temperature", "temperature", "temperature at the same scale"),
+}
+# Those of a comparison: the scaled ones first, temperature left out.
+COMPARED: tuple[str, ...] = tuple(
+    sorted((name for name in METHODS if name != "temperature"), key=lambda name: not METHODS[name].scaled)
+)
+FROM_RWS: tuple[str, ...] = tuple(name for name, method in METHODS.items() if method.from_rws)
+
+
+def numbers_of(
+    method: str, scale: float, base: Unit, name: str, run: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the numbers of a method's strategy for one prompt, besides the reward scale.
+
+    base: its seed draws; name: of the prompt; run: the prompt's row of rws at that scale, for the methods of FROM_RWS.
+    """
+    if method == "temperature":
+        return {"scale": scale}
+    if method == "random":
+        return {"seed": seed_of(base, name, "noise")}
+    if run is not None and method == "constant":
+        return {"scale": run["mean_factor"]}
+    if run is not None and method == "shuffled":
+        import numpy as np
+
+        rng = np.random.default_rng(seed_of(base, name, f"shuffle {scale!r}"))
+        return {"rewards": rng.permutation(list(run["rewards"])).tolist()}
+    return {}
+
+
+def strategy_of(
+    method: str, guide: str | None, scale: float | None, numbers: Mapping[str, Any]
+) -> tuple[dict[str, Any], str | None]:
+    """Return what a unit names as strategy and as reward; rws with `every` among its numbers asks that seldom.
+
+    >>> strategy_of("flipped", "mini", 8.0, {})
+    ({'name': 'rws-flipped', 'reward_scale': 8.0}, 'mini')
+    >>> strategy_of("constant", "mini", 8.0, {"scale": 2.5})
+    ({'name': 'temperature', 'scale': 2.5}, None)
+    """
+    from rws_decode.strategies.table import STRATEGIES
+
+    line = METHODS["best-of-n" if method == "sample" else method] if "every" not in numbers else None
+    name = "rws-every" if line is None else line.strategy
+    reads = STRATEGIES[name].reads
+    scaled = {"reward_scale": scale} if "reward_scale" in reads and scale is not None else {}
+    return {"name": name, **scaled, **numbers}, guide if "reward" in reads else None
+
+
+def seed_of(base: Unit, name: str, what: str) -> int:
+    """Return a seed of the prompt's own for each purpose, so that none depends on what else is run."""
+    import numpy as np
+
+    return int(np.random.default_rng([base.seed, *f"{name} {what}".encode()]).integers(2**31))
