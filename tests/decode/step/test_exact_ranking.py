@@ -32,7 +32,7 @@ from rws_decode.step.rounding import exact_at_the_cut
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.protocol import Strategy
 from rws_theory.crossings import crossings
-from rws_theory.worlds.decoding import constant_rule, decode_masked, rws_rule
+from rws_theory.worlds.reference_decoder import constant_rule, decode_masked, rws_rule
 
 pytestmark = pytest.mark.filterwarnings("error")
 
