@@ -23,7 +23,7 @@ _KINDS = {"settings": dict, "selection": dict | None, "units": str | dict}
 
 @dataclass(frozen=True)
 class Results:
-    """What a study's results.json holds (`paper_figures.runner.results_json`).
+    """What a study's results.json holds (`paper_figures.studies.design.results_json`).
 
     settings: its options; prompts: source, and how many test and validate; selection: guide -> reward scale chosen,
     None if they were given; rows: table -> rows as measured; inputs: its files, below the runs; units: the name of
@@ -90,7 +90,8 @@ def read_results(path: Path, command: str, parts: Sequence[str]) -> dict[str, An
 
 def _schemas(experiment: str) -> tuple[tuple[str, int], ...]:
     """Return the schemas, with their versions, that results of an experiment may have."""
-    from paper_figures.runner import claims_run, results_json
+    from paper_figures.runner import claims_run
+    from paper_figures.studies.design import results_json
 
     if experiment == claims_run.NAME:
         return (claims_run.SCHEMA,)

@@ -18,9 +18,10 @@ from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import Any
 
-__all__ = ["WORK", "code_digest", "digest", "module_of", "modules_behind"]
+__all__ = ["DECODER", "code_digest", "digest", "module_of", "modules_behind"]
 
-WORK = "paper_figures.studies.work.measuring"
+# Stands for the code of work whose own file cannot be found.
+DECODER = "rws_decode.decode"
 _PACKAGES = ("paper_figures", "rws_decode", "rws_theory")
 
 
@@ -36,17 +37,17 @@ def digest(value: Any) -> str:
 def module_of(work: object) -> str:
     """Return the module whose code a piece of work is: its own, or the function's that it was made of.
 
-    That of `__main__` cannot be found from other processes: WORK stands for it.
+    That of `__main__` cannot be found from other processes: DECODER stands for it.
 
     >>> module_of(digest)
     'paper_figures.runner.digests'
     """
     name = getattr(getattr(work, "function", work), "__module__", None) or type(work).__module__
-    return WORK if name in ("__main__", "__mp_main__") else name
+    return DECODER if name in ("__main__", "__mp_main__") else name
 
 
 @lru_cache
-def code_digest(root: str = WORK) -> str:
+def code_digest(root: str = DECODER) -> str:
     """Return the digest of the source files behind a module, once per process: what changes later does not run."""
     files = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in modules_behind(root).items()}
     return digest(files)
@@ -59,8 +60,8 @@ def modules_behind(root: str) -> dict[str, Path]:
     but for a package that imports its own modules by `import_module(f"{__package__}.NAME")`. ValueError for a module
     that has no source file.
 
-    >>> modules = modules_behind("paper_figures.studies.work.measuring")
-    >>> "rws_decode.decode" in modules, "paper_figures.studies.summaries.means" in modules
+    >>> modules = modules_behind("rws_decode.decode")
+    >>> "rws_decode.settings" in modules, "rws_decode.view" in modules
     (True, False)
     """
     files: dict[str, Path] = {}

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from paper_figures.runner.digests import WORK, code_digest
+from paper_figures.runner.digests import DECODER, code_digest
 from rws_decode.checkpoints.files import locate, models_directory, split_revision
 from rws_decode.rewards.registry import published_reward
 
@@ -16,7 +16,7 @@ __all__ = ["sources"]
 _LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 
 
-def sources(root: str = WORK, **models: tuple[str, dict[str, str]]) -> dict[str, Any]:
+def sources(root: str = DECODER, **models: tuple[str, dict[str, str]]) -> dict[str, Any]:
     """Return digests of the models' files and of the code, and library versions: equal sources, equal results.
 
     root: the module of the work, of whose code the digest is (`code.code_digest`). models: argument -> (name, shipped

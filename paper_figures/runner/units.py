@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from paper_figures.runner.digests import WORK, digest, module_of
+from paper_figures.runner.digests import DECODER, digest, module_of
 
 __all__ = ["Model", "Origin", "Unit", "batch_key", "origin_of", "unit_hash"]
 
@@ -147,7 +147,7 @@ class Origin:
     libraries: Mapping[str, str]
     models: Mapping[Model, Any]
     checked: bool = False
-    root: str = WORK
+    root: str = DECODER
 
     @cached_property
     def name(self) -> str:
@@ -158,7 +158,7 @@ class Origin:
 def origin_of(units: Iterable[Unit], work: object = None) -> Origin:
     """Return the origin of units: code, libraries, and the files of every model that they use, each digested once.
 
-    work: what computes them, `measuring.work` if None; only the code that it reaches counts. A hub id stands for its
+    work: what computes them, the decoder if None; only the code that it reaches counts. A hub id stands for its
     files. ValueError for a model that is not known.
     """
     from paper_figures.runner.sources import sources
@@ -171,7 +171,7 @@ def origin_of(units: Iterable[Unit], work: object = None) -> Origin:
     for model in dict.fromkeys(model for unit in units for model in unit.models):
         asked: dict[str, Any] = {model.role: (model.name, shipped_names.get(model.role, REWARDS))}
         models[model] = sources(**asked)[model.role]
-    root = WORK if work is None else module_of(work)
+    root = DECODER if work is None else module_of(work)
     here = sources(root)
     return Origin(here["code"], here["libraries"], models, checked=True, root=root)
 

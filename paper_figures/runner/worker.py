@@ -114,8 +114,8 @@ def _with_traces(folder: Path, name: str, measured: Measured) -> Rows:
 @lru_cache(maxsize=1)
 def _prepare(identity: Identity) -> None:
     """Raise unless this process has the code and libraries named; drop models that were loaded from other files."""
+    from paper_figures.runner.loaded import expect
     from paper_figures.runner.sources import sources
-    from paper_figures.studies.work.decoding import expect
 
     here = sources(identity.root)
     if (here["code"], tuple(sorted(here["libraries"].items()))) != identity[1:3]:

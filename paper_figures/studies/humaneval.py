@@ -25,9 +25,9 @@ from rws_theory.commands.options import option
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.runner.stages import Stages
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompts
+    from paper_figures.studies.design.stages import Stages
     from paper_figures.table import Table
 
 __all__ = ["Options", "run", "tables"]

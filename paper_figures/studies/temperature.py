@@ -24,10 +24,10 @@ from rws_theory.commands.options import fixed, option
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.runner.stages import Stages
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.arms import Arms
     from paper_figures.studies.design.prompts import Prompts
+    from paper_figures.studies.design.stages import Stages
     from paper_figures.table import Table
 
 __all__ = ["METHODS", "SCALES", "Options", "run", "tables", "temperature_units"]

@@ -336,7 +336,7 @@ RESULTS = {
 
 
 def _make_results(folder: Path) -> None:
-    from paper_figures.runner.results_json import SCHEMA
+    from paper_figures.studies.design.results_json import SCHEMA
 
     held = RESULTS | {"schema": SCHEMA[0], "version": SCHEMA[1]}
     (folder / "reward-bench").mkdir(parents=True)

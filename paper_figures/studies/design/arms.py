@@ -25,7 +25,7 @@ from paper_figures.table import records
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.runner.stages import Stages
+    from paper_figures.studies.design.stages import Stages
 
 __all__ = [
     "Arms",

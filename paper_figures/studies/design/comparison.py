@@ -12,10 +12,10 @@ from paper_figures.runner.executors import kept_open
 from paper_figures.studies.design.options import ComparisonOptions, base_unit, check_options
 
 if TYPE_CHECKING:
-    from paper_figures.runner.stages import Stages
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.arms import Arms
     from paper_figures.studies.design.prompts import Prompts
+    from paper_figures.studies.design.stages import Stages
     from paper_figures.table import Table
 
 __all__ = ["arms_from", "prompts_from", "run_comparison", "scales_from"]
@@ -37,8 +37,8 @@ def run_comparison(
     from dataclasses import replace
 
     from paper_figures.runner.manifest import write_manifest
-    from paper_figures.runner.results_json import write_comparison_results
-    from paper_figures.runner.stages import open_stages
+    from paper_figures.studies.design.results_json import write_comparison_results
+    from paper_figures.studies.design.stages import open_stages
     from paper_figures.studies.summaries.printed import measured_tables
     from paper_figures.table import tables_text, write_tables
 

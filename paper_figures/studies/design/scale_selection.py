@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from paper_figures.runner.stages import Stages
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.arms import answer_unit, measures_of
 from paper_figures.studies.design.options import GRID
 from paper_figures.studies.design.prompts import Prompts
+from paper_figures.studies.design.stages import Stages
 from paper_figures.table import records
 
 __all__ = ["GuideSelection", "Selection", "best_interval", "select_scales"]

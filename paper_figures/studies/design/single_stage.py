@@ -96,7 +96,7 @@ def finish(
     results: what results.json holds besides. Without tables no manifest and no results.json are written.
     """
     from paper_figures.runner.manifest import write_manifest
-    from paper_figures.runner.results_json import seconds_of, write_stage_results
+    from paper_figures.studies.design.results_json import seconds_of, write_stage_results
     from paper_figures.studies.summaries.printed import measured_tables
     from paper_figures.table import tables_text, write_tables
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import pandas
 
     from paper_figures.runner.executors import RunOptions
-    from paper_figures.runner.stages import Stages
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.prompts import Prompt
+    from paper_figures.studies.design.stages import Stages
 
 __all__ = [
     "HOW",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_figures.runner.units import PER_ROW, Model, Unit, batch_key
+from paper_figures.runner.loaded import kept
+from paper_figures.runner.units import PER_ROW, Unit, batch_key
 from paper_figures.statistics.causal_scores import CausalScorer, load_causal
 from rws_decode.checkpoints.files import split_revision
 from rws_decode.decode import decode
@@ -23,8 +23,6 @@ from rws_decode.trace.decoding import Decoding
 __all__ = [
     "causal_of",
     "decode_units",
-    "expect",
-    "forget",
     "predictor_for",
     "predictor_of",
     "prompt_of",
@@ -32,13 +30,6 @@ __all__ = [
     "reward_of",
     "strategy_of",
 ]
-
-# Threads of one worker must not load a model twice.
-_LOADING = threading.Lock()
-# What the files of the models in the caches below were: a worker outlives many runs.
-_DIGESTS: dict[Model, str] = {}
-# What this process holds: role -> name and options -> model.
-_LOADED: dict[str, dict[tuple[Any, ...], Any]] = {}
 
 
 def strategy_of(units: Sequence[Unit]) -> Strategy:
@@ -134,7 +125,7 @@ def predictor_of(name: str, device: str = "cpu", **options: Any) -> HFMaskPredic
     """Return a mask predictor, loaded once per process; one is kept, the last. options: of `load_predictor`."""
     short, revision = split_revision(name)
     key = (name, device, *sorted(options.items()))
-    return _kept("predictor", key, lambda: load_predictor(short, device, revision=revision, progress=False, **options))
+    return kept("predictor", key, lambda: load_predictor(short, device, revision=revision, progress=False, **options))
 
 
 def reward_of(name: str, device: str = "cpu", dtype: str = "float32") -> RewardModel:
@@ -142,40 +133,11 @@ def reward_of(name: str, device: str = "cpu", dtype: str = "float32") -> RewardM
     short, revision = split_revision(name)
     most = 3 if name in (*SHIPPED, "exact") else 1
     key = (name, device, dtype)
-    return _kept(
-        "reward", key, lambda: load_reward(short, device, dtype=dtype, revision=revision, progress=False), most
-    )
+    return kept("reward", key, lambda: load_reward(short, device, dtype=dtype, revision=revision, progress=False), most)
 
 
 def causal_of(name: str, device: str = "cpu", dtype: str = "float32") -> CausalScorer:
     """Return a causal language model, loaded once per process; one is kept, the last."""
     short, revision = split_revision(name)
     key = (name, device, dtype)
-    return _kept("causal", key, lambda: load_causal(short, device, dtype=dtype, revision=revision))
-
-
-def expect(models: Mapping[Model, str]) -> None:
-    """Say what the files of the models are now, by digest: what was loaded from other files is dropped."""
-    with _LOADING:
-        if any(_DIGESTS.get(model, files) != files for model, files in models.items()):
-            _LOADED.clear()
-        _DIGESTS.update(models)
-
-
-def forget(*roles: str) -> None:
-    """Drop the models of these roles (predictor, reward, causal) that this process holds, so that memory is free."""
-    with _LOADING:
-        for role in roles:
-            _LOADED.pop(role, None)
-
-
-def _kept(role: str, key: tuple[Any, ...], load: Callable[[], Any], most: int = 1) -> Any:
-    with _LOADING:
-        loaded = _LOADED.setdefault(role, {})
-        if key not in loaded:
-            # Before the next is loaded: memory may not hold both.
-            while len(loaded) >= most:
-                del loaded[next(iter(loaded))]
-            loaded[key] = load()
-        loaded[key] = loaded.pop(key)  # the last used stands last
-        return loaded[key]
+    return kept("causal", key, lambda: load_causal(short, device, dtype=dtype, revision=revision))

@@ -189,7 +189,8 @@ def _memory(unit: Unit) -> dict[str, int | None]:
 
     import torch
 
-    from paper_figures.studies.work.decoding import forget, predictor_for, reward_for
+    from paper_figures.runner.loaded import forget
+    from paper_figures.studies.work.decoding import predictor_for, reward_for
 
     predictor_for(unit)
     name = unit.reward or ""

@@ -22,7 +22,7 @@ from paper_figures.report.conclusions import setting
 from paper_figures.report.markup import table
 from paper_figures.report.page import style, write_page
 from paper_figures.report.provenance import notes, provenance, run_facts
-from paper_figures.runner.results_json import settings_of
+from paper_figures.studies.design.results_json import settings_of
 from paper_figures.tables.ledger import OURS, Ledger
 from rws_decode.common.files import write_json
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import unit_work
 
-from paper_figures.runner.digests import WORK, code_digest, module_of, modules_behind
+from paper_figures.runner.digests import code_digest, module_of, modules_behind
 from paper_figures.runner.worker import Each
 
 _RUN = """
@@ -35,12 +35,12 @@ def test_every_module_that_work_loads_is_behind_it() -> None:
     done = subprocess.run([sys.executable, "-c", _RUN], capture_output=True, text=True, check=True)
     loaded = set(json.loads(done.stdout.splitlines()[-1]))
     # The models are data, of which units have digests of their own.
-    missing = loaded - set(modules_behind(WORK)) - {"rws_decode.mini.models"}
+    missing = loaded - set(modules_behind("paper_figures.studies.work.measuring")) - {"rws_decode.mini.models"}
     assert "rws_decode.decode" in loaded and not missing
 
 
 def test_what_only_shows_results_is_not_behind_work() -> None:
-    found = set(modules_behind(WORK))
+    found = set(modules_behind("paper_figures.studies.work.measuring"))
     shown = ("commands", "exhibits", "figures", "report", "tables", "studies.summaries", "studies.reward_bench")
     assert not any(name.startswith(tuple(f"paper_figures.{part}" for part in shown)) for name in found)
     assert not any(name.startswith("rws_decode.commands") for name in found)

@@ -13,11 +13,11 @@ from study_runs import save_models
 
 from paper_figures.__main__ import main
 from paper_figures.runner.manifest import read_manifest
-from paper_figures.runner.stages import Stages
 from paper_figures.runner.units import Unit
 from paper_figures.studies import controls, humaneval, mt_bench, reward_bench
 from paper_figures.studies.design.arms import Arms, run_arms
 from paper_figures.studies.design.prompts import Prompt
+from paper_figures.studies.design.stages import Stages
 from paper_figures.studies.summaries.answers import answers_of, judged_by_guide
 
 JUDGES = ("one", "two", "three")

@@ -16,10 +16,10 @@ from tiny_models import classifier, save_predictor, save_reward
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_results
-from paper_figures.runner.stages import Stages
 from paper_figures.runner.units import Unit
 from paper_figures.studies.design.prompts import Prompt, Prompts
 from paper_figures.studies.design.scale_selection import Selection, best_interval, select_scales
+from paper_figures.studies.design.stages import Stages
 from rws_decode.decode import decode
 from rws_decode.predictors import load_predictor
 from rws_decode.rewards import load_reward

@@ -14,11 +14,11 @@ from rws_decode.common.files import parse_json, write_changed
 if TYPE_CHECKING:
     import pandas
 
-    from paper_figures.runner.stages import Outcome
     from paper_figures.runner.units import Origin, Unit
     from paper_figures.studies.design.options import ComparisonOptions
     from paper_figures.studies.design.prompts import Prompts
     from paper_figures.studies.design.single_stage import StageOptions
+    from paper_figures.studies.design.stages import Outcome
     from paper_figures.table import Table
 
 __all__ = [
