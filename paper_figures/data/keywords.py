@@ -187,8 +187,8 @@ def _stems(prompt: KeywordPrompt) -> frozenset[str]:
     return frozenset().union(*map(_key, prompt.keywords))
 
 
-def _common(one: Counter[str], two: Counter[str]) -> float:
-    return (one & two).total() / max(1, min(one.total(), two.total()))
+def _common(first: Counter[str], second: Counter[str]) -> float:
+    return (first & second).total() / max(1, min(first.total(), second.total()))
 
 
 def load_keyword_set(file: str | os.PathLike[str] | None = None) -> KeywordSet:

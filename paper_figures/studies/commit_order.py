@@ -113,8 +113,8 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     columns = ["example", "method", "reward", "scale", "length", "steps", "block", "god_tokens", "god_steps", "text"]
     rows: list[dict[str, Any]] = []
     if len(frame):
-        places = frame["example"].astype(int), frame["method"].map(METHODS.index)
-        ordered = frame.iloc[sorted(range(len(frame)), key=lambda row: tuple(key.iloc[row] for key in places))]
+        keys = frame["example"].astype(int), frame["method"].map(METHODS.index)
+        ordered = frame.iloc[sorted(range(len(frame)), key=lambda row: tuple(key.iloc[row] for key in keys))]
         ordered = ordered.reindex(columns=columns)
         rows = records(ordered.astype(object).where(ordered.notna(), None))
     return [Table("summary", rows, rows, _CAPTION)] if rows else []

@@ -111,7 +111,7 @@ def precision_units(
     names = [name for name in STRATEGIES if name in strategies and (name in FROM_RWS) == (rws is not None)]
     if rws is None and set(strategies).intersection(FROM_RWS) and "rws" not in names:
         names.append("rws")
-    runs = {} if rws is None else {_place(row): row for row in records(rws[rws["method"] == "rws"])}
+    runs = {} if rws is None else {_cell_of(row): row for row in records(rws[rws["method"] == "rws"])}
     units = []
     for strategy in names:
         for scale in scales:
@@ -126,7 +126,7 @@ def precision_units(
     return units
 
 
-def _place(row: Mapping[str, Any]) -> tuple[float, str, str]:
+def _cell_of(row: Mapping[str, Any]) -> tuple[float, str, str]:
     return row["at"], row["rounding"], row["example"]
 
 

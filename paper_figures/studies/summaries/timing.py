@@ -165,8 +165,8 @@ def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[l
     from paper_figures.statistics.significance import holm_within
     from paper_figures.studies.summaries.paired_answers import lines_of, rng_for, settings_of
 
-    places = timed[list(_WHERE)].drop_duplicates()
-    where = list(_WHERE) if len(places) > 1 else []
+    machines = timed[list(_WHERE)].drop_duplicates()
+    where = list(_WHERE) if len(machines) > 1 else []
     keys = list(timed[[*settings_of(timed), *_WAY, *_WHERE]].itertuples(index=False, name=None))
     usual = {key: text for key, text, way in zip(keys, timed["text"], timed["savings"], strict=True) if way == "usual"}
     timed = timed.assign(same_text=[usual.get(key) == text for key, text in zip(keys, timed["text"], strict=True)])
@@ -185,7 +185,7 @@ def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[l
     said = "; ".join(
         f"{item.measured_on}, PyTorch threads: {item.torch_threads}, workers at once: {item.workers}, "
         f"repetitions: {item.repetitions}"
-        for item in places.itertuples()
+        for item in machines.itertuples()
     )
     if len(loads):
         said += f"; processes that wanted to run in the minute before: {loads.min():.1f} to {loads.max():.1f}"

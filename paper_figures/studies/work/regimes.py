@@ -86,8 +86,8 @@ def _real(unit: Unit) -> tuple[list[dict[str, Any]], list[float]]:
     for step in step_logits(unit, trace):
         every = list(combinations(range(len(step.position)), 2))
         most = min(unit.settings["pairs_per_step"], len(every))
-        places = _rng(unit.seed, unit.example, step.step).choice(len(every), most, replace=False) if most else []
-        for i, j in (every[index] for index in sorted(places)):
+        chosen = _rng(unit.seed, unit.example, step.step).choice(len(every), most, replace=False) if most else []
+        for i, j in (every[index] for index in sorted(chosen)):
             row = pair_row(step.logits[i], step.logits[j])
             crossed = sum(1 for root in row["odd"] if (root - 1) * (root - step.factor) < 0) % 2 == 1
             where = {"step": step.step, "positions": [int(step.position[i]), int(step.position[j])]}
