@@ -17,7 +17,7 @@ from report_pages import SETTINGS, VERDICTS, Page, results, small_page
 
 from paper_figures.__main__ import main
 from paper_figures.contents import NAMES
-from paper_figures.plan import PLAN, parsed
+from paper_figures.plan import CLAIMS, PLAN, parsed
 from paper_figures.report.conclusions import setting
 from paper_figures.report.markup import table
 from paper_figures.report.page import style, write_page
@@ -249,7 +249,8 @@ def test_a_later_call_keeps_the_others_on_the_page(tmp_path: Path) -> None:
 def test_fresh_runs_are_of_this_code_and_say_which_sizes_are_small(figure_runs: Path) -> None:
     for experiment in PLAN:
         facts = run_facts(figure_runs, experiment)
-        assert facts is not None and facts["seconds"] > 0
+        # The ledger of these runs is the one that is kept: no seconds were spent on it.
+        assert facts is not None and (facts["seconds"] > 0 or experiment == CLAIMS)
         said = notes(experiment, facts)
         assert not [note for note in said if "code" in note], experiment
         for name, (here, full) in facts["smaller"].items():
