@@ -20,8 +20,9 @@ reproduce: $(READY)
 study: $(READY)
 	$(BIN)/python -m paper_figures --full --runs $(OUT)-study/runs --out $(OUT)-study --workers $(WORKERS)
 
+# One process more than cores: tests that start others wait for them.
 test: $(READY)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -n $(shell expr $(WORKERS) + 1) --dist worksteal
 
 # Line and branch coverage of rws_theory by its own tests and doctests.
 THEORY := rws_theory tests/theory
