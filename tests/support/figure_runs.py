@@ -19,7 +19,8 @@ LEDGER = Path(__file__).parents[1] / "theory" / "ledger.json"
 _SHAPE = "--length 16 --steps 8 --block 16"
 _FEW = "--prompts 3 --validation 2 --path-prompts 0 --grid 1 8"
 _TWO = f"{_FEW} --rewards mini exact --judges mini-judge {_SHAPE}"
-# Seconds do not depend on the reward scale: none is searched.
+# No reward scale is searched: three studies do that, and seconds do not depend on it.
+_GIVEN = f"--prompts 3 --reward-scale 8 --rewards mini exact --judges mini-judge {_SHAPE}"
 _METHODS = f"--methods rws constant shuffled default --rewards mini exact --judges mini-judge {_SHAPE}"
 TINY = {
     "commit-order": _SHAPE,
@@ -27,13 +28,13 @@ TINY = {
     "reward-bench": f"{_FEW} {_SHAPE}",
     "keywords": _TWO,
     "mt-bench": _TWO,
-    "humaneval": _TWO,
-    "diversity": _TWO,
-    "examples": _TWO,
+    "humaneval": _GIVEN,
+    "diversity": _GIVEN,
+    "examples": _GIVEN,
     "precision": f"--prompts 2 --scales 1 8 {_SHAPE}",
     "scale-path": f"--prompts 1 --reward-scale 2 8 {_SHAPE}",
     "regimes": f"--prompts 2 --pairs-per-step 2 --random-pairs 20 --dimensions 3 8 {_SHAPE}",
-    "frequency": f"{_TWO} --timing-prompts 1 --repetitions 1",
+    "frequency": f"--prompts 2 --reward-scale 8 {_METHODS} --timing-prompts 1 --repetitions 1",
     "overhead": f"--prompts 2 --reward-scale 8 {_METHODS} --repetitions 1",
     "claims": "",
 }
