@@ -96,7 +96,7 @@ frame = pd.read_parquet(path)
 frame[frame["step"] == 0].sort_values("value", ascending=False, kind="stable").head(6).round(3)
 
 # %% [markdown]
-# What the columns are, and what they hold here. `rws_decode/TRACE.md` has the exact definitions.
+# What the columns are, and what they hold here. `docs/trace-format.md` has the exact definitions.
 
 # %%
 MEANING = {

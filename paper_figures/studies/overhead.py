@@ -2,7 +2,7 @@
 
 Every guide and every control decodes a few prompts at the reward scale that validation prompts chose for the guide.
 Then all is decoded again, one answer at a time, to measure seconds (`timing`). The default and rws run with the usual
-savings, with all of `savings.Savings.everything`, and with none. Controls that ask no reward show the machine's noise.
+savings, with all of `settings.Savings.everything`, and with none. Controls that ask no reward show the machine's noise.
 Files below OUT/overhead, besides the units' parts and `selection.json|csv`:
 
 - `overhead`: seconds, their increase over the default's, reward calls and what was saved of them;

@@ -17,7 +17,7 @@ __all__ = ["Network"]
 class Network:
     """The logits of one batch's canvases, closed tokens at -inf.
 
-    Llama-like predictors run their `compact.body.Body`; others their own forward, which may look at values. closed:
+    Llama-like predictors run their `body.Body`; others their own forward, which may look at values. closed:
     further tokens than the forbidden ones (`layout.forbidden_ids`) that are never committed.
     """
 

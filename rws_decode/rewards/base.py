@@ -52,7 +52,7 @@ class Bounded(Protocol):
     """A reward model that knows the range of its raw scores.
 
     `bounds` is (low, high), -inf and inf allowed, or None if the range is unknown. The narrower the range, the more
-    often the decoder need not ask for the reward (`savings.Savings`). A score outside the bounds is an error.
+    often the decoder need not ask for the reward (`settings.Savings`). A score outside the bounds is an error.
     """
 
     @property

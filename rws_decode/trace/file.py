@@ -1,4 +1,4 @@
-"""Traces as Parquet files: one flat table and one metadata key, as TRACE.md describes them."""
+"""Traces as Parquet files: one flat table and one metadata key, as docs/trace-format.md describes them."""
 
 from __future__ import annotations
 

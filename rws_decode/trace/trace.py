@@ -54,7 +54,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trace:
-    """The record of one decoded row: R steps run over n answer positions. TRACE.md describes it as a file.
+    """The record of one decoded row: R steps run over n answer positions. docs/trace-format.md describes it as a file.
 
     Settings: length (n), steps (planned, S), block; `ranking`, "order" where the strategy's own values rank;
     `precision`, and `logits_dtype`, the model's; `strategy`, the strategy's description; `predictor` and
@@ -78,9 +78,9 @@ class Trace:
     masked positions of the current block; `chosen` bool [R, n], those committed; `reward_asked` bool [R].
 
     What is kept, in memory as in the file: of each step, the values of the positions committed and of the best passed
-    over (`record.kept_values`), all that selecting again needs; all candidates, but only those of kept positions where
-    not all were computed (`savings.Savings.block_only`) or they change more than `record.CHANGED_CANDIDATES` times per
-    committed token, as drawn ones do (`whole_candidates`).
+    over (`thinning.kept_values`), all that selecting again needs; all candidates, but only those of kept positions
+    where not all were computed (`settings.Savings.block_only`) or they change more than `thinning.CHANGED_CANDIDATES`
+    times per committed token, as drawn ones do (`whole_candidates`).
 
     Arrays, what rounding did: `ties` int64 [R], eligible positions level with the last committed one, not committed;
     `saturated` int64 [R], eligible positions whose candidate has probability exactly 1.0 at the step's factor in
@@ -264,13 +264,13 @@ class Trace:
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _LAYOUT}
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return the trace's table, the one that `pandas.read_parquet` reads from its file; columns as in TRACE.md."""
+        """Return the trace's table, the one that `pandas.read_parquet` reads from its file."""
         return trace_table(self).to_pandas()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the trace to one Parquet file, atomically, and return the path; equal traces give equal bytes.
 
-        (With one version of pyarrow.) At most 1 KiB per committed token but for answers of a few tokens: see TRACE.md.
+        (With one version of pyarrow.) At most 1 KiB per committed token, but for short answers: docs/trace-format.md.
         """
         return write_bytes(path, trace_bytes(self))
 

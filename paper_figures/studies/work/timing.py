@@ -3,7 +3,7 @@
 A timing unit is one prompt and several ways to decode it, all in one process and one answer at a time, whatever
 `--batch` says. Each repetition runs all ways in turn and starts with another way, so that a machine that slows down
 slows all ways alike. One run of the default and one of rws come first and are not counted. The ways are answers that
-the study has decoded, decoded again with some savings (`savings.Savings`).
+the study has decoded, decoded again with some savings (`settings.Savings`).
 
 Seconds belong to one machine: the unit's hash names the machine that asked, the row the one that the worker saw. CPU
 time of the whole process is given if nothing runs on CUDA; other processes change it less.
