@@ -1,7 +1,7 @@
 """Test Corollary 1 on random exact models: does RWS end with more reward than decoding that ignores the reward?
 
-All models of an ensemble are decoded at once on their joint tables. :mod:`~rws_theory.worlds.reference_decoder` is the one-model
-definition that :func:`decode_tables` is tested against.
+All models of an ensemble are decoded at once on their joint tables. :func:`decode_tables` is tested against the decoder
+of one model, :mod:`~rws_theory.worlds.reference_decoder`.
 """
 
 from __future__ import annotations
