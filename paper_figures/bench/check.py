@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from paper_figures.bench.agreement import agreement
 from paper_figures.bench.kernels import reference
 from paper_figures.bench.random_models import make_models, random_prompts
 from paper_figures.bench.shapes import SHAPES, Shapes
 from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
-from rws_decode.replay.agreement import agreement
 from rws_decode.settings import Shape
 from rws_decode.step.rounding import ROUNDING_UNITS
 from rws_decode.strategies.factors import RWS, Confidence

@@ -37,6 +37,7 @@ from typing import Any
 
 import torch
 
+from paper_figures.bench.agreement import agreement
 from paper_figures.bench.clock import TimedCall
 from paper_figures.bench.floor import Ceilings, decode_floor, floor_seconds, floor_table
 from paper_figures.bench.random_models import make_models, parameter_count, random_prompts
@@ -46,7 +47,6 @@ from paper_figures.bench.ways import FAMILIES, Answering, Way, all_ways, naive, 
 from paper_figures.studies.work.timing import weight_bytes
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.plain_loop import PlainRun
-from rws_decode.replay.agreement import agreement
 
 __all__ = ["NOTES", "BenchSettings", "measure"]
 

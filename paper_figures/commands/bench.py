@@ -179,7 +179,7 @@ def _settings(options: BenchOptions, shape: str, device_type: str) -> Any:
 
 
 def _run_loops(options: BenchOptions) -> int:
-    from paper_figures.bench import bench
+    from paper_figures.bench.loops import bench
 
     answer = options.answer(_LOOPS)
     prompts = 16 if options.prompts is None else options.prompts

@@ -24,6 +24,8 @@ from rws_theory.__main__ import COMMANDS as THEORY
 from rws_theory.__main__ import main as theory
 from rws_theory.commands.line import Command
 
+# Those that entry points add to the decoder's, and that no other table holds.
+ADDED = ("bench", "devices")
 ROOT = Path(__file__).parents[2]
 LOGITS = ["crossings", "[1.1,0.6,0.3]", "[1.0,0.4,0.4]", "--json"]
 STORY = ["generate", "--prompt", "write a story .", "--length", "8", "--steps", "4", "--block", "8", "--json"]
@@ -43,7 +45,7 @@ def test_bare_it_prints_a_help_with_every_command(capsys: pytest.CaptureFixture[
     status, out, err = outcome(rws, [], capsys)
     assert (status, err) == (0, "")
     assert outcome(rws, ["--help"], capsys) == (0, out, "")
-    for name in (*DECODING, *THEORY, *FIGURES, "bench"):
+    for name in (*DECODING, *THEORY, *FIGURES, *ADDED):
         assert f"\n    {name}" in out, name
 
 
@@ -59,7 +61,7 @@ def test_a_module_called_bare_prints_its_help(main: Any, capsys: pytest.CaptureF
 
 
 def test_no_name_is_taken_twice() -> None:
-    assert len({*DECODING, *THEORY, *FIGURES, "bench"}) == len(DECODING) + len(THEORY) + len(FIGURES) + 1
+    assert len({*DECODING, *THEORY, *FIGURES, *ADDED}) == sum(map(len, (DECODING, THEORY, FIGURES, ADDED)))
 
 
 @pytest.mark.parametrize(("main", "words"), [(theory, LOGITS), (decoding, STORY)], ids=["theory", "decoding"])
@@ -96,11 +98,12 @@ def test_the_figures_command_is_the_module_without_a_command(capsys: pytest.Capt
 
 
 def test_the_benches_are_a_command_that_a_package_adds(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "bench" not in DECODING
-    for main, prog in ((rws, "rws"), (decoding, "python -m rws_decode")):
-        status, out, _ = outcome(main, ["bench", "--help"], capsys)
-        assert status == 0 and out.startswith(f"usage: {prog} bench ") and "--shape" in out
-        assert outcome(main, ["bench", "--prompts", "0"], capsys)[2].startswith(f"{prog} bench: --prompts is 0")
+    for name, option in zip(ADDED, ("--shape", "SETTING"), strict=True):
+        assert name not in DECODING
+        for main, prog in ((rws, "rws"), (decoding, "python -m rws_decode")):
+            status, out, _ = outcome(main, [name, "--help"], capsys)
+            assert status == 0 and out.startswith(f"usage: {prog} {name} ") and option in out
+            assert outcome(main, [name, "--prompts", "0"], capsys)[2].startswith(f"{prog} {name}: --prompts is 0")
 
 
 @pytest.fixture
@@ -145,7 +148,7 @@ def test_it_is_installed_and_help_waits_for_no_large_library() -> None:
         assert told.stdout.startswith('{"dimension": 3')
     words = [
         [],
-        *([name, "--help"] for name in (*DECODING, *THEORY, *FIGURES, "bench")),
+        *([name, "--help"] for name in (*DECODING, *THEORY, *FIGURES, *ADDED)),
         ["experiment", "controls", "-h"],
     ]
     code = """

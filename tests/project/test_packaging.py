@@ -158,7 +158,7 @@ DECODER = (
     ("step",),
     ("decode", "plain_loop"),
     ("gpu", "replay", "scales", "training", "view"),
-    ("adapters", "devices"),
+    ("adapters",),
     ("commands",),
 )
 

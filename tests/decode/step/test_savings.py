@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tiny_models import EOS, MASK, VOCABULARY, bert_predictor, classifier, llada_predictor, modernbert_predictor
 from tiny_models import tokenizer as tiny_tokenizer
 
-from paper_figures.bench import bench
+from paper_figures.bench.loops import bench
 from rws_decode.__main__ import main
 from rws_decode.canvas.batches import batches, logit_bytes
 from rws_decode.decode import decode

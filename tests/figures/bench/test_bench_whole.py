@@ -15,6 +15,7 @@ from grouped import grouped
 from tiny_models import bert_predictor
 
 from paper_figures.bench import check, floor, ways, whole
+from paper_figures.bench.agreement import agreement
 from paper_figures.bench.clock import TimedCall
 from paper_figures.bench.device_run import device_run, passed
 from paper_figures.bench.floor import Ceilings
@@ -29,7 +30,6 @@ from rws_decode.decode import decode
 from rws_decode.gpu import decode_compact
 from rws_decode.networks.graphs import Replays
 from rws_decode.plain_loop import PlainRun, plain_loop, plain_rws
-from rws_decode.replay.agreement import agreement
 from rws_decode.rewards import CallableReward
 from rws_decode.strategies.factors import RWS, Confidence
 

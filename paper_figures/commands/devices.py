@@ -8,8 +8,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from paper_figures.bench.devices import USUAL, Comparison, Work, compare, recordings, setting_named
 from rws_decode.commands.options import SHAPE
-from rws_decode.devices import USUAL, Apart, Work, apart, recordings, setting_named
 from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
 
@@ -48,11 +48,11 @@ def run(args: argparse.Namespace) -> int:
     if len(settings) < 2:
         raise ValueError(f"SETTING is {names[0]} alone: name another one to compare it with")
     work = _work(options)
-    results: list[Apart] = []
+    results: list[Comparison] = []
     recorded = recordings(work, settings)
     first = next(recorded)
     for name, other in zip(names[1:], recorded, strict=True):
-        results += apart(name, first, other)
+        results += compare(name, first, other)
         print(f"{name}: done", file=sys.stderr, flush=True)
     if options.json:
         rows = [asdict(result) for result in results]
@@ -74,7 +74,7 @@ def _work(options: DevicesOptions) -> Work:
     return Work(options.model, prompts, reward, options.reward_scale, shape.length, shape.steps, shape.block)
 
 
-def _table(results: Sequence[Apart], first: str) -> str:
+def _table(results: Sequence[Comparison], first: str) -> str:
     rows = [
         {
             "setting": result.setting,

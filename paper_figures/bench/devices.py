@@ -18,7 +18,18 @@ if TYPE_CHECKING:
 
     from rws_decode.trace.trace import Trace
 
-__all__ = ["CPUS", "USUAL", "Apart", "Recording", "Setting", "Work", "apart", "record", "recordings", "setting_named"]
+__all__ = [
+    "CPUS",
+    "USUAL",
+    "Comparison",
+    "Recording",
+    "Setting",
+    "Work",
+    "compare",
+    "record",
+    "recordings",
+    "setting_named",
+]
 
 # What makes libraries compute as on a CPU with no such instructions: PyTorch's own kernels, MKL's and oneDNN's.
 CPUS: Mapping[str, Mapping[str, str]] = {
@@ -80,7 +91,7 @@ class Recording:
 
 
 @dataclass(frozen=True)
-class Apart:
+class Comparison:
     """How far a setting is from the first one, of one strategy.
 
     answers: how many were compared; identical: those whose traces have the same numbers bit for bit; equal: those with
@@ -207,13 +218,13 @@ def _logits(predictor: Any, traces: Sequence[Trace], places: Sequence[Any], batc
     return np.concatenate([logits[number] for number in range(len(places))])
 
 
-def apart(name: str, first: Recording, other: Recording) -> list[Apart]:
+def compare(name: str, first: Recording, other: Recording) -> list[Comparison]:
     """Return how far a recording is from the first one, for each strategy."""
     import numpy as np
     import torch
 
+    from paper_figures.bench.agreement import agreement
     from rws_decode.plain_loop import PlainRun
-    from rws_decode.replay.agreement import agreement
 
     finite = np.isfinite(first.logits) & np.isfinite(other.logits)
     logits = float(np.abs(first.logits[finite] - other.logits[finite]).max())
@@ -234,7 +245,7 @@ def apart(name: str, first: Recording, other: Recording) -> list[Apart]:
             if our.reward_asked[step] and their.reward_asked[step]
         ]
         rows.append(
-            Apart(
+            Comparison(
                 setting=name or "as it is",
                 strategy=strategy,
                 answers=len(ours),

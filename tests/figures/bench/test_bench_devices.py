@@ -11,8 +11,8 @@ import pytest
 import torch
 from tiny_models import save_predictor, save_reward
 
+from paper_figures.bench.devices import CPUS, USUAL, Recording, Setting, Work, compare, record, setting_named
 from rws_decode.__main__ import main
-from rws_decode.devices import CPUS, USUAL, Recording, Setting, Work, apart, record, setting_named
 from rws_decode.predictors import load_predictor
 
 PROMPTS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]
@@ -32,7 +32,7 @@ def first(work: Work) -> Recording:
 
 
 def test_the_same_setting_gives_the_same_bits(work: Work, first: Recording) -> None:
-    rows = apart("again", first, record(work, Setting(), first))
+    rows = compare("again", first, record(work, Setting(), first))
     assert [row.strategy for row in rows] == ["default", "rws"]
     for row in rows:
         assert (row.answers, row.identical, row.equal, row.explained, row.unexplained) == (3, 3, 3, 0, 0)
@@ -65,7 +65,7 @@ def test_every_answer_and_several_steps_are_looked_at(first: Recording) -> None:
 def test_other_dtypes_differ_as_their_rounding_does(work: Work, first: Recording) -> None:
     sizes = {}
     for dtype in ("float64", "bfloat16"):
-        (row, _) = apart(dtype, first, record(work, Setting(dtype=dtype), first))
+        (row, _) = compare(dtype, first, record(work, Setting(dtype=dtype), first))
         sizes[dtype], equal = row.logits, row.equal
         assert row.identical == 0 and equal == row.answers - row.explained - row.unexplained
     assert 0 < sizes["float64"] < 1e-4 < sizes["bfloat16"]
@@ -81,12 +81,12 @@ def test_where_answers_part_is_told_with_its_near_ties(first: Recording) -> None
     changed = replace(trace, tokens=tokens, candidate=candidate)
     other = replace(first, traces={"default": [*first.traces["default"][:1], changed, *first.traces["default"][2:]]})
     kept = replace(first, traces={"default": first.traces["default"]})
-    (row,) = apart("changed", kept, other)
+    (row,) = compare("changed", kept, other)
     assert (row.answers, row.identical, row.equal, row.explained, row.unexplained) == (3, 2, 2, 0, 1)
     assert row.first_step == 3
     near = replace(trace, near_ties=np.where(np.arange(trace.steps_run) == 3, 1, trace.near_ties))
     ours = [*first.traces["default"][:1], near, *first.traces["default"][2:]]
-    (row,) = apart("changed", replace(first, traces={"default": ours}), other)
+    (row,) = compare("changed", replace(first, traces={"default": ours}), other)
     assert (row.explained, row.unexplained, row.first_step) == (1, 0, 3) and row.near_steps > 0
 
 
