@@ -53,8 +53,8 @@ class Here:
     leaves: tuple[str, ...] = ()
 
 
-GUIDED = "python -m rws_decode generate --model mini --strategy rws --reward mini .* --trace out/rws"
-UNGUIDED = "python -m rws_decode generate --model mini --strategy default .* --trace out/default"
+GUIDED = 'python -m rws_decode generate --model mini --strategy rws --reward mini .* --trace out/rws'
+UNGUIDED = 'python -m rws_decode generate --model mini --strategy default .* --trace out/default'
 OF_LLADA = rf"python -m paper_figures experiment reward-bench --out out/llada .*{LLADA}.*"
 RANDOM_LOGITS = r'python -c "import numpy; .*logits\.npy.*"'
 CONTROLS = "python -m paper_figures experiment controls --out out/runs --workers 2"
@@ -114,7 +114,9 @@ HERE: dict[str, Here] = {
         leaves=("out/llada-report/index.html", "out/llada-report/tables/table5_god_quintiles.csv"),
     ),
     # Experiments that figures do not read, figures, and what else there is.
-    CONTROLS: Here(more=f"{SMALL} --reward-scale 8 --methods rws constant", leaves=("out/runs/controls/results.json",)),
+    CONTROLS: Here(
+        more=f"{SMALL} --reward-scale 8 --methods rws constant", leaves=("out/runs/controls/results.json",)
+    ),
     "python -m paper_figures summarize out/runs": Here(first=(CONTROLS,), says=("# controls", "| rws |")),
     "python -m paper_figures experiment reach --out out/runs( --workers 2)?": Here(
         more=SMALL, leaves=("out/runs/reach/results.json",)
@@ -162,7 +164,7 @@ THERE: dict[str, str] = {
 
 # What cannot be run as the others are: why, and what covers it.
 NOT_HERE: dict[str, str] = {
-    r"pip install .*": "needs an index of packages; its files and extras are looked up below, `make package` runs it",
+    r'pip install .*': "needs an index of packages; its files and extras are looked up below, `make package` runs it",
     r"python -m pip install .*": "needs an index of packages; part of `make package`",
     r"python tests/support/try_package\.py --python python3": "makes environments from an index: `make package`",
     "python -m pytest .*": "is what runs this; the files that it names are looked up below",
