@@ -62,17 +62,20 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
     ValueError for a bad option, and for what a request asks that this model does not do.
 
     >>> from types import SimpleNamespace
-    >>> from rws_decode.predictors.exact import exact_predictor
-    >>> from rws_theory.worlds.joint_table import JointTable
-    >>> import numpy as np
-    >>> predictor = exact_predictor(JointTable(np.log([[3.0, 1.0], [1.0, 5.0]])))
-    >>> model = RWSLM(predictor, encode=lambda text: [int(word) for word in text.split()],
-    ...               max_new_tokens=1, steps=1, block_length=1)
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> import torch
+    >>> def ids(text):
+    ...     return [int(word) for word in text.split()]
+    >>> logits = torch.log(torch.tensor([1.0, 3.0, 0.0]))
+    >>> predictor = CallablePredictor(
+    ...     lambda canvas: logits.expand(*canvas.shape, 3), mask_id=2, encode=ids, decode=lambda row: str(row[0])
+    ... )
+    >>> model = RWSLM(predictor, encode=ids, max_new_tokens=1, steps=1, block_length=1)
     >>> model.generate_until([SimpleNamespace(args=("1", {"until": ["0"]}))])
     ['1']
     >>> ((bound, greedy),) = model.loglikelihood([SimpleNamespace(args=("0", " 1"))])
     >>> round(math.exp(bound), 3), greedy
-    (0.25, False)
+    (0.75, True)
     """
 
     def __init__(

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from rws_decode.predictors.base import MaskPredictor
 from rws_decode.predictors.callable import CallablePredictor
-from rws_decode.predictors.exact import exact_predictor, token_reward
 from rws_decode.predictors.huggingface import HFMaskPredictor
 from rws_decode.predictors.loading import load_predictor
 
@@ -28,7 +27,5 @@ __all__ = [
     "CallablePredictor",
     "HFMaskPredictor",
     "MaskPredictor",
-    "exact_predictor",
     "load_predictor",
-    "token_reward",
 ]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from exact_models import exact_predictor
 from tiny_models import CLS, EOS, MASK, PAD, SEP, bert, bert_predictor, tokenizer
 from torch import Tensor
 
@@ -19,7 +20,6 @@ from rws_decode.adapters.dream import DreamHooks
 from rws_decode.adapters.generation import RWSGenerationConfig, generate
 from rws_decode.adapters.lm_eval import RWSLM
 from rws_decode.predictors import CallablePredictor, MaskPredictor
-from rws_decode.predictors.exact import exact_predictor
 from rws_decode.rewards import CallableReward
 from rws_decode.step.confidence import rank_values
 from rws_decode.strategies.factors import RWS, Confidence, Temperature

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from exact_models import exact_predictor, token_reward
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +22,6 @@ from tiny_models import bert_predictor
 
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor, MaskPredictor, load_predictor
-from rws_decode.predictors.exact import exact_predictor, token_reward
 from rws_decode.rewards import CallableReward
 from rws_decode.scales import states as _scale_states
 from rws_decode.scales.path import Level, ScalePath, scale_path

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import strategies
 import torch
+from exact_models import exact_predictor
 from exact_ranks import ball, compared, exact_gaps, exact_order, exact_top, log_odds_ball
 from grouped import grouped
 from hypothesis import assume, example, given, settings
@@ -22,7 +23,7 @@ from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
 from rws_decode.gpu.choice import choose
 from rws_decode.gpu.row_statistics import RELATIVE, log_f_error, row_statistics
-from rws_decode.predictors import CallablePredictor, exact_predictor
+from rws_decode.predictors import CallablePredictor
 from rws_decode.rewards import CallableReward
 from rws_decode.settings import Precision, Savings
 from rws_decode.step.certainty import certain, certain_from

@@ -11,10 +11,10 @@ from typing import Any, get_args
 import mpmath
 import numpy as np
 import pytest
+from exact_models import exact_predictor, token_reward
 from scipy.stats import beta
 
 from rws_decode.decode import decode
-from rws_decode.predictors import exact_predictor, token_reward
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_theory.gain import reward_factor

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from exact_models import exact_predictor, token_reward
 from grouped import grouped
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
-from rws_decode.predictors import exact_predictor, token_reward
 from rws_decode.settings import Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import RewardReplay, Schedule

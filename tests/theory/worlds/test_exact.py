@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 import strategies
+from exact_models import exact_predictor, token_reward
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import random_chain, random_table
 
 from rws_decode.decode import decode
-from rws_decode.predictors import exact_predictor, token_reward
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import RewardReplay
