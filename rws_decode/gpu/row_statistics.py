@@ -14,10 +14,7 @@ __all__ = ["RELATIVE", "Backend", "RowStatistics", "log_f_error", "row_statistic
 
 Backend = Literal["auto", "triton", "torch", "float64"]
 
-# Of the float32 backends, V <= 2^20, u = 2^-24. With a = c (z_2 - z_k), weighted as under softmax: arguments of exp,
-# off by 5 u of themselves, shift log S by 5 u E[a]; exp and log add 8 u + 6 u log S; sums of V terms, at most 80
-# roundings of up to 2 S, 160 u; c times the lead 3 u (|log F| + log S), their difference u |log F|. As E[a] + log S <=
-# log V < 14, that is at most 4 u |log F| + 294 u.
+# Of the float32 backends, for V <= 2^20: docs/theory.md, eq. (T58).
 RELATIVE = 2.0**-15
 
 _DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)

@@ -19,11 +19,9 @@ _RMS_NORMS = ("LlamaRMSNorm", "MistralRMSNorm", "Qwen2RMSNorm", "Qwen3RMSNorm")
 def head_bounds(model: Any) -> tuple[float, float] | None:
     """Return (low, high) between which every score of a one-output classifier lies; None if no bounds are known.
 
-    A score w . y + b of what a normalisation gives, y = g * x / |x| * sqrt(d) (+ beta), is within |w * g| sqrt(d) of
-    w . beta + b, by the Cauchy-Schwarz inequality; a LayerNorm's x has mean 0, so that w * g counts without its mean.
-    Known are ModernBERT's head (LayerNorm), Llama's, Mistral's and Qwen's (RMSNorm), and BERT's pooler (tanh: within
-    sum |w| of b). Guarantee: for the weights as they are, with the rounding of their dtype outside, sums taken in
-    float32 at least.
+    They follow from the normalisation before the head (docs/theory.md, eq. (T57)). Known are ModernBERT's head
+    (LayerNorm), Llama's, Mistral's and Qwen's (RMSNorm), and BERT's pooler (tanh). Guarantee: for the weights as they
+    are, with the rounding of their dtype outside, sums taken in float32 at least.
 
     >>> from transformers import BertConfig, BertForSequenceClassification
     >>> config = BertConfig(vocab_size=8, hidden_size=4, num_hidden_layers=1, num_attention_heads=1, num_labels=1)

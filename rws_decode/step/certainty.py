@@ -33,11 +33,9 @@ def certain(
 ) -> Tensor:
     """Return for each row whether one set of k positions is proved most confident at every factor in [low, high].
 
-    Positions go by log F(c) = logsumexp_{k != t} c (z_k - z_t), smallest first, t the candidate. log F is convex and
-    decreasing in c: on an interval it lies below its chord and above its tangents at the ends. A set is proved where at
-    consecutive factors, 2 or 9 in equal ratios, it is on top and the chord of each of its members lies below the larger
-    tangent of every other position; it does at all factors between if it does at both ends and where the tangents
-    cross. (`rws_theory.selection.selection_path` finds the whole path, breakpoints too.)
+    Positions go by log F(c) = logsumexp_{k != t} c (z_k - z_t), smallest first, t the candidate. A set is proved where
+    it is on top at consecutive factors, 2 or 9 in equal ratios, and chords and tangents keep it there between them
+    (docs/theory.md, eq. (T31)). (`rws_theory.selection.selection_path` finds the whole path, breakpoints too.)
 
     logits: [N, V] of the masked positions of a block, -inf forbidden; token: int64 [N]; row, position: int64 [N], place
     in the grid; contested: bool [B, n], the positions that compete, others are out of the question; k: int64 [B], how

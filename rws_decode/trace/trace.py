@@ -54,7 +54,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trace:
-    """The record of one decoded row: R steps run over n answer positions. docs/trace-format.md describes it as a file.
+    """The record of one decoded row: R steps run over n answer positions. docs/trace-format.md is its page.
 
     Settings: length (n), steps (planned, S), block; `ranking`, "order" where the strategy's own values rank;
     `precision`, and `logits_dtype`, the model's; `strategy`, the strategy's description; `predictor` and
@@ -77,21 +77,11 @@ class Trace:
     Derived from these: `canvas` int64 [R, n], the answer before the step; `masked` bool [R, n]; `eligible` bool [R, n],
     masked positions of the current block; `chosen` bool [R, n], those committed; `reward_asked` bool [R].
 
-    What is kept, in memory as in the file: of each step, the values of the positions committed and of the best passed
-    over (`thinning.kept_values`), all that selecting again needs; all candidates, but only those of kept positions
-    where not all were computed (`settings.Savings.block_only`) or they change more than `thinning.CHANGED_CANDIDATES`
-    times per committed token, as drawn ones do (`whole_candidates`).
+    Not every value and candidate is kept, in memory as in the file: the page's section Rows says which are.
+    `whole_candidates` says whether all candidates are there.
 
-    Arrays, what rounding did: `ties` int64 [R], eligible positions level with the last committed one, not committed;
-    `saturated` int64 [R], eligible positions whose candidate has probability exactly 1.0 at the step's factor in
-    `precision` (of the logits, whatever the ranking), -1 where the factor is not known; `inexact` bool [R], whether the
-    chosen set is not the one that the exact confidences of the same logits choose (`rounding.exact_at_the_cut`, ties
-    leftmost; False for an order of the strategy's own); `near_ties` int64 [R], eligible positions whose ranking value
-    is within rounding of the cut (`rounding.near_ties`; `rounding.logit_error` says how uncertain logits are);
-    `near_tokens` int64 [R], positions whose candidate leads the runner-up by less than twice that error: among the
-    committed ones; among those of the block where tokens are drawn or end-of-text tokens deferred; among all masked
-    ones where a reward is asked. Where both are 0 at every step, another batch, padding or device that stays within
-    the tolerance, and a reward model that does not depend on its batch, give the same tokens.
+    Arrays, what rounding did: `ties`, `saturated`, `near_ties` and `near_tokens` int64 [R] count positions, `inexact`
+    bool [R] marks steps. The page's sections Columns and Rounding define them.
 
     Costs: `forwards`; `reward_calls`, texts scored; `reward_calls_saved`, scores reused or not needed;
     `reward_tokens`, tokens that the reward model ran; `reward_tokens_saved`, tokens that it had cached (0: unknown).

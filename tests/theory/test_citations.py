@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+import rws_decode
 import rws_theory
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/theory.md").read_text(encoding="utf-8")
 # An equation is a line, indented as a formula, that ends with its number.
 EQUATIONS = [int(number) for number in re.findall(r"^ {4}.*\(T(\d+)\)$", PAGE, re.MULTILINE)]
-CODE = sorted(Path(rws_theory.__file__).parent.rglob("*.py"))
+CODE = sorted(path for package in (rws_theory, rws_decode) for path in Path(str(package.__file__)).parent.rglob("*.py"))
 
 
 def cited(text: str) -> set[int]:
