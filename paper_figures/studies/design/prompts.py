@@ -73,12 +73,12 @@ def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int
     - Stories, dialogues and puzzles are drawn by the seed from the language's splits test and validation, on which no
       shipped model was trained.
     - Of benchmarks and keyword sets, the test prompts are drawn by the seed, then the validation prompts from the rest.
-      If all are wanted as test prompts, the validation prompts are drawn first, and the test prompts are the rest. Both
-      keep the order of the file. They are drawn because the first rows of a file may all be of one category.
+      Both keep the order of the file. They are drawn because the first rows of a file may all be of one category.
     - Of examples and text the first `count` are taken, and the validation prompts are drawn from the rest.
 
-    Prompts of equal turns count once, and no first turn is in both parts. ValueError is raised for an unknown source,
-    for too few prompts, and as the loaders say.
+    If all prompts of a set or file are wanted, the validation prompts are drawn first, and the test prompts are the
+    rest. Prompts of equal turns count once, and no first turn is in both parts. ValueError is raised for an unknown
+    source, for too few prompts, and as the loaders say.
 
     >>> [len(part) for part in (lambda chosen: (chosen.test, chosen.validation))(prompts_of("stories:puzzle", 3, 2))]
     [3, 2]
