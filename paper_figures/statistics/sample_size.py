@@ -53,9 +53,7 @@ def sign_test_power(win: float, loss: float, n: int, alpha: float = 0.05) -> flo
         raise ValueError(f"n is {n} and alpha {alpha}: n >= 1 and alpha in (0, 1) are needed")
     decided = np.arange(n + 1)
     cut = binom.ppf(alpha / 2, decided, 0.5)
-    cut = np.where(
-        binom.cdf(cut, decided, 0.5) <= alpha / 2, cut, cut - 1
-    )  # the largest smaller count that still rejects
+    cut = np.where(binom.cdf(cut, decided, 0.5) <= alpha / 2, cut, cut - 1)  # the largest count that rejects
     share = win / (win + loss)
     rejects = binom.cdf(cut, decided, share) + binom.sf(decided - cut - 1, decided, share)
     return float(np.clip(binom.pmf(decided, n, min(win + loss, 1.0)) @ rejects, 0.0, 1.0))

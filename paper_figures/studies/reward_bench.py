@@ -10,8 +10,8 @@ every guide and judge. These files go below OUT/reward-bench, besides the units'
 - `god_quintiles`: win rates by fifth of GOD (Table 5), `god_trends`: tests for trend, and `reward_at_equal_god`: what
   the reward adds where GOD is equal (`attribution`).
 
-Differences are to rws on the same prompts, with paired bootstrap intervals and the p of the sign-flip permutation test,
-corrected over the reward models by Holm's method.
+Differences are to rws on the same prompts, with paired bootstrap intervals. Their p is that of the sign-flip
+permutation test, corrected over the reward models by Holm's method.
 """
 
 from __future__ import annotations

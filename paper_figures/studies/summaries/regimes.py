@@ -25,9 +25,9 @@ others, and the interval is 0 to 1.
 crossings only below 1, only above 1, on both sides, or nowhere. It also counts pairs with several crossings on a side,
 and how often each form is false there.
 
-`reach` is about real pairs only. It gives the share of all crossings that lie within the grid's range, within the
-factors that any reward can give at s_R, and between the least and the greatest factor of the same answer. It also gives
-the share of `reversed` pairs, whose order at the step's own factor is not that at 1.
+`reach` is about real pairs only. It gives the shares of all crossings that lie in three ranges: the grid's range, the
+factors that any reward can give at s_R, and the range of the answer's own factors. It also gives the share of pairs
+whose order at the step's own factor is not that at 1 (`reversed`).
 """
 
 from __future__ import annotations
