@@ -150,9 +150,9 @@ def answer_scores(
     token, or else the end-of-text token, stands there. A special token's name in prompt or answer is read as text.
 
     Batches are padded on the right, where a causal model does not look. So a batch scores each pair as if it were
-    alone, up to rounding. ValueError is raised for lists of unequal length, for a text longer than the model reads (none
-    is cut), and for a score that is not finite. It is also raised for a tokenizer that names no end of text, as then an
-    answer that stops early would be free.
+    alone, up to rounding. ValueError is raised for lists of unequal length, for a text longer than the model reads, as
+    nothing is cut off, and for a score that is not finite. It is also raised for a tokenizer that names no end of text,
+    as then an answer that stops early would be free.
     """
     if causal.tokenizer.eos_token_id is None:
         raise ValueError(f"causal model {causal.name} has no end-of-text token: its tokenizer must name eos_token")
