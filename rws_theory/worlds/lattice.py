@@ -46,27 +46,26 @@ class Lattice:
         lengths = np.array([canvas.size for canvas in canvases])
         backs = self.backward(canvases)
         rows = [np.zeros((canvas.size, self.chain.vocabulary)) for canvas in canvases]
-        active = np.arange(len(canvases))
+        active = list(range(len(canvases)))
         mass, root = self._start(starts)
         for i in range(lengths.max()):
             if (lengths[active] <= i).any():
-                mass, active = mass[:, lengths[active] > i], active[lengths[active] > i]
+                mass, active = mass[:, lengths[active] > i], [k for k in active if lengths[k] > i]
             tokens = np.array([canvases[k][i] for k in active])
             mass, root = self._emit(self._forward(mass, root), tokens), None
             if not self.plain or (tokens != MASK).any():
                 mass /= mass.sum(axis=(0, 2), keepdims=True)
-            for k, token in zip(active[tokens != MASK], tokens[tokens != MASK], strict=True):
-                rows[k][i, token] = 1.0
-            masked = np.flatnonzero(tokens == MASK)
-            if not masked.size:
+            if (tokens != MASK).all():
+                for k, token in zip(active, tokens, strict=True):
+                    rows[k][i, token] = 1.0
                 continue
-            joint = mass.copy() if any(i in backs[k] for k in active[masked]) else mass
-            for column in masked:
-                if i in backs[active[column]]:
-                    joint[:, column] *= backs[active[column]][i]
+            joint = mass.copy() if any(i in backs[k] for k in active) else mass
+            for column, k in enumerate(active):
+                if i in backs[k]:
+                    joint[:, column] *= backs[k][i]
             made = self.by_word @ (joint[:, :, 0] if self.automaton_states == 1 else joint.sum(axis=2))
-            for column in masked:
-                rows[active[column]][i] = made[:, column] / made[:, column].sum()
+            for column, k in enumerate(active):
+                rows[k][i] = made[:, column] / made[:, column].sum()
         return rows
 
     def backward(self, canvases: Sequence[Ints]) -> list[dict[int, Floats]]:

@@ -34,7 +34,7 @@ class NGram:
     >>> world
     NGram(order=2, vocabulary=3, states=3, arcs=3)
     >>> np.exp(world.conditionals([0, MASK, 0])).round(3).tolist()
-    [[1.0, 0.0, 0.0], [0.067, 0.898, 0.036], [1.0, 0.0, 0.0]]
+    [[1.0, 0.0, 0.0], [0.101, 0.765, 0.134], [1.0, 0.0, 0.0]]
     """
 
     chain: Backoff
@@ -104,7 +104,7 @@ class NGram:
 
         >>> world = NGram.fit([[0, 1, 0, 1, 0, 2]], order=2, vocabulary=3)
         >>> np.exp(world.tilt([0.0, 0.0, 1.0], 2.0).conditionals([0, MASK])).round(3)[1].tolist()
-        [0.034, 0.454, 0.512]
+        [0.121, 0.283, 0.596]
         """
         return NGram(self.chain, self.weights.with_reward(reward, beta), self if self._plain is None else self._plain)
 
@@ -151,12 +151,12 @@ class NGram:
         cut = max(self.chain.order - 1, 1)
         parts: list[tuple[int, int]] = []
         begin = end = -1
-        for position in np.flatnonzero(canvas == MASK):
+        for position in np.flatnonzero(canvas == MASK).tolist():
             if begin >= 0 and position - end > cut:
                 parts.append((begin, end + 1 + cut))
                 begin = -1
             begin, end = (position if begin < 0 else begin), position
-        return [*parts, (int(begin), min(int(end) + 1 + cut, canvas.size))] if begin >= 0 else []
+        return [*parts, (begin, min(end + 1 + cut, canvas.size))] if begin >= 0 else []
 
     def log_prob(self, tokens: Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> float:
         """Return log p(tokens | context), nats; of a tilt, among all texts of this length."""
