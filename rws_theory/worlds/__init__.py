@@ -20,6 +20,7 @@ from rws_theory.worlds.ensembles import (
     random_rewards,
     random_tables,
 )
+from rws_theory.worlds.frontier import Frontier, FrontierPoint, frontier
 from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, check_canvas, reward_statistics
 from rws_theory.worlds.less_reward import LessReward, check_less_reward, rws_less_reward_example
 from rws_theory.worlds.markov import MarkovChain
@@ -43,6 +44,8 @@ __all__ = [
     "CorollaryStudy",
     "Ensemble",
     "FactorRule",
+    "Frontier",
+    "FrontierPoint",
     "JointTable",
     "LessReward",
     "MarkovChain",
@@ -59,6 +62,7 @@ __all__ = [
     "decode_masked",
     "decode_tables",
     "flipped_rule",
+    "frontier",
     "keywords",
     "random_rewards",
     "random_tables",
