@@ -8,6 +8,7 @@ Markov chains of any length. :mod:`~rws_theory.worlds.reference_decoder` is the 
 
 from __future__ import annotations
 
+from rws_theory.worlds.automaton import Automaton, keywords
 from rws_theory.worlds.ensembles import (
     CorollaryCell,
     CorollaryStudy,
@@ -19,9 +20,11 @@ from rws_theory.worlds.ensembles import (
     random_rewards,
     random_tables,
 )
+from rws_theory.worlds.frontier import Frontier, FrontierPoint, frontier
 from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, check_canvas, reward_statistics
 from rws_theory.worlds.less_reward import LessReward, check_less_reward, rws_less_reward_example
 from rws_theory.worlds.markov import MarkovChain
+from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.reference_decoder import (
     FactorRule,
     MaskedDecode,
@@ -36,15 +39,19 @@ from rws_theory.worlds.tally import RewardTally
 
 __all__ = [
     "MASK",
+    "Automaton",
     "CorollaryCell",
     "CorollaryStudy",
     "Ensemble",
     "FactorRule",
+    "Frontier",
+    "FrontierPoint",
     "JointTable",
     "LessReward",
     "MarkovChain",
     "MaskedDecode",
     "MaskedModel",
+    "NGram",
     "Reward",
     "RewardTally",
     "TableDecodes",
@@ -55,6 +62,8 @@ __all__ = [
     "decode_masked",
     "decode_tables",
     "flipped_rule",
+    "frontier",
+    "keywords",
     "random_rewards",
     "random_tables",
     "replay_rule",
