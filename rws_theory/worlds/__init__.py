@@ -23,6 +23,7 @@ from rws_theory.worlds.ensembles import (
 from rws_theory.worlds.frontier import Frontier, FrontierPoint, frontier
 from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, check_canvas, reward_statistics
 from rws_theory.worlds.less_reward import LessReward, check_less_reward, rws_less_reward_example
+from rws_theory.worlds.locality import Scattered, scattered, scattered_order
 from rws_theory.worlds.markov import MarkovChain
 from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.reference_decoder import (
@@ -54,6 +55,7 @@ __all__ = [
     "NGram",
     "Reward",
     "RewardTally",
+    "Scattered",
     "TableDecodes",
     "check_canvas",
     "check_less_reward",
@@ -70,5 +72,7 @@ __all__ = [
     "reward_statistics",
     "rws_less_reward_example",
     "rws_rule",
+    "scattered",
+    "scattered_order",
     "table_reward",
 ]
