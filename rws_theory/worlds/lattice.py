@@ -43,6 +43,8 @@ class Lattice:
 
     def posteriors(self, canvases: Sequence[Ints], starts: Sequence[int]) -> list[Floats]:
         """Return P(word at each position | revealed), [n, V], of canvases that follow the given states."""
+        if not canvases:
+            return []
         lengths = np.array([canvas.size for canvas in canvases])
         backs = self.backward(canvases)
         rows = [np.zeros((canvas.size, self.chain.vocabulary)) for canvas in canvases]
@@ -53,8 +55,8 @@ class Lattice:
                 mass, active = mass[:, lengths[active] > i], [k for k in active if lengths[k] > i]
             tokens = np.array([canvases[k][i] for k in active])
             mass, root = self._emit(self._forward(mass, root), tokens), None
-            if not self.plain or (tokens != MASK).any():
-                mass /= mass.sum(axis=(0, 2), keepdims=True)
+            for column in np.flatnonzero((tokens != MASK) | (not self.plain)):
+                mass[:, column] /= mass[:, column].max()
             if (tokens != MASK).all():
                 for k, token in zip(active, tokens, strict=True):
                     rows[k][i, token] = 1.0
@@ -63,9 +65,9 @@ class Lattice:
             for column, k in enumerate(active):
                 if i in backs[k]:
                     joint[:, column] *= backs[k][i]
-            made = self.by_word @ (joint[:, :, 0] if self.automaton_states == 1 else joint.sum(axis=2))
+            words = self.by_word @ (joint[:, :, 0] if self.automaton_states == 1 else joint.sum(axis=2))
             for column, k in enumerate(active):
-                rows[k][i] = made[:, column] / made[:, column].sum()
+                rows[k][i] = words[:, column] / np.ascontiguousarray(words[:, column]).sum()
         return rows
 
     def backward(self, canvases: Sequence[Ints]) -> list[dict[int, Floats]]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from small_worlds import Case, cases, tilted
 
 from rws_theory.worlds import MASK, Automaton, MarkovChain, NGram, keywords
+from rws_theory.worlds.part_memory import PartMemory
 
 Floats = NDArray[np.float64]
 
@@ -74,10 +75,10 @@ def test_samples_have_the_laws_frequencies(drawn: tuple[Case, NGram, Floats], se
 def test_a_batch_gives_what_single_canvases_give(case: Case, others: list[int]) -> None:
     canvases = [case.canvas, [*case.canvas, MASK], [MASK] * 7, *([token % case.vocabulary, MASK] for token in others)]
     contexts = [case.context if i % 2 else [] for i in range(len(canvases))]
-    for world in (case.world, case.world.tilt(case.rewards[0], 1.5), case.world.tilt(case.rewards[2], -1.0)):
+    for world in (case.world, *(case.world.tilt(reward, 1.5) for reward in case.rewards)):
         together = world.conditionals_batch(canvases, contexts)
         for canvas, context, rows in zip(canvases, contexts, together, strict=True):
-            np.testing.assert_allclose(np.exp(rows), np.exp(world.conditionals(canvas, context)), rtol=0, atol=1e-13)
+            assert (rows == world.conditionals(canvas, context)).all()  # to the last bit
 
 
 def text_of(rng: np.random.Generator, words: int, vocabulary: int) -> NDArray[np.int64]:
@@ -104,17 +105,29 @@ def test_conditionals_obey_bayes_rule_at_length(order: int) -> None:
             assert rows[position, word] == pytest.approx(model.log_partition(shown, context) - base, abs=1e-10)
 
 
-def test_a_commit_matters_only_within_its_part() -> None:
+def test_a_commit_touches_only_its_part() -> None:
     rng = np.random.default_rng(0)
     world = NGram.fit([text_of(rng, 2_000, 50)], 3, vocabulary=50)
     canvas = np.full(20, MASK)
     canvas[[8, 9]] = 3, 4
     assert world.parts(canvas) == [(0, 10), (10, 20)]
-    before = world.conditionals(canvas)
+    memory = PartMemory()
+    (before,) = world.conditionals_batch([canvas], [()], memory)
+    assert len(memory) == 2
     canvas[12] = 5
-    after = world.conditionals(canvas)
-    np.testing.assert_allclose(np.exp(before[:10]), np.exp(after[:10]), rtol=0, atol=1e-15)
-    assert np.abs(np.exp(before[10:]) - np.exp(after[10:])).max() > 0.1
+    (after,) = world.conditionals_batch([canvas], [()], memory)
+    assert len(memory) == 3  # the first part was there
+    assert (after == world.conditionals(canvas)).all()
+    assert (before[:10] == after[:10]).all() and np.abs(np.exp(before[10:]) - np.exp(after[10:])).max() > 0.1
+
+
+def test_a_memory_keeps_to_its_size() -> None:
+    rng = np.random.default_rng(0)
+    world = NGram.fit([text_of(rng, 2_000, 50)], 3, vocabulary=50)
+    memory = PartMemory(10 * 50 * 8 / 2**20)  # ten positions
+    for word in range(5):
+        (rows,) = world.conditionals_batch([[MASK] * 5], [[word]], memory)
+        assert (rows == world.conditionals([MASK] * 5, [word])).all() and len(memory) <= 2
 
 
 def test_a_bigram_world_is_its_markov_chain() -> None:
