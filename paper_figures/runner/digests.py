@@ -12,7 +12,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
@@ -101,7 +101,7 @@ def _imported(name: str, path: Path) -> Iterator[str]:
         yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _named(package: str, source: bytes) -> tuple[frozenset[str], bool]:
     """Return the modules that a source in `package` names, and whether it imports its package's own by a string.
 

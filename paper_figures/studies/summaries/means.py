@@ -7,7 +7,7 @@ An experiment's module has a function `tables(frame, seed=...) -> list[Table]`, 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -97,43 +97,60 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
     for key in sorted(lines, key=lambda key: [(value is not None, str(type(value)), value) for value in key]):
         line = dict(zip(by, key, strict=True))
         base = lines.get(tuple((line | dict(summary.baseline))[name] for name in by))
-        for measure in summary.measures:
-            numbers = _measured(lines[key], None if base is lines[key] else base, measure, summary.pair, [seed, *key])
-            out.append(
-                line | {"measure": measure} | numbers | {"printed": printed_value(summary.printed.get(measure), line)}
-            )
+        compared = None if base is lines[key] else base
+        numbers = _measured(lines[key], compared, summary.measures, summary.pair, [seed, *key])
+        for measure, found in zip(summary.measures, numbers, strict=True):
+            printed = printed_value(summary.printed.get(measure), line)
+            out.append(line | {"measure": measure} | found | {"printed": printed})
     holm_within(out, [name for name in [*by, "measure"] if name not in summary.over])
     return out
 
 
-def _measured(rows: Any, base: Any, measure: str, pair: Sequence[str], seed: Sequence[Any]) -> dict[str, Any]:
-    def rng(what: str) -> np.random.Generator:
+def _measured(
+    rows: Any, base: Any, measures: Sequence[str], pair: Sequence[str], seed: Sequence[Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield the numbers of each measure in one line: its mean, and its paired difference from the baseline's rows."""
+
+    def rng(measure: str, what: str) -> np.random.Generator:
         # A generator of its own for each statistic, so that none depends on what else is computed.
         return np.random.default_rng(list(json.dumps([*seed, measure, what]).encode()))
 
     names = ("n", "mean", "low", "high", "pairs", "difference", "difference_low", "difference_high", "p", "p_holm")
-    numbers: dict[str, Any] = dict.fromkeys(names)
     # Resampling goes by place: the order in which rows were stored must not matter.
-    columns = [*pair, measure]  # answers are long, and there are many of them
-    valued = rows[columns].dropna(subset=[measure]).sort_values(list(pair), kind="stable")
-    numbers["n"] = len(valued)
-    if not len(valued):
-        return numbers
-    interval = _interval(valued[measure].to_numpy(float), rng("mean"), measure not in _SIGNED)
-    numbers |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
-    if base is None:
-        return numbers
-    other = base[columns].dropna(subset=[measure])
-    if any(part.duplicated(list(pair)).any() for part in (valued, other)):
-        raise ValueError(f"results hold several rows of one {' and '.join(pair)} in one line: several runs are mixed")
-    both = valued.merge(other, on=list(pair), suffixes=("", "_base"))
-    numbers["pairs"] = len(both)
-    if len(both):
-        first, second = both[measure].to_numpy(float), both[f"{measure}_base"].to_numpy(float)
-        paired = paired_bootstrap_interval(first, second, rng("difference"))
-        numbers |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
-        numbers["p"] = paired_test(first, second, rng("test"))
-    return numbers
+    columns = list(dict.fromkeys([*pair, *measures]))  # answers are long, and there are many of them
+    rows = rows[columns].sort_values(list(pair), kind="stable", ignore_index=True)
+    keys = rows[list(pair)]
+    if base is not None:
+        other_keys = base[list(pair)].reset_index(drop=True)
+        here, there = _places(keys, other_keys)
+        repeated = keys.duplicated().any() or other_keys.duplicated().any()
+    for measure in measures:
+        numbers: dict[str, Any] = dict.fromkeys(names)
+        present = rows[measure].notna().to_numpy()
+        numbers["n"] = int(present.sum())
+        if numbers["n"]:
+            interval = _interval(rows[measure][present].to_numpy(float), rng(measure, "mean"), measure not in _SIGNED)
+            numbers |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
+        if numbers["n"] and base is not None:
+            compared = base[measure].notna().to_numpy()
+            if repeated and (keys[present].duplicated().any() or other_keys[compared].duplicated().any()):
+                known = " and ".join(pair)
+                raise ValueError(f"results hold several rows of one {known} in one line: several runs are mixed")
+            both = present[here] & compared[there]
+            numbers["pairs"] = int(both.sum())
+            if numbers["pairs"]:
+                first = rows[measure].to_numpy()[here[both]].astype(float)
+                second = base[measure].to_numpy()[there[both]].astype(float)
+                paired = paired_bootstrap_interval(first, second, rng(measure, "difference"))
+                numbers |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
+                numbers["p"] = paired_test(first, second, rng(measure, "test"))
+        yield numbers
+
+
+def _places(one: Any, other: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the places of the rows that two frames share, in the order of the first."""
+    places = one.assign(_here=np.arange(len(one))).merge(other.assign(_there=np.arange(len(other))), on=list(one))
+    return places["_here"].to_numpy(), places["_there"].to_numpy()
 
 
 def _interval(values: NDArray[np.float64], rng: np.random.Generator, share: bool = True) -> Interval:
