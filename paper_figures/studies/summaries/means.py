@@ -119,32 +119,41 @@ def _measured(
     # Resampling goes by place: the order in which rows were stored must not matter.
     columns = list(dict.fromkeys([*pair, *measures]))  # answers are long, and there are many of them
     rows = rows[columns].sort_values(list(pair), kind="stable", ignore_index=True)
-    keys = rows[list(pair)]
-    if base is not None:
-        other_keys = base[list(pair)].reset_index(drop=True)
-        here, there = _places(keys, other_keys)
-        repeated = keys.duplicated().any() or other_keys.duplicated().any()
+    pairs = None if base is None else _pairs(rows, base, measures, pair)
     for measure in measures:
         numbers: dict[str, Any] = dict.fromkeys(names)
-        present = rows[measure].notna().to_numpy()
-        numbers["n"] = int(present.sum())
-        if numbers["n"]:
-            interval = _interval(rows[measure][present].to_numpy(float), rng(measure, "mean"), measure not in _SIGNED)
+        values = rows[measure].dropna().to_numpy(float)
+        numbers["n"] = len(values)
+        if len(values):
+            interval = _interval(values, rng(measure, "mean"), measure not in _SIGNED)
             numbers |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
-        if numbers["n"] and base is not None:
-            compared = base[measure].notna().to_numpy()
-            if repeated and (keys[present].duplicated().any() or other_keys[compared].duplicated().any()):
-                known = " and ".join(pair)
-                raise ValueError(f"results hold several rows of one {known} in one line: several runs are mixed")
-            both = present[here] & compared[there]
-            numbers["pairs"] = int(both.sum())
-            if numbers["pairs"]:
-                first = rows[measure].to_numpy()[here[both]].astype(float)
-                second = base[measure].to_numpy()[there[both]].astype(float)
+        if pairs is not None:
+            first, second = next(pairs)
+            numbers["pairs"] = len(first) if len(values) else None
+            if len(first):
                 paired = paired_bootstrap_interval(first, second, rng(measure, "difference"))
                 numbers |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
                 numbers["p"] = paired_test(first, second, rng(measure, "test"))
         yield numbers
+
+
+def _pairs(
+    rows: Any, base: Any, measures: Sequence[str], pair: Sequence[str]
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Yield the values of each measure in the pairs of rows that have one in both frames, in the first's order."""
+    keys, others = rows[list(pair)], base[list(pair)].reset_index(drop=True)
+    here, there = _places(keys, others)
+    repeated = keys.duplicated().any() or others.duplicated().any()
+    for measure in measures:
+        present, compared = rows[measure].notna().to_numpy(), base[measure].notna().to_numpy()
+        if repeated and present.any() and (keys[present].duplicated().any() or others[compared].duplicated().any()):
+            known = " and ".join(pair)
+            raise ValueError(f"results hold several rows of one {known} in one line: several runs are mixed")
+        both = present[here] & compared[there]
+        yield (
+            rows[measure].to_numpy()[here[both]].astype(float),
+            base[measure].to_numpy()[there[both]].astype(float),
+        )
 
 
 def _places(one: Any, other: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
