@@ -20,7 +20,9 @@ reproduce: $(READY)
 study: $(READY)
 	$(BIN)/python -m paper_figures --full --runs $(OUT)-study/runs --out $(OUT)-study --workers $(WORKERS)
 
-# One process more than cores: tests that start others wait for them.
+# One process more than cores: tests that start others wait for them. Bytecode is kept whatever the environment says:
+# else each of the many processes compiles all that it imports.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)
 	$(BIN)/python -m pytest -n $(shell expr $(WORKERS) + 1) --dist worksteal
 

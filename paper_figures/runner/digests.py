@@ -12,7 +12,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
@@ -94,15 +94,27 @@ def _file(name: str) -> Path | None:
 def _imported(name: str, path: Path) -> Iterator[str]:
     """Yield the modules that a source file may import: those named, their packages, and names taken from them."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    named, with_siblings = _named(package, path.read_bytes())
+    siblings = {f"{package}.{sibling.stem}" for sibling in path.parent.glob("*.py")} if with_siblings else set()
+    for module in sorted(named | siblings):
+        parts = module.split(".")
+        yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+
+
+@cache
+def _named(package: str, source: bytes) -> tuple[frozenset[str], bool]:
+    """Return the modules that a source in `package` names, and whether it imports its package's own by a string.
+
+    Sources are kept, for they are parsed once for all roots that reach them.
+    """
     modules: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    with_siblings = False
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = resolve_name("." * node.level + (node.module or ""), package) if node.level else node.module or ""
             modules |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Call) and ast.unparse(node).startswith("import_module(f'{__package__}."):
-            modules |= {f"{package}.{sibling.stem}" for sibling in path.parent.glob("*.py")}
-    for module in sorted(modules):
-        parts = module.split(".")
-        yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "import_module":
+            with_siblings |= ast.unparse(node).startswith("import_module(f'{__package__}.")
+    return frozenset(modules), with_siblings

@@ -13,6 +13,7 @@ import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,9 +82,20 @@ def write_part(
 
 
 def read_part(path: Path) -> ResultsPart:
-    """Read a part; ValueError, in one line that names the file, for one that is truncated, altered or foreign."""
+    """Read a part; ValueError, in one line that names the file, for one that is truncated, altered or foreign.
+
+    Parts are kept in memory: every stage of a study reads those of the stages before. A changed file is read again.
+    """
+    found = path.stat()
+    return _read_part(path, found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=1024)
+def _read_part(path: Path, *_state: int) -> ResultsPart:
     try:
-        table = pq.read_table(pa.BufferReader(path.read_bytes()), page_checksum_verification=True)
+        source = pa.BufferReader(path.read_bytes())
+        # A part is small: threads and a data set's scanner would cost more than they save.
+        table = pq.ParquetFile(source, page_checksum_verification=True).read(use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"{path}: not a whole Parquet file ({' '.join(str(error).split())[:120]})") from error
     metadata = table.schema.metadata or {}

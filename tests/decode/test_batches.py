@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,7 +83,7 @@ def test_padding_changes_no_logits_but_by_rounding(model: str, padding: str) -> 
     st.sampled_from([0.0, 0.9]),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_alone_together_and_in_another_order_the_answer_is_the_same(
     model: str, name: str, prompts: list[list[int]], padding: str, temperature: float, random: object
 ) -> None:

@@ -52,6 +52,7 @@ def test_the_documented_command_prints_its_json_twice_alike(capsys: pytest.Captu
 
 
 def test_scale_one_is_default_and_recorded_factors_repeat_rws(mini, prompts) -> None:
+    prompts = prompts[:2]
     default = decode(mini, prompts, Confidence())
     assert np.array_equal(default.tokens, decode(mini, prompts, Temperature(1.0)).tokens)
     guided = decode(mini, prompts, RWS(8.0), reward=load_reward("mini"))

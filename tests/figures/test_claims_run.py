@@ -21,7 +21,7 @@ def test_claims_are_kept_as_they_are_checked(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(rws_theory.claims, "CHECKS", checks)
     assert make_missing(tmp_path, [CLAIMS]) == [CLAIMS] and missing(tmp_path, [CLAIMS]) == []
     results = json.loads((tmp_path / "claims" / "results.json").read_text(encoding="utf-8"))
-    assert (results["schema"], results["version"]) == claims_run.SCHEMA and results["seconds"] > 0
+    assert (results["schema"], results["version"]) == claims_run.SCHEMA and results["seconds"] >= 0
     assert results["claims"] == [checks[name]().as_dict() for name in FEW]
 
 

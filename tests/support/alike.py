@@ -100,13 +100,12 @@ def figures(out: Path) -> None:
 
 
 def work(models: Path, out: Path, workers: str) -> None:
-    """Do all of it, or the shipped model's part alone for no workers; beside MODELS, `options` has the study's."""
+    """Do all of it; beside MODELS, `options` has the study's."""
     shipped(out / "shipped")
-    if int(workers):
-        tiny(models, out / "tiny")
-        study((models / "options").read_text(encoding="utf-8").split("\n"), out / "study", workers)
-        theory(out / "theory")
-        figures(out / "figures")
+    tiny(models, out / "tiny")
+    study((models / "options").read_text(encoding="utf-8").split("\n"), out / "study", workers)
+    theory(out / "theory")
+    figures(out / "figures")
 
 
 if __name__ == "__main__":

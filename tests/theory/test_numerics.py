@@ -281,7 +281,7 @@ def test_tilted_gain(case: tuple[Floats, Floats, float]) -> None:
     assert computed * r >= 0
 
 
-@settings(deadline=None, max_examples=max(20, settings().max_examples // 5))  # each is an adaptive quadrature
+@settings(deadline=None, max_examples=max(5, settings().max_examples // 5))  # each is an adaptive quadrature
 @given(strategies.tilted_inputs(bound=3.0, reward_bound=3.0), st.floats(0.1, 8), st.booleans())
 def test_the_sides_of_the_variance_identity(inputs: tuple[Floats, Floats], size: float, down: bool) -> None:
     log_p, reward = inputs

@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 import strategies
+from examples import examples
 from hypothesis import assume, example, given, settings
 from references import polynomial_crossings
 from strategies import from_gaps
@@ -100,7 +101,7 @@ def test_no_flip_certificate_means_no_crossing_and_never_behind(pair: tuple[list
     assert parity(exact(u), exact(v)).at_one == (0 if u == v else 1)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(strategies.integer_gap_pairs())
 def test_corrected_claims_hold_for_every_pair(pair: tuple[list[int], list[int]]) -> None:
     u, v = pair

@@ -150,7 +150,7 @@ def test_the_paper_s_identity_is_false_for_a_fair_coin() -> None:
     assert (round(sides.gain, 4), round(sides.printed, 4)) == (0.3808, 0.21)
 
 
-@settings(max_examples=max(10, settings().max_examples // 8))  # each is an adaptive quadrature
+@settings(max_examples=max(5, settings().max_examples // 8))  # each is an adaptive quadrature
 @given(strategies.tilted_inputs(bound=3.0, reward_bound=3.0), st.floats(0.1, 8), st.booleans())
 def test_what_replaces_the_identity_is_true(inputs: tuple[Floats, Floats], size: float, down: bool) -> None:
     log_p, reward = inputs

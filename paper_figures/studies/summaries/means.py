@@ -7,7 +7,7 @@ The module of an experiment has a function `tables(frame, seed=...) -> list[Tabl
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -108,43 +108,70 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
     for key in sorted(lines, key=lambda key: [(value is not None, str(type(value)), value) for value in key]):
         line = dict(zip(by, key, strict=True))
         base = lines.get(tuple((line | dict(summary.baseline))[name] for name in by))
-        for measure in summary.measures:
-            numbers = _measured(lines[key], None if base is lines[key] else base, measure, summary.pair, [seed, *key])
-            out.append(
-                line | {"measure": measure} | numbers | {"printed": printed_value(summary.printed.get(measure), line)}
-            )
+        compared = None if base is lines[key] else base
+        numbers = _measured(lines[key], compared, summary.measures, summary.pair, [seed, *key])
+        for measure, found in zip(summary.measures, numbers, strict=True):
+            printed = printed_value(summary.printed.get(measure), line)
+            out.append(line | {"measure": measure} | found | {"printed": printed})
     holm_within(out, [name for name in [*by, "measure"] if name not in summary.over])
     return out
 
 
-def _measured(rows: Any, base: Any, measure: str, pair: Sequence[str], seed: Sequence[Any]) -> dict[str, Any]:
-    def rng(statistic: str) -> np.random.Generator:
+def _measured(
+    rows: Any, base: Any, measures: Sequence[str], pair: Sequence[str], seed: Sequence[Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield the numbers of each measure in one line: its mean, and its paired difference from the baseline's rows."""
+
+    def rng(measure: str, statistic: str) -> np.random.Generator:
         # Each statistic has its own generator, so that none depends on what else is computed.
         return np.random.default_rng(list(json.dumps([*seed, measure, statistic]).encode()))
 
     names = ("n", "mean", "low", "high", "pairs", "difference", "difference_low", "difference_high", "p", "p_holm")
-    numbers: dict[str, Any] = dict.fromkeys(names)
     # Resampling draws row numbers, so rows are sorted: the order in which they were stored must not matter.
-    columns = [*pair, measure]  # answers are long, and there are many of them
-    valued = rows[columns].dropna(subset=[measure]).sort_values(list(pair), kind="stable")
-    numbers["n"] = len(valued)
-    if not len(valued):
-        return numbers
-    interval = _interval(valued[measure].to_numpy(float), rng("mean"), measure not in _SIGNED)
-    numbers |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
-    if base is None:
-        return numbers
-    other = base[columns].dropna(subset=[measure])
-    if any(part.duplicated(list(pair)).any() for part in (valued, other)):
-        raise ValueError(f"results hold several rows of one {' and '.join(pair)} in one line: several runs are mixed")
-    both = valued.merge(other, on=list(pair), suffixes=("", "_base"))
-    numbers["pairs"] = len(both)
-    if len(both):
-        first, second = both[measure].to_numpy(float), both[f"{measure}_base"].to_numpy(float)
-        paired = paired_bootstrap_interval(first, second, rng("difference"))
-        numbers |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
-        numbers["p"] = paired_test(first, second, rng("test"))
-    return numbers
+    columns = list(dict.fromkeys([*pair, *measures]))  # answers are long, and there are many of them
+    rows = rows[columns].sort_values(list(pair), kind="stable", ignore_index=True)
+    pairs = None if base is None else _pairs(rows, base, measures, pair)
+    for measure in measures:
+        numbers: dict[str, Any] = dict.fromkeys(names)
+        values = rows[measure].dropna().to_numpy(float)
+        numbers["n"] = len(values)
+        if len(values):
+            interval = _interval(values, rng(measure, "mean"), measure not in _SIGNED)
+            numbers |= {"mean": interval.mean, "low": interval.low, "high": interval.high}
+        if pairs is not None:
+            first, second = next(pairs)
+            numbers["pairs"] = len(first) if len(values) else None
+            if len(first):
+                paired = paired_bootstrap_interval(first, second, rng(measure, "difference"))
+                numbers |= {"difference": paired.mean, "difference_low": paired.low, "difference_high": paired.high}
+                numbers["p"] = paired_test(first, second, rng(measure, "test"))
+        yield numbers
+
+
+def _pairs(
+    rows: Any, base: Any, measures: Sequence[str], pair: Sequence[str]
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Yield the values of each measure in the pairs of rows that have one in both frames, in the first's order."""
+    keys, others = rows[list(pair)], base[list(pair)].reset_index(drop=True)
+    here, there = _shared_rows(keys, others)
+    repeated = keys.duplicated().any() or others.duplicated().any()
+    for measure in measures:
+        present, compared = rows[measure].notna().to_numpy(), base[measure].notna().to_numpy()
+        if repeated and present.any() and (keys[present].duplicated().any() or others[compared].duplicated().any()):
+            known = " and ".join(pair)
+            raise ValueError(f"results hold several rows of one {known} in one line: several runs are mixed")
+        both = present[here] & compared[there]
+        yield (
+            rows[measure].to_numpy()[here[both]].astype(float),
+            base[measure].to_numpy()[there[both]].astype(float),
+        )
+
+
+def _shared_rows(keys: Any, others: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the row numbers, in each of two frames, of the keys that both have, in the order of the first."""
+    numbered = keys.assign(_here=np.arange(len(keys)))
+    shared = numbered.merge(others.assign(_there=np.arange(len(others))), on=list(keys))
+    return shared["_here"].to_numpy(), shared["_there"].to_numpy()
 
 
 def _interval(values: NDArray[np.float64], rng: np.random.Generator, share: bool = True) -> Interval:

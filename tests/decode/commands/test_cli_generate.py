@@ -309,12 +309,17 @@ def shell(*words: str) -> subprocess.CompletedProcess[bytes]:
     )
 
 
-def test_as_a_process_it_prints_the_same_bytes_twice_and_exits_two_on_bad_input(models: Path) -> None:
-    words = ["-m", "rws_decode", "generate", *map(str, rws(models)), "--prompt", "the cat", *SIZE]
-    first, second = (shell(*words, "--json") for _ in range(2))
+def test_as_a_process_it_prints_the_same_bytes_as_here_and_exits_two_on_bad_input(
+    models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*map(str, rws(models)), "--prompt", "the cat", *SIZE]
+    first = shell("-m", "rws_decode", "generate", *words, "--json")
     assert first.returncode == 0, first.stderr
-    assert first.stdout == second.stdout and json.loads(first.stdout)["forwards"] == 4
-    bad = shell(*words, "--steps", "3")
+    for _ in range(2):
+        assert generate(capsys, *words, "--json").encode() == first.stdout
+    assert json.loads(first.stdout)["forwards"] == 4
+    refuse(capsys, [*words, "--steps", "3"], "steps is 3")
+    bad = shell("-m", "rws_decode", "generate", *words, "--steps", "0")
     assert bad.returncode == 2 and bad.stdout == b""
     assert bad.stderr.decode().count("\n") == 1
 

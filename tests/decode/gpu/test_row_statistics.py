@@ -12,6 +12,7 @@ from pathlib import Path
 import mpmath
 import pytest
 import torch
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreted_rows import Kernels, interpreted
@@ -136,7 +137,7 @@ def test_torch_fits_the_definition_for_any_logits(problem: tuple[Tensor, Tensor]
     assert_fits(row_statistics(*problem, slopes=True, backend="torch"), *problem)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(problem=problems(), slopes=st.booleans(), largest=st.booleans())
 def test_kernels_fit_the_definition_for_any_logits(
     kernels: Kernels, problem: tuple[Tensor, Tensor], slopes: bool, largest: bool

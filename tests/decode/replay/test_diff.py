@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -81,7 +82,7 @@ def test_without_a_model_the_pairs_are_named_and_not_proved() -> None:
     assert (pair.earlier, pair.later, pair.crossings, pair.certified) == (0, 1, (), None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 24), min_size=4, max_size=4), min_size=3, max_size=6),
     st.sampled_from([0.05, 0.5, 1.0, 3.0, 8.0]),

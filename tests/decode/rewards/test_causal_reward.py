@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -131,7 +132,7 @@ def edited_texts(draw: st.DrawFn) -> list[str]:
     st.lists(st.tuples(texts, edited_texts()), min_size=1, max_size=3),
     st.sampled_from([0, 20 * BYTES_PER_TOKEN, 45 * BYTES_PER_TOKEN, 2**31]),
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_a_session_scores_what_the_whole_texts_score(
     name: str, seed: int, rows: list[tuple[str, list[str]]], cache_bytes: int
 ) -> None:
@@ -237,7 +238,7 @@ def test_what_cannot_be_cut_back_is_read_anew(model: PreTrainedModel) -> None:
     st.sampled_from([0.5, 2.0, 8.0, 32.0]),
     st.sampled_from([1, 2]),
 )
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_a_decode_is_the_same_with_and_without_the_cache(
     build: Any, predictor_of: Any, seed: int, prompts: list[str], scale: float, per_step: int
 ) -> None:

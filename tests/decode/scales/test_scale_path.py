@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from exact_models import exact_predictor, token_reward
+from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -84,7 +85,7 @@ def check_against_decode(
     st.sampled_from(["none", "suppress", "defer"]),
     st.lists(scales(LOW, HIGH), max_size=8),
 )
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_every_factor_decodes_to_its_piece(
     seed: int, shape: dict[str, int], spread: float, policy: Any, more: list[float]
 ) -> None:
@@ -96,7 +97,7 @@ def test_every_factor_decodes_to_its_piece(
 
 
 @given(st.integers(0, 10**6), st.sampled_from(SHAPES), st.sampled_from(["none", "defer"]), st.sampled_from([1e-5, 0.1]))
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 def test_every_reward_scale_decodes_to_its_piece(seed: int, shape: dict[str, int], policy: Any, eps: float) -> None:
     predictor = table_predictor(seed)
     path = scale_path(
@@ -114,7 +115,7 @@ def test_every_reward_scale_decodes_to_its_piece(seed: int, shape: dict[str, int
 
 
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from([0.0, 0.3]), st.booleans())
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 def test_exactly_solvable_models(seed: int, chain: bool, holes: float, rewarded: bool) -> None:
     model = random_chain(seed, 4, holes=holes) if chain else random_table(seed, 5, 4, holes=holes)
     predictor, shape = exact_predictor(model), {"length": 5, "steps": 5, "block": 5}

@@ -20,6 +20,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judge_server import (
@@ -282,7 +283,7 @@ def lasting() -> Iterator[JudgeServer]:
         yield server
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     pairs=st.lists(st.tuples(st.just("?"), st.text(max_size=3), st.text(max_size=3)), min_size=1, max_size=4),
     salt=st.integers(0, 10**6),

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from exact_models import exact_predictor, token_reward
+from examples import examples
 from grouped import grouped
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -347,7 +348,7 @@ def check(case: Case, name: str, options: dict[str, Any], savings: Savings) -> N
 
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data(), policy=st.sampled_from(sorted(POLICIES)), savings=st.sampled_from(SAVINGS))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_every_strategy_commits_what_counting_sequences_says(
     name: str, data: st.DataObject, policy: str, savings: Savings
 ) -> None:
@@ -357,7 +358,7 @@ def test_every_strategy_commits_what_counting_sequences_says(
 
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data(), policy=st.sampled_from(["greedy", "suppress", "defer"]), savings=st.sampled_from(SAVINGS))
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 def test_ties_of_equal_positions_and_tokens_go_to_the_leftmost(
     name: str, data: st.DataObject, policy: str, savings: Savings
 ) -> None:
