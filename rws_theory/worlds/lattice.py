@@ -1,0 +1,190 @@
+"""Forward-backward on a tilted backoff chain, for several canvases at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from rws_theory.worlds.backoff import Backoff, Floats, Ints
+from rws_theory.worlds.backoff_passes import Passes, passes_of
+from rws_theory.worlds.tilts import Tilt
+
+__all__ = ["Lattice", "lattice_of"]
+
+MASK = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """A chain, the weights that tilt it, and the operators of both.
+
+    A message is [S, K, Q]: states of the chain, canvases, states of the tilt's automaton. weight: of the word that each
+    state ends with, [S, Q], at most 1; to: the automaton's next state [S, Q]. `word_shift` and `pair_shift` are the
+    logs of what was divided out of a weight of a word and of a pair.
+    """
+
+    chain: Backoff
+    passes: Passes
+    weight: Floats
+    to: Ints
+    plain: bool  # all weights are 1
+    word_shift: float
+    pair_shift: float
+    by_word: csr_matrix  # [V, S]: sums over the states that end with a word
+
+    @property
+    def automaton_states(self) -> int:
+        """Return Q."""
+        return self.weight.shape[1]
+
+    def posteriors(self, canvases: Sequence[Ints], starts: Sequence[int]) -> list[Floats]:
+        """Return P(word at each position | revealed), [n, V], of canvases that follow the given states."""
+        lengths = np.array([canvas.size for canvas in canvases])
+        backs = self.backward(canvases)
+        rows = [np.zeros((canvas.size, self.chain.vocabulary)) for canvas in canvases]
+        active = np.arange(len(canvases))
+        mass = self._start(starts)
+        for i in range(lengths.max()):
+            mass, active = mass[:, lengths[active] > i], active[lengths[active] > i]
+            mass = self._emit(self._forward(mass), [canvases[k][i] for k in active])
+            mass /= mass.sum(axis=(0, 2), keepdims=True)
+            masked = np.flatnonzero([canvases[k][i] == MASK for k in active])
+            if masked.size:
+                joint = mass[:, masked]
+                for column, k in enumerate(active[masked]):
+                    if i in backs[k]:
+                        joint[:, column] *= backs[k][i]
+                made = self.by_word @ joint.sum(axis=2)
+                for column, k in enumerate(active[masked]):
+                    rows[k][i] = made[:, column] / made[:, column].sum()
+            for k in active:
+                if canvases[k][i] != MASK:
+                    rows[k][i, canvases[k][i]] = 1.0
+            mass = np.concatenate([mass, np.zeros((1, *mass.shape[1:]))])  # none is at the root any more
+        return rows
+
+    def backward(self, canvases: Sequence[Ints]) -> list[dict[int, Floats]]:
+        """Return for each canvas by position i, up to constants: what follows from a state after i, [S, Q].
+
+        Positions where it is 1 for all states are left out.
+        """
+        last = np.array([self._last_evidence(canvas) for canvas in canvases])  # beyond it all is 1
+        backs: list[dict[int, Floats]] = [{} for _ in canvases]
+        value = np.ones((self.chain.root, 0, self.automaton_states))
+        active = np.zeros(0, dtype=np.int64)
+        for i in range(int(last.max()), 0, -1):
+            new = np.flatnonzero(last == i)
+            value = np.concatenate([value, np.ones((len(value), new.size, value.shape[2]))], axis=1)
+            active = np.concatenate([active, new])
+            value = self._back(value, [canvases[k][i] for k in active])[:-1]
+            value /= value.max(axis=(0, 2), keepdims=True)
+            for column, k in enumerate(active):
+                backs[k][i - 1] = value[:, column]
+        return backs
+
+    def log_total(self, canvas: Ints, start: int) -> float:
+        """Return the log of the weights of all texts that a canvas allows, after a state."""
+        mass = self._start([start])
+        total = canvas.size * self.word_shift + (canvas.size - (start == self.chain.root)) * self.pair_shift
+        for token in canvas:
+            mass = self._emit(self._forward(mass), [token])
+            some = float(mass.sum())
+            total += float(np.log(some))
+            mass = np.concatenate([mass / some, np.zeros((1, *mass.shape[1:]))])
+        return total
+
+    def mean(self, canvas: Ints, start: int, reward: Floats, pairs: Passes | None) -> float:
+        """Return the mean of sum_i reward(automaton's state before i, word i) + pairs(word i - 1, word i).
+
+        reward: [V, Q]. pairs: operator of the chain whose factor is that of the lattice times the reward of a pair.
+        """
+        backs = self.backward([canvas])[0]
+        mass = self._start([start])
+        total = 0.0
+        of_word = reward[self.chain.last][:, None]  # [S, 1, Q]
+        for i, token in enumerate(canvas):
+            future = backs[i][:, None] if i in backs else np.ones((self.chain.root, 1, self.automaton_states))
+            after = self._weighed(future, [token])
+            arrived = self._forward(mass)
+            here = float((arrived * after).sum())
+            total += float((arrived * after * of_word).sum()) / here
+            if pairs is not None and start == self.chain.root and i == 0:
+                pass  # the first word has none before it
+            elif pairs is not None:
+                moved = pairs.forward(mass.reshape(len(mass), -1)).reshape(arrived.shape)
+                total += float((moved * after).sum()) / here
+            mass = self._emit(arrived, [token])
+            mass = np.concatenate([mass / mass.sum(), np.zeros((1, *mass.shape[1:]))])
+        return total
+
+    def back_to(self, value: Floats, token: int) -> Floats:
+        """Return one canvas's message before a position, [S + 1, Q], from that after it, [S, Q]."""
+        return self._back(value[:, None], [token])[:, 0]
+
+    def _last_evidence(self, canvas: Ints) -> int:
+        """Return the last position that says anything about those before it, -1 if none does."""
+        if not self.plain:
+            return canvas.size - 1
+        revealed = np.flatnonzero(canvas != MASK)
+        return int(revealed[-1]) if revealed.size else -1
+
+    def _start(self, starts: Sequence[int]) -> Floats:
+        mass = np.zeros((self.chain.root + 1, len(starts), self.automaton_states))
+        mass[starts, np.arange(len(starts)), 0] = 1.0
+        return mass
+
+    def _forward(self, mass: Floats) -> Floats:
+        return self.passes.forward(mass.reshape(len(mass), -1)).reshape(-1, *mass.shape[1:])
+
+    def _back(self, value: Floats, tokens: Sequence[int]) -> Floats:
+        weighed = self._weighed(value, tokens)
+        return self.passes.back(weighed.reshape(len(weighed), -1)).reshape(-1, *value.shape[1:])
+
+    def _weighed(self, value: Floats, tokens: Sequence[int]) -> Floats:
+        """Return by the automaton's state *before* a word what the word weighs and what follows, given the tokens."""
+        if self.automaton_states > 1:
+            value = np.take_along_axis(value, self.to[:, None], axis=2)
+        return value * self._allowed(tokens) if self.plain else value * self.weight[:, None] * self._allowed(tokens)
+
+    def _emit(self, mass: Floats, tokens: Sequence[int]) -> Floats:
+        """Return mass by the automaton's state *after* a word, weighed, given the tokens."""
+        mass = mass * self._allowed(tokens)
+        if self.plain:
+            return mass
+        mass *= self.weight[:, None]
+        if self.automaton_states == 1:
+            return mass
+        moved, states = np.zeros_like(mass), np.arange(len(mass))
+        for before in range(self.automaton_states):  # one state before cannot meet itself
+            moved[states, :, self.to[:, before]] += mass[:, :, before]
+        return moved
+
+    def _allowed(self, tokens: Sequence[int]) -> NDArray[np.bool_] | float:
+        shown = np.asarray(tokens)
+        if (shown == MASK).all():
+            return 1.0
+        return ((shown == MASK) | (self.chain.last[:, None] == shown))[:, :, None]
+
+
+def lattice_of(chain: Backoff, tilt: Tilt, passes: Passes | None = None) -> Lattice:
+    """Return the lattice of a chain and a tilt; passes: those of the chain alone, if they are there."""
+    words = tilt.words
+    word_shift = float(words.reward.max())
+    pair_shift = 0.0 if tilt.pairs is None else float(tilt.pairs.max())
+    if tilt.pairs is not None:
+        passes = passes_of(chain, np.exp(tilt.pairs - pair_shift))
+    states = np.arange(chain.root)
+    return Lattice(
+        chain=chain,
+        passes=passes_of(chain) if passes is None else passes,
+        weight=np.exp(words.reward - word_shift).T[chain.last],
+        to=words.following.T[chain.last],
+        plain=tilt.pairs is None and np.ptp(words.reward) == 0 and len(words.reward) == 1,
+        word_shift=word_shift,
+        pair_shift=pair_shift,
+        by_word=csr_matrix((np.ones(chain.root), (chain.last, states)), shape=(chain.vocabulary, chain.root)),
+    )

@@ -1,0 +1,246 @@
+"""N-gram models as masked models: exact conditionals, tilts, samples and best texts at any length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rws_theory.worlds.automaton import Automaton
+from rws_theory.worlds.backoff import Backoff, Floats, Ints, fit_backoff
+from rws_theory.worlds.backoff_passes import passes_of
+from rws_theory.worlds.best_text import best_text
+from rws_theory.worlds.joint_table import MASK, check_canvas
+from rws_theory.worlds.lattice import Lattice, lattice_of
+from rws_theory.worlds.tilts import Reward, Tilt, additive, no_tilt
+
+__all__ = ["NGram"]
+
+_NO_CONTEXT: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class NGram:
+    """An n-gram model p(x) = prod_i P(x_i | the words before), or its tilt p(x) exp(beta R(x)) / Z over a length.
+
+    Seen as a Markov chain over the contexts that the counts know, it has exact conditionals for any masked positions
+    (docs/theory.md, section 14). Make one by :meth:`fit`, and its tilts by :meth:`tilt`. All methods take a `context`:
+    ids before the text. Where they take `n`, it is a length or a canvas with -1 where masked.
+
+    >>> world = NGram.fit([[0, 1, 0, 1, 0, 2]], order=2, vocabulary=3)
+    >>> world
+    NGram(order=2, vocabulary=3, states=3, arcs=3)
+    >>> np.exp(world.conditionals([0, MASK, 0])).round(3).tolist()
+    [[1.0, 0.0, 0.0], [0.067, 0.898, 0.036], [1.0, 0.0, 0.0]]
+    """
+
+    chain: Backoff
+    weights: Tilt
+    _plain: NGram | None = field(default=None, repr=False)
+
+    @classmethod
+    def fit(
+        cls,
+        sequences: Sequence[ArrayLike],
+        order: int = 3,
+        *,
+        vocabulary: int,
+        discount: float = 0.75,
+        minimum: int | Sequence[int] = 1,
+    ) -> NGram:
+        """Fit interpolated absolute discounting to sequences of ids (docs/theory.md, eq. (T59)).
+
+        order: 1 to 4, the words of the longest n-gram. vocabulary: ids are below it. discount: taken from each count,
+        within (0, 1). minimum: least count of an n-gram that is listed; one number, or one for each length from 2,
+        ascending. What is not listed counts as its shorter ending. ValueError for other values, or no word at all.
+        """
+        least = [minimum] * (order - 1) if isinstance(minimum, int) else [int(count) for count in minimum]
+        if order not in (1, 2, 3, 4):
+            raise ValueError(f"order is {order}: 1, 2, 3 or 4 is needed")
+        if not 0.0 < discount < 1.0:
+            raise ValueError(f"discount is {discount}: a number between 0 and 1 is needed")
+        if len(least) != order - 1 or sorted(least) != least or min(least, default=1) < 1:
+            raise ValueError(f"minimum is {minimum}: counts of at least 1 are needed for 2 to {order} words, ascending")
+        rows = [np.asarray(sequence) for sequence in sequences]
+        rows = [row for row in rows if row.size]
+        if not rows:
+            raise ValueError("sequences hold no word: at least one id is needed")
+        for row in rows:
+            if row.ndim != 1 or row.dtype.kind not in "iu" or row.min() < 0 or row.max() >= vocabulary:
+                raise ValueError(f"sequences hold {row.ravel()[:4]}...: rows of ids from 0 to {vocabulary - 1} are needed")
+        chain = fit_backoff(rows, order, vocabulary, discount, least)
+        return cls(chain, no_tilt(vocabulary))
+
+    def __repr__(self) -> str:
+        arcs = sum(level.word.size for level in self.chain.levels)
+        tilted = "" if self._plain is None else ", tilted"
+        name = f"order={self.chain.order}, vocabulary={self.vocabulary}, states={self.chain.root}, arcs={arcs}"
+        return f"NGram({name}{tilted})"
+
+    @property
+    def vocabulary(self) -> int:
+        """Return the number of words."""
+        return self.chain.vocabulary
+
+    @property
+    def length(self) -> None:
+        """Return None: there is a distribution for every length."""
+        return None
+
+    @cached_property
+    def _lattice(self) -> Lattice:
+        shared = None if self._plain is None else self._plain._lattice.passes
+        return lattice_of(self.chain, self.weights, shared)
+
+    def tilt(self, reward: Reward, beta: float) -> NGram:
+        """Return the law proportional to p(x) exp(beta R(x)), which is again such a model.
+
+        reward: [V], added for each word; [V, V], for each word after another, the first one after the context's last
+        word; or an automaton. It is a law over texts of one length, that of the canvas. ValueError for another shape,
+        numbers that are not finite, or weights that spread over more than 600 nats.
+
+        >>> world = NGram.fit([[0, 1, 0, 1, 0, 2]], order=2, vocabulary=3)
+        >>> np.exp(world.tilt([0.0, 0.0, 1.0], 2.0).conditionals([0, MASK])).round(3)[1].tolist()
+        [0.034, 0.454, 0.512]
+        """
+        return NGram(self.chain, self.weights.with_reward(reward, beta), self if self._plain is None else self._plain)
+
+    def conditionals(self, canvas: Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> Floats:
+        """Return log p(x_i = v | revealed), nats, shape (positions, V); each row sums to 1 in probability.
+
+        Forward-backward over what lies between revealed words, `order` - 1 of which in a row cut the chain. An entry of
+        n positions is within about n 2^-52 / lambda of itself, lambda being the least share that any context leaves to
+        its suffix. ValueError for a token out of range.
+        """
+        return self.conditionals_batch([canvas], [context])[0]
+
+    def conditionals_batch(
+        self, canvases: Sequence[Sequence[int] | Ints], contexts: Sequence[Sequence[int] | Ints]
+    ) -> list[Floats]:
+        """Return the conditionals of several canvases, each after its context: faster than one by one."""
+        shown = [check_canvas(canvas, self) for canvas in canvases]
+        before = [self._context(context) for context in contexts]
+        if len(shown) != len(before):
+            raise ValueError(f"contexts are {len(before)}: one is needed for each of {len(shown)} canvases")
+        results, parts = [], []
+        for row, canvas in enumerate(shown):
+            result = np.full((canvas.size, self.vocabulary), -np.inf)
+            revealed = np.flatnonzero(canvas != MASK)
+            result[revealed, canvas[revealed]] = 0.0
+            results.append(result)
+            parts += [(row, begin, end) for begin, end in self.parts(canvas)]
+        if parts:
+            starts = [self.chain.after([*before[row], *shown[row][:begin]]) for row, begin, _ in parts]
+            posteriors = self._lattice.posteriors([shown[row][begin:end] for row, begin, end in parts], starts)
+            with np.errstate(divide="ignore"):  # what is below the smallest float is impossible
+                for (row, begin, end), made in zip(parts, posteriors, strict=True):
+                    results[row][begin:end] = np.log(made)
+        return results
+
+    def parts(self, canvas: Ints) -> list[tuple[int, int]]:
+        """Return the parts of a canvas, begin and end, that determine their own conditionals, given what is before.
+
+        A part begins with a mask. It ends after `order` - 1 revealed words in a row, or with the canvas. Words between
+        parts are revealed.
+        """
+        if self.weights.states > 1:  # what an automaton has read reaches any distance
+            return [(0, canvas.size)] if (canvas == MASK).any() else []
+        cut = max(self.chain.order - 1, 1)
+        parts: list[tuple[int, int]] = []
+        begin = end = -1
+        for position in np.flatnonzero(canvas == MASK):
+            if begin >= 0 and position - end > cut:
+                parts.append((begin, end + 1 + cut))
+                begin = -1
+            begin, end = (position if begin < 0 else begin), position
+        return [*parts, (int(begin), min(int(end) + 1 + cut, canvas.size))] if begin >= 0 else []
+
+    def log_prob(self, tokens: Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> float:
+        """Return log p(tokens | context), nats; of a tilt, among all texts of this length."""
+        text, before = check_canvas(tokens, self, complete=True), self._context(context)
+        state, total = self.chain.after(before), 0.0
+        for word in text:
+            probability, state = self.chain.follow(state, int(word))
+            total += float(np.log(probability))
+        if self._plain is None:
+            return total
+        return total + self.weights.score(text, before) - self.log_partition(text.size, before)
+
+    def log_partition(self, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> float:
+        """Return log Z, nats: the log of E_p[exp(beta R)], over the texts that a canvas allows.
+
+        With masks alone it is 0 for a model that is not tilted; with revealed words it is then their log-probability.
+        """
+        return self._lattice.log_total(self._canvas(n), self.chain.after(self._context(context)))
+
+    def mean(
+        self, reward: Reward, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT
+    ) -> float:
+        """Return the mean of an additive reward (as in :meth:`tilt`) over the texts that a canvas allows."""
+        words, pairs = additive(reward, self.vocabulary)
+        canvas, start = self._canvas(n), self.chain.after(self._context(context))
+        both = Tilt(self.weights.words.times(Automaton(words.following, np.zeros_like(words.reward))), self.weights.pairs)
+        states = len(both.words.reward)
+        of_words = np.tile(words.reward, (states // len(words.reward), 1)).T  # its automaton's state changes fastest
+        lattice = lattice_of(self.chain, both, self._lattice.passes)
+        moves = None
+        if pairs is not None:
+            factor = 1.0 if both.pairs is None else np.exp(both.pairs - lattice.pair_shift)
+            moves = passes_of(self.chain, factor * pairs)
+        return lattice.mean(canvas, start, of_words, moves)
+
+    def divergence(self, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> float:
+        """Return KL(tilt || p), nats: how far the tilt has moved from the model it was made of; 0 without a tilt.
+
+        KL = E[beta R] - log Z, plus the log-probability of revealed words.
+        """
+        if self._plain is None:
+            return 0.0
+        mean = self.mean(self.weights.words, n, context)
+        if self.weights.pairs is not None:
+            mean += self.mean(self.weights.pairs, n, context)
+        return mean - self.log_partition(n, context) + self._plain.log_partition(n, context)
+
+    def sample(
+        self,
+        n: int | Sequence[int] | Ints,
+        rng: np.random.Generator,
+        context: Sequence[int] | Ints = _NO_CONTEXT,
+    ) -> Ints:
+        """Draw a text, int64 [n]; the masked words of a canvas given the revealed ones."""
+        canvas, state = self._canvas(n), self.chain.after(self._context(context))
+        backs = self._lattice.backward([canvas])[0]
+        text, own = canvas.copy(), 0
+        words = self.weights.words
+        for i, token in enumerate(canvas):
+            probability, target = self.chain.row(state)
+            weight = probability * np.exp(words.reward[own])
+            if self.weights.pairs is not None and state != self.chain.root:
+                weight *= np.exp(self.weights.pairs[self.chain.last[state]])
+            if i in backs:
+                weight *= backs[i][target, words.following[own]]
+            if token == MASK:
+                total = np.cumsum(weight)
+                text[i] = min(int(np.searchsorted(total, rng.random() * total[-1], side="right")), total.size - 1)
+            state, own = int(target[text[i]]), int(words.following[own, text[i]])
+        return text
+
+    def best(self, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> Ints:
+        """Return the most probable text, int64 [n], among those that a canvas allows (Viterbi, 1967).
+
+        Its log-probability is within about n 2^-52 (1 + |log p|) of the largest.
+        """
+        return best_text(self.chain, self.weights, self._canvas(n), self.chain.after(self._context(context)))
+
+    def _canvas(self, n: int | Sequence[int] | Ints) -> Ints:
+        if isinstance(n, (int, np.integer)):
+            if n < 1:
+                raise ValueError(f"n is {n}: at least 1 is needed")
+            return np.full(int(n), MASK)
+        return check_canvas(n, self)
+
+    def _context(self, context: Sequence[int] | Ints) -> Ints:
+        return np.zeros(0, np.int64) if len(context) == 0 else check_canvas(context, self, complete=True)

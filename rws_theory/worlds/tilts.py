@@ -1,0 +1,73 @@
+"""What a tilt by an additive reward multiplies a chain's probabilities with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rws_theory.worlds.automaton import Automaton
+from rws_theory.worlds.backoff import Floats, Ints
+
+__all__ = ["Reward", "Tilt", "additive", "no_tilt"]
+
+# A reward per word [V], per pair of words [V, V], or of an automaton.
+Reward = ArrayLike | Automaton
+
+# Weights of e^-600 and more are far from the smallest float64, also after a product with probabilities.
+_SPREAD = 600.0
+
+
+@dataclass(frozen=True, eq=False)
+class Tilt:
+    """Log-weights beta R, in nats: `words` of what each word adds, `pairs` of a word after another [V, V] or None."""
+
+    words: Automaton
+    pairs: Floats | None
+
+    @property
+    def states(self) -> int:
+        """Return the number of states of the automaton."""
+        return len(self.words.reward)
+
+    def score(self, tokens: Ints, context: Ints) -> float:
+        """Return the log-weight of a text after a context, nats."""
+        total = self.words.score(tokens)
+        if self.pairs is not None:
+            text = np.concatenate([context[-1:], tokens])
+            total += float(self.pairs[text[:-1], text[1:]].sum())
+        return total
+
+    def with_reward(self, reward: Reward, beta: float) -> Tilt:
+        """Return this tilt and beta times a reward."""
+        if not np.isfinite(beta):
+            raise ValueError(f"beta is {beta}: a finite number is needed")
+        added, pairs = additive(reward, self.words.reward.shape[1])
+        words = self.words.times(Automaton(added.following, beta * added.reward))
+        if pairs is not None:
+            pairs = beta * pairs + (0.0 if self.pairs is None else self.pairs)
+        spread = np.ptp(words.reward) + (0.0 if pairs is None else np.ptp(pairs))
+        if spread > _SPREAD:
+            raise ValueError(f"beta is {beta}: beta times the spread of rewards is {spread:.4g}, at most 600 is needed")
+        return Tilt(words, self.pairs if pairs is None else pairs)
+
+
+def no_tilt(vocabulary: int) -> Tilt:
+    """Return the tilt that changes nothing."""
+    return Tilt(Automaton(np.zeros((1, vocabulary), np.int64), np.zeros((1, vocabulary))), None)
+
+
+def additive(reward: Reward, vocabulary: int) -> tuple[Automaton, Floats | None]:
+    """Return a reward as that of an automaton and that of pairs, None without pairs; ValueError for another shape."""
+    if isinstance(reward, Automaton):
+        if reward.reward.shape[1] != vocabulary:
+            raise ValueError(f"reward is of {reward.reward.shape[1]} words: the world has {vocabulary}")
+        return reward, None
+    values = np.asarray(reward, dtype=np.float64)
+    if values.shape not in ((vocabulary,), (vocabulary, vocabulary)):
+        raise ValueError(f"reward has shape {values.shape}: ({vocabulary},) or ({vocabulary}, {vocabulary}) is needed")
+    if not np.isfinite(values).all():
+        raise ValueError("reward must be finite, got nan or inf")
+    nothing = no_tilt(vocabulary).words
+    return (nothing, values) if values.ndim == 2 else (Automaton(nothing.following, values[None]), None)
