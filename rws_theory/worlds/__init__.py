@@ -8,6 +8,7 @@ Markov chains of any length. :mod:`~rws_theory.worlds.reference_decoder` is the 
 
 from __future__ import annotations
 
+from rws_theory.worlds.automaton import Automaton, keywords
 from rws_theory.worlds.ensembles import (
     CorollaryCell,
     CorollaryStudy,
@@ -22,6 +23,7 @@ from rws_theory.worlds.ensembles import (
 from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, check_canvas, reward_statistics
 from rws_theory.worlds.less_reward import LessReward, check_less_reward, rws_less_reward_example
 from rws_theory.worlds.markov import MarkovChain
+from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.reference_decoder import (
     FactorRule,
     MaskedDecode,
@@ -36,6 +38,7 @@ from rws_theory.worlds.tally import RewardTally
 
 __all__ = [
     "MASK",
+    "Automaton",
     "CorollaryCell",
     "CorollaryStudy",
     "Ensemble",
@@ -45,6 +48,7 @@ __all__ = [
     "MarkovChain",
     "MaskedDecode",
     "MaskedModel",
+    "NGram",
     "Reward",
     "RewardTally",
     "TableDecodes",
@@ -55,6 +59,7 @@ __all__ = [
     "decode_masked",
     "decode_tables",
     "flipped_rule",
+    "keywords",
     "random_rewards",
     "random_tables",
     "replay_rule",

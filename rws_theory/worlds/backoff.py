@@ -118,7 +118,7 @@ class _Grams:
 def fit_backoff(
     sequences: Sequence[ArrayLike], order: int, vocabulary: int, discount: float, minimum: Sequence[int]
 ) -> Backoff:
-    """Fit interpolated absolute discounting (docs/theory.md, eq. (T57)).
+    """Fit interpolated absolute discounting (docs/theory.md, eq. (T59)).
 
     minimum: least count of the n-grams of 2, 3, ..., `order` words that are listed; ascending.
     """

@@ -45,7 +45,7 @@ class MaskedModel(Protocol):
         """Return log p(x_i = v | revealed tokens), nats, shape (positions, vocabulary); -1 in `canvas` is a mask."""
         ...
 
-    def log_probability(self, tokens: Sequence[int] | Ints) -> float:
+    def log_prob(self, tokens: Sequence[int] | Ints) -> float:
         """Return log p(tokens) in nats, -inf where impossible."""
         ...
 
@@ -114,7 +114,7 @@ class JointTable:
             logits[position] = np.asarray(logsumexp(table, axis=others)) - total
         return logits
 
-    def log_probability(self, tokens: Sequence[int] | Ints) -> float:
+    def log_prob(self, tokens: Sequence[int] | Ints) -> float:
         """Return log p(tokens) in nats, within 2^-52 (1 + log vocabulary^length + |log p|).
 
         ValueError for a mask, another length or a token out of range.

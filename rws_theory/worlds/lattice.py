@@ -47,24 +47,26 @@ class Lattice:
         backs = self.backward(canvases)
         rows = [np.zeros((canvas.size, self.chain.vocabulary)) for canvas in canvases]
         active = np.arange(len(canvases))
-        mass = self._start(starts)
+        mass, root = self._start(starts)
         for i in range(lengths.max()):
-            mass, active = mass[:, lengths[active] > i], active[lengths[active] > i]
-            mass = self._emit(self._forward(mass), [canvases[k][i] for k in active])
-            mass /= mass.sum(axis=(0, 2), keepdims=True)
-            masked = np.flatnonzero([canvases[k][i] == MASK for k in active])
-            if masked.size:
-                joint = mass[:, masked]
-                for column, k in enumerate(active[masked]):
-                    if i in backs[k]:
-                        joint[:, column] *= backs[k][i]
-                made = self.by_word @ joint.sum(axis=2)
-                for column, k in enumerate(active[masked]):
-                    rows[k][i] = made[:, column] / made[:, column].sum()
-            for k in active:
-                if canvases[k][i] != MASK:
-                    rows[k][i, canvases[k][i]] = 1.0
-            mass = np.concatenate([mass, np.zeros((1, *mass.shape[1:]))])  # none is at the root any more
+            if (lengths[active] <= i).any():
+                mass, active = mass[:, lengths[active] > i], active[lengths[active] > i]
+            tokens = np.array([canvases[k][i] for k in active])
+            mass, root = self._emit(self._forward(mass, root), tokens), None
+            if not self.plain or (tokens != MASK).any():
+                mass /= mass.sum(axis=(0, 2), keepdims=True)
+            for k, token in zip(active[tokens != MASK], tokens[tokens != MASK], strict=True):
+                rows[k][i, token] = 1.0
+            masked = np.flatnonzero(tokens == MASK)
+            if not masked.size:
+                continue
+            joint = mass.copy() if any(i in backs[k] for k in active[masked]) else mass
+            for column in masked:
+                if i in backs[active[column]]:
+                    joint[:, column] *= backs[active[column]][i]
+            made = self.by_word @ (joint[:, :, 0] if self.automaton_states == 1 else joint.sum(axis=2))
+            for column in masked:
+                rows[active[column]][i] = made[:, column] / made[:, column].sum()
         return rows
 
     def backward(self, canvases: Sequence[Ints]) -> list[dict[int, Floats]]:
@@ -80,7 +82,8 @@ class Lattice:
             new = np.flatnonzero(last == i)
             value = np.concatenate([value, np.ones((len(value), new.size, value.shape[2]))], axis=1)
             active = np.concatenate([active, new])
-            value = self._back(value, [canvases[k][i] for k in active])[:-1]
+            weighed = self._weighed(value, np.array([canvases[k][i] for k in active]))
+            value = self.passes.back(weighed.reshape(len(weighed), -1))[:-1].reshape(value.shape)
             value /= value.max(axis=(0, 2), keepdims=True)
             for column, k in enumerate(active):
                 backs[k][i - 1] = value[:, column]
@@ -88,13 +91,13 @@ class Lattice:
 
     def log_total(self, canvas: Ints, start: int) -> float:
         """Return the log of the weights of all texts that a canvas allows, after a state."""
-        mass = self._start([start])
+        mass, root = self._start([start])
         total = canvas.size * self.word_shift + (canvas.size - (start == self.chain.root)) * self.pair_shift
         for token in canvas:
-            mass = self._emit(self._forward(mass), [token])
+            mass, root = self._emit(self._forward(mass, root), np.array([token])), None
             some = float(mass.sum())
             total += float(np.log(some))
-            mass = np.concatenate([mass / some, np.zeros((1, *mass.shape[1:]))])
+            mass /= some
         return total
 
     def mean(self, canvas: Ints, start: int, reward: Floats, pairs: Passes | None) -> float:
@@ -103,27 +106,21 @@ class Lattice:
         reward: [V, Q]. pairs: operator of the chain whose factor is that of the lattice times the reward of a pair.
         """
         backs = self.backward([canvas])[0]
-        mass = self._start([start])
+        mass, root = self._start([start])
         total = 0.0
         of_word = reward[self.chain.last][:, None]  # [S, 1, Q]
         for i, token in enumerate(canvas):
             future = backs[i][:, None] if i in backs else np.ones((self.chain.root, 1, self.automaton_states))
-            after = self._weighed(future, [token])
-            arrived = self._forward(mass)
+            after = self._weighed(future, np.array([token]))
+            arrived = self._forward(mass, root)
             here = float((arrived * after).sum())
             total += float((arrived * after * of_word).sum()) / here
-            if pairs is not None and start == self.chain.root and i == 0:
-                pass  # the first word has none before it
-            elif pairs is not None:
+            if pairs is not None:  # nothing is moved from the root, as the first word has none before it
                 moved = pairs.forward(mass.reshape(len(mass), -1)).reshape(arrived.shape)
                 total += float((moved * after).sum()) / here
-            mass = self._emit(arrived, [token])
-            mass = np.concatenate([mass / mass.sum(), np.zeros((1, *mass.shape[1:]))])
+            mass, root = self._emit(arrived, np.array([token])), None
+            mass /= mass.sum()
         return total
-
-    def back_to(self, value: Floats, token: int) -> Floats:
-        """Return one canvas's message before a position, [S + 1, Q], from that after it, [S, Q]."""
-        return self._back(value[:, None], [token])[:, 0]
 
     def _last_evidence(self, canvas: Ints) -> int:
         """Return the last position that says anything about those before it, -1 if none does."""
@@ -132,42 +129,39 @@ class Lattice:
         revealed = np.flatnonzero(canvas != MASK)
         return int(revealed[-1]) if revealed.size else -1
 
-    def _start(self, starts: Sequence[int]) -> Floats:
+    def _start(self, starts: Sequence[int]) -> tuple[Floats, Floats]:
+        """Return the mass of the states [S, K, Q] and of the root [K Q]."""
         mass = np.zeros((self.chain.root + 1, len(starts), self.automaton_states))
         mass[starts, np.arange(len(starts)), 0] = 1.0
-        return mass
+        return mass[:-1], mass[-1].ravel()
 
-    def _forward(self, mass: Floats) -> Floats:
-        return self.passes.forward(mass.reshape(len(mass), -1)).reshape(-1, *mass.shape[1:])
+    def _forward(self, mass: Floats, root: Floats | None) -> Floats:
+        return self.passes.forward(mass.reshape(len(mass), -1), root).reshape(mass.shape)
 
-    def _back(self, value: Floats, tokens: Sequence[int]) -> Floats:
-        weighed = self._weighed(value, tokens)
-        return self.passes.back(weighed.reshape(len(weighed), -1)).reshape(-1, *value.shape[1:])
-
-    def _weighed(self, value: Floats, tokens: Sequence[int]) -> Floats:
+    def _weighed(self, value: Floats, tokens: Ints) -> Floats:
         """Return by the automaton's state *before* a word what the word weighs and what follows, given the tokens."""
         if self.automaton_states > 1:
             value = np.take_along_axis(value, self.to[:, None], axis=2)
-        return value * self._allowed(tokens) if self.plain else value * self.weight[:, None] * self._allowed(tokens)
+        if not self.plain:
+            value = value * self.weight[:, None]
+        return value if (tokens == MASK).all() else value * self._allowed(tokens)
 
-    def _emit(self, mass: Floats, tokens: Sequence[int]) -> Floats:
-        """Return mass by the automaton's state *after* a word, weighed, given the tokens."""
-        mass = mass * self._allowed(tokens)
+    def _emit(self, mass: Floats, tokens: Ints) -> Floats:
+        """Return mass by the automaton's state *after* a word, weighed, given the tokens; `mass` is used up."""
+        if (tokens != MASK).any():
+            mass *= self._allowed(tokens)
         if self.plain:
             return mass
         mass *= self.weight[:, None]
         if self.automaton_states == 1:
             return mass
         moved, states = np.zeros_like(mass), np.arange(len(mass))
-        for before in range(self.automaton_states):  # one state before cannot meet itself
+        for before in range(self.automaton_states):
             moved[states, :, self.to[:, before]] += mass[:, :, before]
         return moved
 
-    def _allowed(self, tokens: Sequence[int]) -> NDArray[np.bool_] | float:
-        shown = np.asarray(tokens)
-        if (shown == MASK).all():
-            return 1.0
-        return ((shown == MASK) | (self.chain.last[:, None] == shown))[:, :, None]
+    def _allowed(self, tokens: Ints) -> NDArray[np.bool_]:
+        return ((tokens == MASK) | (self.chain.last[:, None] == tokens))[:, :, None]
 
 
 def lattice_of(chain: Backoff, tilt: Tilt, passes: Passes | None = None) -> Lattice:

@@ -73,7 +73,7 @@ class MarkovChain:
             raise ValueError(f"canvas {shown.tolist()} has probability 0: its conditionals do not exist")
         return _normalised(joint, "canvas")
 
-    def log_probability(self, tokens: Sequence[int] | Ints) -> float:
+    def log_prob(self, tokens: Sequence[int] | Ints) -> float:
         """Return log p(tokens) in nats, -inf where impossible, within 2^-52 (L + L log vocabulary + 2 |log p|).
 
         L is the number of tokens. ValueError for a mask or a token out of range.

@@ -15,7 +15,7 @@ from rws_theory.worlds.backoff_passes import passes_of
 from rws_theory.worlds.best_text import best_text
 from rws_theory.worlds.joint_table import MASK, check_canvas
 from rws_theory.worlds.lattice import Lattice, lattice_of
-from rws_theory.worlds.tilts import Reward, Tilt, additive, no_tilt
+from rws_theory.worlds.tilts import AdditiveReward, Tilt, additive, no_tilt
 
 __all__ = ["NGram"]
 
@@ -70,7 +70,7 @@ class NGram:
             raise ValueError("sequences hold no word: at least one id is needed")
         for row in rows:
             if row.ndim != 1 or row.dtype.kind not in "iu" or row.min() < 0 or row.max() >= vocabulary:
-                raise ValueError(f"sequences hold {row.ravel()[:4]}...: rows of ids from 0 to {vocabulary - 1} are needed")
+                raise ValueError(f"sequences hold {row.ravel()[:4]}: rows of ids from 0 to {vocabulary - 1} are needed")
         chain = fit_backoff(rows, order, vocabulary, discount, least)
         return cls(chain, no_tilt(vocabulary))
 
@@ -95,7 +95,7 @@ class NGram:
         shared = None if self._plain is None else self._plain._lattice.passes
         return lattice_of(self.chain, self.weights, shared)
 
-    def tilt(self, reward: Reward, beta: float) -> NGram:
+    def tilt(self, reward: AdditiveReward, beta: float) -> NGram:
         """Return the law proportional to p(x) exp(beta R(x)), which is again such a model.
 
         reward: [V], added for each word; [V, V], for each word after another, the first one after the context's last
@@ -177,12 +177,13 @@ class NGram:
         return self._lattice.log_total(self._canvas(n), self.chain.after(self._context(context)))
 
     def mean(
-        self, reward: Reward, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT
+        self, reward: AdditiveReward, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT
     ) -> float:
         """Return the mean of an additive reward (as in :meth:`tilt`) over the texts that a canvas allows."""
         words, pairs = additive(reward, self.vocabulary)
         canvas, start = self._canvas(n), self.chain.after(self._context(context))
-        both = Tilt(self.weights.words.times(Automaton(words.following, np.zeros_like(words.reward))), self.weights.pairs)
+        reader = Automaton(words.following, np.zeros_like(words.reward))
+        both = Tilt(self.weights.words.times(reader), self.weights.pairs)
         states = len(both.words.reward)
         of_words = np.tile(words.reward, (states // len(words.reward), 1)).T  # its automaton's state changes fastest
         lattice = lattice_of(self.chain, both, self._lattice.passes)

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from rws_theory.worlds.automaton import Automaton
 from rws_theory.worlds.backoff import Floats, Ints
 
-__all__ = ["Reward", "Tilt", "additive", "no_tilt"]
+__all__ = ["AdditiveReward", "Tilt", "additive", "no_tilt"]
 
 # A reward per word [V], per pair of words [V, V], or of an automaton.
-Reward = ArrayLike | Automaton
+AdditiveReward = ArrayLike | Automaton
 
 # Weights of e^-600 and more are far from the smallest float64, also after a product with probabilities.
 _SPREAD = 600.0
@@ -39,7 +39,7 @@ class Tilt:
             total += float(self.pairs[text[:-1], text[1:]].sum())
         return total
 
-    def with_reward(self, reward: Reward, beta: float) -> Tilt:
+    def with_reward(self, reward: AdditiveReward, beta: float) -> Tilt:
         """Return this tilt and beta times a reward."""
         if not np.isfinite(beta):
             raise ValueError(f"beta is {beta}: a finite number is needed")
@@ -58,7 +58,7 @@ def no_tilt(vocabulary: int) -> Tilt:
     return Tilt(Automaton(np.zeros((1, vocabulary), np.int64), np.zeros((1, vocabulary))), None)
 
 
-def additive(reward: Reward, vocabulary: int) -> tuple[Automaton, Floats | None]:
+def additive(reward: AdditiveReward, vocabulary: int) -> tuple[Automaton, Floats | None]:
     """Return a reward as that of an automaton and that of pairs, None without pairs; ValueError for another shape."""
     if isinstance(reward, Automaton):
         if reward.reward.shape[1] != vocabulary:

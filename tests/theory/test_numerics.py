@@ -356,7 +356,7 @@ def test_conditionals_of_a_table(case: tuple[Floats, list[int]]) -> None:
                 )
         for tokens, p in shown:
             exact = mpmath.log(p / whole)
-            within(table.log_probability(tokens), exact, EPS * (floor + abs(exact)))
+            within(table.log_prob(tokens), exact, EPS * (floor + abs(exact)))
 
 
 @given(strategies.wide_tables(), st.integers(0, 2**32))
@@ -419,7 +419,7 @@ def test_conditionals_of_a_chain(case: tuple[Floats, Floats, list[int]]) -> None
                 within(computed[i, token], mpmath.log(joint / revealed), bound)
         tokens = [0 if shown == MASK else shown for shown in canvas]
         if p := probability_of(exact, tokens):
-            within(chain.log_probability(tokens), mpmath.log(p), EPS * (length * floor + abs(mpmath.log(p)) * 2))
+            within(chain.log_prob(tokens), mpmath.log(p), EPS * (length * floor + abs(mpmath.log(p)) * 2))
 
 
 @given(strategies.wide_chains(), st.sampled_from([1, 2, 3, 10, 40]))

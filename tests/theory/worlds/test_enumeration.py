@@ -63,7 +63,7 @@ class Enumeration:
                 computed[position, token] = math.log(p.numerator) - math.log(p.denominator)
         return computed
 
-    def log_probability(self, tokens: Sequence[int]) -> float:
+    def log_prob(self, tokens: Sequence[int]) -> float:
         return math.log(self.weights[tuple(tokens)]) - math.log(sum(self.weights.values()))
 
 

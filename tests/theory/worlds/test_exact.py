@@ -44,7 +44,7 @@ def enumerated(model: MaskedModel, canvas: Sequence[int]) -> Floats:
     sums = np.zeros((len(canvas), model.vocabulary))
     for tokens in itertools.product(range(model.vocabulary), repeat=len(canvas)):
         if all(shown in (MASK, token) for shown, token in zip(canvas, tokens, strict=True)):
-            sums[range(len(canvas)), tokens] += math.exp(model.log_probability(tokens))
+            sums[range(len(canvas)), tokens] += math.exp(model.log_prob(tokens))
     return sums / max(sums[0].sum(), 1e-300)
 
 
@@ -70,7 +70,7 @@ def test_a_chain_is_its_table(seed: int, length: int, words: int, holes: float) 
     chain = random_chain(seed, words, holes=holes)
     table = chain.table(length)
     everything = list(itertools.product(range(words), repeat=length))
-    one, other = ([model.log_probability(x) for x in everything] for model in (chain, table))
+    one, other = ([model.log_prob(x) for x in everything] for model in (chain, table))
     assert one == pytest.approx(other, abs=1e-12)
     assert np.exp(one).sum() == pytest.approx(1.0, rel=1e-12)
     assert chain.log_probability_statistics(length) == pytest.approx(reward_statistics(table, table.log_p), abs=1e-7)
@@ -98,7 +98,7 @@ def test_what_is_beyond_a_float_below_the_likeliest_is_impossible() -> None:
     chain = MarkovChain(far, np.stack([far, far[::-1]]))
     assert chain.log_initial.tolist() == [-np.inf, 0.0]
     assert chain.log_transitions.tolist() == [[-np.inf, 0.0], [0.0, -np.inf]]
-    assert chain.log_probability([1, 0, 1]) == 0.0 and chain.log_probability_statistics(5) == (0.0, 0.0)
+    assert chain.log_prob([1, 0, 1]) == 0.0 and chain.log_probability_statistics(5) == (0.0, 0.0)
 
 
 def test_constants_of_the_input_do_not_matter() -> None:
@@ -298,8 +298,8 @@ def test_decoding_continues_a_prompt_that_excludes_tokens() -> None:
             lambda: random_table(0, 2, 2).conditionals([0.5, 0.0]),  # type: ignore[list-item]
             "canvas must be one row of token ids, got shape (2,) and dtype float64",
         ),
-        (lambda: random_table(0, 2, 2).log_probability([0, MASK]), "canvas holds -1: tokens are 0 to 1, -1 a mask"),
-        (lambda: random_chain(0, 2).log_probability([0, 2]), "canvas holds 2: tokens are 0 to 1, -1 a mask"),
+        (lambda: random_table(0, 2, 2).log_prob([0, MASK]), "canvas holds -1: tokens are 0 to 1, -1 a mask"),
+        (lambda: random_chain(0, 2).log_prob([0, 2]), "canvas holds 2: tokens are 0 to 1, -1 a mask"),
         (
             lambda: random_chain(0, 2).conditionals([]),
             "canvas must be one row of token ids, got shape (0,) and dtype float64",
