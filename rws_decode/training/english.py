@@ -15,8 +15,8 @@ import numpy as np
 from rws_decode.common.files import write_bytes, write_text
 from rws_decode.text.words import END, Words, split_words
 from rws_decode.training.addresses import PACKAGE, Address, read_addresses
-from rws_theory.worlds import NGram
-from rws_theory.worlds.stored import pack, unpack
+from rws_theory.worlds.ngram import NGram
+from rws_theory.worlds.stored import pack, world_of
 
 __all__ = ["EnglishRecipe", "build_english", "openings_of", "sequences_of"]
 
@@ -30,14 +30,14 @@ _JOINS = frozenset("and but or that which who whose to of in for with by as from
 class EnglishRecipe:
     """The numbers of the recipe.
 
-    vocabulary: words, the end of text among them; order, minimum, discount: as in `NGram.fit`; held_from, held_every:
-    which addresses are not fitted; openings, gaps: how many examples are taken of them; samples, words, seed: of the
-    era reward's mean and deviation.
+    vocabulary: words, the end of text among them; order, minimum, discount: as in `NGram.fit`. held_from, held_every:
+    which addresses are not fitted; openings, gaps: how many examples are taken of them. samples, words, seed: of the
+    texts after each opening that the mean and deviation of the era reward are measured on.
     """
 
     vocabulary: int = 3000
-    order: int = 3
-    minimum: tuple[int, int] = (2, 3)
+    order: int = 4
+    minimum: tuple[int, ...] = (2, 4, 4)
     discount: float = 0.75
     held_from: int = 10
     held_every: int = 20
@@ -64,7 +64,7 @@ def build_english(package: Path, directory: Path, recipe: EnglishRecipe | None =
     sequences = [part for address in fitted for part in sequences_of(address.text, words)]
     options: dict[str, Any] = {"order": recipe.order, "discount": recipe.discount, "minimum": recipe.minimum}
     arrays = pack(NGram.fit(sequences, vocabulary=len(words), **options).chain)
-    world = NGram(unpack(arrays))  # what the file holds
+    world = world_of(arrays)  # as the file holds it
     examples = [*openings_of(held, words, recipe.openings), *_gaps_of(held, words, recipe.gaps)]
     score, split = _era(fitted, words)
     prompts = [words.ids(example["prompt"]) for example in examples if example["kind"] == "opening"]
@@ -86,7 +86,8 @@ def build_english(package: Path, directory: Path, recipe: EnglishRecipe | None =
     write_bytes(directory / "world.npz", stream.getvalue())
     named = {"config": config, "words": words.words, "examples": examples, "rewards": rewards}
     for name, value in named.items():
-        write_text(directory / f"{name}.json", json.dumps(value, indent=None if name == "words" else 1) + "\n")
+        indent = 1 if name in ("config", "examples") else None
+        write_text(directory / f"{name}.json", json.dumps(value, indent=indent) + "\n")
     perplexity, count, known = _perplexity(world, held, words)
     return {
         "addresses fitted": len(fitted),
@@ -94,8 +95,8 @@ def build_english(package: Path, directory: Path, recipe: EnglishRecipe | None =
         "words fitted": sum(counts.values()),
         "share of them in the vocabulary": sum(counts[word] for word in words.words) / sum(counts.values()),
         "vocabulary": len(words),
-        "listed pairs": arrays["word_1"].size,
-        "listed triples": arrays["word_2"].size if "word_2" in arrays else 0,
+        "listed n-grams of 2, 3, ... words": [arrays[name].size for name in sorted(arrays) if name[:5] == "word_"],
+        "contexts": world.chain.root,
         "held-out perplexity": perplexity,
         "of held-out words": count,
         "share of held-out words in the vocabulary": known,
@@ -120,23 +121,22 @@ def sequences_of(text: str, words: Words, end: bool = True) -> Iterator[list[int
 
 
 def openings_of(addresses: Sequence[Address], words: Words, most: int) -> list[dict[str, Any]]:
-    """Return openings of sentences, 8 to 16 known words each, with how they go on; from each address in turn.
+    """Return different openings of sentences, of 8 to 16 known words, with how they go on; from each address in turn.
 
     An opening ends where the clause does: after a mark, or before a word that joins what follows.
     """
-    found = [_openings(address, words) for address in addresses]
+    found, seen = [], set()
+    for address in addresses:
+        found.append([])
+        for sentence in _sentences(address.text):
+            cut = _cut(sentence, 8, 16)
+            if cut is None or len(sentence) < cut + 4 or words.unknown(" ".join(sentence[:cut])):
+                continue
+            prompt, answer = words.text(words.ids(" ".join(sentence[:cut]))), " ".join(sentence[cut:])
+            if prompt not in seen:
+                found[-1].append({"kind": "opening", "prompt": prompt, "answer": answer, "address": address.name})
+            seen.add(prompt)
     return _in_turn(found, most)
-
-
-def _openings(address: Address, words: Words) -> list[dict[str, Any]]:
-    found = []
-    for sentence in _sentences(address.text):
-        cut = _cut(sentence, 8, 16)
-        if cut is not None and len(sentence) >= cut + 4 and not words.unknown(" ".join(sentence[:cut])):
-            text = words.text(words.ids(" ".join(sentence[:cut])))
-            answer = " ".join(sentence[cut:])
-            found.append({"kind": "opening", "prompt": text, "answer": answer, "address": address.name})
-    return found
 
 
 def _gaps_of(addresses: Sequence[Address], words: Words, most: int) -> list[dict[str, Any]]:

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_theory.worlds.backoff import Backoff, Ints, Level
+from rws_theory.worlds.ngram import NGram
+from rws_theory.worlds.tilts import no_tilt
 
-__all__ = ["pack", "unpack"]
+__all__ = ["pack", "unpack", "world_of"]
 
 
 def pack(chain: Backoff) -> dict[str, NDArray[np.generic]]:
@@ -58,6 +60,12 @@ def unpack(arrays: Mapping[str, NDArray[np.generic]]) -> Backoff:
         raise ValueError(f"arrays are not those of `pack`: they do not fit each other ({reason})") from error
     order = top + 1 if levels[0].word.size else 1
     return Backoff(order, unigram, tuple(levels), np.concatenate(last))
+
+
+def world_of(arrays: Mapping[str, NDArray[np.generic]]) -> NGram:
+    """Return the n-gram world of packed arrays; ValueError as in `unpack`."""
+    chain = unpack(arrays)
+    return NGram(chain, no_tilt(chain.vocabulary))
 
 
 def _level(
