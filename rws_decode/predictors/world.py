@@ -37,7 +37,7 @@ class WorldPredictor:
     >>> predictor = WorldPredictor(world, words)
     >>> canvas = predictor.canvas("war [MASK:1] peace")
     >>> predictor.logits(canvas, None)[0, 1].exp().numpy().round(3).tolist()
-    [0.009, 0.985, 0.006, 0.0]
+    [0.244, 0.634, 0.122, 0.0]
     """
 
     pad_id = None
@@ -50,7 +50,7 @@ class WorldPredictor:
         self, world: NGram, words: Words, *, name: str = "world", examples: Sequence[dict[str, Any]] = ()
     ) -> None:
         if len(words) != world.vocabulary:
-            raise ValueError(f"words are {len(words)}: the world has {world.vocabulary}, one is needed for each of them")
+            raise ValueError(f"words are {len(words)}: the world has {world.vocabulary}, name each of them")
         self.world = world
         self.words = words
         self.name = name

@@ -89,7 +89,7 @@ def _level(
         suffix, lower = np.full(count, firsts[-1]), word
         below, target = unigram[word], word
     else:
-        # The state of words w1 .. wn is an arc from w1 .. w(n-1); its suffix is where the same arc leads one level down.
+        # An arc leads to the state; the same word leads from the shorter state one level down to its suffix.
         down, lead = levels[-1], leads[length - 2]
         suffix = down.word[lead] if length == 2 else levels[-2].target[down.lower[lead]]
         lower = _arc_of(down, suffix[source] - down.first, word, vocabulary)
