@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import tarfile
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +38,7 @@ def read_addresses(package: Path) -> list[Address]:
     found: dict[str, Address] = {}
     size = 0
     try:
-        with tarfile.open(package, "r|gz") as archive:
+        with gzip.open(package) as stored, tarfile.open(fileobj=stored, mode="r|") as archive:
             for number, member in enumerate(archive):
                 size += member.size
                 if size > _ALL_BYTES or number >= _MEMBERS:
@@ -49,7 +51,7 @@ def read_addresses(package: Path) -> list[Address]:
                     raise ValueError(f"{member.name} is longer than 1 MiB, or there twice")
                 text = stream.read(_TEXT_BYTES).decode("utf-8")
                 found[named[1]] = Address(named[1], int(named[2]), _STAGE.sub(" ", text))
-    except (OSError, EOFError, tarfile.TarError, ValueError) as error:
+    except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"--package is {package}: not the archive of {PACKAGE} ({reason})") from error
     if not found:
