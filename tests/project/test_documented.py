@@ -132,6 +132,9 @@ HERE: dict[str, Here] = {
     r"python -m paper_figures judge pairs\.jsonl .*": Here(
         more="--yes --repeats 1", says=("win",), leaves=("out/judge",)
     ),
+    "python -m paper_figures grid": Here(
+        more="--examples 2 --scales 8 --length 4 --steps 2 --block 4", says=("| rws | 8 |",)
+    ),
     "python -m rws_decode train mini --runs out/training": Here(
         more="--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)
     ),
@@ -148,6 +151,9 @@ THERE: dict[str, str] = {
     "python -m paper_figures humaneval-check .*": "test_sandbox.py::test_the_command_reports_what_does_not_pass",
     "python -m rws_decode bench --shape .*": (
         "test_bench_whole.py::test_the_command_writes_its_file_and_prints_the_same"
+    ),
+    r"python -m rws_decode train english --package FILE\.tgz": (
+        "test_english_recipe.py::test_the_command_writes_the_files_and_says_what_was_measured"
     ),
     "python -m rws_decode devices( .*)?": "test_bench_devices.py::test_the_command_compares_processes",
     "python -m rws_decode generate .* --strategy above-mean": (
