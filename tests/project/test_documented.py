@@ -38,6 +38,7 @@ LLADA = "GSAI-ML/LLaDA-8B-Instruct"
 SIX = ("skywork-v0.2", "llamaob", "intern", "eurus", "grm", "qrm")
 CPU = "--device cpu --length 16 --steps 8 --block 8"
 STUDY = f"{CPU} --data reward-bench:filtered.json --prompts 5 --reward-scale 8 --methods rws --length 8 --steps 4"
+SHORT = "--length 16 --steps 8 --block 16"
 SMALL = "--prompts 2 --length 16 --steps 8 --block 16 --workers 1"
 
 
@@ -80,6 +81,7 @@ HERE: dict[str, Here] = {
     # Decodes of the shipped model, as they stand.
     "python -m rws_decode generate --model mini --reward mini .*": Here(says=("generation order deviation", "saved: ")),
     "python -m rws_decode generate --model mini --strategy temperature .*": Here(says=("crater", "reward calls: 0")),
+    "python -m rws_decode generate --model english .*": Here(more=SHORT, says=("generation order deviation",)),
     UNGUIDED: Here(leaves=("out/default/trace.parquet",)),
     GUIDED: Here(leaves=("out/rws/trace.parquet",)),
     "python -m rws_decode replay out/rws/.*": Here(first=(GUIDED,), says=("the same",)),
