@@ -29,6 +29,7 @@ COMMANDS: dict[str, Command] = {
         "paper_figures.commands.judge", "ask a language model which of two answers is better, in both orders", True
     ),
     "calibrate": CALIBRATE,
+    "grid": Command("paper_figures.commands.grid", "decode the paper's scales in a world of exact log-probabilities"),
     "humaneval-check": Command(
         "paper_figures.commands.humaneval_check", "run HumanEval's canonical solutions in the sandbox"
     ),

@@ -112,7 +112,7 @@ def _whose(settings: list[Mapping[str, Any]]) -> str:
     from rws_decode.checkpoints.files import shipped
 
     models = {options["model"] for options in settings if "model" in options}
-    if not models or not models <= set(shipped("ForMaskedLM")):
+    if not models or not models <= set(shipped("BertForMaskedLM")):
         return ""
     what = "is a small model" if len(models) == 1 else "are small models"
     return (

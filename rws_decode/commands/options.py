@@ -10,7 +10,7 @@ from rws_decode.common.files import parse_json
 from rws_theory.commands.options import group, option
 
 if TYPE_CHECKING:
-    from rws_decode.predictors import HFMaskPredictor
+    from rws_decode.predictors.loading import LoadedPredictor
     from rws_decode.rewards import RewardModel
 
 __all__ = [
@@ -55,7 +55,7 @@ class LoadingOptions:
         None, "read the text of a prompt as a message of the model's chat template, or not (default: as the model says)"
     )
 
-    def load(self, model: str, mask_id: int | None = None) -> HFMaskPredictor:
+    def load(self, model: str, mask_id: int | None = None) -> LoadedPredictor:
         """Load a mask predictor; mask_id: its mask token, for a model that does not name it."""
         from rws_decode.predictors import load_predictor
 
@@ -79,7 +79,7 @@ class PredictorOptions:
     mask_id: int | None = option(None, "mask token, for a model that does not name its own")
     loading: LoadingOptions = group(LoadingOptions)
 
-    def load(self) -> HFMaskPredictor:
+    def load(self) -> LoadedPredictor:
         """Load the mask predictor."""
         return self.loading.load(self.model, self.mask_id)
 
@@ -88,7 +88,9 @@ class PredictorOptions:
 class RewardOptions:
     """The reward model."""
 
-    reward: str | None = option(None, "reward model: shipped name (exact too), directory or hub id", metavar="NAME")
+    reward: str | None = option(
+        None, "reward model: shipped name (exact, era and keywords:WORD,... too), directory or hub id", metavar="NAME"
+    )
     reward_device: str | None = option(None, "of the reward model (default: --device)", metavar="NAME")
     reward_dtype: str = option("float32", "of the weights of the reward model", metavar="NAME")
     reward_revision: str | None = option(None, "of a reward model on the hub", metavar="COMMIT")
@@ -120,7 +122,7 @@ class PromptOptions:
         if self.input_ids is not None:
             _token_ids(self.input_ids)
 
-    def read(self, predictor: HFMaskPredictor) -> str | list[int]:
+    def read(self, predictor: LoadedPredictor) -> str | list[int]:
         """Return the prompt as `decode` takes it; ValueError for an example that the model does not have."""
         if self.input_ids is not None:
             return _token_ids(self.input_ids)
@@ -151,14 +153,21 @@ def _token_ids(text: str) -> list[int]:
     return ids
 
 
-def _note_unknown_words(predictor: HFMaskPredictor, text: str) -> None:
-    """Name on standard error the words of a prompt that the model reads as unknown."""
+def _note_unknown_words(predictor: LoadedPredictor, text: str) -> None:
+    """Name on standard error the words of a prompt that the model reads as unknown, or does not read at all."""
+    from rws_decode.predictors.base import NamesUnknownWords
     from rws_decode.text.prompt_ids import plain_ids
 
-    unknown = getattr(predictor.tokenizer, "unk_token_id", None)
-    if unknown is None or unknown not in predictor.encode_prompt(text):
+    if isinstance(predictor, NamesUnknownWords):
+        words, how = predictor.unknown_words(text), "reads only what follows the last of them"
+    else:
+        unknown = getattr(predictor.tokenizer, "unk_token_id", None)
+        if unknown is None or unknown not in predictor.encode_prompt(text):
+            return
+        words = list(dict.fromkeys(word for word in text.split() if unknown in plain_ids(predictor.tokenizer, word)))
+        how = "reads each as unknown"
+    if not words:
         return
-    words = list(dict.fromkeys(word for word in text.split() if unknown in plain_ids(predictor.tokenizer, word)))
     more = len(words) - _UNKNOWN_WORDS
     named = " ".join(words[:_UNKNOWN_WORDS]) + (f" and {more} more" if more > 0 else "")
-    print(f"note: {predictor.name} does not know these words and reads each as unknown: {named}", file=sys.stderr)
+    print(f"note: {predictor.name} does not know these words and {how}: {named}", file=sys.stderr)

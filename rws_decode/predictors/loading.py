@@ -35,8 +35,11 @@ from rws_decode.predictors.described import class_of, described, line_of, load_t
 from rws_decode.predictors.families import Family
 from rws_decode.predictors.huggingface import HFMaskPredictor
 from rws_decode.predictors.native import FAMILIES, family_of
+from rws_decode.predictors.world import MODEL_TYPE, WorldPredictor, load_world
 
-__all__ = ["load_predictor"]
+__all__ = ["LoadedPredictor", "load_predictor"]
+
+LoadedPredictor = HFMaskPredictor | WorldPredictor
 
 # Parts of published masked language models that predict no token and are left out by transformers' classes.
 _OTHER_HEADS = re.compile(r"(^|\.)(pooler|seq_relationship)\.|position_ids$")
@@ -53,11 +56,12 @@ def load_predictor(
     revision: str | None = None,
     chat: bool | None = None,
     progress: bool = True,
-) -> HFMaskPredictor:
+) -> LoadedPredictor:
     """Load a mask predictor by shipped name, directory, or hub id.
 
-    config.json tells what it is: LLaDA or Dream, as published or converted (`predictors.convert`), or else any
-    `AutoModelForMaskedLM`. Safetensors only, no remote code. Without tokenizer files, the predictor works on token ids.
+    config.json tells what it is: LLaDA or Dream, as published or converted (`predictors.convert`), an n-gram world
+    (`predictors.world`), which takes none of the options below, or else any `AutoModelForMaskedLM`. Safetensors only,
+    no remote code. Without tokenizer files, the predictor works on token ids.
 
     mask_id: in place of the checkpoint's. dtype: of the weights; None is float32, and bfloat16 for LLaDA and Dream on
     CUDA. device_map, quantization: transformers' device_map and quantization_config, as they are, in place of `device`.
@@ -73,6 +77,13 @@ def load_predictor(
     names = {shipped_name: shipped_name for shipped_name in shipped("ForMaskedLM")}
     checkpoint = fetch("model", locate("model", name, names), revision)
     raw = config_of("model", checkpoint)
+    if raw.get("model_type") == MODEL_TYPE:
+        refused = {"device": None if device.type == "cpu" else device, "mask_id": mask_id, "dtype": dtype}
+        refused |= {"device_map": device_map, "quantization": quantization, "chat": chat}
+        for option, value in refused.items():
+            if value is not None:
+                raise ValueError(f"{option} is {value}: {checkpoint.name} is a world of words on the CPU, leave it out")
+        return load_world(checkpoint, _examples(checkpoint))
     family = family_of(raw, checkpoint.name)
     if kind is None:
         on_cuda = device.type == "cuda" or (device_map is not None and torch.cuda.is_available())

@@ -24,6 +24,7 @@ from rws_decode.checkpoints.files import (
 )
 from rws_decode.checkpoints.weights import check_memory, loaded_bytes, read_headers, refuse_nonfinite
 from rws_decode.common.extras import required
+from rws_decode.rewards import world
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.causal import CACHE_BYTES, CausalReward, is_causal_classifier
 from rws_decode.rewards.classifier import SequenceClassifierReward
@@ -55,9 +56,10 @@ def load_reward(
     statistics: str | Path | None = None,
     progress: bool = True,
 ) -> RewardModel:
-    """Load a reward model by shipped name (mini, mini-judge, exact), the paper's name, directory, or hub id.
+    """Load a reward model by shipped name (mini, mini-judge, exact, era, keywords), the paper's, directory, or hub id.
 
-    "exact" is the story language's own coherence reward. The paper's names (skywork, skywork-v0.2, llamaob, intern,
+    "exact" is the story language's own coherence reward; "era", "keywords" and "keywords:WORD,WORD,..." are the English
+    world's (`rewards.world`). The paper's names (skywork, skywork-v0.2, llamaob, intern,
     eurus, grm, qrm) and their hub ids stand for the entries of `registry.PUBLISHED`: hub id, revision, text layout, and
     the paper's mean and std. Any other directory or hub id is a sequence classifier of one output, of a class that
     transformers has, or of the layout of Intern, Eurus or QRM, as config.json tells. One that reads from left to right
@@ -79,6 +81,8 @@ def load_reward(
         from rws_decode.mini.stories.reward import exact_reward
 
         return exact_reward()
+    if name.partition(":")[0] in world.NAMES and not Path(name).is_dir():
+        return world.world_reward_named(name, mean, std)
     device, kind = device_named(device), dtype_named(dtype)
     if device_map is not None:
         required("accelerate", f"device_map is {device_map}")
@@ -149,7 +153,7 @@ def _locate(name: str, revision: str | None, published: str | None) -> tuple[Che
     try:
         checkpoint = locate("reward", entry.hub_id if entry is not None and published is None else name, present)
     except ValueError as error:
-        message = str(error).replace("shipped name (", "shipped name (exact, ")
+        message = str(error).replace("shipped name (", "shipped name (exact, era, keywords, ")
         paper = f", nor the paper's ({', '.join(PUBLISHED)}), nor a dir"
         raise ValueError(message.replace(", nor a dir", paper)) from error
     if entry is not None and checkpoint.directory is None:

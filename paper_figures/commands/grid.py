@@ -1,0 +1,110 @@
+"""`python -m paper_figures grid`: the paper's grid of scales decoded in a world whose log-probabilities are exact."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from rws_decode.commands.options import SHAPE
+from rws_decode.settings import Shape
+from rws_theory.commands.options import add_options, group, json_option, option, read_options
+
+__all__ = ["GridOptions", "add_arguments", "run"]
+
+_SCALES = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # those of the paper's Table 8
+_ROWS = 16  # of a batch
+
+
+@dataclass(frozen=True)
+class GridOptions:
+    """The world, its reward, the openings, and the scales."""
+
+    model: str = option("english", "world: shipped name or directory", metavar="NAME")
+    reward: str = option("era", "reward model", metavar="NAME")
+    examples: int = option(50, "the first N openings of the world", least=2)
+    scales: tuple[float, ...] = option(_SCALES, "factors c and reward scales s_R", metavar="C")
+    shape: Shape = group(Shape, "the answer", help=SHAPE, default=Shape(32, 16, 32))
+    json: bool = json_option()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `grid` to a parser."""
+    add_options(parser, GridOptions)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Decode the openings at every scale and print a row per method and scale; ValueError for unusable input.
+
+    god_steps, god_tokens, log_prob (nats, of the whole answer after its opening) and reward (in its deviations) are
+    means over the openings; `error` is the standard error of each mean; paper_god and paper_perplexity are those of
+    Table 8 at c.
+    """
+    options = read_options(GridOptions, args)
+    if not all(math.isfinite(scale) and scale > 0 for scale in options.scales):
+        raise ValueError(f"--scales is {list(options.scales)}: positive finite numbers are needed")
+
+    from rws_decode.predictors import WorldPredictor, load_predictor
+    from rws_decode.rewards import load_reward
+    from rws_decode.strategies.factors import RWS, Confidence, Temperature
+    from rws_theory.printed import printed_in
+
+    predictor = load_predictor(options.model, progress=False)
+    if not isinstance(predictor, WorldPredictor):
+        raise ValueError(f"--model is {options.model}: a world is needed, such as english")
+    prompts = [example["prompt"] for example in predictor.examples if example["kind"] == "opening"]
+    if len(prompts) < options.examples:
+        raise ValueError(f"--examples is {options.examples}: {predictor.name} ships {len(prompts)} openings")
+    prompts = prompts[: options.examples]
+    reward = load_reward(options.reward)
+    paper = {row["scale"]: row for row in printed_in("table8_temperature")["rows"]}
+    work: list[tuple[str, float | None, Any]] = [("default", None, Confidence())]
+    work += [("temperature", scale, Temperature(scale)) for scale in options.scales]
+    work += [("rws", scale, RWS(scale)) for scale in options.scales]
+    rows = []
+    for method, scale, strategy in work:
+        printed = paper.get(scale, {}) if method == "temperature" and scale is not None else {}
+        rows.append({"method": method, "scale": scale} | _measured(predictor, prompts, strategy, reward, options.shape))
+        rows[-1] |= {"paper_god": printed.get("god"), "paper_perplexity": printed.get("perplexity")}
+        print(f"{method} {'' if scale is None else scale}: done", file=sys.stderr, flush=True)
+    print(json.dumps({"rows": rows}, allow_nan=False) if options.json else _table(rows, options.shape.length))
+    return 0
+
+
+def _measured(predictor: Any, prompts: list[str], strategy: Any, reward: Any, shape: Shape) -> dict[str, Any]:
+    import numpy as np
+
+    from rws_decode.decode import decode
+
+    measured = []
+    for begin in range(0, len(prompts), _ROWS):
+        part = prompts[begin : begin + _ROWS]
+        for prompt, trace in zip(part, decode(predictor, part, strategy, shape, reward=reward), strict=True):
+            log_prob = predictor.world.log_prob(trace.tokens, predictor.encode_prompt(prompt))
+            score = (reward.score([prompt], [trace.text])[0] - reward.mean) / reward.std
+            measured.append((trace.god_steps, trace.god_tokens, log_prob, score))
+    names = ("god_steps", "god_tokens", "log_prob", "reward")
+    values = np.array(measured)
+    errors = values.std(axis=0, ddof=1) / math.sqrt(len(values))
+    return dict(zip(names, values.mean(axis=0).tolist(), strict=True)) | {
+        "error": dict(zip(names, errors.tolist(), strict=True))
+    }
+
+
+def _table(rows: list[dict[str, Any]], length: int) -> str:
+    lines = [
+        "| method | scale | GOD, steps | GOD, tokens | log p, nats | perplexity | reward, deviations | paper's GOD | "
+        "paper's perplexity |",
+        "|" + " --- |" * 9,
+    ]
+    for row in rows:
+        error = row["error"]
+        cells = [row["method"], "" if row["scale"] is None else f"{row['scale']:g}"]
+        cells += [f"{row[name]:.2f} ± {error[name]:.2f}" for name in ("god_steps", "god_tokens", "log_prob")]
+        cells += [f"{math.exp(-row['log_prob'] / length):.2f}", f"{row['reward']:+.2f} ± {error['reward']:.2f}"]
+        cells += ["" if row[name] is None else f"{row[name]:.2f}" for name in ("paper_god", "paper_perplexity")]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)

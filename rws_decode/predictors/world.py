@@ -1,0 +1,133 @@
+"""An n-gram world as a mask predictor: its logits are the exact log-probabilities of the masked words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rws_decode.checkpoints.files import Checkpoint
+from rws_decode.predictors.base import before_end
+from rws_decode.text.words import Words
+from rws_theory.worlds.joint_table import MASK
+from rws_theory.worlds.ngram import NGram
+from rws_theory.worlds.stored import world_of
+
+__all__ = ["MODEL_TYPE", "WorldPredictor", "load_world"]
+
+# What config.json of a stored world says.
+MODEL_TYPE = "ngram-world"
+
+_GAP = re.compile(r"\[MASK:(\d{1,4})\]")
+
+
+class WorldPredictor:
+    """A mask predictor from an n-gram world: ids are those of the world, and the mask comes after them.
+
+    Logits are log-probabilities in nats, float64, given all revealed words: those of the prompt, and those of the
+    answer on both sides. -inf marks the mask, and at revealed positions every other word. words: the text of the ids.
+    name: goes into traces. examples: held-out prompts. ValueError where the words are not as many as the world's.
+
+    >>> words = Words(["peace", "and", "war"])
+    >>> world = NGram.fit([words.ids("peace and war and peace")], order=2, vocabulary=3)
+    >>> predictor = WorldPredictor(world, words)
+    >>> canvas = predictor.canvas("war [MASK:1] peace")
+    >>> predictor.logits(canvas, None)[0, 1].exp().numpy().round(3).tolist()
+    [0.244, 0.634, 0.122, 0.0]
+    """
+
+    pad_id = None
+    max_length = None
+    forbidden_ids: tuple[int, ...] = ()
+    logits_dtype = torch.float64
+    tokenizer = None
+
+    def __init__(
+        self, world: NGram, words: Words, *, name: str = "world", examples: Sequence[dict[str, Any]] = ()
+    ) -> None:
+        if len(words) != world.vocabulary:
+            raise ValueError(f"words are {len(words)}: the world has {world.vocabulary}, name each of them")
+        self.world = world
+        self.words = words
+        self.name = name
+        self.examples = tuple(examples)
+        self.device = torch.device("cpu")
+        self.mask_id = world.vocabulary
+        self.vocab_size = world.vocabulary + 1
+        self.end_id = words.end
+
+    def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """Return log-probabilities [B, L, V + 1]; 0 on padding."""
+        real = torch.ones_like(canvas, dtype=torch.bool) if attention_mask is None else attention_mask
+        row, column = real.nonzero(as_tuple=True)
+        logits = torch.zeros(*canvas.shape, self.vocab_size, dtype=torch.float64)
+        logits[row, column] = self.logits_at(canvas, attention_mask, row, column)
+        return logits
+
+    def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
+        """Return the log-probabilities [N, V + 1] at N positions, row rising: those of all rows at once."""
+        texts, contexts, places = [], [], []
+        for number in row.unique().tolist():
+            wanted = column[row == number]
+            real = range(canvas.shape[1]) if attention_mask is None else attention_mask[number].nonzero()[:, 0].tolist()
+            shown = canvas[number, real[0] : real[-1] + 1].numpy()
+            shown = np.where(shown == self.mask_id, MASK, shown)
+            begin = int((shown == MASK).argmax()) if (shown == MASK).any() else len(shown)
+            begin = min(begin, int(wanted.min()) - real[0])
+            texts.append(shown[begin:])
+            contexts.append(shown[:begin])
+            places.append(wanted.numpy() - real[0] - begin)
+        found = np.full((len(row), self.vocab_size), -np.inf)
+        done = 0
+        for made, place in zip(self.world.conditionals_batch(texts, contexts), places, strict=True):
+            found[done : done + len(place), :-1] = made[place]
+            done += len(place)
+        return torch.from_numpy(found)
+
+    def canvas(self, text: str) -> Tensor:
+        """Return a text with gaps [MASK:n] of n words as a canvas, int64 [1, L]; ValueError for unknown words."""
+        ids: list[int] = []
+        for part, gap in zip(_GAP.split(text)[::2], [*_GAP.split(text)[1::2], "0"], strict=True):
+            ids += [*self.words.ids(part), *[self.mask_id] * int(gap)]
+        if unknown := self.words.unknown(_GAP.sub(" ", text)):
+            raise ValueError(f"text holds {' '.join(unknown)}: {self.name} does not know these words, use others")
+        return torch.tensor([ids], dtype=torch.int64)
+
+    def encode_prompt(self, text: str) -> list[int]:
+        """Return the ids of the words after the last unknown one: a world knows no text with an unknown word.
+
+        ValueError for a text with a gap, which `canvas` reads.
+        """
+        if gap := _GAP.search(text):
+            raise ValueError(f"prompt holds the gap {gap[0]}: a prompt ends before the answer, canvas(text) fills gaps")
+        ids = self.words.ids(text)
+        return ids[len(ids) - [*reversed(ids), -1].index(-1) :]
+
+    def unknown_words(self, text: str) -> list[str]:
+        """Return the words of a prompt that the world does not know."""
+        return self.words.unknown(text)
+
+    def decode_prompt(self, ids: Sequence[int]) -> str | None:
+        """Return the prompt's text."""
+        return self.words.text(ids)
+
+    def decode_answer(self, ids: Sequence[int]) -> str | None:
+        """Return the text before the first end of text."""
+        return self.words.text(before_end(ids, () if self.end_id is None else (self.end_id,)))
+
+
+def load_world(checkpoint: Checkpoint, examples: Sequence[dict[str, Any]] = ()) -> WorldPredictor:
+    """Load a world as `training.english` stores it: world.npz and words.json; ValueError where they do not fit."""
+    words, path = checkpoint.read_json("words.json"), checkpoint.directory
+    try:
+        if path is None or not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise ValueError("words.json is not a list of words")
+        with np.load(path / "world.npz", allow_pickle=False) as stored:
+            world = world_of(stored)
+        return WorldPredictor(world, Words(words), name=checkpoint.name, examples=examples)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"model {checkpoint.name} cannot be loaded: {' '.join(str(error).split())}") from error

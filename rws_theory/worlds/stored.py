@@ -1,0 +1,120 @@
+"""A backoff chain as a few small arrays, and back: what a file of an n-gram world holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rws_theory.worlds.backoff import Backoff, Floats, Ints, Level
+from rws_theory.worlds.ngram import NGram
+from rws_theory.worlds.tilts import no_tilt
+
+__all__ = ["pack", "unpack", "world_of"]
+
+
+def pack(chain: Backoff) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays that a chain follows from: what each listed n-gram adds, as float32, and where it stands.
+
+    unigram [V], float64; and by length n of the state: states_n, the arc of the level below that leads to each state
+    (n > 1); arcs_n, how many arcs each state has; word_n and share_n of each arc. `unpack` gives the chain whose shares
+    are those float32 numbers; packed again, it gives the same arrays.
+    """
+    arrays: dict[str, NDArray[np.generic]] = {"unigram": chain.unigram}
+    for below, level in zip((None, *chain.levels), chain.levels, strict=False):
+        if below is not None:
+            arc = np.flatnonzero(below.target >= level.first)  # only what goes on to a longer state leads there
+            order = np.argsort(below.target[arc], kind="stable")
+            arrays[f"states_{level.length}"] = _small(arc[order])
+        arrays[f"arcs_{level.length}"] = _small(np.diff(level.begin))
+        arrays[f"word_{level.length}"] = _small(level.word)
+        arrays[f"share_{level.length}"] = level.share.astype(np.float32)
+    return arrays
+
+
+def unpack(arrays: Mapping[str, NDArray[np.generic]]) -> Backoff:
+    """Return the chain of packed arrays; the probabilities of each state sum to 1 within rounding.
+
+    ValueError for arrays that do not fit each other.
+
+    >>> from rws_theory.worlds.backoff import fit_backoff
+    >>> chain = fit_backoff([[0, 1, 0, 1, 2]], order=3, vocabulary=3, discount=0.75, minimum=(1, 1))
+    >>> again = unpack(pack(chain))
+    >>> bool(np.allclose(again.row(again.after([0, 1]))[0], chain.row(chain.after([0, 1]))[0]))
+    True
+    """
+    try:
+        unigram = np.asarray(arrays["unigram"], dtype=np.float64)
+        top = sum(name.startswith("arcs_") for name in arrays)
+        leads = [_whole(arrays[f"states_{length}"]) for length in range(2, top + 1)]
+        firsts = np.cumsum([0, unigram.size, *(lead.size for lead in leads)])
+        levels: list[Level] = []
+        for length in range(1, top + 1):
+            given = (_whole(arrays[f"arcs_{length}"]), _whole(arrays[f"word_{length}"]))
+            share = np.asarray(arrays[f"share_{length}"], dtype=np.float64)
+            levels.append(_level(length, *given, share, unigram, levels, leads, firsts))
+        last = [np.arange(unigram.size), *(level.word[lead] for level, lead in zip(levels, leads, strict=False))]
+    except (KeyError, IndexError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"arrays are not those of `pack`: they do not fit each other ({reason})") from error
+    order = top + 1 if levels[0].word.size else 1
+    return Backoff(order, unigram, tuple(levels), np.concatenate(last))
+
+
+def world_of(arrays: Mapping[str, NDArray[np.generic]]) -> NGram:
+    """Return the n-gram world of packed arrays; ValueError as in `unpack`."""
+    chain = unpack(arrays)
+    return NGram(chain, no_tilt(chain.vocabulary))
+
+
+def _level(
+    length: int,
+    arcs: Ints,
+    word: Ints,
+    share: Floats,
+    unigram: Floats,
+    levels: list[Level],
+    leads: list[Ints],
+    firsts: Ints,
+) -> Level:
+    vocabulary, count = unigram.size, int(firsts[length] - firsts[length - 1])
+    if arcs.size != count or not word.size == share.size == arcs.sum() or not (word < vocabulary).all():
+        raise ValueError(f"level {length}")
+    source = np.repeat(np.arange(count), arcs)
+    kept = 1.0 - np.asarray(np.bincount(source, weights=share, minlength=count), dtype=np.float64)
+    if not ((share >= 0).all() and (kept >= 0).all()):
+        raise ValueError(f"shares of level {length} are no probabilities")
+    if length == 1:
+        suffix, lower = np.full(count, firsts[-1]), word
+        below, target = unigram[word], word
+    else:
+        # An arc leads to the state; the same word leads from the shorter state one level down to its suffix.
+        down, lead = levels[-1], leads[length - 2]
+        suffix = down.word[lead] if length == 2 else levels[-2].target[down.lower[lead]]
+        lower = _arc_of(down, suffix[source] - down.first, word, vocabulary)
+        below, target = down.full[lower], down.target[lower]
+    own = np.arange(word.size) if length - 1 < len(leads) else np.zeros(0, np.int64)
+    if own.size:
+        target = target.copy()
+        target[leads[length - 1]] = firsts[length] + np.arange(leads[length - 1].size)
+    begin = np.concatenate([[0], np.cumsum(arcs)])
+    full = share + kept[source] * below
+    return Level(length, int(firsts[length - 1]), suffix, kept, begin, word, share, full, target, lower)
+
+
+def _arc_of(level: Level, state: Ints, word: Ints, vocabulary: int) -> Ints:
+    """Return the arcs of some words at some states of a level, counted within it; IndexError for one that is not."""
+    keys = level.source * vocabulary + level.word
+    arc = np.searchsorted(keys, state * vocabulary + word)
+    if not np.array_equal(keys[np.minimum(arc, keys.size - 1)], state * vocabulary + word):
+        raise IndexError("an n-gram is listed whose last words are not")
+    return arc
+
+
+def _small(numbers: Ints) -> NDArray[np.generic]:
+    return numbers.astype(np.uint16 if not numbers.size or numbers.max() < 2**16 else np.uint32)
+
+
+def _whole(numbers: NDArray[np.generic]) -> Ints:
+    return np.asarray(numbers).astype(np.int64)
