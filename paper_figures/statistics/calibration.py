@@ -1,4 +1,7 @@
-"""Mean and deviation of a reward model's raw scores on a seeded sample of pairs: mu_R and sigma_R of the paper."""
+"""Estimate mu_R and sigma_R of the paper: mean and deviation of a reward model's raw scores.
+
+They are taken over a seeded sample of pairs of prompt and answer.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ _SAVE_EVERY = 20.0  # seconds between two saves of the progress
 
 
 class Pair(NamedTuple):
-    """A prompt and one answer to it: `row` of the file, from 0, and `number` of the answer in that row."""
+    """A prompt and one answer to it.
+
+    `row` is its row in the file, from 0, and `number` is the answer's number in that row.
+    """
 
     row: int
     number: int
@@ -35,8 +41,9 @@ class Pair(NamedTuple):
 class Statistics:
     """Mean and sample deviation (n - 1) of n raw scores, and the standard error of the mean.
 
-    The error allows for the likeness of answers to one prompt: it is that of a mean over `rows` independent rows,
-    sqrt(R / (R - 1) * sum_r (sum_{i in r} (x_i - mean))^2) / n, and std / sqrt(n) where each row gives one pair.
+    Answers to one prompt are alike, and the standard error allows for that. It is the error of a mean over `rows`
+    independent rows, sqrt(R / (R - 1) * sum_r (sum_{i in r} (x_i - mean))^2) / n. If each row gives one pair, it is std
+    / sqrt(n).
     """
 
     n: int
@@ -51,11 +58,11 @@ def read_pairs(
 ) -> list[Pair]:
     """Return every pair of prompt and answer that the rows hold, in their order.
 
-    Fields that are not named are looked for: "prompt", with Nectar's "answers" (a list of objects with "answer"),
-    UltraFeedback's "chosen" and "rejected", or one of "answer", "response", "completion" and "output". A list of chat
-    messages stands for the content of its last one. Of a prompt between "Human:" and "Assistant:", as in Nectar, the
-    outer two markers are left out; earlier turns within stay as they are. ValueError, naming the row, for a field that
-    is missing or holds no text.
+    A field that is not named is looked for. The prompt is "prompt". The answers are Nectar's "answers" (a list of
+    objects with "answer"), UltraFeedback's "chosen" and "rejected", or one of "answer", "response", "completion" and
+    "output". A list of chat messages stands for the content of its last one. If a prompt stands between "Human:" and
+    "Assistant:", as in Nectar, these two markers are left out; earlier turns within stay as they are. ValueError, which
+    names the row, is raised for a field that is missing or holds no text.
 
     >>> read_pairs([{"prompt": "\\n\\nHuman: why?\\n\\nAssistant: ", "answers": [{"answer": "so"}, {"answer": "no"}]}])
     [Pair(row=0, number=0, prompt='why?', answer='so'), Pair(row=0, number=1, prompt='why?', answer='no')]
@@ -76,7 +83,7 @@ def read_pairs(
 
 
 def sampled(pairs: Sequence[Pair], size: int, seed: int) -> list[Pair]:
-    """Draw `size` pairs without replacement by the seed, in their order; all of them if there are no more.
+    """Draw `size` pairs without replacement by the seed, in their order; return all if there are no more.
 
     >>> [pair.row for pair in sampled([Pair(row, 0, "", "") for row in range(100)], 3, seed=0)]
     [51, 63, 83]
@@ -90,7 +97,8 @@ def sampled(pairs: Sequence[Pair], size: int, seed: int) -> list[Pair]:
 def statistics(scores: Sequence[float], rows: Sequence[int]) -> Statistics:
     """Return mean, sample deviation and standard error of scores, given the row of each.
 
-    ValueError for fewer than two scores or rows, and for scores that are all equal, which normalise nothing.
+    ValueError is raised for fewer than two scores or rows. It is also raised for scores that are all equal, as they
+    cannot normalise anything.
 
     >>> statistics([1.0, 3.0], [0, 1])
     Statistics(n=2, rows=2, mean=2.0, std=1.4142135623730951, standard_error=1.0)
@@ -117,11 +125,11 @@ def score_pairs(
     key: dict[str, Any] | None = None,
     advance: Callable[[int], object] = lambda count: None,
 ) -> list[float]:
-    """Score each pair, `batch` at a time; `advance` is told how many more are done.
+    """Score each pair, `batch` at a time, and report to `advance` how many more are done.
 
-    progress: a file in which the scores so far are saved, whole or not at all, every few seconds and when scoring
-    stops; another call goes on from there. key: what the scores belong to. ValueError if the file has another key, and
-    as in `score_checked`.
+    `progress` is a file in which the scores so far are saved, whole or not at all, every few seconds and when scoring
+    stops. Another call goes on from there. `key` says what the scores belong to. ValueError is raised if the file has
+    another key, and as in `score_checked`.
     """
     scores = _resumed(progress, key, len(pairs))
     advance(len(scores))
@@ -145,10 +153,10 @@ def _resumed(progress: Path | None, key: dict[str, Any] | None, count: int) -> l
         return []
     try:
         stored = parse_json(progress.read_text(encoding="utf-8"))
-        same, scores = stored["key"] == json.loads(json.dumps(key)), stored["scores"]
+        key_matches, scores = stored["key"] == json.loads(json.dumps(key)), stored["scores"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{progress} holds no progress of a calibration: delete it") from error
-    if not same or not isinstance(scores, list) or len(scores) > count:
+    if not key_matches or not isinstance(scores, list) or len(scores) > count:
         raise ValueError(f"{progress} holds the progress of another calibration: delete it, or name another --out")
     return [float(score) for score in scores]
 

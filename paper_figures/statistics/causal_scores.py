@@ -1,4 +1,4 @@
-"""How likely a causal language model finds an answer: its negative log-likelihood and perplexity, given the prompt."""
+"""Measure how likely a causal language model finds an answer, given the prompt: negative log-likelihood, perplexity."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ SHIPPED = {"mini": "mini-causal", "mini-causal": "mini-causal"}
 
 
 class AnswerScore(NamedTuple):
-    """The likelihood of one answer: `nll`, its negative log-likelihood in nats, over `tokens` tokens, the end included.
+    """The likelihood of one answer.
+
+    `nll` is its negative log-likelihood in nats, over `tokens` tokens; the end of text counts as one of them.
 
     >>> AnswerScore(nll=0.0, tokens=1).perplexity
     1.0
@@ -58,7 +60,7 @@ class AnswerScore(NamedTuple):
 
     @property
     def perplexity(self) -> float:
-        """Return exp(nll / tokens), infinity where that is beyond float64."""
+        """Return exp(nll / tokens), or infinity if that is beyond float64."""
         return exp_or_inf(self.nll / self.tokens)
 
 
@@ -89,11 +91,11 @@ def load_causal(
 ) -> CausalScorer:
     """Load a causal language model by shipped name (mini-causal, or mini for short), directory, GGUF file, or hub id.
 
-    name: the user's own default if None, which the environment variable RWS_CAUSAL names, or else mini-causal. The
-    class is AutoModelForCausalLM's choice; safetensors only, or a file that ends in .gguf, whose weights transformers
-    expands (with the packages gguf and accelerate); no remote code. revision: of a hub id. ValueError for an unknown
-    name (the shipped ones are listed), missing weights or tokenizer, an unknown device or dtype, or a revision of
-    files.
+    If `name` is None, the environment variable RWS_CAUSAL names the model, or else it is mini-causal. The class is
+    AutoModelForCausalLM's choice. Only safetensors are read, or a file that ends in .gguf, whose weights transformers
+    expands (with the packages gguf and accelerate). No remote code is run. `revision` is that of a hub id. ValueError
+    is raised for an unknown name (the shipped ones are listed), missing weights or tokenizer, an unknown device or
+    dtype, or a revision of files.
 
     >>> load_causal("mini-causal").max_length > 100
     True
@@ -101,19 +103,21 @@ def load_causal(
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     where, kind = device_named(device), dtype_named(dtype)
-    asked = name or os.environ.get(DEFAULT_VARIABLE) or "mini-causal"
-    if asked.endswith(".gguf") and Path(asked).is_file():
+    requested = name or os.environ.get(DEFAULT_VARIABLE) or "mini-causal"
+    if requested.endswith(".gguf") and Path(requested).is_file():
         for package in ("gguf", "accelerate"):
-            required(package, f"causal {asked} cannot be loaded")
-        file = Path(asked)
+            required(package, f"causal {requested} cannot be loaded")
+        file = Path(requested)
         checkpoint = Checkpoint(file.stem, file.parent)
         options: dict[str, Any] = checkpoint.options | {"gguf_file": file.name}
         weights: dict[str, Any] = options
     else:
         present = set(shipped("ForCausalLM"))
-        checkpoint = locate("causal", asked, {short: folder for short, folder in SHIPPED.items() if folder in present})
+        checkpoint = locate(
+            "causal", requested, {short: folder for short, folder in SHIPPED.items() if folder in present}
+        )
         if not has_tokenizer(checkpoint):
-            raise ValueError(f"causal is {asked}: the directory holds no tokenizer, and perplexity is of text")
+            raise ValueError(f"causal is {requested}: the directory holds no tokenizer, and perplexity is of text")
         if revision is not None and checkpoint.directory is not None:
             raise ValueError(f"revision is {revision!r}: {checkpoint.name} is a directory, which has no revisions")
         options = checkpoint.options | ({} if revision is None else {"revision": revision})
@@ -122,15 +126,15 @@ def load_causal(
         if isinstance(config, dict):
             refuse_sizes("causal", checkpoint, config, read_headers("causal", checkpoint))
     try:
-        with quiet(progress=asked not in SHIPPED), without_panics():
+        with quiet(progress=requested not in SHIPPED), without_panics():
             loaded: Any = AutoModelForCausalLM.from_pretrained(
                 checkpoint.source, dtype=kind, output_loading_info=True, **weights
             )
             model, info = loaded
             tokenizer = checked_tokenizer(AutoTokenizer.from_pretrained(checkpoint.source, **options))
-    except Exception as error:  # of files that are not what they say: tokenizers raises it plain
+    except Exception as error:  # tokenizers raises a plain Exception for a damaged file
         reason = " ".join(str(error).split())
-        raise ValueError(f"causal {asked} cannot be loaded: {reason}") from error
+        raise ValueError(f"causal {requested} cannot be loaded: {reason}") from error
     refuse_incomplete("causal", checkpoint, info)
     return CausalScorer(model.to(where), tokenizer, checkpoint.name)
 
@@ -140,16 +144,15 @@ def answer_scores(
 ) -> list[AnswerScore]:
     """Score each answer: -log p(answer, end of text | prompt), in nats; the prompt of a dialogue is its plain text.
 
-    Rule: the context is the prompt as the tokenizer encodes it alone ([CLS] prompt [SEP] for the shipped model), the
-    scored tokens are the answer's, encoded without special tokens, and one end-of-text token after them. An empty
-    answer is therefore defined: its score is that of the end alone. Where the tokenizer puts nothing before an empty
-    prompt, the begin-of-text token, or else the end-of-text token, stands there. A special token's name in either is
-    text.
+    The context is the prompt as the tokenizer encodes it alone ([CLS] prompt [SEP] for the shipped model). The scored
+    tokens are the answer's, encoded without special tokens, and one end-of-text token after them. So the score of an
+    empty answer is that of the end alone. If the tokenizer puts nothing before an empty prompt, the begin-of-text
+    token, or else the end-of-text token, stands there. A special token's name in prompt or answer is read as text.
 
-    Guarantee: batches are padded on the right, where a causal model does not look, so a batch scores each pair as if
-    it were alone, up to rounding. ValueError for lists of unequal length, for a text longer than the model reads
-    (nothing is cut off), for a score that is not finite, and for a tokenizer that names no end of text: without one an
-    answer that stops early would be free.
+    Batches are padded on the right, where a causal model does not look. So a batch scores each pair as if it were
+    alone, up to rounding. ValueError is raised for lists of unequal length, for a text longer than the model reads, as
+    nothing is cut off, and for a score that is not finite. It is also raised for a tokenizer that names no end of text,
+    as then an answer that stops early would be free.
     """
     if causal.tokenizer.eos_token_id is None:
         raise ValueError(f"causal model {causal.name} has no end-of-text token: its tokenizer must name eos_token")
@@ -219,7 +222,7 @@ def pooled_perplexity(scores: Sequence[AnswerScore]) -> float:
 
 
 def exp_or_inf(value: float) -> float:
-    """Return exp(value), infinity where that is beyond float64.
+    """Return exp(value), or infinity if that is beyond float64.
 
     >>> exp_or_inf(0.0), exp_or_inf(1e4)
     (1.0, inf)

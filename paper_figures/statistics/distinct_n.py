@@ -1,11 +1,11 @@
-"""Distinct-n of texts (the paper's Table 6), and its difference between two methods with an interval and a test.
+"""Compute distinct-n of texts (the paper's Table 6), and its difference between two methods, with interval and test.
 
 Distinct-n belongs to a whole set of texts. It falls as the set grows and as its texts grow longer, and it is not a mean
-over texts. So the difference is of sets of this many prompts, and it is given once more with each pair of texts cut to
+over texts. So the difference is that of sets of this many prompts. It is given once more with each pair of texts cut to
 the shorter length. The interval leaves out one prompt at a time, both its texts together.
 
-There is no bootstrap: a text that is drawn twice adds its tokens again but no new n-gram, so resampled distinct-n would
-lie far below the measured one.
+There is no bootstrap. A text that is drawn twice adds its tokens again but no new n-gram, so resampled distinct-n would
+be far below the measured one.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ def distinct_n(
 ) -> float:
     """Return distinct-n over all texts together: different n-grams / all tokens (Li et al. 2016, Section 5.3).
 
-    per: what is divided by. "tokens" is the original's definition; "ngrams" divides by the number of n-grams, as many
-    later papers do. n-grams do not cross texts. Not the mean over texts, and lower for longer texts either way.
-    split: text -> tokens. 0.0 where there is nothing to count; ValueError for n < 1 or another `per`.
+    `per` says what is divided by. "tokens" is the original's definition; "ngrams" divides by the number of n-grams, as
+    many later papers do. n-grams do not cross texts. Distinct-n is not the mean over texts, and it is lower for longer
+    texts either way. `split` takes a text and returns its tokens. The result is 0.0 if there is nothing to count.
+    ValueError is raised for n < 1 or another `per`.
 
     >>> distinct_n(["a b a b", "a b"], 2), distinct_n(["a b a b", "a b"], 2, per="ngrams")
     (0.3333333333333333, 0.5)
@@ -55,7 +56,10 @@ def distinct_n(
 
 @dataclass(frozen=True)
 class DistinctDifference:
-    """Distinct-n of the first and of the second method's texts; difference: first - second; p: of no difference."""
+    """Distinct-n of the first and of the second method's texts, and their difference.
+
+    `difference` is first - second, and `p` tests that there is no difference.
+    """
 
     first: float
     second: float
@@ -65,7 +69,7 @@ class DistinctDifference:
 
 @dataclass(frozen=True)
 class DistinctComparison:
-    """Distinct-n over `pairs` prompts: of the whole texts, and with each pair cut to the shorter of its two."""
+    """Distinct-n over `pairs` prompts: of the whole texts, and with each pair cut to the shorter text."""
 
     n: int
     pairs: int
@@ -86,20 +90,21 @@ def distinct_difference(
 ) -> DistinctComparison:
     """Return distinct-n of a minus that of b, with a jackknife interval over prompts and a swap test.
 
-    Interval: the difference plus or minus Student's t (pairs - 1) times the jackknife's standard error, one prompt left
-    out at a time, cut to [-1, 1]; for one prompt, all of [-1, 1]. The jackknife's variance is too large rather than too
-    small on average (Efron and Stein 1981), so the interval errs on the wide side; it is about sets of as many prompts.
+    The interval is the difference plus or minus Student's t (pairs - 1) times the jackknife's standard error, one
+    prompt left out at a time, cut to [-1, 1]. For one prompt it is all of [-1, 1]. On average the jackknife's variance
+    is too large rather than too small (Efron and Stein 1981), so the interval errs on the wide side. It is about sets
+    of as many prompts.
 
-    p: two-sided, from exchanging the two texts of random prompts, under which neither method is the more diverse; all
-    patterns where they are no more than `resamples`, otherwise drawn ones, (b + 1) / (m + 1). Exact where the two texts
-    of a prompt are exchangeable, whatever the number of prompts. At equal length, where the end of the longer text is
-    left out, it is about the words; of whole texts it is about the lengths too.
+    p is two-sided. It comes from exchanging the two texts of random prompts, under which neither method is the more
+    diverse. All patterns are tried if they are no more than `resamples`; otherwise drawn ones give (b + 1) / (m + 1). p
+    is exact if the two texts of a prompt are exchangeable, whatever the number of prompts. At equal length, where the
+    end of the longer text is left out, it is about the words. For whole texts it is about the lengths too.
 
-    texts_a, texts_b: the same prompts in the same order, at least one; per, split: as in `distinct_n`, whose
-    numbers these are. ValueError otherwise.
+    `texts_a` and `texts_b` are of the same prompts in the same order, at least one. `per` and `split` are those of
+    `distinct_n`. ValueError is raised otherwise.
 
-    >>> found = distinct_difference(["a b c d", "e f"], ["a a", "a a"], 1, np.random.default_rng(0))
-    >>> found.whole.first, found.whole.second, found.whole.p, found.equal_length.first
+    >>> result = distinct_difference(["a b c d", "e f"], ["a a", "a a"], 1, np.random.default_rng(0))
+    >>> result.whole.first, result.whole.second, result.whole.p, result.equal_length.first
     (1.0, 0.25, 0.5, 1.0)
     """
     check_resampling(level, resamples)
@@ -109,24 +114,28 @@ def distinct_difference(
         raise ValueError(f"per is {per!r}: it must be tokens or ngrams")
     if len(texts_a) != len(texts_b) or not len(texts_a):
         raise ValueError(f"texts_b has {len(texts_b)} texts: texts_a has {len(texts_a)}, at least one pair is needed")
-    # Sorted, so that neither the order of the prompts nor that of the methods matters to what is drawn.
+    # Pairs are sorted, so that what is drawn depends neither on the order of the prompts nor on that of the methods.
     lines = sorted(((tuple(split(a)), tuple(split(b))) for a, b in zip(texts_a, texts_b, strict=True)), key=sorted)
     shortest = [min(map(len, pair)) for pair in lines]
     cut = [(a[:length], b[:length]) for (a, b), length in zip(lines, shortest, strict=True)]
-    whole, equal = (
+    whole_texts, equal = (
         _compare([a for a, _ in pairs], [b for _, b in pairs], n, rng, per, level, resamples) for pairs in (lines, cut)
     )
-    return DistinctComparison(n, len(lines), whole, equal)
+    return DistinctComparison(n, len(lines), whole_texts, equal)
 
 
 @dataclass(frozen=True, eq=False)
 class _Grams:
-    """Which n-grams the texts hold: occurrence j is of type types[j], rising, in pair pairs[j], side 0 or 1."""
+    """The n-grams that the texts hold, a row per n-gram of a text.
+
+    Row j is about the n-gram number types[j], which rises with j, in the text of pair pairs[j] and side 0 or 1.
+    `totals` holds what is divided by.
+    """
 
     types: NDArray[np.int64]
     pairs: NDArray[np.int64]
     sides: NDArray[np.int64]
-    totals: NDArray[np.int64]  # [2, pairs], what is divided by
+    totals: NDArray[np.int64]  # [2, pairs]
 
 
 def _grams(first: _Texts, second: _Texts, n: int, per: str) -> _Grams:
@@ -152,22 +161,22 @@ def _compare(
 ) -> DistinctDifference:
     grams = _grams(first, second, n, per)
     shares = [_left_out(grams, side) for side in (0, 1)]
-    whole = (shares[0][-1], shares[1][-1])
-    estimate = whole[0] - whole[1]
+    estimates = (shares[0][-1], shares[1][-1])
+    estimate = estimates[0] - estimates[1]
     pairs, low, high = len(first), -1.0, 1.0
     if pairs > 1:
-        without = np.sort(shares[0][:-1] - shares[1][:-1])  # a sum in another order is another number
+        without = np.sort(shares[0][:-1] - shares[1][:-1])  # sorted, as a sum in another order rounds differently
         error = np.sqrt((pairs - 1) * without.var())
         reach = stats.t.ppf((1 + level) / 2, pairs - 1) * error
         low, high = max(-1.0, estimate - reach), min(1.0, estimate + reach)
     turned = np.array([a > b for a, b in zip(first, second, strict=True)])
     p = _swap_test(grams, turned, abs(estimate), rng, resamples)
     interval = Interval(float(estimate), float(low), float(high))
-    return DistinctDifference(float(whole[0]), float(whole[1]), interval, p)
+    return DistinctDifference(float(estimates[0]), float(estimates[1]), interval, p)
 
 
 def _left_out(grams: _Grams, side: int) -> NDArray[np.float64]:
-    """Return one side's distinct-n without each pair in turn, and last without none, shape (pairs + 1,)."""
+    """Return one side's distinct-n without each pair in turn, and at the end without none, shape (pairs + 1,)."""
     types, pairs = grams.types[grams.sides == side], grams.pairs[grams.sides == side]
     distinct, type_index, texts = np.unique(types, return_inverse=True, return_counts=True)
     unique = np.bincount(
@@ -183,7 +192,10 @@ def _share(types: NDArray[np.int64], total: NDArray[np.int64]) -> NDArray[np.flo
 def _swap_test(
     grams: _Grams, turned: NDArray[np.bool_], observed: float, rng: np.random.Generator, resamples: int
 ) -> float:
-    """Return the p-value; turned: the pairs that stand in falling order, whose patterns are counted from the other."""
+    """Return the p-value of the exchanges.
+
+    `turned` marks the pairs whose texts are in falling order; their exchanges are counted from the other order.
+    """
 
     def as_far(exchanged: NDArray[np.bool_]) -> int:
         return int((np.abs(_swapped(grams, exchanged ^ turned)) >= observed - 1e-12).sum())
@@ -194,12 +206,12 @@ def _swap_test(
 def _swapped(grams: _Grams, swapped: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the difference under each pattern of exchanged pairs, [B, pairs] -> [B].
 
-    A bit per pattern: a side has a type where, of the type's occurrences, any is on that side.
+    Each pattern is a bit. A side has a type if any of the type's occurrences is on that side.
     """
-    many, width = len(swapped), -(-len(swapped) // 8)
-    kept = [grams.totals[side] @ ~swapped.T + grams.totals[1 - side] @ swapped.T for side in (0, 1)]
+    count, width = len(swapped), -(-len(swapped) // 8)
+    tokens = [grams.totals[side] @ ~swapped.T + grams.totals[1 - side] @ swapped.T for side in (0, 1)]
     bits = np.packbits(swapped.T, axis=1)  # [pairs, bytes]
-    counts = np.zeros((2, many), dtype=np.int64)
+    counts = np.zeros((2, count), dtype=np.int64)
     starts = np.flatnonzero(np.diff(grams.types, prepend=-1))
     ends = np.flatnonzero(np.diff(grams.types, append=-1)) + 1
     for low, high in _chunks(ends, max(1, 2**22 // width)):
@@ -207,8 +219,8 @@ def _swapped(grams: _Grams, swapped: NDArray[np.bool_]) -> NDArray[np.float64]:
         on_second = bits[grams.pairs[rows]] ^ np.where(grams.sides[rows], 255, 0).astype(np.uint8)[:, None]
         for side, on_side in enumerate((~on_second, on_second)):
             present = np.bitwise_or.reduceat(on_side, starts[low:high] - starts[low], axis=0)  # [types, bytes]
-            counts[side] += np.unpackbits(present, axis=1, count=many).sum(axis=0, dtype=np.int64)
-    return _share(counts[0], kept[0]) - _share(counts[1], kept[1])
+            counts[side] += np.unpackbits(present, axis=1, count=count).sum(axis=0, dtype=np.int64)
+    return _share(counts[0], tokens[0]) - _share(counts[1], tokens[1])
 
 
 def _chunks(ends: NDArray[np.int64], most: int) -> list[tuple[int, int]]:

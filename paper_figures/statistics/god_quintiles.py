@@ -19,7 +19,10 @@ __all__ = ["GroupRate", "QuintileRates", "quintile_rates"]
 
 @dataclass(frozen=True)
 class GroupRate:
-    """One group: n prompts with GOD from god[0] to god[1], and their win rate; both None where n is 0."""
+    """One group: n prompts with GOD from god[0] to god[1], and their win rate.
+
+    `god` and `rate` are None if n is 0.
+    """
 
     n: int
     god: tuple[float, float] | None
@@ -28,7 +31,10 @@ class GroupRate:
 
 @dataclass(frozen=True)
 class QuintileRates:
-    """The groups, from the lowest GOD; monotone: `is_monotone`; chance: `monotone_chance`, both of the win share."""
+    """The groups, from the lowest GOD, and whether the win share rises over them.
+
+    `monotone` is that of `is_monotone`, and `chance` is that of `monotone_chance`.
+    """
 
     groups: tuple[GroupRate, ...]
     monotone: bool
@@ -46,11 +52,12 @@ def quintile_rates(
 ) -> QuintileRates:
     """Return the win rate in each group of `quantile_groups` of GOD, and whether the win share rises throughout.
 
-    god: finite, (n,), n >= 1, of the method's answers; outcome: +1, 0, -1 of the same prompts. The intervals are those
-    of `WinRate` within the group, as if its bounds had been fixed beforehand. ValueError as the two functions say.
+    `god` is that of the method's answers: finite, (n,), n >= 1. `outcome` is +1, 0 or -1 for the same prompts. The
+    intervals are those of `WinRate` within the group, as if its bounds had been fixed beforehand. ValueError is raised
+    as the two functions say.
 
-    >>> found = quintile_rates([1, 2, 3, 4], [-1, 1, 1, 1], np.random.default_rng(0), groups=2)
-    >>> [group.rate.win.mean for group in found.groups], found.monotone, round(found.chance, 9)
+    >>> rates = quintile_rates([1, 2, 3, 4], [-1, 1, 1, 1], np.random.default_rng(0), groups=2)
+    >>> [group.rate.win.mean for group in rates.groups], rates.monotone, round(rates.chance, 9)
     ([0.5, 1.0], True, 0.5)
     """
     values, _ = finite_arrays(god=god, outcome=outcome)

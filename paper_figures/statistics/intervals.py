@@ -1,4 +1,7 @@
-"""A mean or share with an interval around it: by the bootstrap, and for shares by Wilson's and the exact method."""
+"""Compute a mean or share with an interval around it.
+
+A mean gets a bootstrap interval. A share gets Wilson's interval, an exact one, or one for clusters.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +36,9 @@ def bootstrap_interval(
 ) -> Interval:
     """Return the mean of values and its percentile bootstrap interval (Efron 1979; `scipy.stats.bootstrap`).
 
-    values: finite, shape (n,), independent draws, n >= 1. The interval takes the draws as they are: with n = 1, or
-    equal values, it has width 0 and says nothing about the population; it never leaves the range of the values.
-    rng: same generator state, same interval. ValueError for other values or a level outside (0, 1).
+    `values` are finite independent draws, shape (n,), n >= 1. The interval takes the draws as they are: with n = 1, or
+    equal values, it has width 0 and says nothing about the population. It never leaves the range of the values. The
+    same state of `rng` gives the same interval. ValueError is raised for other values or a level outside (0, 1).
 
     >>> bootstrap_interval([1.0, 1.0], np.random.default_rng(0))
     Interval(mean=1.0, low=1.0, high=1.0)
@@ -55,17 +58,18 @@ def bootstrap_interval(
 def paired_bootstrap_interval(
     first: ArrayLike, second: ArrayLike, rng: np.random.Generator, level: float = 0.95, resamples: int = 9999
 ) -> Interval:
-    """Return the mean of first - second and its bootstrap interval, resampling the pairs (see `bootstrap_interval`).
+    """Return the mean of first - second and its bootstrap interval over the pairs (see `bootstrap_interval`).
 
-    first, second: shape (n,), the same prompts in the same order, so that what differs between prompts cancels.
+    `first` and `second` have shape (n,) and are of the same prompts in the same order. So what differs between prompts
+    cancels.
 
     >>> paired_bootstrap_interval([3.0, 5.0], [1.0, 3.0], np.random.default_rng(0))
     Interval(mean=2.0, low=2.0, high=2.0)
     """
-    left, right = _finite("first", first), _finite("second", second)
-    if left.shape != right.shape:
-        raise ValueError(f"second has {right.size} values: first has {left.size}, pairs are needed")
-    return bootstrap_interval(left - right, rng, level, resamples)
+    first_values, second_values = _finite("first", first), _finite("second", second)
+    if first_values.shape != second_values.shape:
+        raise ValueError(f"second has {second_values.size} values: first has {first_values.size}, pairs are needed")
+    return bootstrap_interval(first_values - second_values, rng, level, resamples)
 
 
 def percentile_interval(estimate: float, draws: NDArray[np.float64], level: float) -> Interval:
@@ -81,7 +85,7 @@ def percentile_interval(estimate: float, draws: NDArray[np.float64], level: floa
 def share_interval(successes: int, total: int, level: float = 0.95) -> Interval:
     """Return successes / total with Wilson's score interval (Wilson 1927), which has a width at 0 and 1 too.
 
-    0 <= successes <= total, total >= 1; ValueError otherwise.
+    ValueError is raised unless 0 <= successes <= total and total >= 1.
 
     >>> [round(number, 3) for number in share_interval(16, 16)]
     [1.0, 0.806, 1.0]
@@ -109,9 +113,11 @@ def clustered_share(
     level: float = 0.95,
     resamples: int = 9999,
 ) -> Interval:
-    """Return the pooled share of clusters' successes, with the interval that the module describes.
+    """Return the pooled share of successes in clusters, with an interval that resamples whole clusters.
 
-    successes, totals: of each cluster, totals >= 1. ValueError for none, or others.
+    It is the percentile bootstrap interval. If the share is 0 or 1, that has no width, and the exact interval of as
+    many draws as clusters replaces it. With one cluster the interval is 0 to 1. `successes` and `totals` are those of
+    each cluster, totals >= 1. ValueError is raised for no clusters, and for other counts.
 
     >>> [round(number, 3) for number in clustered_share([0, 0, 0], [8, 8, 8], np.random.default_rng(0))]
     [0.0, 0.0, 0.708]
@@ -124,8 +130,8 @@ def clustered_share(
         return Interval(share, 0.0, 1.0)
     if share in (0.0, 1.0):
         return exact_share(int(share) * s.size, s.size, level)
-    drawn = rng.integers(s.size, size=(resamples, s.size))
-    return percentile_interval(share, s[drawn].sum(axis=1) / t[drawn].sum(axis=1), level)
+    picked = rng.integers(s.size, size=(resamples, s.size))
+    return percentile_interval(share, s[picked].sum(axis=1) / t[picked].sum(axis=1), level)
 
 
 def _finite(name: str, values: ArrayLike) -> NDArray[np.float64]:

@@ -1,12 +1,12 @@
-"""What the reward adds at equal GOD: outcome differences of paired prompts, with the difference in GOD taken out.
+"""Estimate what the reward adds at equal GOD: outcome differences of paired prompts, without that of GOD.
 
 For prompt i, d_i = outcome(method) - outcome(control) and g_i = GOD(method) - GOD(control), and
 
     d_i = alpha + beta g_i + noise,    so that    mean(d) = alpha + beta mean(g).
 
-alpha is what the method adds at equal GOD, beta what a position of GOD adds; the second equation splits the whole
-difference into the two. Pairing takes out what belongs to the prompt. It does not make beta causal: g is itself an
-outcome of decoding, and what moves both g and d of a prompt biases beta, and alpha by -mean(g) times as much.
+alpha is what the method adds at equal GOD, and beta is what a position of GOD adds. The second equation splits the
+whole difference into the two. Pairing takes out what belongs to the prompt. It does not make beta causal, as g is
+itself an outcome of decoding. What moves both g and d of a prompt biases beta, and alpha by -mean(g) times as much.
 """
 
 from __future__ import annotations
@@ -26,17 +26,21 @@ __all__ = ["CaliperEffect", "PartialEffect", "caliper_effect", "partial_effect"]
 
 @dataclass(frozen=True)
 class PartialEffect:
-    """The effect at equal GOD over n pairs; difference: of the mean outcome; god_difference: of the mean GOD.
+    """The effect at equal GOD over n pairs.
 
-    status    alpha, beta, p
-    ok        the fit; p tests alpha = 0
-    equal     every g is 0: alpha is the mean of d, and p its sign-flip test; beta is None
-    constant  every g is the same number, not 0: as before, but alpha holds at that g, nothing being known of g = 0
-    few       fewer than 3 pairs, or all but one of the same g: None, None, None
+    `difference` is that of the mean outcome, and `god_difference` that of the mean GOD. `status` says what alpha, beta
+    and p are:
 
-    Each interval is the percentile bootstrap over pairs, which is narrow where they are few: simulated, alpha's at 95 %
-    covers 89 to 93 % of the time with 12 to 20 pairs, 93 to 96 % with 50 or 150. undetermined: resamples left out of
-    alpha's and beta's, as their g is constant; where that is more than a few, beta rests on a few pairs.
+        status    alpha, beta, p
+        ok        the fit; p tests alpha = 0
+        equal     every g is 0: alpha is the mean of d, and p its sign-flip test; beta is None
+        constant  every g is the same number, not 0: as before, but alpha holds at that g, and nothing is known of g = 0
+        few       fewer than 3 pairs, or all but one of the same g: None, None, None
+
+    Each interval is the percentile bootstrap over pairs, which is narrow if there are few. In simulations the interval
+    of alpha at 95 % covers 89 to 93 % of the time with 12 to 20 pairs, and 93 to 96 % with 50 or 150. `undetermined`
+    counts the resamples left out of the intervals of alpha and beta because their g is constant. If it is more than a
+    few, beta rests on a few pairs.
     """
 
     n: int
@@ -51,7 +55,10 @@ class PartialEffect:
 
 @dataclass(frozen=True)
 class CaliperEffect:
-    """The mean of d over the n of `pairs` pairs with |g| <= width, and its sign-flip p; None, None where n is 0."""
+    """The mean of d over the n of `pairs` pairs with |g| <= width, and its sign-flip p.
+
+    Both are None if n is 0.
+    """
 
     width: float
     pairs: int
@@ -72,23 +79,24 @@ def partial_effect(
 ) -> PartialEffect:
     """Return alpha and beta of the module's equation by least squares over pairs, with intervals and a test of alpha.
 
-    p: two-sided, by flipping the signs of (d_i, g_i) jointly, as the pair would be had the two texts changed places;
-    all patterns where they are no more than `resamples`, otherwise drawn ones, (b + 1) / (m + 1). Exact where the two
-    are exchangeable. That is more than alpha = 0, as the two may differ in GOD. Under alpha = 0 alone, with symmetric
-    noise, flipped pairs still obey the equation, but about a mean g of 0, where alpha's variance has lost its term
-    mean(g)^2 / sum (g - mean(g))^2; alpha as the statistic rejects far too often then. So the statistic is alpha over
-    the standard error that allows noise of unequal size (HC3; MacKinnon and White 1985), whose distribution is the same
-    on both sides for large n: p is approximate under alpha = 0 alone, and exact under exchangeability. The line must be
-    straight; `caliper_effect` does without it.
+    p is two-sided. It comes from flipping the signs of (d_i, g_i) jointly, as the pair would be if the two texts
+    changed places. All patterns are tried if they are no more than `resamples`; otherwise drawn ones give (b + 1) / (m
+    + 1). p is exact if the two texts are exchangeable. That is more than alpha = 0, as the two may differ in GOD.
 
-    outcome, control_outcome, god, control_god: finite, (n,), n >= 1, the same prompts in the same order, which does not
-    matter. Exchanging method and control turns alpha into -alpha and keeps beta and p. g within rounding of constant
-    counts as constant. ValueError otherwise.
+    Under alpha = 0 alone, with symmetric noise, flipped pairs still obey the equation. But their mean g is about 0,
+    where the variance of alpha has lost its term mean(g)^2 / sum (g - mean(g))^2. With alpha as the statistic the test
+    would reject far too often then. So the statistic is alpha over the standard error that allows noise of unequal size
+    (HC3; MacKinnon and White 1985). For large n its distribution is the same on both sides. p is approximate under
+    alpha = 0 alone, and exact under exchangeability. The line must be straight; `caliper_effect` does without it.
+
+    `outcome`, `control_outcome`, `god` and `control_god` are finite, (n,), n >= 1, of the same prompts in the same
+    order. Which order that is does not matter. Exchanging method and control turns alpha into -alpha and keeps beta and
+    p. g within rounding of constant counts as constant. ValueError is raised otherwise.
 
     >>> god = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     >>> outcome = 0.5 * (god - 1) + [0.3, 0.2, 0.2, 0.2, 0.2, 0.1]
-    >>> found = partial_effect(outcome, np.zeros(6), god, np.ones(6), np.random.default_rng(0))
-    >>> found.status, round(found.alpha.mean, 2), round(found.beta.mean, 2), found.p
+    >>> effect = partial_effect(outcome, np.zeros(6), god, np.ones(6), np.random.default_rng(0))
+    >>> effect.status, round(effect.alpha.mean, 2), round(effect.beta.mean, 2), effect.p
     ('ok', 0.27, 0.47, 0.03125)
     """
     check_resampling(level, resamples)
@@ -112,12 +120,12 @@ def partial_effect(
         return result("equal" if at_zero else "constant", difference, None, paired_test(d, 0 * d, rng, resamples))
     if min(np.ptp(ranked[1:]), np.ptp(ranked[:-1])) <= slack:
         return result("few")
-    drawn = [
+    fits = [
         _fit(d[picked], g[picked], slack)
         for size in batch_sizes(resamples, d.size)
         for picked in [rng.integers(d.size, size=(size, d.size))]
     ]
-    fitted = np.concatenate([part[:2, part[3] > 0] for part in drawn], axis=1)  # [2, resamples whose g varies]
+    fitted = np.concatenate([part[:2, part[3] > 0] for part in fits], axis=1)  # [2, resamples whose g varies]
     alpha, beta, statistic, _ = _fit(d[None], g[None], slack)[:, 0]
     intervals = [
         percentile_interval(value, draws if draws.size else np.array([value]), level)
@@ -141,11 +149,11 @@ def caliper_effect(
     """Return the mean outcome difference over the pairs whose GOD differs by at most `width`; no line is assumed.
 
     Its p is that of `significance.paired_test` within these pairs. It is exact if the methods are exchangeable, as |g|
-    does not say which is which. The pairs are those that happen to agree in GOD, not a sample of all. width: finite,
-    >= 0, up to rounding; the arrays as in `partial_effect`. ValueError otherwise.
+    does not say which is which. The pairs are those that happen to agree in GOD, not a sample of all. `width` is
+    finite, >= 0, and holds up to rounding; the arrays are those of `partial_effect`. ValueError is raised otherwise.
 
-    >>> found = caliper_effect([1, 1, 0], [0, 0, 1], [2.0, 2.1, 9.0], [2.0, 2.0, 2.0], 0.5, np.random.default_rng(0))
-    >>> found.n, found.difference.mean, found.p
+    >>> effect = caliper_effect([1, 1, 0], [0, 0, 1], [2.0, 2.1, 9.0], [2.0, 2.0, 2.0], 0.5, np.random.default_rng(0))
+    >>> effect.n, effect.difference.mean, effect.p
     (2, 1.0, 0.5)
     """
     check_resampling(level, resamples)
@@ -162,11 +170,14 @@ def caliper_effect(
 def _pairs(
     outcome: ArrayLike, control_outcome: ArrayLike, god: ArrayLike, control_god: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return d and g, in an order that no order of the prompts or methods changes, and the rounding of g."""
-    left, right, god_first, god_second = finite_arrays(
+    """Return d and g, and the rounding of g.
+
+    Their order depends neither on the order of the prompts nor on that of the methods.
+    """
+    method_outcome, other_outcome, god_first, god_second = finite_arrays(
         outcome=outcome, control_outcome=control_outcome, god=god, control_god=control_god
     )
-    d, g = left - right, god_first - god_second
+    d, g = method_outcome - other_outcome, god_first - god_second
     slack = 8 * float(np.finfo(np.float64).eps) * max(np.abs(god_first).max(), np.abs(god_second).max())
     turn = np.where(np.sign(g) != 0, np.sign(g), np.sign(d))
     order = np.lexsort((turn, d * turn, g * turn))
@@ -174,21 +185,22 @@ def _pairs(
 
 
 def _fit(d: NDArray[np.float64], g: NDArray[np.float64], slack: float) -> NDArray[np.float64]:
-    """Return alpha, beta, alpha over its HC3 standard error, and whether g varies, [4, B], of rows d, g, [B, n].
+    """Return a fit per row of d and g, [B, n], as an array [4, B].
 
-    Where g does not vary, beta is 0 and alpha the mean of d. Where the fit has no residual, the third is 0 or infinite.
+    Its rows are alpha, beta, alpha over its HC3 standard error, and whether g varies. If g does not vary, beta is 0 and
+    alpha is the mean of d. If the fit has no residual, the third row is 0 or infinite.
     """
     n = d.shape[1]
     mean = g.mean(axis=1, keepdims=True)
-    apart = g - mean
+    deviation = g - mean
     varies = np.ptp(g, axis=1, keepdims=True) > slack
-    spread = np.where(varies, (apart**2).sum(axis=1, keepdims=True), 1.0)
-    apart = np.where(varies, apart, 0.0)
-    beta = (apart * d).sum(axis=1, keepdims=True) / spread
+    spread = np.where(varies, (deviation**2).sum(axis=1, keepdims=True), 1.0)
+    deviation = np.where(varies, deviation, 0.0)
+    beta = (deviation * d).sum(axis=1, keepdims=True) / spread
     alpha = d.mean(axis=1, keepdims=True) - beta * mean
-    free = 1 - 1 / n - apart**2 / spread  # one less the leverage; a pair that has none free has no residual
+    free = 1 - 1 / n - deviation**2 / spread  # 1 minus the leverage; at 0 a pair has no residual
     residual = np.where(free > 1e-9, d - alpha - beta * g, 0.0) / np.maximum(free, 1e-9)
-    terms = (1 / n - mean * apart / spread) * residual
+    terms = (1 / n - mean * deviation / spread) * residual
     error = np.sqrt((terms**2).sum(axis=1))
     size = np.abs(d).max(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -207,13 +219,13 @@ def _flip_test(
     resamples: int,
 ) -> float:
     turn = np.where(np.sign(g) != 0, np.sign(g), np.sign(d))
-    d, g = d * turn, g * turn  # the same whichever of the two methods is the control
-    least = observed * (1 - 1e-9) - 1e-9  # rounding must not part what is equal, nor 0 from 0
-    moved = np.flatnonzero(turn)  # a sign changes nothing elsewhere
+    d, g = d * turn, g * turn  # the result is the same whichever method is the control
+    threshold = observed * (1 - 1e-9) - 1e-9  # rounding must not separate equal numbers, nor 0 from 0
+    changed = np.flatnonzero(turn)  # elsewhere a sign changes nothing
 
     def as_far(flipped: NDArray[np.bool_]) -> int:  # [B, pairs that moved]
         signs = np.ones((len(flipped), d.size))
-        signs[:, moved] -= 2.0 * flipped
-        return int((np.abs(_fit(signs * d, signs * g, slack)[2]) >= least).sum())
+        signs[:, changed] -= 2.0 * flipped
+        return int((np.abs(_fit(signs * d, signs * g, slack)[2]) >= threshold).sum())
 
-    return exchange_test(moved.size, as_far, rng, resamples)
+    return exchange_test(changed.size, as_far, rng, resamples)

@@ -1,4 +1,4 @@
-"""pass@k of HumanEval: the chance that one of k answers to a problem passes."""
+"""Compute pass@k of HumanEval: the chance that one of k answers to a problem passes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ __all__ = ["pass_at_k"]
 def pass_at_k(samples: int, passed: int, k: int) -> float:
     """Return 1 - C(n - c, k) / C(n, k): unbiased for the chance that one of k draws passes (Chen et al. 2021, eq. 1).
 
-    samples: n drawn, of which passed: c, 0 <= c <= n; 1 <= k <= n. Exact, rounded once. ValueError otherwise.
+    n = `samples` were drawn, of which c = `passed` passed, with 0 <= c <= n and 1 <= k <= n. The result is exact,
+    rounded once. ValueError is raised otherwise.
 
     >>> pass_at_k(4, 1, 2)
     0.5

@@ -1,4 +1,4 @@
-"""Perplexity of texts of any length under any causal language model, by a sliding window."""
+"""Compute the perplexity of texts of any length under any causal language model, by a sliding window."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ __all__ = ["Perplexity", "TextScore", "perplexity", "windows"]
 class TextScore(NamedTuple):
     """The likelihood of one text: `nll`, its negative log-likelihood in nats, over the `tokens` tokens scored.
 
-    status: "scored"; "empty", the text has no tokens; "no context", its one token is the first of all and no
-    beginning-of-text token stands before it. Where nothing is scored nll is 0.0, tokens 0 and perplexity None.
+    `status` is "scored", "empty" or "no context". A text is "empty" if it has no tokens. It has "no context" if its one
+    token is the first of all and no beginning-of-text token stands before it. If nothing is scored, nll is 0.0, tokens
+    0 and perplexity None.
 
     >>> TextScore(nll=0.0, tokens=2, status="scored").perplexity, TextScore(0.0, 0, "empty").perplexity
     (1.0, None)
@@ -33,16 +34,16 @@ class TextScore(NamedTuple):
 
     @property
     def perplexity(self) -> float | None:
-        """Return exp(nll / tokens), infinity where that is beyond float64; None where nothing was scored."""
+        """Return exp(nll / tokens), infinity if that is beyond float64, and None if nothing was scored."""
         return exp_or_inf(self.nll / self.tokens) if self.tokens else None
 
 
 @dataclass(frozen=True)
 class Perplexity:
-    """The scores of some texts, one each and in order, and what they come to together.
+    """The scores of some texts, one each and in order, and their perplexity together.
 
-    >>> two = Perplexity((TextScore(math.log(8), 3, "scored"), TextScore(math.log(8), 1, "scored")), "model", 64, 32)
-    >>> [round(number, 3) for number in (two.pooled, two.mean)]
+    >>> scores = Perplexity((TextScore(math.log(8), 3, "scored"), TextScore(math.log(8), 1, "scored")), "model", 64, 32)
+    >>> [round(number, 3) for number in (scores.pooled, scores.mean)]
     [2.828, 5.0]
     """
 
@@ -53,24 +54,24 @@ class Perplexity:
 
     @property
     def per_text(self) -> list[float | None]:
-        """Return each text's perplexity, None where nothing was scored."""
+        """Return each text's perplexity, None if nothing was scored."""
         return [score.perplexity for score in self.scores]
 
     @property
     def pooled(self) -> float | None:
-        """Return exp(total nll / total tokens), each token counting the same; None where nothing was scored."""
+        """Return exp(total nll / total tokens), so each token counts the same; None if nothing was scored."""
         tokens = sum(score.tokens for score in self.scores)
         return exp_or_inf(math.fsum(score.nll for score in self.scores) / tokens) if tokens else None
 
     @property
     def mean(self) -> float | None:
-        """Return the mean of the texts' perplexities, each text scored counting the same; None where there is none."""
+        """Return the mean of the scored texts' perplexities, so each text counts the same; None if there is none."""
         scored = [value for value in self.per_text if value is not None]
         return math.fsum(scored) / len(scored) if scored else None
 
 
 class Window(NamedTuple):
-    """A stretch of a text that is read at once: tokens `begin` to `stop`, those from `first` on being scored."""
+    """A stretch of a text that is read at once: tokens `begin` to `stop`, of which those from `first` on are scored."""
 
     begin: int
     stop: int
@@ -80,9 +81,9 @@ class Window(NamedTuple):
 def windows(length: int, window: int, stride: int, first: int = 1) -> Iterator[Window]:
     """Yield the windows that score tokens `first` to `length` - 1 of a text once each, as transformers' guide does.
 
-    Windows begin every `stride` tokens and hold `window` at most; each scores what the one before did not reach. So a
-    token has at least window - stride tokens before it in its window, or all that there are. Windows that score
-    nothing are left out. 1 <= stride < window; first >= 1; ValueError for another stride.
+    Windows begin every `stride` tokens and hold at most `window` tokens. Each scores what the one before did not reach.
+    So a token has at least window - stride tokens before it in its window, or all that there are. Windows that score
+    nothing are left out. ValueError is raised unless 1 <= stride < window; first >= 1 is assumed.
 
     >>> [tuple(part) for part in windows(length=9, window=4, stride=2)]
     [(0, 4, 1), (2, 6, 4), (4, 8, 6), (6, 9, 8)]
@@ -111,23 +112,25 @@ def perplexity(
 ) -> Perplexity:
     """Score texts under a causal language model: -log p(text), or -log p(text | prompt), in nats, per text and pooled.
 
-    Rule: where the tokenizer defines a beginning-of-text token (bos), one stands in front and is never scored; without
-    one the first token of all is not scored, as nothing is before it. Prompt and text are each encoded by themselves
-    without special tokens, joined in this order, and of the tokens after the beginning the text's alone are scored.
-    The prompt of a dialogue is its plain text. No end of text is scored, unlike in `causal_scores.answer_scores`.
+    If the tokenizer defines a beginning-of-text token (bos), one stands in front and is never scored. Without one the
+    first token of all is not scored, as nothing is before it. Prompt and text are each encoded by themselves without
+    special tokens and joined in this order. Of the tokens after the beginning only the text's are scored. The prompt of
+    a dialogue is its plain text. No end of text is scored, unlike in `causal_scores.answer_scores`.
 
-    specials: whether names of special tokens in prompts and texts are those tokens, as in a rendered chat, not text;
-    if a prompt begins with the bos then, no other is added.
-    window: tokens read at once, the most that the model reads if None; stride: how far windows move, half a window if
-    None (`windows`). Texts that fit a window are scored whole; longer ones lose context, never tokens. batch_size:
-    windows at a time; it changes nothing, up to rounding.
+    - `specials` says whether names of special tokens in prompts and texts are those tokens, as in a rendered chat, or
+      text. If they are, and a prompt begins with the bos, no other is added.
+    - `window` is the number of tokens read at once; None is the most that the model reads.
+    - `stride` is how far windows move; None is half a window (`windows`). Texts that fit a window are scored whole;
+      longer ones lose context, never tokens.
+    - `batch_size` is the number of windows at a time; it changes nothing, up to rounding.
 
-    ValueError for lists of unequal length, a window longer than the model reads, and likelihoods that are not finite.
+    ValueError is raised for lists of unequal length, a window longer than the model reads, and likelihoods that are not
+    finite.
 
     >>> from paper_figures.statistics.causal_scores import load_causal
     >>> causal = load_causal("mini-causal")
-    >>> found = perplexity(causal, ["", "Tom has a red ball."])
-    >>> [score.status for score in found.scores], found.per_text[0], found.pooled == found.per_text[1]
+    >>> result = perplexity(causal, ["", "Tom has a red ball."])
+    >>> [score.status for score in result.scores], result.per_text[0], result.pooled == result.per_text[1]
     (['empty', 'scored'], None, True)
     """
     if prompts is not None and len(prompts) != len(texts):
@@ -154,25 +157,28 @@ def perplexity(
         tokens.append(max(0, len(ids[-1]) - first))
         statuses.append("scored" if tokens[-1] else "no context" if scored else "empty")
     totals: list[list[float]] = [[] for _ in texts]
-    # Longest first, so that what does not fit the memory shows at once.
+    # The longest windows come first, so that a lack of memory shows at once.
     work.sort(key=lambda piece: piece[1].begin - piece[1].stop)
     for start in range(0, len(work), batch_size):
         batch = work[start : start + batch_size]
         rows = [(ids[number][part.begin : part.stop], part.first - part.begin) for number, part in batch]
         for (number, _), nll in zip(batch, _score(causal, rows), strict=True):
             totals[number].append(nll)
-    scores = [TextScore(math.fsum(parts), n, said) for parts, n, said in zip(totals, tokens, statuses, strict=True)]
+    scores = [TextScore(math.fsum(parts), n, status) for parts, n, status in zip(totals, tokens, statuses, strict=True)]
     return Perplexity(tuple(scores), causal.name, wide, step)
 
 
 def _encode(causal: CausalScorer, text: str, specials: bool) -> list[int]:
-    # Windows cut what is longer than the model reads, so that the tokenizer's warning of it would mislead.
+    # The tokenizer's warning of a long text would mislead, as windows cut it.
     options = {"add_special_tokens": False, "split_special_tokens": not specials, "verbose": False}
     return list(causal.tokenizer(text, **options)["input_ids"]) if text else []
 
 
 def _score(causal: CausalScorer, rows: Sequence[tuple[list[int], int]]) -> list[float]:
-    """Return the nll of each row's tokens from a place on, given those before it; rows: (ids, place), place >= 1."""
+    """Return the nll of each row's tokens from an index on, given those before it.
+
+    `rows` holds pairs (ids, index), index >= 1.
+    """
     ids = torch.zeros(len(rows), max(len(row) for row, _ in rows), dtype=torch.int64)
     scored_mask = torch.zeros_like(ids, dtype=torch.bool)
     for number, (row, begin) in enumerate(rows):
@@ -192,5 +198,5 @@ def _score(causal: CausalScorer, rows: Sequence[tuple[list[int], int]]) -> list[
 
 
 def _chunks(logits: torch.Tensor, target: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Yield places 256 at a time: float32 copies of all logits at once can be much."""
+    """Yield 256 tokens at a time: a float32 copy of all logits at once can take much memory."""
     yield from zip(logits.split(256), target.split(256), strict=True)

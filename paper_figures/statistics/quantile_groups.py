@@ -1,4 +1,4 @@
-"""Groups of equal size by rank, in which ties stay together, and whether shares rise from group to group by chance."""
+"""Cut values into groups of equal size by rank, and test whether shares rise from group to group by chance."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ __all__ = ["QuantileGroups", "group_of_ties", "is_monotone", "monotone_chance", 
 
 @dataclass(frozen=True)
 class QuantileGroups:
-    """Values in groups of rising rank: each value's group, from 0; per group its size and (least, greatest) value.
+    """Values in groups of rising rank.
 
-    The range is None where the group is empty.
+    `labels` holds each value's group, from 0. `sizes` and `ranges` hold the size and the (least, greatest) value of
+    each group. The range is None if the group is empty.
     """
 
     labels: tuple[int, ...]
@@ -31,9 +32,9 @@ def quantile_groups(values: ArrayLike, groups: int = 5) -> QuantileGroups:
     """Cut values into groups of equal size as far as ties allow, by mid-rank: equal values share a group.
 
     A value of mid-rank r (the mean of the ranks 1..n that its ties hold) goes to group floor(groups (r - 1/2) / n),
-    counted from 0, in integers; a mid-rank on a cut goes up. Without ties the sizes differ by at most one; with them
-    groups may be of any size, also empty. The order of the values does not matter, nor does a rising transformation.
-    values: finite, (n,), n >= 1; groups >= 1; ValueError otherwise.
+    counted from 0 and computed in integers. A mid-rank on a cut goes up. Without ties the sizes differ by at most one;
+    with them groups may be of any size, also empty. The order of the values does not matter, nor does a rising
+    transformation. `values` are finite, (n,), n >= 1, and groups >= 1. ValueError is raised otherwise.
 
     >>> quantile_groups([0.1, 0.1, 0.1, 0.4, 0.2], 2)
     QuantileGroups(labels=(0, 0, 0, 1, 1), sizes=(3, 2), ranges=((0.1, 0.1), (0.2, 0.4)))
@@ -54,8 +55,8 @@ def quantile_groups(values: ArrayLike, groups: int = 5) -> QuantileGroups:
 def group_of_ties(ties: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
     """Return the group of each distinct value, by the rule of `quantile_groups`.
 
-    ties: how many hold each value, in rising order, shape (..., values), not all 0 along the last axis. The group of a
-    value that none holds means nothing.
+    `ties` says how many hold each value, in rising order, shape (..., values), not all 0 along the last axis. The group
+    of a value that none holds means nothing.
 
     >>> group_of_ties(np.array([[3, 1, 1], [1, 1, 0]]), 2).tolist()[0]
     [0, 1, 1]
@@ -68,8 +69,8 @@ def group_of_ties(ties: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
 def is_monotone(wins: Sequence[int], sizes: Sequence[int]) -> bool:
     """Return whether the win share rises from each group to the next, strictly, as the paper says of Table 5.
 
-    Compared in integers. Empty groups are passed over; False where fewer than two hold prompts, as nothing rises.
-    ValueError unless 0 <= wins <= size in each group.
+    Shares are compared in integers. Empty groups are passed over. If fewer than two groups hold prompts, nothing rises
+    and the result is False. ValueError is raised unless 0 <= wins <= size in each group.
 
     >>> is_monotone([1, 2, 3], [4, 4, 4]), is_monotone([1, 2, 2], [4, 4, 4])
     (True, False)
@@ -85,10 +86,10 @@ def is_monotone(wins: Sequence[int], sizes: Sequence[int]) -> bool:
 def monotone_chance(wins: int, sizes: Sequence[int]) -> float:
     """Return the chance of `is_monotone` if `wins` wins lie on the prompts at random, the groups being as they are.
 
-    Exact up to rounding: the permutation distribution of the wins per group is multivariate hypergeometric, that of
-    independent binomials given their sum, and is added up group by group. For k large equal groups it nears 1 / k!, the
-    chance that k continuous numbers come in rising order; shares that tie make it less. 0 <= wins <= sum of sizes;
-    ValueError otherwise.
+    It is exact up to rounding. The permutation distribution of the wins per group is multivariate hypergeometric, that
+    of independent binomials given their sum, and is added up group by group. For k large equal groups it nears 1 / k!,
+    the chance that k continuous numbers come in rising order. Shares that tie make it less. ValueError is raised unless
+    0 <= wins <= sum of sizes.
 
     >>> round(monotone_chance(1, [1, 1]), 9), round(monotone_chance(4500, [1800] * 5) * 120, 1)
     (0.5, 0.9)
@@ -100,16 +101,16 @@ def monotone_chance(wins: int, sizes: Sequence[int]) -> float:
     if len(filled) < 2 or wins in (0, total):
         return 0.0
     share = wins / total
-    below = np.zeros((wins + 1, 1))  # [used, w]: chance of `used` wins so far, rising, the last group's being at most w
+    below = np.zeros((wins + 1, 1))  # [used, w]: chance of `used` wins so far, rising, at most w in the last group
     below[0, 0] = 1.0
     before = 0
     for size in filled:
         chance = stats.binom.pmf(np.arange(size + 1), size, share)
-        here = np.zeros((wins + 1, size + 1))
+        current = np.zeros((wins + 1, size + 1))
         for won in range(min(size, wins) + 1):
-            # The greatest number of wins of the group before whose share is less; any is where there is none before.
+            # The most wins of the group before with a smaller share. Any number will do if no group is before.
             last = (won * before - 1) // size if before else 0
             if last >= 0:
-                here[won:, won] = below[: wins + 1 - won, last] * chance[won]
-        below, before = here.cumsum(axis=1), size
+                current[won:, won] = below[: wins + 1 - won, last] * chance[won]
+        below, before = current.cumsum(axis=1), size
     return float(min(1.0, below[wins, -1] / stats.binom.pmf(wins, total, share)))

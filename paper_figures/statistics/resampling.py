@@ -1,4 +1,4 @@
-"""What all resampling shares: checked arrays, batches that bound memory, and the exchange test of pairs."""
+"""Share what all resampling needs: checked arrays, batches that bound memory, and the exchange test of pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ __all__ = ["batch_sizes", "check_resampling", "exchange_test", "finite_arrays"]
 
 
 def finite_arrays(**arrays: ArrayLike) -> list[NDArray[np.float64]]:
-    """Return the arrays in float64; ValueError unless all are finite and of one shape (n,), n >= 1.
+    """Return the arrays in float64.
+
+    ValueError is raised unless all are finite and of one shape (n,), n >= 1.
 
     >>> finite_arrays(god=[1, 2], outcome=[0, 1])[1]
     array([0., 1.])
@@ -37,7 +39,7 @@ def check_resampling(level: float, resamples: int) -> None:
 
 
 def batch_sizes(total: int, width: int, cells: int = 2**20) -> Iterator[int]:
-    """Yield sizes that add up to `total`, each of at most `cells` / `width` rows, and of at least one.
+    """Yield sizes that add up to `total`, each of at most `cells` / `width` rows and of at least one.
 
     >>> list(batch_sizes(10, 25, cells=100))
     [4, 4, 2]
@@ -57,10 +59,10 @@ def exchange_test(
 ) -> float:
     """Return the p-value of a permutation test that exchanges the two of each pair, or leaves them.
 
-    as_far: which pairs are exchanged, [B, pairs] -> how many of these B patterns are at least as far from the null as
-    what was observed. All 2^pairs patterns if these are no more than `resamples`, so that p is exact; otherwise drawn
-    ones, with (b + 1) / (m + 1), which never is 0 (Phipson and Smyth 2010). batch: patterns at once, None: as many as
-    `batch_sizes` allows.
+    `as_far` takes the pairs that are exchanged, [B, pairs], and counts the patterns that are at least as far from the
+    null as what was observed. If the 2^pairs patterns are no more than `resamples`, all are tried and p is exact.
+    Otherwise drawn ones give (b + 1) / (m + 1), which is never 0 (Phipson and Smyth 2010). `batch` is the number of
+    patterns at once; None is as many as `batch_sizes` allows.
 
     >>> exchange_test(3, lambda exchanged: int(exchanged.all(axis=1).sum()), np.random.default_rng(0), 99)
     0.125

@@ -1,4 +1,4 @@
-"""How many prompts printed win rates can come from, and how many it takes to see a win rate of their size."""
+"""Compute how many prompts printed win rates can come from, and how many it takes to see a win rate of their size."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["possible_sizes", "prompts_needed", "sign_test_power"]
 def possible_sizes(rows: Sequence[Sequence[float]], largest: int, decimals: int = 1) -> list[int]:
     """Return every number of prompts, up to `largest`, whose whole counts can give all printed rows of shares.
 
-    rows: shares in percent, each row the parts of a whole (win, draw, loss), printed to `decimals`. A size n is
-    possible where each row has counts that add up to n and are, in percent of n, within half a unit of the last decimal
-    of what is printed (both ends allowed, as the paper does not say how it rounds). ValueError for an empty row, a
-    share outside [0, 100], or largest < 1.
+    `rows` holds shares in percent, each row the parts of a whole (win, draw, loss), printed to `decimals`. A size n is
+    possible if each row has counts that add up to n and that fit what is printed. In percent of n they must be within
+    half a unit of the last decimal, both ends included, as the paper does not say how it rounds. ValueError is raised
+    for an empty row, a share outside [0, 100], or largest < 1.
 
     >>> possible_sizes([(33.3, 66.7)], largest=10)
     [3, 6, 9]
@@ -39,10 +39,10 @@ def _fits(row: Sequence[float], n: int, half: float) -> bool:
 def sign_test_power(win: float, loss: float, n: int, alpha: float = 0.05) -> float:
     """Return the probability that the exact two-sided sign test of n prompts gives p <= alpha.
 
-    win, loss: the true shares of prompts won and lost, the rest being draws, which the test leaves out, as
-    `paper_figures.statistics.win_rates` does; prompts are independent. Exact: the sum over the number of decided
-    prompts.
-    ValueError unless win and loss are >= 0 with a sum in (0, 1], n >= 1, and alpha lies in (0, 1).
+    `win` and `loss` are the true shares of prompts won and lost. The rest are draws, which the test leaves out, as
+    `paper_figures.statistics.win_rates` does. Prompts are independent. The result is exact: the sum over the number of
+    decided prompts. ValueError is raised unless win and loss are >= 0 with a sum in (0, 1], n >= 1, and alpha lies in
+    (0, 1).
 
     >>> sign_test_power(1.0, 0.0, 5), sign_test_power(1.0, 0.0, 6)  # five wins of five: p = 0.0625, six of six: 0.03125
     (0.0, 1.0)
@@ -53,7 +53,7 @@ def sign_test_power(win: float, loss: float, n: int, alpha: float = 0.05) -> flo
         raise ValueError(f"n is {n} and alpha {alpha}: n >= 1 and alpha in (0, 1) are needed")
     decided = np.arange(n + 1)
     cut = binom.ppf(alpha / 2, decided, 0.5)
-    cut = np.where(binom.cdf(cut, decided, 0.5) <= alpha / 2, cut, cut - 1)  # the most of the fewer that reject
+    cut = np.where(binom.cdf(cut, decided, 0.5) <= alpha / 2, cut, cut - 1)  # the largest count that rejects
     share = win / (win + loss)
     rejects = binom.cdf(cut, decided, share) + binom.sf(decided - cut - 1, decided, share)
     return float(np.clip(binom.pmf(decided, n, min(win + loss, 1.0)) @ rejects, 0.0, 1.0))
@@ -64,8 +64,8 @@ def prompts_needed(
 ) -> int | None:
     """Return a number of prompts whose sign test finds a difference of this size with at least this probability.
 
-    At one prompt fewer the probability falls short of `power`. (It rises with the
-    number but for small steps, as counts are whole.) None where `largest` prompts do not do. ValueError as in
+    At one prompt fewer the probability falls short of `power`. (It rises with the number except for small steps, as
+    counts are whole.) The result is None if `largest` prompts are not enough. ValueError is raised as in
     :func:`sign_test_power`, and for a power outside (0, 1).
 
     >>> prompts_needed(0.6, 0.4), prompts_needed(0.6, 0.3), prompts_needed(0.5, 0.5, largest=1000)

@@ -1,4 +1,4 @@
-"""Is a paired difference real: a permutation test of its mean, and Holm's correction for several tests."""
+"""Test whether a paired difference is real: a permutation test of its mean, and Holm's correction for several tests."""
 
 from __future__ import annotations
 
@@ -16,32 +16,36 @@ __all__ = ["holm", "holm_within", "paired_test"]
 def paired_test(first: ArrayLike, second: ArrayLike, rng: np.random.Generator, resamples: int = 9999) -> float:
     """Return the two-sided p-value of a zero mean difference, by the sign-flip permutation test of the pairs.
 
-    Under the hypothesis that the two of a pair are exchangeable, every sign of a difference is as likely as the other;
-    p is the share of sign patterns whose mean is at least as far from 0. All 2^n patterns if these are no more than
-    `resamples`, so that p is exact; otherwise drawn ones, with (b + 1) / (m + 1), which never is 0 (Phipson and Smyth
-    2010). It is `scipy.stats.permutation_test` with permutation_type "samples", as products with matrices of signs: a
-    table of six reward models has thousands of these tests. Unlike Wilcoxon's signed-rank test it is about the mean,
-    the number that the tables show, and is as valid for shares and tied values. 1.0 where at most one pair differs.
-    first, second: finite, (n,), n >= 1; ValueError otherwise.
+    If the two of a pair are exchangeable, every sign of a difference is as likely as the other. p is the share of sign
+    patterns whose mean is at least as far from 0. If the 2^n patterns are no more than `resamples`, all are tried and p
+    is exact. Otherwise drawn ones give (b + 1) / (m + 1), which is never 0 (Phipson and Smyth 2010). p is 1.0 if at
+    most one pair differs.
+
+    It is `scipy.stats.permutation_test` with permutation_type "samples", computed by products with matrices of signs,
+    because a table of six reward models has thousands of these tests. Unlike Wilcoxon's signed-rank test it is about
+    the mean, the number that the tables show, and it is as valid for shares and tied values. `first` and `second` are
+    finite, (n,), n >= 1. ValueError is raised otherwise.
 
     >>> paired_test([1.0, 2.0, 3.0], [0.0, 0.0, 0.0], np.random.default_rng(0))
     0.25
     """
-    left, right = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if left.ndim != 1 or left.shape != right.shape or not left.size:
-        raise ValueError(f"first has shape {left.shape}, second {right.shape}: pairs, (n,) with n >= 1, are needed")
-    differences = left - right
+    first_values, second_values = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if first_values.ndim != 1 or first_values.shape != second_values.shape or not first_values.size:
+        raise ValueError(
+            f"first has shape {first_values.shape}, second {second_values.shape}: pairs, (n,) with n >= 1, are needed"
+        )
+    differences = first_values - second_values
     if not np.isfinite(differences).all():
         raise ValueError("first or second holds values that are not finite")
-    differences = differences[differences != 0]  # a sign changes nothing there
+    differences = differences[differences != 0]  # a sign changes no difference of 0
     if differences.size < 2:
-        return 1.0  # either sign is as far from 0
-    # As far as makes no difference: sums of one set of numbers in other orders.
-    least = abs(differences.sum()) - 1e-12 * np.abs(differences).sum()
+        return 1.0  # both signs are as far from 0
+    # The threshold allows for rounding, as the same numbers are summed in other orders.
+    threshold = abs(differences.sum()) - 1e-12 * np.abs(differences).sum()
     total = differences.sum()
 
     def as_far(exchanged: NDArray[np.bool_]) -> int:
-        return int((np.abs(total - 2 * (exchanged.astype(np.float64) @ differences)) >= least).sum())
+        return int((np.abs(total - 2 * (exchanged.astype(np.float64) @ differences)) >= threshold).sum())
 
     return exchange_test(differences.size, as_far, rng, resamples)
 
@@ -49,7 +53,8 @@ def paired_test(first: ArrayLike, second: ArrayLike, rng: np.random.Generator, r
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted for their number: those at most alpha hold together at error at most alpha (Holm 1979).
 
-    Sorted ascending, p_(i) becomes max over j <= i of min(1, (m - j + 1) p_(j)); in the order given, in [0, 1].
+    Sorted ascending, p_(i) becomes max over j <= i of min(1, (m - j + 1) p_(j)). The results are in the order given, in
+    [0, 1].
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
@@ -66,7 +71,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def holm_within(rows: Sequence[MutableMapping[str, Any]], same: Sequence[str], p: str = "p") -> None:
     """Put `p_holm` into rows of tests: their `p` adjusted for the number of rows that agree in the columns `same`.
 
-    Rows whose p is None are no tests, and have None. p: the column's name, where rows have several.
+    Rows whose p is None are no tests and get None. `p` is the name of the column, if rows have several.
 
     >>> rows = [{"guide": "a", "p": 0.01}, {"guide": "b", "p": 0.04}, {"guide": "c", "p": None}]
     >>> holm_within(rows, ())

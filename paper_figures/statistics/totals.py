@@ -1,4 +1,4 @@
-"""Statistics of totals over prompts, such as a ratio of means or a pooled perplexity, compared prompt by prompt.
+"""Compare statistics of totals over prompts, such as a ratio of means or a pooled perplexity, prompt by prompt.
 
 Such a number is not a mean over prompts, so a paired difference of means does not describe it. Here prompts are
 resampled with all that belongs to them, and the totals of each resample are computed again.
@@ -18,12 +18,12 @@ from paper_figures.statistics.resampling import batch_sizes, check_resampling, e
 __all__ = ["TotalsComparison", "compare_totals", "interval_of_totals", "mean_of", "pooled_perplexity_of"]
 
 Floats = NDArray[np.float64]
-# Totals of some columns, [B] each -> the statistic, [B].
+# A statistic takes totals of some columns, [B] each, and returns its values, [B].
 Statistic = Callable[..., Floats]
 
 
 def mean_of(total: Floats, count: Floats) -> Floats:
-    """Return total / count, the statistic of a mean: columns are the values and ones."""
+    """Return total / count, the statistic of a mean; the columns are the values and ones."""
     return total / count
 
 
@@ -36,8 +36,8 @@ def pooled_perplexity_of(nll: Floats, tokens: Floats) -> Floats:
 class TotalsComparison:
     """A statistic of the first and of the second method on the same prompts.
 
-    difference: first - second; ratio: first / second, None where the second is 0 or becomes so in a resample; p: of no
-    difference; pairs: prompts.
+    `difference` is first - second. `ratio` is first / second, None if the second is 0 or becomes so in a resample. `p`
+    tests that there is no difference. `pairs` is the number of prompts.
     """
 
     first: float
@@ -55,9 +55,9 @@ def interval_of_totals(
     level: float = 0.95,
     resamples: int = 9999,
 ) -> Interval:
-    """Return the statistic of the columns' totals with its percentile bootstrap interval, prompts resampled.
+    """Return the statistic of the columns' totals with its percentile bootstrap interval over prompts.
 
-    columns: finite, (n,) each, one value per prompt, n >= 1. ValueError otherwise.
+    `columns` are finite, (n,) each, with one value per prompt, n >= 1. ValueError is raised otherwise.
 
     >>> interval_of_totals(mean_of, [[4.0, 4.0], [1, 1]], np.random.default_rng(0))
     Interval(mean=4.0, low=4.0, high=4.0)
@@ -78,14 +78,14 @@ def compare_totals(
 ) -> TotalsComparison:
     """Compare the statistic of two methods' totals on the same prompts: paired bootstrap intervals and a swap test.
 
-    Intervals: percentile bootstrap, a prompt's columns of both methods drawn together. p: two-sided, of the difference,
-    from exchanging the two methods on random prompts; all patterns where they are no more than `resamples`, so that it
-    is exact where the two of a prompt are exchangeable, else drawn ones, (b + 1) / (m + 1) (Phipson and Smyth 2010).
-    For means it is `significance.paired_test`. first, second: columns as in `interval_of_totals`, the same prompts in
-    the same order. ValueError otherwise.
+    The intervals are of the percentile bootstrap, which draws a prompt's columns of both methods together. p is that of
+    the difference, two-sided, from exchanging the two methods on random prompts. If the patterns are no more than
+    `resamples`, all are tried, and p is exact if the two of a prompt are exchangeable. Otherwise drawn ones give (b +
+    1) / (m + 1) (Phipson and Smyth 2010). For means it is `significance.paired_test`. `first` and `second` are columns
+    as in `interval_of_totals`, of the same prompts in the same order. ValueError is raised otherwise.
 
-    >>> found = compare_totals(mean_of, [[2.0, 4.0], [1, 1]], [[1.0, 2.0], [1, 1]], np.random.default_rng(0))
-    >>> found.ratio, found.difference.mean, found.p
+    >>> comparison = compare_totals(mean_of, [[2.0, 4.0], [1, 1]], [[1.0, 2.0], [1, 1]], np.random.default_rng(0))
+    >>> comparison.ratio, comparison.difference.mean, comparison.p
     (Interval(mean=2.0, low=2.0, high=2.0), 1.5, 0.5)
     """
     check_resampling(level, resamples)
@@ -95,13 +95,13 @@ def compare_totals(
     table = _table([*first, *second])
     first_value, second_value = (float(statistic(*part)) for part in np.split(table.sum(axis=1), [width]))
     draws = [[statistic(*part[:width]), statistic(*part[width:])] for part in _resampled(table, rng, resamples)]
-    left, right = np.concatenate(draws, axis=1)
-    divisible = second_value != 0 and bool((right != 0).all())
+    first_draws, second_draws = np.concatenate(draws, axis=1)
+    divisible = second_value != 0 and bool((second_draws != 0).all())
     return TotalsComparison(
         first=first_value,
         second=second_value,
-        difference=percentile_interval(first_value - second_value, left - right, level),
-        ratio=percentile_interval(first_value / second_value, left / right, level) if divisible else None,
+        difference=percentile_interval(first_value - second_value, first_draws - second_draws, level),
+        ratio=percentile_interval(first_value / second_value, first_draws / second_draws, level) if divisible else None,
         p=_swap_test(
             statistic,
             table[:width],
@@ -121,7 +121,7 @@ def _table(columns: Sequence[ArrayLike]) -> Floats:
 
 
 def _resampled(table: Floats, rng: np.random.Generator, resamples: int) -> list[Floats]:
-    """Return the totals of resampled prompts, [columns, B] per part."""
+    """Return the totals of resampled prompts in batches, [columns, B] each."""
     count = table.shape[1]
     totals = []
     for size in batch_sizes(resamples, count):
@@ -138,20 +138,23 @@ def _swap_test(
     rng: np.random.Generator,
     resamples: int,
 ) -> float:
-    """Return the share of exchanges whose difference is no nearer to 0; size: of the numbers whose difference it is."""
+    """Return the share of exchanges whose difference is at least as far from 0 as `observed`.
+
+    `size` is the size of the two numbers whose difference it is, which bounds the rounding.
+    """
     differs = (first != second).any(axis=0)
-    same = first[:, ~differs].sum(axis=1, keepdims=True)  # an exchange changes nothing there
+    unchanged = first[:, ~differs].sum(axis=1, keepdims=True)  # an exchange leaves these totals as they are
     first, second = first[:, differs], second[:, differs]
     pairs = first.shape[1]
     if pairs == 0:
         return 1.0
-    # A pattern and its opposite are sums in another order: equal up to rounding is equal.
+    # A pattern and its opposite sum in another order, so what is equal up to rounding counts as equal.
     bound = abs(observed) - 1e-12 * size
 
     def as_far(exchanged: NDArray[np.bool_]) -> int:
         swapped = exchanged.astype(np.float64).T  # [pairs, B]
-        left = same + first @ (1 - swapped) + second @ swapped
-        right = same + first @ swapped + second @ (1 - swapped)
-        return int((np.abs(statistic(*left) - statistic(*right)) >= bound).sum())
+        first_totals = unchanged + first @ (1 - swapped) + second @ swapped
+        second_totals = unchanged + first @ swapped + second @ (1 - swapped)
+        return int((np.abs(statistic(*first_totals) - statistic(*second_totals)) >= bound).sum())
 
     return exchange_test(pairs, as_far, rng, resamples)

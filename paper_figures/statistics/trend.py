@@ -1,8 +1,8 @@
-"""Does the outcome of prompts rise with their GOD: a permutation test of a rank correlation, and the slope per fifth.
+"""Test whether the outcome of prompts rises with their GOD: a rank correlation, and the slope per fifth.
 
-None of this can show that order *causes* wins. Prompts differ: a long answer, or one the model is unsure of, can have
-both a larger GOD and another chance to win. An association over prompts is not an effect of order. Comparisons within a
-prompt come nearer to one (`paper_figures.statistics.partial_effect`).
+The rank correlation has a permutation test. None of this can show that order *causes* wins. Prompts differ: a long
+answer, or one the model is unsure of, can have both a larger GOD and another chance to win. An association over prompts
+is not an effect of order. Comparisons within a prompt come nearer to one (`paper_figures.statistics.partial_effect`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ __all__ = ["Trend", "trend_test"]
 
 @dataclass(frozen=True)
 class Trend:
-    """Does the outcome rise with GOD over n prompts? `trend_test` says what each number is.
+    """Whether the outcome rises with GOD over n prompts; `trend_test` says what each number is.
 
-    status: "ok", or what is constant, so that tau is None and p 1.0. slope is None where all are in one group.
+    `status` is "ok", or says what is constant; tau is then None and p 1.0. `slope` is None if all prompts are in one
+    group.
     """
 
     n: int
@@ -50,15 +51,19 @@ def trend_test(
 ) -> Trend:
     """Test whether the outcome is monotone in GOD, over prompts: Kendall's tau-b with its permutation p-value.
 
-    tau: tau-b (Kendall 1945), rather than Spearman's rho, as it counts pairs of prompts, which outcomes of three values
-    need no invented spacing for, and as C - D is an integer, so that no rounding decides which arrangements tie.
-    p: two-sided, the share of arrangements of the outcomes over the prompts with |tau| no less; over all of them where
-    they are no more than `resamples` (`exact`), otherwise over drawn ones, (b + 1) / (m + 1), which is never 0.
-    slope: by how much the share of wins rises per group, least squares over the prompts on the group's number as in the
-    Cochran-Armitage test, with the percentile bootstrap interval over prompts; the groups are cut anew in each
-    resample, and resamples that fall in one group have no slope and are left out. What it cannot tell: see the module.
+    tau is tau-b (Kendall 1945) rather than Spearman's rho. It counts pairs of prompts, so the three values of an
+    outcome need no invented spacing. C - D is an integer, so no rounding decides which arrangements tie.
 
-    god: finite, (n,), n >= 1; outcome: +1, 0, -1. The order of the prompts does not matter. ValueError otherwise.
+    p is two-sided: the share of arrangements of the outcomes over the prompts with |tau| no less. All arrangements are
+    tried if they are no more than `resamples` (`exact`); otherwise drawn ones give (b + 1) / (m + 1), which is never 0.
+
+    The slope says by how much the share of wins rises per group. It is the least-squares slope over the prompts on the
+    number of the group, as in the Cochran-Armitage test, with the percentile bootstrap interval over prompts. The
+    groups are cut anew in each resample. Resamples that fall in one group have no slope and are left out. The module
+    says what the slope cannot tell.
+
+    `god` is finite, (n,), n >= 1, and `outcome` is +1, 0 or -1. The order of the prompts does not matter. ValueError is
+    raised otherwise.
 
     >>> trend_test([1, 2, 3, 4], [-1, -1, 1, 1], np.random.default_rng(0)).p
     0.3333333333333333
@@ -77,26 +82,27 @@ def trend_test(
     ties = np.unique(values, return_counts=True)[1]
     concordance = int(_concordance(results[None], ties)[0])
     wins, losses = int((results > 0).sum()), int((results < 0).sum())
-    ways = math.comb(values.size, wins) * math.comb(values.size - wins, losses)
-    exact = ways <= resamples
+    arrangements = math.comb(values.size, wins) * math.comb(values.size - wins, losses)
+    exact = arrangements <= resamples
     if exact:
         as_far = sum(int((abs(_concordance(rows, ties)) >= abs(concordance)).sum()) for rows in _arrangements(results))
-        p = as_far / ways
+        p = as_far / arrangements
     else:
         as_far = 0
         for size in batch_sizes(resamples, values.size):
-            drawn = rng.permuted(np.broadcast_to(results, (size, values.size)), axis=1)
-            as_far += int((abs(_concordance(drawn, ties)) >= abs(concordance)).sum())
+            permuted = rng.permuted(np.broadcast_to(results, (size, values.size)), axis=1)
+            as_far += int((abs(_concordance(permuted, ties)) >= abs(concordance)).sum())
         p = (as_far + 1) / (resamples + 1)
     untied = math.sqrt(_untied_pairs(values)) * math.sqrt(_untied_pairs(results))
     return Trend(values.size, "ok", concordance / untied, p, exact, slope)
 
 
 def _concordance(outcomes: NDArray[np.int8], ties: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return C - D of each row of outcomes, [B, n] in rising order of GOD; ties: how many prompts have each GOD.
+    """Return C - D of each row of outcomes, [B, n], in rising order of GOD.
 
-    For outcomes y of +1, 0, -1, sign(y_i - y_j) is y_i - y_j less half of y_i |y_j| - |y_i| y_j, so that the sum over
-    pairs is half the sum of y_i times (those below i less those above), in which a draw counts twice.
+    `ties` says how many prompts have each GOD. For outcomes y of +1, 0, -1, sign(y_i - y_j) is y_i - y_j less half of
+    y_i |y_j| - |y_i| y_j. So the sum over pairs is half the sum of y_i times (those below i less those above), in which
+    a draw counts twice.
     """
     ends = ties.cumsum()
     first, last = np.repeat(ends - ties, ties), np.repeat(ends, ties)
@@ -135,7 +141,7 @@ def _slope(
     level: float,
     resamples: int,
 ) -> Interval | None:
-    # Prompts of one GOD and result are alike: a resample is a multinomial draw of how many there are of each.
+    # Prompts of equal GOD and result are alike, so a resample is a multinomial draw of how many there are of each.
     cells, counts = np.unique(np.stack([god, won]), axis=1, return_counts=True)
     starts = np.flatnonzero(np.concatenate([[True], np.diff(cells[0]) != 0]))
 
@@ -144,14 +150,14 @@ def _slope(
         wins = np.add.reduceat(counts * (cells[1] == 1), starts, axis=1)
         label = group_of_ties(members, groups)
         spread = god.size * (members * label**2).sum(axis=1) - (members * label).sum(axis=1) ** 2
-        both = god.size * (label * wins).sum(axis=1) - (members * label).sum(axis=1) * wins.sum(axis=1)
-        return both[spread > 0] / spread[spread > 0]
+        covariance = god.size * (label * wins).sum(axis=1) - (members * label).sum(axis=1) * wins.sum(axis=1)
+        return covariance[spread > 0] / spread[spread > 0]
 
     estimate = slopes(counts[None])
     if not estimate.size:
         return None
-    drawn = [
+    batches = [
         slopes(rng.multinomial(god.size, counts / god.size, size=size)) for size in batch_sizes(resamples, counts.size)
     ]
-    draws = np.concatenate(drawn)
+    draws = np.concatenate(batches)
     return percentile_interval(estimate[0], draws if draws.size else estimate, level)

@@ -1,4 +1,4 @@
-"""Win rates of a method against the default on the same prompts: shares with intervals, and the exact sign test.
+"""Compute win rates of a method against the default on the same prompts: shares with intervals, and the sign test.
 
 The paper's Tables 1 and 5 print wins / (wins + draws + losses). That share falls as draws rise, whichever method is
 better. So the net win, the share with half the draws, and the share of the decided prompts stand beside it.
@@ -22,12 +22,14 @@ __all__ = ["WinRate", "checked_outcomes", "paired_outcomes", "rate_of_counts", "
 class WinRate:
     """How often a method beats the default: W wins, D draws, L losses on N = W + D + L prompts.
 
-    win, draw, loss: W / N, D / N, L / N, each with Wilson's interval. decided: W / (W + L) with Wilson's interval,
-    given the number of decided prompts; None where there are none. net: (W - L) / N, and half_draws: (W + D / 2) / N,
-    which is (1 + net) / 2, with the percentile bootstrap interval over prompts; where all outcomes are equal it has
-    width 0 and says nothing about other prompts, as Wilson's intervals still do. p: the exact two-sided sign test of W
-    against L, binomial with 1 / 2 given W + L, from which draws drop out, as they say nothing of which is better; 1.0
-    where none is decided.
+    - `win`, `draw` and `loss` are W / N, D / N and L / N, each with Wilson's interval.
+    - `decided` is W / (W + L) with Wilson's interval, given the number of decided prompts; it is None if there are
+      none.
+    - `net` is (W - L) / N, and `half_draws` is (W + D / 2) / N, which is (1 + net) / 2. Both have the percentile
+      bootstrap interval over prompts. If all outcomes are equal, it has width 0 and says nothing about other prompts,
+      as Wilson's intervals still do.
+    - `p` is that of the exact two-sided sign test of W against L, binomial with 1 / 2 given W + L. Draws drop out of
+      it, as they say nothing of which is better. It is 1.0 if no prompt is decided.
     """
 
     wins: int
@@ -50,22 +52,26 @@ class WinRate:
 def paired_outcomes(method: ArrayLike, default: ArrayLike, *, tolerance: float = 0.0) -> NDArray[np.int64]:
     """Return +1 where the method's score is greater, -1 where it is less, 0 where they differ by at most `tolerance`.
 
-    method, default: finite, (n,), n >= 1, the same prompts in the same order; the same text has the same score, so that
-    0 makes it a draw. tolerance: finite, >= 0, compared with the difference in float64. ValueError otherwise.
+    `method` and `default` are finite, (n,), n >= 1, of the same prompts in the same order. The same text has the same
+    score, so a tolerance of 0 makes it a draw. `tolerance` is finite, >= 0, and compared with the difference in
+    float64. ValueError is raised otherwise.
 
     >>> paired_outcomes([1.0, 2.0, 3.0], [0.0, 2.0, 3.5]).tolist()
     [1, 0, -1]
     """
-    left, right = finite_arrays(method=method, default=default)
+    method_scores, default_scores = finite_arrays(method=method, default=default)
     if not 0 <= tolerance < np.inf:
         raise ValueError(f"tolerance is {tolerance}: a finite number of at least 0 is needed")
-    with np.errstate(over="ignore"):  # an infinite difference is decided all the same
-        decided = np.abs(left - right) > tolerance
-    return np.where(decided, (left > right).astype(np.int64) - (left < right), 0)
+    with np.errstate(over="ignore"):  # a difference that overflows is decided too
+        decided = np.abs(method_scores - default_scores) > tolerance
+    return np.where(decided, (method_scores > default_scores).astype(np.int64) - (method_scores < default_scores), 0)
 
 
 def checked_outcomes(outcome: ArrayLike) -> NDArray[np.int64]:
-    """Return outcomes of prompts as integers; ValueError unless each is +1, 0 or -1, shape (n,), n >= 1."""
+    """Return outcomes of prompts as integers.
+
+    ValueError is raised unless each is +1, 0 or -1, and the shape is (n,), n >= 1.
+    """
     (array,) = finite_arrays(outcome=outcome)
     if not np.isin(array, (-1, 0, 1)).all():
         odd = float(array[~np.isin(array, (-1, 0, 1))][0])
@@ -84,8 +90,8 @@ def win_rate(
 ) -> WinRate:
     """Return the win rate of paired scores: `rate_of_counts` of their `paired_outcomes`.
 
-    >>> found = win_rate([1.0, 2.0, 3.0], [0.0, 2.0, 2.5], np.random.default_rng(0))
-    >>> found.wins, found.draws, found.losses, found.p
+    >>> rate = win_rate([1.0, 2.0, 3.0], [0.0, 2.0, 2.5], np.random.default_rng(0))
+    >>> rate.wins, rate.draws, rate.losses, rate.p
     (2, 1, 0, 0.5)
     """
     return rate_of_outcomes(
@@ -96,7 +102,7 @@ def win_rate(
 def rate_of_outcomes(
     outcome: ArrayLike, rng: np.random.Generator, *, level: float = 0.95, resamples: int = 9999
 ) -> WinRate:
-    """Return the win rate of outcomes +1, 0, -1, shape (n,), n >= 1: `rate_of_counts` of their numbers."""
+    """Return the win rate of outcomes +1, 0, -1, shape (n,), n >= 1: `rate_of_counts` of how many there are."""
     array = checked_outcomes(outcome)
     wins, losses = int((array > 0).sum()), int((array < 0).sum())
     return rate_of_counts(wins, array.size - wins - losses, losses, rng, level=level, resamples=resamples)
@@ -105,11 +111,11 @@ def rate_of_outcomes(
 def rate_of_counts(
     wins: int, draws: int, losses: int, rng: np.random.Generator, *, level: float = 0.95, resamples: int = 9999
 ) -> WinRate:
-    """Return the shares, intervals and sign test of `WinRate` from the three counts, of which one at least is positive.
+    """Return the shares, intervals and sign test of `WinRate` from the three counts, at least one of them positive.
 
-    A bootstrap sample of prompts has multinomial counts, which are drawn as such: the order of the prompts cannot
-    matter, and exchanging wins with losses mirrors the bootstrap intervals up to the noise of the draws. rng: same
-    generator state, same intervals. ValueError for other counts, a level outside (0, 1), or resamples < 1.
+    A bootstrap sample of prompts has multinomial counts, which are drawn as such. So the order of the prompts cannot
+    matter, and exchanging wins with losses mirrors the bootstrap intervals up to the noise of the draws. The same state
+    of `rng` gives the same intervals. ValueError is raised for other counts, a level outside (0, 1), or resamples < 1.
 
     >>> rate_of_counts(6, 0, 0, np.random.default_rng(0)).p
     0.03125
@@ -118,8 +124,8 @@ def rate_of_counts(
     total = wins + draws + losses
     if min(wins, draws, losses) < 0 or total < 1:
         raise ValueError(f"wins, draws, losses are {(wins, draws, losses)}: counts >= 0, not all 0, are needed")
-    drawn = rng.multinomial(total, np.array([wins, losses, draws]) / total, size=resamples)
-    net = percentile_interval((wins - losses) / total, (drawn[:, 0] - drawn[:, 1]) / total, level)
+    counts = rng.multinomial(total, np.array([wins, losses, draws]) / total, size=resamples)
+    net = percentile_interval((wins - losses) / total, (counts[:, 0] - counts[:, 1]) / total, level)
     decided = wins + losses
     return WinRate(
         wins=wins,

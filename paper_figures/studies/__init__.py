@@ -1,4 +1,4 @@
-"""The studies of `python -m paper_figures experiment NAME`: one file and one line in `STUDIES` each.
+"""List the studies of `python -m paper_figures experiment NAME`: one file and one line in `STUDIES` each.
 
 The module of a study has three parts:
 
@@ -7,7 +7,7 @@ The module of a study has three parts:
 - `tables(frame, seed=...) -> list[Table]` makes its tables from the rows of its units. It takes `folder`, the folder of
   the study's files, if the study keeps more than units.
 
-`design.comparison` runs studies that compare arms over prompts, `design.single_stage` those of one stage of units.
+`design.comparison` runs studies that compare arms over prompts, and `design.single_stage` those of one stage of units.
 Modules import PyTorch only in what `run` calls, so that --help answers at once.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["STUDIES", "Study"]
 
 
 class Study(NamedTuple):
-    """A study: its module, and a line on what it does."""
+    """A study: its module, and a line that says what it does."""
 
     module: str
     summary: str

@@ -1,11 +1,11 @@
-"""In what order positions are committed: left to right, by confidence, and by RWS, for a few held-out prompts.
+"""Compare the orders in which positions are committed: left to right, by confidence, and by RWS.
 
-Files below OUT/commit-order, besides the units' parts: `METHOD-EXAMPLE.parquet`, the traces (left-to-right, default,
-rws), and `results.json`, with a row per trace.
+The study decodes a few held-out prompts. Its files below OUT/commit-order, besides the units' parts, are
+`METHOD-EXAMPLE.parquet`, the traces (left-to-right, default, rws), and `results.json`, with a row per trace.
 
 Left to right is confidence decoding in blocks of length / steps tokens, the number that a step commits. So every step
-commits its whole block at once, strictly from left to right (at length 64 and 32 steps in pairs, which have no order
-inside). GOD is 0 in both readings, with as many forwards as the other two methods.
+commits its whole block at once, strictly from left to right. At length 64 and 32 steps the blocks are pairs, which have
+no order inside. GOD is 0 in both readings, with as many forwards as the other two methods.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def run(options: Options) -> dict[str, Any]:
     from rws_decode.strategies.factors import RWS
 
     single_stage.check_options(options)
-    RWS(options.reward_scale)  # refuses a scale that is none
+    RWS(options.reward_scale)  # raises ValueError for a bad scale
     if options.length % options.steps:
         raise ValueError(
             f"steps is {options.steps}: it must divide length, {options.length}, to commit equal groups from left to "
@@ -69,12 +69,14 @@ def run(options: Options) -> dict[str, Any]:
     settings = {"examples": examples, "reward": options.reward, "reward_scale": options.reward_scale}
     settings |= {"group": options.length // options.steps, "ranking": options.ranking, "precision": options.precision}
     results = {"rows": rows}
-    made = tables(frame)
-    return single_stage.finish(options, base, [stage], made, frame, settings=settings, results=results) | results
+    study_tables = tables(frame)
+    return (
+        single_stage.finish(options, base, [stage], study_tables, frame, settings=settings, results=results) | results
+    )
 
 
 def order_units(base: Unit, prompts: dict[int, str], reward: str, reward_scale: float) -> list[Unit]:
-    """Return a unit per example and method; traces are kept."""
+    """Return a unit per example and method, with traces kept."""
     base = replace(base, settings={**base.settings, "traces": True})
     units = []
     for example, prompt in prompts.items():
@@ -107,7 +109,7 @@ def _rows(report: Report) -> list[dict[str, Any]]:
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the study's table from its rows; nothing in it is drawn by the seed."""
+    """Return the study's table from its rows; the seed draws nothing in it."""
     from paper_figures.table import Table
 
     columns = ["example", "method", "reward", "scale", "length", "steps", "block", "god_tokens", "god_steps", "text"]

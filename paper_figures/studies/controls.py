@@ -1,13 +1,22 @@
-"""RWS beside controls: the same order without the reward's information, other orders, and the same cost without RWS.
+"""Compare RWS with controls: its order without the reward's information, other orders, and other uses of its cost.
 
-Methods, at every reward scale s_R of every guide: `rws`; `constant`, the constant factor that equals the mean factor of
-the prompt's own rws run; `shuffled`, the normalised rewards of that run permuted over the steps; `flipped`, r -> -r;
-`random`, standard normal noise for r, the same for all guides and scales; and at no scale: `default`, confidence;
-`margin`, the top-two margin of the logits, to which the order of a growing factor tends; `best-of-n`, samples at
-`--sampling-temperature`, the best picked by the guide; N makes N x (forwards + one reward call) nearest to the mean
-cost of rws. Costs count a reward call as `--reward-cost` forwards. See `studies.design.arms`.
+At every reward scale s_R of every guide the methods are:
 
-Files below OUT/controls: the units' parts, and `controls.csv|md`.
+- `rws`;
+- `constant`, the constant factor that equals the mean factor of the prompt's own rws run;
+- `shuffled`, the normalised rewards of that run permuted over the steps;
+- `flipped`, which takes -r for the reward r;
+- `random`, which takes standard normal noise for r, the same for all guides and scales.
+
+These methods have no scale:
+
+- `default`, confidence;
+- `margin`, the top-two margin of the logits, to which the order of a growing factor tends;
+- `best-of-n`, samples at `--sampling-temperature`, of which the guide picks the best. N makes N x (forwards + one
+  reward call) nearest to the mean cost of rws.
+
+Costs count a reward call as `--reward-cost` forwards. See `studies.design.arms`. The files below OUT/controls are the
+units' parts, and `controls.csv|md`.
 """
 
 from __future__ import annotations

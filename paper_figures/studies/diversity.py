@@ -1,11 +1,11 @@
-"""Distinct-1 and distinct-2 of what each method writes (Table 6), beside the controls, and at equal length.
+"""Measure distinct-1 and distinct-2 of what each method writes (Table 6), beside the controls, and at equal length.
 
 Distinct-n is that of Li et al. (2016): different n-grams over all answers of a method, divided by all their words. It
 falls as answers grow longer, so a method with shorter answers seems more diverse. Therefore lengths stand beside it,
-and each pair of answers is compared once more with both cut to the shorter length. Files below
-OUT/diversity, besides the units' parts and `selection.json|csv`:
+and each pair of answers is compared once more with both cut to the shorter length. These files go below OUT/diversity,
+besides the units' parts and `selection.json|csv`:
 
-- `distinct`: by guide and method, with the answers' lengths and how many are repeated;
+- `distinct`: by guide and method, with the lengths of the answers and how many are repeated;
 - `differences`: rws against the default and each control on the same prompts (`statistics.distinct_n`).
 """
 
@@ -50,8 +50,8 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     answers = answers_of(frame)
     if not len(answers) or not (answers["method"] == "rws").any():
         return []
-    made = [_distinct(answers), _differences(answers, seed)]
-    return [table for table in made if table.rows] + printed_tables("table6_diversity")
+    study_tables = [_distinct(answers), _differences(answers, seed)]
+    return [table for table in study_tables if table.rows] + printed_tables("table6_diversity")
 
 
 def _distinct(answers: pandas.DataFrame) -> Table:
@@ -67,7 +67,7 @@ def _distinct(answers: pandas.DataFrame) -> Table:
         counts = [len(text.split()) for text in texts]
         row = line | {"answers": len(texts), "words": sum(counts) / len(texts)}
         row["answer_tokens"] = float(answered["answer_tokens"].mean())
-        # Of a text that several prompts got, all but one are repeated.
+        # If several prompts got one text, all but one of these answers count as repeated.
         row["repeated"] = 1 - len(set(texts)) / len(texts)
         for n in _ORDERS:
             printed = Printed("table6_diversity", f"distinct_{n}", {"guide": "model"}, {"method": "rws"}, names)
@@ -102,16 +102,16 @@ def _differences(answers: pandas.DataFrame, seed: int) -> Table:
             continue
         texts = first["text"].tolist(), second["text"].tolist()
         for n in _ORDERS:
-            both = distinct_difference(*texts, n, rng_for(seed, line, n))
-            for length, distinct in (("whole", both.whole), ("equal", both.equal_length)):
+            comparison = distinct_difference(*texts, n, rng_for(seed, line, n))
+            for length, distinct in (("whole", comparison.whole), ("equal", comparison.equal_length)):
                 row = {name: value for name, value in line.items() if name != "method"}
-                row |= {"against": line["method"], "n": n, "length": length, "pairs": both.pairs}
+                row |= {"against": line["method"], "n": n, "length": length, "pairs": comparison.pairs}
                 row |= {"rws": distinct.first, "other": distinct.second, "difference": distinct.difference.mean}
                 differences.append(
                     row | {"low": distinct.difference.low, "high": distinct.difference.high, "p": distinct.p}
                 )
-    rest = [name for name in (lines[0][0] if lines else ()) if name not in LINE]
-    holm_within(differences, [*rest, "against", "n", "length"])
+    setting_names = [name for name in (lines[0][0] if lines else ()) if name not in LINE]
+    holm_within(differences, [*setting_names, "against", "n", "length"])
     caption = (
         "Distinct-n of rws minus that of another method of the same guide on the same prompts; whole: of all words; "
         "equal: each pair of answers cut to the shorter one's length. In brackets the 95 % jackknife interval over "
@@ -122,7 +122,7 @@ def _differences(answers: pandas.DataFrame, seed: int) -> Table:
 
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the differences for reading: a row per guide and other method, a column per n and length."""
+    """Format the differences for reading: a row per guide and other method, a column per n and length."""
     table: dict[str, dict[str, Any]] = {}
     for row in rows:
         line = {name: row[name] for name in list(row)[: list(row).index("n")]}

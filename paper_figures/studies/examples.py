@@ -1,14 +1,20 @@
-"""Dialogues side by side: the default, RWS of each guide and a constant factor, chosen by a rule that is stated.
+"""Set dialogues side by side: the default, RWS of each guide and a constant factor, chosen by a stated rule.
 
 The paper's Appendix "Qualitative Multi-turn Examples" shows one dialogue and does not say how it was chosen. Here
-`--pick` says how. `first`: the first test prompts. `random`: drawn by the seed. `different`: the first of those where
-RWS of some guide answers otherwise than the default. `best` and `worst`: those where the guides find RWS most, least
-above the default; they show how far it goes and not what is usual. The share of dialogues that equal the default's is
-always given.
+`--pick` names the rule:
 
-Files below OUT/examples, besides the units' parts with the trace of every answer and `selection.json|csv`:
-`examples.md`, for reading; `examples.json`, the same with every token and the step that committed it; `identical`, how
-often nothing differs.
+- `first`: the first test prompts;
+- `random`: prompts drawn by the seed;
+- `different`: the first of those where RWS of some guide answers otherwise than the default;
+- `best` and `worst`: those where the guides find RWS most, or least, above the default. They show how far it goes and
+  not what is usual.
+
+The share of dialogues that equal the default's is always given. These files go below OUT/examples, besides the units'
+parts with the trace of every answer and `selection.json|csv`:
+
+- `examples.md`, for reading;
+- `examples.json`, the same with every token and the step that committed it;
+- `identical`, how often nothing differs.
 """
 
 from __future__ import annotations
@@ -72,13 +78,13 @@ def run(options: Options) -> dict[str, Any]:
     if not len(answers):
         return result
     chosen = pick(answers, names, options.pick, options.show, options.seed)
-    shown = side_by_side(answers, chosen)
+    examples = side_by_side(answers, chosen)
     from json import dumps
 
-    write_changed(folder / "examples.json", dumps(shown, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
-    text = page(shown)
+    write_changed(folder / "examples.json", dumps(examples, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+    text = page(examples)
     write_changed(folder / "examples.md", text)
-    return result | {"examples": shown, "message": f"{text}\n{result['message']}"}
+    return result | {"examples": examples, "message": f"{text}\n{result['message']}"}
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
@@ -91,17 +97,17 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     judged = judged_by_guide(answers)
     if not len(judged):
         return []
-    said = dialogues_of(answers)
-    pairs = list(zip(said["replied"], said["default_replied"], strict=True))
-    same = said.assign(
+    dialogues = dialogues_of(answers)
+    pairs = list(zip(dialogues["replied"], dialogues["default_replied"], strict=True))
+    comparison = dialogues.assign(
         identical=[float(ours == default) for ours, default in pairs],
         identical_first=[float(ours[0] == default[0]) for ours, default in pairs],
     )
     keys = ["guide", "reward_scale", "method", "example"]
     measures = ("net", "others_net", "own_score", "coherent", "god_steps")
-    whole = mean_over_turns(judged, keys[:-1], measures)
-    on = [name for name in whole if name in same]
-    frame = whole.merge(same.drop(columns=["asked", "replied", "default_replied", "answers"]), on=on, how="inner")
+    means = mean_over_turns(judged, keys[:-1], measures)
+    on = [name for name in means if name in comparison]
+    frame = means.merge(comparison.drop(columns=["asked", "replied", "default_replied", "answers"]), on=on, how="inner")
     table = summary_table(
         "identical",
         "Share of dialogues whose answers are the default's: in all turns, in the first; and means over the turns: "

@@ -1,10 +1,10 @@
-"""RWS that asks the reward at every 1st, 2nd, 4th step: GOD, quality, reward calls and seconds (Table 12).
+"""Measure RWS that asks the reward only at every 1st, 2nd or 4th step: GOD, quality, calls and seconds (Table 12).
 
 Between calls the factor is 1 (`rws-every`). Every guide decodes the prompts at the reward scale that validation prompts
 chose for RWS at every step. Then some prompts are decoded again, one answer at a time, to measure seconds (`timing`).
-Files below OUT/frequency, besides the units' parts and `selection.json|csv`:
+These files go below OUT/frequency, besides the units' parts and `selection.json|csv`:
 
-- `trade_off`: means over the guides, as Table 12 has them, GOD and seconds over the default's;
+- `trade_off`: means over the guides, as Table 12 has them, and GOD and seconds relative to the default's;
 - `quality`: every method against rws, guide by guide;
 - `seconds`: what was timed, guide by guide, and on what machine.
 """
@@ -74,7 +74,7 @@ def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) 
 def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     from paper_figures.studies.work.timing import way_of
 
-    # The constant factor costs what the default costs: what it is slower by is the machine's noise.
+    # The constant factor costs as much as the default, so a difference in their seconds is the machine's noise.
     chosen = ["default", "rws", *(name for name in answers if name.startswith("rws every ")), "constant"]
     return [way_of(method, answers[method]) for method in chosen if method in answers]
 
@@ -105,15 +105,18 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         Summary(measures, LINE, {"method": "rws"}, PAIR, ("guide", "reward_scale")),
         seed,
     )
-    rows, how = timed_rows(timed, seed, LINE) if len(timed) else ([], "Nothing was timed.")
-    made = [_trade_off(answers, timed, how, seed), quality]
+    rows, timing = timed_rows(timed, seed, LINE) if len(timed) else ([], "Nothing was timed.")
+    study_tables = [_trade_off(answers, timed, timing, seed), quality]
     if rows:
-        made.append(Table("seconds", rows, shown_times(rows), f"{HOW} {how}"))
-    return [table for table in made if table is not None] + printed_tables("table12_frequency")
+        study_tables.append(Table("seconds", rows, shown_times(rows), f"{HOW} {timing}"))
+    return [table for table in study_tables if table is not None] + printed_tables("table12_frequency")
 
 
 def _trade_off(answers: pandas.DataFrame, timed: pandas.DataFrame, how: str, seed: int) -> Table:
-    """Return Table 12: means over the guides, prompt by prompt, beside the default; how: it was timed."""
+    """Return Table 12: means over the guides, prompt by prompt, beside the default.
+
+    `how` says how the seconds were measured.
+    """
     import numpy as np
 
     from paper_figures.statistics.totals import compare_totals, mean_of
@@ -142,10 +145,12 @@ def _trade_off(answers: pandas.DataFrame, timed: pandas.DataFrame, how: str, see
                 (f"{name}_ratio", f"{name}_low", f"{name}_high")
             )
             if base is not None and line["method"] != "default":
-                both = [[part[name].to_numpy(float), np.ones(len(part))] for part in aligned(answered, base, [name])]
-                two = compare_totals(mean_of, *both, rng_for(seed, line, name)) if len(both[0][1]) else None
-                if two is not None and two.ratio is not None:
-                    row |= dict(zip((f"{name}_ratio", f"{name}_low", f"{name}_high"), two.ratio, strict=True))
+                columns = [[part[name].to_numpy(float), np.ones(len(part))] for part in aligned(answered, base, [name])]
+                comparison = (
+                    compare_totals(mean_of, *columns, rng_for(seed, line, name)) if len(columns[0][1]) else None
+                )
+                if comparison is not None and comparison.ratio is not None:
+                    row |= dict(zip((f"{name}_ratio", f"{name}_low", f"{name}_high"), comparison.ratio, strict=True))
         times = clock.get(str(line), {})
         names = ("seconds", "increase", "increase_low", "increase_high")
         row |= {name: times.get(name) for names in (names, [f"cpu_{name}" for name in names]) for name in names}
@@ -173,7 +178,7 @@ def _printed(method: str) -> dict[str, Any]:
 def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     from paper_figures.studies.summaries.timing import percent
 
-    shown = []
+    shown_rows = []
     for row in rows:
         out = {name: row[name] for name in list(row)[: list(row).index("god_tokens")] if row[name] is not None}
         for name in ("god_tokens", "god_steps"):
@@ -182,5 +187,5 @@ def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 out[name] += f" ({row[f'{name}_ratio']:.3g} [{row[f'{name}_low']:.3g}, {row[f'{name}_high']:.3g}])"
         out |= {"seconds": row["seconds"], "increase, %": percent(row, "increase")}
         out |= {"CPU increase, %": percent(row, "cpu_increase")}
-        shown.append(out | {name: row[name] for name in row if name.endswith(", paper")})
-    return shown
+        shown_rows.append(out | {name: row[name] for name in row if name.endswith(", paper")})
+    return shown_rows

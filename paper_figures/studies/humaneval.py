@@ -1,15 +1,15 @@
-"""Pass@k by method: programs of HumanEval run against its checks (Table 4), or the mini models' puzzles.
+"""Measure pass@k by method: programs run against HumanEval's checks (Table 4), or the mini models' puzzles.
 
-The mini models cannot write programs. In their place stand puzzles of the story language, which have one right answer:
-the default `--data puzzles`. With `--data humaneval` every different answer is a program. It is run under bubblewrap,
-without network (`paper_figures.sandbox`), and only with `--allow-code-execution`. Without that option answers are
-decoded and judged, and nothing is run.
+The mini models cannot write programs. In their place stand puzzles of the story language, which have one right answer;
+they are the default, `--data puzzles`. With `--data humaneval` every different answer is a program. It is run under
+bubblewrap, without network (`paper_figures.sandbox`), and only with `--allow-code-execution`. Without that option the
+answers are decoded and judged, and nothing is run.
 
-`--samples N`: answers per problem and method. With N = 1, as in the paper, decoding is greedy. With more, every method
-draws its tokens at `--decode-temperature`, each sample with its own seed, and pass@k is the unbiased estimate
-1 - C(n - c, k) / C(n, k), averaged over problems.
+`--samples N` sets the answers per problem and method. With N = 1, as in the paper, decoding is greedy. With more, every
+method draws its tokens at `--decode-temperature`, each sample with its own seed. Then pass@k is the unbiased estimate 1
+- C(n - c, k) / C(n, k), averaged over problems.
 
-Files below OUT/humaneval: the units' parts, `selection.json|csv`, `pass_at_k.csv|md`.
+The files below OUT/humaneval are the units' parts, `selection.json|csv`, and `pass_at_k.csv|md`.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class Options(ComparisonOptions):
 
 def run(options: Options) -> dict[str, Any]:
     """Run the study from parsed options; return what `--json` prints."""
-    warm = options.decode_temperature
-    if warm is not None and not (math.isfinite(warm) and warm >= 0):
-        raise ValueError(f"--decode-temperature is {warm}: a finite number of at least 0 is needed")
-    if options.samples > 1 and warm == 0:
+    temperature = options.decode_temperature
+    if temperature is not None and not (math.isfinite(temperature) and temperature >= 0):
+        raise ValueError(f"--decode-temperature is {temperature}: a finite number of at least 0 is needed")
+    if options.samples > 1 and temperature == 0:
         raise ValueError("--decode-temperature is 0: several samples would be one and the same")
     if options.program_seconds is not None and not (
         math.isfinite(options.program_seconds) and options.program_seconds > 0
@@ -92,12 +92,12 @@ def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) 
     if programs:
         prompts = _worded(options, prompts)
     scales = scales_from(options, base, prompts, stages)
-    warm = options.decode_temperature
-    warm = (0.0 if options.samples == 1 else 0.2) if warm is None else warm
+    temperature = options.decode_temperature
+    temperature = (0.0 if options.samples == 1 else 0.2) if temperature is None else temperature
     for draw in range(options.samples):
         seed = options.seed + draw
         sample_base = replace(
-            base, sampling_temperature=warm, seed=seed, settings={**base.settings, "study_seed": seed}
+            base, sampling_temperature=temperature, seed=seed, settings={**base.settings, "study_seed": seed}
         )
         run_arms(arms_from(options, sample_base, prompts, scales), stages, f"{draw} ")
     if programs and options.allow_code_execution:
@@ -107,7 +107,7 @@ def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) 
 
 
 def _worded(options: Options, prompts: Prompts) -> Prompts:
-    """Return the problems in the words that the model is asked in."""
+    """Return the problems in the words in which the model is asked."""
     from paper_figures.data.loaders import load_humaneval
     from paper_figures.sandbox.completion import humaneval_prompt
 
@@ -136,7 +136,7 @@ def _programs(options: Options, base: Unit, answers: pandas.DataFrame) -> list[U
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the study's table from its rows; none where no answer was checked."""
+    """Return the study's table from its rows; none if no answer was checked."""
     from paper_figures.statistics.pass_at_k import pass_at_k
     from paper_figures.studies.summaries.answers import answers_of
     from paper_figures.studies.summaries.means import Summary, summary_table
@@ -152,8 +152,8 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     grouped = answers.assign(right=answers[outcome].astype(float)).groupby(keys, sort=False)
     rows = grouped.agg(samples=("right", "size"), right=("right", "sum"), **{name: (name, "mean") for name in measures})
     rows = rows.reset_index()
-    most = int(rows["samples"].min())
-    ks = [k for k in (1, 5, 10, 100) if k <= most]
+    samples = int(rows["samples"].min())
+    ks = [k for k in (1, 5, 10, 100) if k <= samples]
     for k in ks:
         rows[f"pass@{k}"] = [
             100 * pass_at_k(int(n), int(c), k) for n, c in zip(rows["samples"], rows["right"], strict=True)
@@ -167,6 +167,8 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         ("guide", "reward_scale"),
         {"pass@1": printed},
     )
-    what = "Programs run against the benchmark's checks." if outcome == "passed" else "Puzzles answered word for word."
-    table = summary_table("pass_at_k", _CAPTION.format(what=what), rows, summary, seed)
+    outcome_text = (
+        "Programs run against the benchmark's checks." if outcome == "passed" else "Puzzles answered word for word."
+    )
+    table = summary_table("pass_at_k", _CAPTION.format(what=outcome_text), rows, summary, seed)
     return ([] if table is None else [table]) + printed_tables("table4_humaneval")

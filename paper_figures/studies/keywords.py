@@ -1,14 +1,14 @@
-"""Keyword-constrained prompts: perplexity, GOD and keywords included, by guide and method (Table 3, Figure 6).
+"""Measure perplexity, GOD and keywords on keyword-constrained prompts, by guide and method (Table 3, Figure 6).
 
-Every guide decodes the prompts at the reward scale that validation prompts chose for it, and a causal model, which
-guides nobody, reads every answer. Files below OUT/keywords, besides the units' parts and `selection.json|csv`:
+Every guide decodes the prompts at the reward scale that validation prompts chose for it. A causal model, which guides
+nobody, reads every answer. These files go below OUT/keywords, besides the units' parts and `selection.json|csv`:
 
 - `perplexity_and_god`: every method against rws; perplexity as the mean over texts and pooled over tokens;
 - `claims`: what Section 5.4 says of rws against the default, measured for every method;
 - `examples`: the first prompts with their keywords, and the answers of default and rws.
 
-Perplexity is of the answer and its end, given the prompt (`causal_scores.answer_scores`). The paper does not say which
-of the two means it reports, nor what its causal model is given.
+Perplexity is that of the answer and its end, given the prompt (`causal_scores.answer_scores`). The paper does not say
+which of the two means it reports, nor what its causal model is given.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ _EXAMPLES = 4
 
 
 class _Claim(NamedTuple):
-    """A number of Section 5.4: `columns`' mean, or pooled perplexity; its ratio to the default's; or 100 (1 - that)."""
+    """A number of Section 5.4 of the paper.
+
+    It is the mean of `columns`, or the pooled perplexity. By `kind` it is this number itself, its ratio to the
+    default's, or 100 (1 - ratio). `printed` names the paper's quantity.
+    """
 
     quantity: str
     columns: Sequence[str]
@@ -72,8 +76,8 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     answers = answers_of(frame)
     if not len(answers) or not (answers["method"] == "rws").any():
         return []
-    made = [_means(answers, seed), _claims(answers, seed), _examples(answers)]
-    return [table for table in made if table is not None]
+    study_tables = [_means(answers, seed), _claims(answers, seed), _examples(answers)]
+    return [table for table in study_tables if table is not None]
 
 
 def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
@@ -88,7 +92,7 @@ def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
     rows = summarise(frame, Summary(present, LINE, {"method": "rws"}, PAIR, over), seed=seed)
     if "perplexity_per_text" in present:
         pooled = iter(_pooled(answers, rows[0], seed))
-        # Behind the other perplexity of the same line.
+        # The pooled perplexity follows the other perplexity of the same line.
         rows = [line for row in rows for line in ([row, next(pooled)] if row["measure"] == present[0] else [row])]
     caption = (
         "perplexity_per_text: mean over the answers of each one's perplexity; perplexity_pooled: exp of all nats over "
@@ -102,7 +106,10 @@ def _means(answers: pandas.DataFrame, seed: int) -> Table | None:
 
 
 def _pooled(answers: pandas.DataFrame, like: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
-    """Return pooled perplexity's rows as `summarise` has them, a row per line in its order; like: one of its rows."""
+    """Return the rows of pooled perplexity as `summarise` has them, a row per line in its order.
+
+    `like` is one of the rows of `summarise`.
+    """
     from paper_figures.statistics.significance import holm_within
     from paper_figures.statistics.totals import compare_totals, interval_of_totals, pooled_perplexity_of
     from paper_figures.studies.summaries.paired_answers import aligned, lines_of, rng_for
@@ -125,16 +132,18 @@ def _pooled(answers: pandas.DataFrame, like: Mapping[str, Any], seed: int) -> li
         pair = None if base is None or line["method"] == "rws" else aligned(rows, base, _POOLED)
         if pair is not None and len(pair[0]):
             one_of, other_of = (_columns(part, _POOLED) for part in pair)
-            two = compare_totals(pooled_perplexity_of, one_of, other_of, rng_for(seed, line, "pooled against rws"))
-            row |= {"pairs": two.pairs, "difference": two.difference.mean, "p": two.p}
-            row |= {"difference_low": two.difference.low, "difference_high": two.difference.high}
+            comparison = compare_totals(
+                pooled_perplexity_of, one_of, other_of, rng_for(seed, line, "pooled against rws")
+            )
+            row |= {"pairs": comparison.pairs, "difference": comparison.difference.mean, "p": comparison.p}
+            row |= {"difference_low": comparison.difference.low, "difference_high": comparison.difference.high}
         pooled.append(row)
     holm_within(pooled, [name for name in names if name not in ("guide", "reward_scale")])
     return pooled
 
 
 def _columns(rows: pandas.DataFrame, names: Sequence[str]) -> list[Any]:
-    """Return columns of numbers; of a single one, with ones beside it, for the statistic of a mean."""
+    """Return columns of numbers; a single one gets a column of ones beside it, as the statistic of a mean needs."""
     import numpy as np
 
     columns = [rows[name].to_numpy(float) for name in names]
@@ -150,8 +159,8 @@ def _claims(answers: pandas.DataFrame, seed: int) -> Table | None:
     claims = [claim for claim in _CLAIMS if set(claim.columns) <= set(answers)]
     columns = list(dict.fromkeys(name for claim in claims for name in claim.columns))
     numbers = answers.assign(**{name: answers[name].astype(float) for name in columns})
-    whole = [over_guides(numbers, columns)] if numbers["guide"].nunique() > 1 else []
-    lines = [line for part in (numbers, *whole) for line in lines_of(part)]
+    guide_means = [over_guides(numbers, columns)] if numbers["guide"].nunique() > 1 else []
+    lines = [line for part in (numbers, *guide_means) for line in lines_of(part)]
     bases = {str(line | {"method": None}): rows for line, rows in lines if line["method"] == "default"}
     printed = _printed()
     tested: list[dict[str, Any]] = []
@@ -165,10 +174,10 @@ def _claims(answers: pandas.DataFrame, seed: int) -> Table | None:
             statistic = pooled_perplexity_of if claim.columns == _POOLED else mean_of
             if pair is not None and len(pair[0]):
                 one_of, other_of = (_columns(part, claim.columns) for part in pair)
-                two = compare_totals(statistic, one_of, other_of, rng_for(seed, line, claim.quantity))
-                row |= {"n": two.pairs, "p": two.p}
-                if claim.kind != "mean" and two.ratio is not None:
-                    row |= _as_claimed(claim, *two.ratio)
+                comparison = compare_totals(statistic, one_of, other_of, rng_for(seed, line, claim.quantity))
+                row |= {"n": comparison.pairs, "p": comparison.p}
+                if claim.kind != "mean" and comparison.ratio is not None:
+                    row |= _as_claimed(claim, *comparison.ratio)
             if claim.kind == "mean" and len(answered):
                 interval = interval_of_totals(
                     statistic, _columns(answered, claim.columns), rng_for(seed, line, claim.quantity)
@@ -177,7 +186,7 @@ def _claims(answers: pandas.DataFrame, seed: int) -> Table | None:
             about = claim.kind == "mean" or line["method"] == "rws"
             tested.append(row | {"printed": printed.get(claim.printed) if about else None})
     settings = [name for name in lines[0][0] if name not in LINE]
-    # The mean over the guides is a comparison of its own, not one more of the family.
+    # The mean over the guides is a separate comparison and does not belong to the family of the guides.
     parts = [[row for row in tested if (row["guide"] == "all") == mean] for mean in (False, True)]
     for part in parts:
         holm_within(part, [*settings, "method", "quantity"])
@@ -201,7 +210,7 @@ def _as_claimed(claim: _Claim, value: float, low: float, high: float) -> dict[st
 
 
 def _printed() -> dict[str, str]:
-    """Return the paper's numbers for reading, by the quantity that they are of."""
+    """Return the paper's numbers for reading, by their quantity."""
     from rws_theory.printed import printed_in
 
     printed = printed_in("keyword_task")
@@ -210,7 +219,7 @@ def _printed() -> dict[str, str]:
 
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the claims with a column each, and the paper's number in its header."""
+    """Format the claims for reading: a column for each, with the paper's number in its header."""
     printed = {row["quantity"]: row["printed"] for row in rows if row["printed"] is not None}
     table: dict[str, dict[str, Any]] = {}
     for row in rows:
@@ -229,24 +238,28 @@ def _examples(answers: pandas.DataFrame) -> Table:
     from paper_figures.table import Table
 
     chosen = answers[answers["method"].isin(("default", "rws"))]
-    # By number, in whatever order the rows were stored: test-2 before test-10.
+    # Names are sorted by their number, test-2 before test-10, whatever the order in which the rows were stored.
     names = set(answers[answers["method"] == "rws"]["example"])
     first = sorted(names, key=lambda name: [part.zfill(9) for part in re.split(r"(\d+)", name)])[:_EXAMPLES]
-    rows, seen = [], set()
+    rows, seen_rows = [], set()
     for name in first:
         for line, answered in lines_of(chosen[(chosen["example"] == name) & (chosen["turn"] == 0)]):
             free = line["method"] == "default"
             (answer,) = answered.to_dict("records")
-            told = {"example": name, "prompt": answer["prompt"], "keywords": ", ".join(answer.get("keywords") or ())}
-            told |= {key: value for key, value in line.items() if key not in LINE}
-            told |= {"method": line["method"], "guide": None if free else line["guide"]}
-            told |= {"reward_scale": None if free else line["reward_scale"]}
+            example_row = {
+                "example": name,
+                "prompt": answer["prompt"],
+                "keywords": ", ".join(answer.get("keywords") or ()),
+            }
+            example_row |= {key: value for key, value in line.items() if key not in LINE}
+            example_row |= {"method": line["method"], "guide": None if free else line["guide"]}
+            example_row |= {"reward_scale": None if free else line["reward_scale"]}
             included = answer.get("keywords_included")
-            told |= {"included": None if included is None or included != included else int(included)}
-            told |= {"answer": answer["text"]}
-            if str(told) not in seen:  # the default is the same beside every guide
-                seen.add(str(told))
-                rows.append(told)
+            example_row |= {"included": None if included is None or included != included else int(included)}
+            example_row |= {"answer": answer["text"]}
+            if str(example_row) not in seen_rows:  # the default has the same row for every guide
+                seen_rows.add(str(example_row))
+                rows.append(example_row)
     rows.sort(key=lambda row: (first.index(row["example"]), row["method"] != "default"))
     caption = "The first prompts, their keywords, and how many the answers of default and rws include (after Table 3)."
     return Table("examples", rows, rows, caption)

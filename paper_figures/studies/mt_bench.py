@@ -1,8 +1,8 @@
-"""Dialogues of two turns, each answered after the method's own first answer: Tables 2 and 10 of the paper, and more.
+"""Compare methods on dialogues of two turns, each answered after the method's own first answer (Tables 2 and 10).
 
-Reward models judge every answer, the second after the dialogue that it belongs to, so that two equal second answers may
-differ in score where the first ones do. An LLM judges whole dialogues where `--llm-judge` names one (`llm_verdicts`).
-Files below OUT/mt-bench, besides the units' parts and `selection.json|csv`:
+Reward models judge every answer, the second after the dialogue that it belongs to. So two equal second answers may
+differ in score where the first ones do. An LLM judges whole dialogues if `--llm-judge` names one (`llm_verdicts`).
+These files go below OUT/mt-bench, besides the units' parts and `selection.json|csv`:
 
 - `win_rates`: each method against the default in the judgement of its own guide, means over the turns; `others_net`,
   the mean over all other reward models; `win_rates_by_turn`: the same in each turn;
@@ -11,8 +11,8 @@ Files below OUT/mt-bench, besides the units' parts and `selection.json|csv`:
   replies are kept in `verdicts/`, and are not asked for again.
 
 The mini models' dialogues ask about a story and have one right answer each, of a few words (`coherent`: it is given).
-Their mask predictor was trained to give them within 16 tokens and gives nearly all of them; of the 64 tokens that are
-the default here, the surplus is where it errs and where methods differ at all.
+Their mask predictor was trained to give them within 16 tokens and gives nearly all of them. Here the default length is
+64 tokens. In the surplus it errs, and only there the methods differ at all.
 """
 
 from __future__ import annotations
@@ -66,13 +66,16 @@ def run(options: Options) -> dict[str, Any]:
 
     result = run_comparison(options, NAME, partial(tables, folder=folder), run_stages)
     if not any(name.startswith("llm_") for name in result["tables"]):
-        told = "no LLM judge has judged these dialogues: --llm-judge MODEL [--base-url URL] asks one"
-        result["message"] = f"{told}\n\n{result['message']}"
+        note = "no LLM judge has judged these dialogues: --llm-judge MODEL [--base-url URL] asks one"
+        result["message"] = f"{note}\n\n{result['message']}"
     return result
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0, folder: Path | None = None) -> list[Table]:
-    """Return the tables of the study from its rows; folder: where verdicts of an LLM judge may lie."""
+    """Return the tables of the study from its rows.
+
+    `folder` is where the verdicts of an LLM judge are, if there are any.
+    """
     from paper_figures.studies.summaries.answers import answers_of, by_judge, judged_by_guide
     from paper_figures.studies.summaries.dialogues import mean_over_turns
     from paper_figures.studies.summaries.llm_judge import llm_tables, printed_intervals
@@ -87,22 +90,22 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0, folder: Path | None = None
     outcomes = ("net", "win", "draw", "loss")
     measured = [*outcomes, "others_net", "own_score", "normalised_score", "coherent", "god_tokens", "god_steps", "cost"]
     keys = ("guide", "reward_scale", "method")
-    whole = mean_over_turns(by_guide_rows, keys, measured)
+    by_dialogue = mean_over_turns(by_guide_rows, keys, measured)
     crossed = mean_over_turns(judged, ("guide", "reward_scale", "judge", "relation", "method"), measured)
-    # A mean over several scales of one guide would be of no method.
-    apart = ["reward_scale"] if judged.groupby("guide")["reward_scale"].nunique().max() > 1 else []
-    means = crossed.groupby([*apart, "relation", "method", "example"])[list(outcomes)].mean().reset_index()
+    # A mean over several scales of one guide would describe no method.
+    scale_columns = ["reward_scale"] if judged.groupby("guide")["reward_scale"].nunique().max() > 1 else []
+    means = crossed.groupby([*scale_columns, "relation", "method", "example"])[list(outcomes)].mean().reset_index()
     turns = by_guide_rows.assign(turn=by_guide_rows["turn"] + 1)
     shared: dict[str, Any] = {"baseline": {"method": "rws"}, "pair": ("example",)}
     measures = ("win", "draw", "loss", "net", "others_net", "coherent", "own_score", "god_tokens", "god_steps", "cost")
     by_guide = ("guide", "reward_scale")
-    made = [
+    study_tables = [
         summary_table(
             "win_rates",
             "Each method against the default on the same dialogues, judged by its guide, means over the turns: shares "
             "of answers won, drawn, lost; net: won minus lost; others_net: the mean net of all other reward models; "
             f"scores are raw; cost: per answer, forwards and weighted reward calls. {_DIFFERENCES}",
-            whole,
+            by_dialogue,
             Summary(measures, keys, over=by_guide, **shared),
             seed,
         ),
@@ -131,10 +134,15 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0, folder: Path | None = None
             "Means over the reward models, dialogue by dialogue: own, judged by the guide; other, by all others. In "
             "brackets the difference to rws, its interval and p, not corrected.",
             means,
-            Summary(("win", "draw", "loss", "net"), (*apart, "relation", "method"), over=tuple(apart), **shared),
+            Summary(
+                ("win", "draw", "loss", "net"),
+                (*scale_columns, "relation", "method"),
+                over=tuple(scale_columns),
+                **shared,
+            ),
             seed,
         ),
     ]
-    made += llm_tables(answers, folder / VERDICTS, seed=seed) if folder is not None else []
+    study_tables += llm_tables(answers, folder / VERDICTS, seed=seed) if folder is not None else []
     printed = printed_tables("table2_llm_judge", "table10_llm_judge_orders")
-    return [table for table in made if table is not None] + printed + printed_intervals()
+    return [table for table in study_tables if table is not None] + printed + printed_intervals()

@@ -1,9 +1,9 @@
-"""What guidance costs: seconds per answer and memory, by guide, beside the controls and with work saved (Table 11).
+"""Measure what guidance costs: seconds per answer and memory, by guide, beside the controls (Table 11).
 
 Every guide and every control decodes a few prompts at the reward scale that validation prompts chose for the guide.
 Then all is decoded again, one answer at a time, to measure seconds (`timing`). The default and rws run with the usual
 savings, with all of `settings.Savings.everything`, and with none. Controls that ask no reward show the machine's noise.
-Files below OUT/overhead, besides the units' parts and `selection.json|csv`:
+These files go below OUT/overhead, besides the units' parts and `selection.json|csv`:
 
 - `overhead`: seconds, their increase over the default's, reward calls and what was saved of them;
 - `memory`: what each guide adds.
@@ -64,8 +64,8 @@ def _run_stages(options: Options, base: Unit, prompts: Prompts, stages: Stages) 
 def _ways(answers: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     from paper_figures.studies.work.timing import SAVINGS, way_of
 
-    both = [way_of(method, answers[method], savings) for savings in SAVINGS for method in ("default", "rws")]
-    return both + [way_of(method, rows) for method, rows in answers.items() if method not in ("default", "rws")]
+    guided_ways = [way_of(method, answers[method], savings) for savings in SAVINGS for method in ("default", "rws")]
+    return guided_ways + [way_of(method, rows) for method, rows in answers.items() if method not in ("default", "rws")]
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
@@ -77,17 +77,17 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     timed = measured(frame)
     if not len(timed):
         return []
-    rows, how = timed_rows(timed, seed, (*LINE, "savings"))
+    rows, timing = timed_rows(timed, seed, (*LINE, "savings"))
     rows = [row | _printed(row) for row in rows]
-    shown = shown_times(rows)
+    shown_rows = shown_times(rows)
     if any(row["seconds, paper"] is not None for row in rows):
-        shown = [out | _printed(row) for out, row in zip(shown, rows, strict=True)]
+        shown_rows = [out | _printed(row) for out, row in zip(shown_rows, rows, strict=True)]
     caption = (
         "savings: usual, what `decode` leaves out if not told; everything; nothing, so that the reward is asked at "
         "every step. best-of-n decodes N samples and scores them together. reward calls: texts scored; saved: not "
-        f"needed, or scored before; same text: share of prompts with the text of the usual savings. {HOW} {how}"
+        f"needed, or scored before; same text: share of prompts with the text of the usual savings. {HOW} {timing}"
     )
-    return [Table("overhead", rows, shown, caption), *_memory(timed), *_printed_tables()]
+    return [Table("overhead", rows, shown_rows, caption), *_memory(timed), *_printed_tables()]
 
 
 def _memory(timed: pandas.DataFrame) -> list[Table]:
@@ -95,10 +95,10 @@ def _memory(timed: pandas.DataFrame) -> list[Table]:
     from paper_figures.studies.summaries.printed import Printed, paper_names, printed_value
     from paper_figures.table import Table
 
-    asked = timed[(timed["method"] == "rws") & (timed["savings"] == "usual") & timed["reward_bytes"].notna()]
+    measured_rows = timed[(timed["method"] == "rws") & (timed["savings"] == "usual") & timed["reward_bytes"].notna()]
     printed = Printed("table11_overhead", "memory_mib", {"guide": "model"}, names=paper_names())
     rows = []
-    for line, rows_of_guide in lines_of(asked, ("guide", "measured_on")):
+    for line, rows_of_guide in lines_of(measured_rows, ("guide", "measured_on")):
         first = rows_of_guide.iloc[0]
         row: dict[str, Any] = line | {"reward_mib": float(first["reward_bytes"]) / _MIB}
         row |= dict.fromkeys(("peak_without_mib", "peak_mib", "added_mib"))
@@ -115,7 +115,10 @@ def _memory(timed: pandas.DataFrame) -> list[Table]:
 
 
 def _printed(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the paper's seconds for a line of ours, and their increase over its default's, as ours is computed."""
+    """Return the paper's seconds for a line of ours, and their increase over its default's.
+
+    The increase is computed as ours is.
+    """
     from paper_figures.studies.summaries.printed import Printed, paper_names, printed_value
     from rws_theory.printed import printed_in
 
@@ -131,12 +134,12 @@ def _printed_tables() -> list[Table]:
 
     from paper_figures.studies.summaries.printed import printed_tables
 
-    def told(row: Mapping[str, Any], base: float) -> dict[str, Any]:
+    def with_increase(row: Mapping[str, Any], base: float) -> dict[str, Any]:
         return {**row, "increase, %, computed": None if row["seconds"] == base else 100 * (row["seconds"] / base - 1)}
 
-    made = []
+    tables_with_increase = []
     for table in printed_tables("table11_overhead"):
         base = next(row["seconds"] for row in table.rows if row["model"] == "Default")
-        rows = [told(row, base) for row in table.rows]
-        made.append(replace(table, rows=rows, shown=rows))
-    return made
+        rows = [with_increase(row, base) for row in table.rows]
+        tables_with_increase.append(replace(table, rows=rows, shown=rows))
+    return tables_with_increase

@@ -1,20 +1,26 @@
-"""How much of the generation order is due to rounding: decoding at each scale, ranked exactly and rounded.
+"""Measure how much of the generation order is due to rounding: decode at each scale, ranked exactly and rounded.
 
-Rankings: `exact`, log-odds in float64; `float32` and `bfloat16`, softmax in that dtype with ties leftmost, as public
-decoders rank except for ties. Strategies: `temperature`, confidence decoding at a constant factor c, whose logits are
-the same and only their order differs; at s_R `rws` and its controls `constant`, `shuffled`, `flipped` and `random`, as
-in `studies.design.arms`, each of the rws run of its own ranking. Margin order and best of N are left out: the first
-rounds no probability, the second has no order of its own. Files below OUT/precision, besides the units' parts:
-`summary.csv|md`, and `results.json` with the settings and sources.
+The rankings are `exact`, log-odds in float64, and `float32` and `bfloat16`, softmax in that dtype with ties leftmost,
+as public decoders rank except for ties. These strategies decode:
 
-Columns of the summary, per strategy, scale and ranking: `n`, prompts; `god_tokens` and `god_steps`, means over them;
-`god_tokens_due` and `god_steps_due`, the mean GOD minus that of the exact ranking on the same prompts, which is what
-rounding adds or takes away, with 95 % bootstrap intervals (`_low`, `_high`), p of the sign-flip permutation test
-(`_p`), and the same corrected over the scales by Holm's method (`_p_holm`); `inexact`, share of steps whose chosen set
-is not the one that log-odds in float64 choose from the same logits; `saturated`, share of candidate positions whose
-probability is exactly 1.0 in the ranking's precision; `tied`, share of steps with a tie at the cut; `near_tied`, share
-of steps in which another batch or device could change the set (`rounding.near_ties`); `same_tokens`, share of answers
-equal to the exact ranking's.
+- `temperature`, confidence decoding at a constant factor c, where the logits are the same and only their order differs;
+- at s_R `rws` and its controls `constant`, `shuffled`, `flipped` and `random`, as in `studies.design.arms`, each of the
+  rws run of its own ranking.
+
+Margin order and best of N are left out: the first rounds no probability, the second has no order of its own. The files
+below OUT/precision, besides the units' parts, are `summary.csv|md`, and `results.json` with the settings and sources.
+
+The summary has these columns, per strategy, scale and ranking:
+
+- `n`, prompts; `god_tokens` and `god_steps`, means over them;
+- `god_tokens_due` and `god_steps_due`, the mean GOD minus that of the exact ranking on the same prompts. This is what
+  rounding adds or takes away. Each has a 95 % bootstrap interval (`_low`, `_high`), the p of the sign-flip permutation
+  test (`_p`), and the same corrected over the scales by Holm's method (`_p_holm`);
+- `inexact`, the share of steps whose chosen set is not the one that log-odds in float64 choose from the same logits;
+- `saturated`, the share of candidate positions whose probability is exactly 1.0 in the ranking's precision;
+- `tied`, the share of steps with a tie at the cut;
+- `near_tied`, the share of steps in which another batch or device could change the set (`rounding.near_ties`);
+- `same_tokens`, the share of answers equal to the exact ranking's.
 """
 
 from __future__ import annotations
@@ -41,7 +47,7 @@ __all__ = ["RANKINGS", "STRATEGIES", "Options", "precision_units", "run", "table
 
 NAME = "precision"
 STRATEGIES = ("temperature", *(name for name, method in METHODS.items() if method.scaled))
-# Ways to rank by their names in the results: ranking and precision, as decode is asked for them.
+# The rankings by their names in the results: ranking and precision, as decode takes them.
 RANKINGS = {
     "exact": ("log-odds", "float64"),
     "float32": ("probability", "float32"),
@@ -83,17 +89,17 @@ def run(options: Options) -> dict[str, Any]:
     strategies = tuple(name for name in STRATEGIES if name in options.strategies)
     stages: list[Any] = []
     for rows in (None, "rws"):
-        given = stages[0][0].read() if rows else None
-        if units := precision_units(base, prompts, options.scales, strategies, options.reward, rws=given):
+        rws_rows = stages[0][0].read() if rows else None
+        if units := precision_units(base, prompts, options.scales, strategies, options.reward, rws=rws_rows):
             stages.append(single_stage.run_stage(options, units, work))
     frame = pd.concat([report.read() for report, _ in stages], ignore_index=True)
-    # What the controls follow from is no row of the table where it was not asked for.
+    # The rws runs that controls follow from have no row in the table unless rws was asked for.
     frame = frame[frame["method"].isin(strategies)] if len(frame) else frame
-    made = tables(frame, seed=options.seed)
+    study_tables = tables(frame, seed=options.seed)
     settings = {name: getattr(options, name) for name in ("data", "prompts", "scales", "seed")}
     settings |= {"strategies": list(strategies)} | ({} if strategies == STRATEGIES[:1] else {"reward": options.reward})
-    results = {table.name: list(table.rows) for table in made}
-    return single_stage.finish(options, base, stages, made, frame, settings=settings, results=results)
+    results = {table.name: list(table.rows) for table in study_tables}
+    return single_stage.finish(options, base, stages, study_tables, frame, settings=settings, results=results)
 
 
 def precision_units(
@@ -106,7 +112,8 @@ def precision_units(
 ) -> list[Unit]:
     """Return a unit per strategy, scale, ranking and prompt: those that stand alone, or those that follow from rws.
 
-    rws: rows of the first, which has rws where a control needs it.
+    `rws` holds the rows of the units that stand alone; None asks for these units. The units of rws are among them if a
+    control needs them.
     """
     names = [name for name in STRATEGIES if name in strategies and (name in FROM_RWS) == (rws is not None)]
     if rws is None and set(strategies).intersection(FROM_RWS) and "rws" not in names:
@@ -119,10 +126,10 @@ def precision_units(
                 labels = {"rounding": name, "method": strategy, "at": scale}
                 labelled = replace(base, ranking=ranking, precision=precision, labels=labels)
                 for prompt in prompts:
-                    given = replace(labelled, prompt=prompt.text, example=prompt.name)
+                    prompt_unit = replace(labelled, prompt=prompt.text, example=prompt.name)
                     run = runs.get((scale, name, prompt.name))
                     if strategy not in FROM_RWS or run is not None:
-                        units.append(_at(given, strategy, scale, reward, run))
+                        units.append(_at(prompt_unit, strategy, scale, reward, run))
     return units
 
 
@@ -131,7 +138,10 @@ def _cell_of(row: Mapping[str, Any]) -> tuple[float, str, str]:
 
 
 def _at(unit: Unit, strategy: str, scale: float, reward: str, run: Mapping[str, Any] | None) -> Unit:
-    """Return the unit with its strategy; run: its prompt's row of rws, for a control that follows from it."""
+    """Return the unit with its strategy.
+
+    `run` is the prompt's row of rws, for a control that follows from it.
+    """
     from paper_figures.studies.design.methods import numbers_of, strategy_of
 
     numbers = numbers_of(strategy, scale, unit, unit.example, run)
@@ -143,7 +153,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     """Return the study's table from its rows."""
     from paper_figures.table import Table
 
-    # A control's own strategy and scale differ from prompt to prompt: it stands under its method, at its reward scale.
+    # A control's own strategy and scale differ by prompt, so its rows have its method and its reward scale instead.
     relabelled = frame.assign(strategy=frame["method"], scale=frame["at"]) if len(frame) else frame
     summary = _summary(relabelled, seed) if len(frame) else []
     return [Table("summary", summary, _shown(summary), _CAPTION)] if summary else []
@@ -153,7 +163,7 @@ def _summary(frame: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
     """Return one row per strategy, scale and ranking; the module says what each column means."""
     from paper_figures.statistics.significance import holm_within
 
-    # Settings in which runs that share a folder differ stand before the rest.
+    # Settings in which runs that share a folder differ come before the other columns.
     varied = [
         name
         for name in ("predictor", "reward", "length", "steps", "block", "device")
@@ -184,9 +194,9 @@ def _line(paired: pandas.DataFrame, names: Sequence[Any], seed: int) -> dict[str
     for field in ("god_tokens", "god_steps"):
         values, exact = paired[field].to_numpy(float), paired[f"{field}_exact"].to_numpy(float)
 
-        def rng(what: str, field: str = field) -> np.random.Generator:
-            # A generator of its own for each statistic, so that none depends on what else is computed.
-            return np.random.default_rng([seed, *"-".join(map(str, [*names, field, what])).encode()])
+        def rng(statistic: str, field: str = field) -> np.random.Generator:
+            # Each statistic has its own generator, so that none depends on what else is computed.
+            return np.random.default_rng([seed, *"-".join(map(str, [*names, field, statistic])).encode()])
 
         due = paired_bootstrap_interval(values, exact, rng("due"))
         line |= {field: float(values.mean()), f"{field}_due": due.mean}

@@ -1,19 +1,24 @@
-"""What can any temperature reach, what can any reward scale reach, what only one of them: prompt by prompt, complete.
+"""Compare what any temperature can reach with what any reward scale can reach, prompt by prompt and completely.
 
 Each prompt gets two complete scale paths (`rws_decode.scales.path`), over the constant factor c and over s_R of
-Reward-Weighted Sampling, both over the one range that is given and nothing beyond it, and their distinct answers are
+Reward-Weighted Sampling. Both go over the one range that is given and nothing beyond it, and their distinct answers are
 compared. The factors of RWS at s_R lie in [s_R sqrt(eps), s_R sqrt(1 + eps)], eps = 1e-5, and vary from step to step.
 
-Files below OUT/reach, besides the units' parts, which hold both paths: `results.json` with the summary and every
-prompt's outputs; `summary.csv|md`.
+The files below OUT/reach, besides the units' parts, which hold both paths, are `results.json` with the summary and
+every prompt's outputs, and `summary.csv|md`.
 
-Columns of the summary, per prompt and added up ("all"): `temperature`, `reward_scale`, the distinct answers that any
-factor, any reward scale in the range gives; `shared`, those that both give; `only_temperature`, `only_reward_scale`,
-those that the other axis is proved not to give; `open`, those of which that is not known, as a budget left parts
-unexplored (`temperature_unexplored`, `reward_scale_unexplored`, ln of upper / lower); `..._width`, how much of the
-axis, ln of upper / lower, leads to what only it gives; `certified`, how many of the paths are whole and certified;
-`forwards`, canvases evaluated for both paths; `grid_forwards`, what decoding at a grid of as many points as the paths
-have pieces would take; `reward_calls`, texts scored; `near_tokens`, candidates that rounding may change.
+The summary has these columns, per prompt and added up ("all"):
+
+- `temperature`, `reward_scale`: the distinct answers that any factor, or any reward scale, in the range gives;
+- `shared`: those that both give;
+- `only_temperature`, `only_reward_scale`: those that the other axis is proved not to give;
+- `open`: those for which that is not known, as a budget left parts unexplored;
+- `temperature_unexplored`, `reward_scale_unexplored`: these parts, ln of upper / lower;
+- `..._width`: how much of the axis, ln of upper / lower, leads to what only it gives;
+- `certified`: how many of the paths are whole and certified;
+- `forwards`: canvases evaluated for both paths;
+- `grid_forwards`: what decoding at a grid of as many points as the paths have pieces would take;
+- `reward_calls`: texts scored; `near_tokens`: candidates that rounding may change.
 """
 
 from __future__ import annotations
@@ -72,23 +77,23 @@ def run(options: Options) -> dict[str, Any]:
     ends = {"low": options.scale_min, "high": options.scale_max, "budget": options.budget}
     strategy = {"name": "scale-paths"} | {name: value for name, value in ends.items() if value is not None}
     base = replace(single_stage.base_unit(options, NAME), strategy=strategy, reward=options.reward)
-    units = [replace(base, prompt=each.text, example=each.name) for each in prompts]
+    units = [replace(base, prompt=prompt.text, example=prompt.name) for prompt in prompts]
     stage = single_stage.run_stage(options, units, work)
     frame = stage[0].read()
-    made = tables(frame)
-    results: dict[str, Any] = {table.name: list(table.rows) for table in made}
-    if made:
+    study_tables = tables(frame)
+    results: dict[str, Any] = {table.name: list(table.rows) for table in study_tables}
+    if study_tables:
         outputs = frame[["example", "prompt", "outputs"]].rename(columns={"example": "index"})
         results["prompts"] = outputs.to_dict("records")
     names = ("data", "prompts", "seed", "reward", "scale_min", "scale_max", "budget")
     settings = {name: getattr(options, name) for name in names}
-    return single_stage.finish(options, base, [stage], made, frame, settings=settings, results=results)
+    return single_stage.finish(options, base, [stage], study_tables, frame, settings=settings, results=results)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the study's table from its rows; nothing in it is drawn by the seed.
+    """Return the study's table from its rows; the seed draws nothing in it.
 
-    Of runs that share a folder, those of other models, shapes or ranges have a total of their own.
+    Runs that share a folder have separate totals if their models, shapes or ranges differ.
     """
     from paper_figures.table import Table
 

@@ -1,21 +1,22 @@
-"""Theorem 1's regimes: how often each printed case holds, how many crossings really occur, how often it is false.
+"""Count Theorem 1's regimes: how often each printed case holds, how many crossings occur, how often it is false.
 
 Theorem 1 of the paper (Section 4.3) says of two positions, a ahead of b at scale 1: (a) if Sigma_a < Sigma_b there is
 one crossing in (0, 1); (b) if delta_a > delta_b there is one in (1, inf); (c) otherwise none; and exactly one of these
-holds. Pairs are held against that, against the same with (b) mended (delta_a < delta_b, as the paper's own proof has
-it), and against what is proved in its place (`rws_theory.theorem1`, exact comparisons and certified crossings).
+holds. Pairs are compared with that, and with the same after (b) is mended (delta_a < delta_b, as the paper's own proof
+has it). They are also compared with what is proved in its place (`rws_theory.theorem1`, exact comparisons and certified
+crossings).
 
 As printed the theorem is false of every pair with delta_a != delta_b. If delta_a > delta_b, a is ahead near infinity,
-while (b) has it behind there. If delta_a < delta_b, a is behind near infinity, so that there is a crossing above 1: (c)
+while (b) has it behind there. If delta_a < delta_b, a is behind near infinity, so there is a crossing above 1. Then (c)
 denies it, and (a), which has one below 1, is to exclude it ("exactly one"; the proof's Step 4: at most one change of
 sign). Only equal deltas leave it a chance. Read item by item, without "exactly one", (a) can still be true.
 
-Random pairs: independent logit vectors of the distributions in `regimes.DISTRIBUTIONS`, by dimension. Real pairs:
+Random pairs are independent logit vectors of the distributions in `regimes.DISTRIBUTIONS`, by dimension. Real pairs are
 positions of one block, masked at one step of an RWS decode of the mask predictor, with the logits of the whole
-vocabulary; so many of each step, drawn by the seed from all pairs. The prompts are those of the source.
+vocabulary. The same number is drawn by the seed from all pairs of each step. The prompts are those of the source.
 
-Files below OUT/regimes, besides the units' parts: `summary.csv|md`, `cases.csv|md`, `reach.csv|md` and `results.json`
-with these and the real pairs. `studies.summaries.regimes` says what the columns are.
+The files below OUT/regimes, besides the units' parts, are `summary.csv|md`, `cases.csv|md`, `reach.csv|md` and
+`results.json` with these and the real pairs. `studies.summaries.regimes` says what the columns are.
 """
 
 from __future__ import annotations
@@ -64,21 +65,21 @@ def run(options: Options) -> dict[str, Any]:
     units = regime_units(base, prompts, options)
     stage = single_stage.run_stage(options, units, work)
     frame = stage[0].read()
-    made = tables(frame, seed=options.seed)
-    results: dict[str, Any] = {table.name: list(table.rows) for table in made}
-    if made:
+    study_tables = tables(frame, seed=options.seed)
+    results: dict[str, Any] = {table.name: list(table.rows) for table in study_tables}
+    if study_tables:
         real = frame[[drawn_of(text) is None for text in frame["strategy_json"]]].to_dict("records")
         results["distributions"] = DISTRIBUTIONS
         results["pairs"] = [{"prompt": row["example"]} | pair for row in real for pair in row["pairs"]]
     names = ("data", "prompts", "reward", "reward_scale", "pairs_per_step", "random_pairs", "dimensions", "seed")
     settings = {name: getattr(options, name) for name in names}
-    return single_stage.finish(options, base, [stage], made, frame, settings=settings, results=results)
+    return single_stage.finish(options, base, [stage], study_tables, frame, settings=settings, results=results)
 
 
 def _check(options: Options) -> None:
     from rws_decode.strategies.factors import RWS
 
-    RWS(options.reward_scale)  # refuses a scale that is none
+    RWS(options.reward_scale)  # raises ValueError for a bad scale
     if min(options.dimensions) < 2 or len(set(options.dimensions)) < len(options.dimensions):
         raise ValueError(
             f"--dimensions is {list(options.dimensions)}: different numbers of tokens, at least 2, are needed"
@@ -87,17 +88,17 @@ def _check(options: Options) -> None:
 
 
 def regime_units(base: Unit, prompts: Sequence[Prompt], options: Options) -> list[Unit]:
-    """Return a unit per prompt, and one per distribution and dimension, which uses no model."""
+    """Return a unit per prompt, and one per distribution and dimension; the latter use no model."""
     from paper_figures.studies.work.regimes import DISTRIBUTIONS
 
     rule = {"name": "rws", "reward_scale": options.reward_scale}
     settings = {**base.settings, "pairs_per_step": options.pairs_per_step}
     real = replace(base, strategy=rule, reward=options.reward, settings=settings)
-    units = [replace(real, prompt=each.text, example=each.name) for each in prompts]
+    units = [replace(real, prompt=prompt.text, example=prompt.name) for prompt in prompts]
     for distribution in DISTRIBUTIONS:
         for dimension in options.dimensions:
-            drawn = {"distribution": distribution, "dimension": dimension, "pairs": options.random_pairs}
-            rule = {"name": "random-logits", **drawn}
+            random_numbers = {"distribution": distribution, "dimension": dimension, "pairs": options.random_pairs}
+            rule = {"name": "random-logits", **random_numbers}
             units.append(
                 replace(base, predictor=None, strategy=rule, settings={}, example=f"{distribution}-{dimension}")
             )
@@ -105,7 +106,7 @@ def regime_units(base: Unit, prompts: Sequence[Prompt], options: Options) -> lis
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the study's tables from its rows; seed: of the bootstrap over prompts."""
+    """Return the study's tables from its rows; `seed` seeds the bootstrap over prompts."""
     from paper_figures.studies.summaries.regimes import regime_tables
 
     return regime_tables(frame, seed) if len(frame) else []

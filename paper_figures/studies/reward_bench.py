@@ -1,7 +1,7 @@
-"""RWS against the default on general prompts: Tables 1 and 5 and Figure 5 of the paper, with what they leave out.
+"""Compare RWS with the default on general prompts: Tables 1 and 5 and Figure 5 of the paper, and what they leave out.
 
-Every guide decodes the test prompts at the reward scale that validation prompts chose for it; every answer is scored by
-every guide and judge. Files below OUT/reward-bench, besides the units' parts and `selection.json|csv`:
+Every guide decodes the test prompts at the reward scale that validation prompts chose for it. Every answer is scored by
+every guide and judge. These files go below OUT/reward-bench, besides the units' parts and `selection.json|csv`:
 
 - `win_rates`: each method against the default in the judgement of its own guide (Table 1), and its GOD; `others_net`,
   the mean over all other reward models of the net win rate, which Table 1 leaves out;
@@ -10,8 +10,8 @@ every guide and judge. Files below OUT/reward-bench, besides the units' parts an
 - `god_quintiles`: win rates by fifth of GOD (Table 5), `god_trends`: tests for trend, and `reward_at_equal_god`: what
   the reward adds where GOD is equal (`attribution`).
 
-Differences are to rws on the same prompts, with paired bootstrap intervals; p of the sign-flip permutation test,
-corrected over the reward models by Holm's method.
+Differences are to rws on the same prompts, with paired bootstrap intervals. Their p is that of the sign-flip
+permutation test, corrected over the reward models by Holm's method.
 """
 
 from __future__ import annotations
@@ -84,14 +84,16 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         over=("guide", "reward_scale", "judge"),
         **shared,
     )
-    # A mean over several scales of one guide would be of no method.
-    apart = ["reward_scale"] if judged.groupby("guide")["reward_scale"].nunique().max() > 1 else []
-    means = Summary(("win", "draw", "loss", "net"), (*apart, "relation", "method"), over=tuple(apart), **shared)
-    grouped = judged.groupby([*apart, "relation", "method", "example", "turn"])
+    # A mean over several scales of one guide would describe no method.
+    scale_columns = ["reward_scale"] if judged.groupby("guide")["reward_scale"].nunique().max() > 1 else []
+    means = Summary(
+        ("win", "draw", "loss", "net"), (*scale_columns, "relation", "method"), over=tuple(scale_columns), **shared
+    )
+    grouped = judged.groupby([*scale_columns, "relation", "method", "example", "turn"])
     averaged = grouped[shares[:4]].mean().mul(100).assign(cells=grouped.size()).reset_index()
-    # Prompts that some guide failed on, or some judge, would be means over fewer.
-    averaged = averaged[averaged["cells"] == averaged.groupby([*apart, "relation"])["cells"].transform("max")]
-    made = [
+    # A prompt is dropped if a guide or a judge failed on it: its means would be over fewer values.
+    averaged = averaged[averaged["cells"] == averaged.groupby([*scale_columns, "relation"])["cells"].transform("max")]
+    study_tables = [
         summary_table(
             "win_rates",
             "Each method against the default on the same prompts, judged by its guide: percent of prompts won, drawn, "
@@ -119,8 +121,10 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
             seed,
         ),
     ]
-    made += attribution_tables(by_guide, _printed_fifths(by_guide["guide"].unique()), seed)
-    return [table for table in made if table is not None] + printed_tables("table1_win_rate", "table5_god_quintiles")
+    study_tables += attribution_tables(by_guide, _printed_fifths(by_guide["guide"].unique()), seed)
+    return [table for table in study_tables if table is not None] + printed_tables(
+        "table1_win_rate", "table5_god_quintiles"
+    )
 
 
 def _printed_fifths(guides: Iterable[str]) -> dict[tuple[str, int], float]:

@@ -1,23 +1,32 @@
-"""The complete scale path of a prompt as a profile: every answer on the axis, what it is worth, and where RWS walks.
+"""Profile the complete scale path of a prompt: every answer on the axis, what it is worth, and where RWS walks.
 
 Each prompt gets its two complete scale paths (`rws_decode.scales.path`), over the constant factor c and over s_R of
-Reward-Weighted Sampling, both over the one range that is given, every distinct answer scored once; and RWS is decoded
-at some reward scales, whose factors, step by step, are points of the axis of c. Prompts are the first of the source.
+Reward-Weighted Sampling. Both go over the one range that is given, and every distinct answer is scored once. RWS is
+also decoded at some reward scales. Its factors, step by step, are points of the axis of c. Prompts are the first of the
+source.
 
-Files below OUT/scale-path, besides the units' parts: `summary.csv|md`, `outputs.csv|md`, `walks.csv|md`, and
+The files below OUT/scale-path, besides the units' parts, are `summary.csv|md`, `outputs.csv|md`, `walks.csv|md`, and
 `results.json` with the summary, the grid, and every prompt's outputs, paths (pieces and unexplored parts) and walks.
 
-Columns of the summary, per prompt and axis, and added up ("all"): `pieces`, maximal intervals of one answer and one
-commit order; `outputs`, distinct answers by tokens; `texts`, distinct texts; `grid_outputs`, those answers that a point
-of the paper's grid within the range gives; `missed`, answers that none gives, and `missed_width`, how much of the axis
-leads there, ln of upper / lower; `missed_pieces`; `best_judge`, `grid_best_judge`, the greatest normalised score of the
-judge on the axis and on its grid (the mean over prompts in "all"); `unexplored`, ln of upper / lower; `certified`,
-paths that are whole and proved; `forwards`; `reward_calls`.
+The summary has these columns, per prompt and axis, and added up ("all"):
 
-Columns of the outputs: `output`, its number, in the order of the scales, those of c first; widths on both axes;
-`coherent` and `violations`, of the language's own checker, none for other prompts; `reward`, `judge`, normalised scores
-of the guide and of the judge; `perplexity` of the causal model. Of the walks: least and greatest factor, the output,
-both readings of GOD, and whether the path over s_R says the same (`on_path`, none at an enclosure or outside).
+- `pieces`: maximal intervals of one answer and one commit order;
+- `outputs`: distinct answers by tokens; `texts`: distinct texts;
+- `grid_outputs`: the answers that a point of the paper's grid within the range gives;
+- `missed`: the answers that no such point gives; `missed_width`: how much of the axis leads there, ln of upper / lower;
+  `missed_pieces`;
+- `best_judge`, `grid_best_judge`: the greatest normalised score of the judge on the axis and on its grid (the mean over
+  prompts in "all");
+- `unexplored`: ln of upper / lower; `certified`: paths that are whole and proved; `forwards`; `reward_calls`.
+
+The outputs have these columns:
+
+- `output`, the number of the output in the order of the scales, those of c first; its widths on both axes;
+- `coherent` and `violations`, by the language's own checker, None for other prompts;
+- `reward`, `judge`, normalised scores of the guide and of the judge; `perplexity` of the causal model.
+
+The walks have the least and the greatest factor, the output, both readings of GOD, and `on_path`. This says whether the
+path over s_R agrees; it is None at an enclosure or outside.
 """
 
 from __future__ import annotations
@@ -76,34 +85,34 @@ def run(options: Options) -> dict[str, Any]:
     strategy |= {} if options.budget is None else {"budget": options.budget}
     models = {"reward": options.reward, "judges": (options.judge,), "causal": options.causal}
     base = replace(single_stage.base_unit(options, NAME), strategy=strategy, **models)
-    units = [replace(base, prompt=each.text, example=each.name) for each in prompts]
+    units = [replace(base, prompt=prompt.text, example=prompt.name) for prompt in prompts]
     stage = single_stage.run_stage(options, units, work)
     frame = stage[0].read()
-    made = tables(frame)
+    study_tables = tables(frame)
     results: dict[str, Any] = {}
-    if made:
-        results["summary"] = list(made[0].rows)
+    if study_tables:
+        results["summary"] = list(study_tables[0].rows)
         results["grid"] = [point for point in GRID if options.scale_min <= point <= options.scale_max]
         profiles = frame[["example", "prompt", "outputs", "paths", "walks"]].rename(columns={"example": "index"})
         results["profiles"] = profiles.to_dict("records")
     names = ("data", "prompts", "reward", "judge", "causal", "scale_min", "scale_max", "budget", "seed")
     settings = {name: getattr(options, name) for name in names} | {"reward_scale": scales}
-    return single_stage.finish(options, base, [stage], made, frame, settings=settings, results=results)
+    return single_stage.finish(options, base, [stage], study_tables, frame, settings=settings, results=results)
 
 
 def _check(options: Options) -> None:
     from rws_decode.strategies.factors import RWS
 
     for scale in options.reward_scale:
-        RWS(scale)  # refuses a scale that is none
+        RWS(scale)  # raises ValueError for a bad scale
     single_stage.check_range(options.scale_min, options.scale_max, options.budget, options.steps)
     single_stage.check_options(options)
 
 
 def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
-    """Return the study's tables from its rows; nothing in them is drawn by the seed.
+    """Return the study's tables from its rows; the seed draws nothing in them.
 
-    Of runs that share a folder, those of other models, shapes or ranges have totals of their own.
+    Runs that share a folder have separate totals if their models, shapes or ranges differ.
     """
     from paper_figures.table import Table
 
@@ -129,7 +138,10 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
 
 
 def summary_row(row: Mapping[str, Any], path: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the counts of one path of a prompt's row, as the module says; the grid is the paper's, within the path."""
+    """Return the counts of one path of a prompt's row, as the module describes them.
+
+    The grid is the part of the paper's grid within the path.
+    """
     pieces, outputs = path["pieces"], row["outputs"]
     hit = [piece for piece in pieces if any(piece["lower"] <= point <= piece["upper"] for point in GRID)]
     reached, on_grid = ({piece["output"] for piece in part} for part in (pieces, hit))
@@ -161,7 +173,10 @@ def _overs(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Add up one axis over the prompts; of what a judge says best, the mean over the prompts that have a score."""
+    """Add up one axis over the prompts.
+
+    For the judge's best scores it takes the mean over the prompts that have a score.
+    """
     total: dict[str, Any] = {"prompt": "all", "over": rows[0]["over"]}
     for name in list(rows[0])[2:]:
         values = [row[name] for row in rows if row[name] is not None]

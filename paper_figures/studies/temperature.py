@@ -1,12 +1,16 @@
-"""Temperature against reward on keyword prompts: the paper's scaling table (Appendix "Full Results of Softmax
-Temperature Scaling") and its keyword figure, with the controls that tell a reward's effect from that of its factor.
+"""Compare temperature with reward on keyword prompts: the paper's scaling table and its keyword figure.
 
-Methods: those of `paper_figures.studies.design.arms` at every reward scale s_R of the grid; `temperature`, the constant
-factor c, at every c of the same grid; and `temperature-bf16`, the same ranked by softmax in bfloat16 as public decoders
-do. The last two differ by rounding alone. Temperature at c stands beside RWS at s_R = c.
+The table is that of the Appendix "Full Results of Softmax Temperature Scaling". Here controls tell a reward's effect
+from that of its factor. The methods are:
 
-Files below OUT/temperature, besides the units' parts, which keep the traces of default, temperature and rws:
-`summary.csv|md`, a row per method and scale; `controls.csv|md`, rws minus each other method on the same prompts.
+- those of `paper_figures.studies.design.arms` at every reward scale s_R of the grid;
+- `temperature`, the constant factor c, at every c of the same grid;
+- `temperature-bf16`, the same ranked by softmax in bfloat16 as public decoders do.
+
+The last two differ by rounding alone. Temperature at c stands beside RWS at s_R = c.
+
+These files go below OUT/temperature, besides the units' parts, which keep the traces of default, temperature and rws:
+`summary.csv|md`, a row per method and scale, and `controls.csv|md`, rws minus each other method on the same prompts.
 `paper_figures.studies.summaries.temperature` says what the columns mean.
 """
 
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "SCALES", "Options", "run", "tables", "temperature_units"]
 
 NAME = "temperature"
-SCALES = GRID  # what reward scales are chosen from stands for the factors too, as in the paper
+SCALES = GRID  # the reward scales of the grid serve as factors too, as in the paper
 TEMPERATURES = ("temperature", "temperature-bf16")
 METHODS = (*TEMPERATURES, *COMPARED)
 TRACED = ("default", "temperature", "rws")
@@ -64,7 +68,7 @@ class Options(ComparisonOptions):
     reward_scale: tuple[float, ...] | None = option(
         SCALES, "factors c and reward scales s_R", metavar="C", flags=("--scales",)
     )
-    # Scales are given: nothing is chosen on validation prompts. Each method has its own ranking.
+    # Scales are given, so nothing is chosen on validation prompts. Each method has its own ranking.
     validation: int = fixed(0)
     validation_data: str | None = fixed(None)
     grid: tuple[float, ...] | None = fixed(None)
@@ -121,7 +125,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     answers = answers_table(frame)
     if not len(answers):
         return []
-    # Rankings differ among the methods of one run; other settings tell apart runs that share a folder.
+    # The methods of one run differ in their ranking. Other settings separate runs that share a folder.
     by = [name for name in SETTINGS if name in answers and name not in ("ranking", "precision")]
     varied = [name for name in by if answers[name].nunique(dropna=False) > 1]
     summary: list[dict[str, Any]] = []
@@ -130,12 +134,12 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         settings = {name: rows[name].tolist()[0] for name in varied}
         summary += [settings | line for line in summarise(rows, seed)]
         controls += [settings | line for line in compare(rows, seed)]
-    made = [Table("summary", summary, _shown_summary(summary), _SUMMARY)]
-    return made + ([Table("controls", controls, _shown_controls(controls), _COMPARED)] if controls else [])
+    study_tables = [Table("summary", summary, _shown_summary(summary), _SUMMARY)]
+    return study_tables + ([Table("controls", controls, _shown_controls(controls), _COMPARED)] if controls else [])
 
 
 def _shown_summary(summary: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the summary's rows with a mean and its interval in one column, for reading."""
+    """Format the summary for reading, with each mean and its interval in one column."""
     several = len({row["guide"] for row in summary}) > 1
     return [
         {
@@ -167,7 +171,7 @@ def _shown_summary(summary: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 
 
 def _shown_controls(controls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return one row per control, guide and scale, a column per metric, for reading."""
+    """Format the comparisons for reading: one row per control, guide and scale, a column per metric."""
     from paper_figures.studies.summaries.temperature import METRICS
 
     table: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -183,7 +187,7 @@ def _shown_controls(controls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
 
 
 def _before(row: Mapping[str, Any], column: str) -> dict[str, Any]:
-    """Return what stands before a column: settings in which runs differ."""
+    """Return the items that stand before a column: the settings in which runs differ."""
     return dict(list(row.items())[: list(row).index(column)])
 
 

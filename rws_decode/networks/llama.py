@@ -88,9 +88,9 @@ class LeanLlama:
         norm = self.model.norm
         return F.rms_norm(x, x.shape[-1:], norm.weight, norm.variance_epsilon).view(batch, length, -1)
 
-    def _angles(self, like: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+    def _angles(self, states: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Return cosines and sines, [1 or B, L, 1, size], the sines of the first half negative."""
-        cos, sin = self.model.rotary_emb(like, position_ids=positions)
+        cos, sin = self.model.rotary_emb(states, position_ids=positions)
         half = sin.shape[-1] // 2
         return cos[:, :, None], torch.cat([-sin[..., :half], sin[..., half:]], dim=-1)[:, :, None]
 
@@ -101,8 +101,8 @@ class LeanLlama:
         turned = torch.empty_like(turning, memory_format=torch.contiguous_format)
         halves = slice(None, self.size // 2), slice(self.size // 2, None)
         scaled = turning * cos
-        for here, there in (halves, halves[::-1]):
-            torch.addcmul(scaled[..., here], turning[..., there], sin[..., here], out=turned[..., here])
+        for half, other_half in (halves, halves[::-1]):
+            torch.addcmul(scaled[..., half], turning[..., other_half], sin[..., half], out=turned[..., half])
         query, key = turned.split([self.heads, self.shared], dim=2)
         value = parts[:, :, self.heads + self.shared :]
         query, key, value = (part.transpose(1, 2) for part in (query, key, value))
@@ -126,14 +126,14 @@ def _together(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:
 
 def _as_one(parts: Sequence[Tensor]) -> Tensor:
     """Return parameters end to end in one tensor, whose parts they become; what lies so already is taken as it is."""
-    first, whole = parts[0], (sum(len(part) for part in parts), *parts[0].shape[1:])
+    first, shape = parts[0], (sum(len(part) for part in parts), *parts[0].shape[1:])
     starts = [first.storage_offset() + sum(part.numel() for part in parts[:number]) for number in range(len(parts))]
     storage = first.untyped_storage()
     if all(
         part.untyped_storage()._cdata == storage._cdata and part.storage_offset() == start and part.is_contiguous()
         for part, start in zip(parts, starts, strict=True)
     ):
-        return first.data.as_strided(whole, first.data.stride())
+        return first.data.as_strided(shape, first.data.stride())
     with torch.inference_mode(False), torch.no_grad():  # what is made in inference mode can be trained no more
         joined = torch.cat([part.data for part in parts])
         for part, piece in zip(parts, joined.split([len(part) for part in parts]), strict=True):

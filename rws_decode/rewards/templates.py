@@ -25,8 +25,8 @@ def check_template(name: str, settings: Mapping[str, Any]) -> Template:
     """
     template: Any = settings["template"]
     if template not in get_args(Template):
-        known = ", ".join(get_args(Template))
-        raise ValueError(f"template in reward.json of {name} is {template!r}: only {known} are read")
+        readable = ", ".join(get_args(Template))
+        raise ValueError(f"template in reward.json of {name} is {template!r}: only {readable} are read")
     return template
 
 
@@ -82,14 +82,14 @@ def pair_ids(tokenizer: Any, prompts: Sequence[str | Dialogue], answers: Sequenc
     """
     # Always as lists: alone, an empty answer would be no answer, and the text laid out as a single one.
     texts = [as_dialogue(prompt).text for prompt in prompts]
-    said = [check_text("answer", answer) for answer in answers]
-    return tokenizer(texts, said, truncation=False, split_special_tokens=True)["input_ids"]
+    answer_texts = [check_text("answer", answer) for answer in answers]
+    return tokenizer(texts, answer_texts, truncation=False, split_special_tokens=True)["input_ids"]
 
 
 def _instruct(tokenizer: Any) -> Callable[[Sequence[str]], str]:
     def render(turns: Sequence[str]) -> str:
         exchanges = zip(turns[::2], turns[1::2], strict=True)
-        return tokenizer.eos_token.join(f"[INST] {asked} [/INST] {said}" for asked, said in exchanges)
+        return tokenizer.eos_token.join(f"[INST] {question} [/INST] {answer}" for question, answer in exchanges)
 
     return render
 

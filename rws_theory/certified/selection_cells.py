@@ -167,9 +167,9 @@ def _duel(state: _Contest, pairs: Pairs, sizes: list[int]) -> list[Cell]:
 
     def sign(column: _Column) -> int:
         value, error, _, _ = column.data
-        apart = float(value[0] - value[1])
-        if abs(apart) > 1.01 * float(error.sum()):
-            return 1 if apart > 0 else -1
+        difference = float(value[0] - value[1])
+        if abs(difference) > 1.01 * float(error.sum()):
+            return 1 if difference > 0 else -1
         return pairs.sign(i, j, column.scale)
 
     def winners(ahead: int, behind: int) -> tuple[int, ...]:
@@ -207,10 +207,10 @@ def _split(state: _Contest, better: NDArray[np.bool_], pairs: Pairs) -> float | 
     if not a < middle < b:
         return None
     for p, q in _undecided(better):
-        known = pairs.known(int(state.classes[p]), int(state.classes[q]))
-        if known and (end := known.cut(a, b)):
+        exact_order = pairs.known(int(state.classes[p]), int(state.classes[q]))
+        if exact_order and (end := exact_order.cut(a, b)):
             return end
-        if known or (b <= a * (1 + _NARROW) and _hidden(state, p, q)):
+        if exact_order or (b <= a * (1 + _NARROW) and _hidden(state, p, q)):
             return None
     return middle
 

@@ -102,9 +102,9 @@ class Pair:
         isolated = _isolated(*sorted((self.a, self.b)))  # at the scales r / unit
         if not isolated.complete:
             raise ArithmeticError(f"crossings of {self} were not isolated completely")
-        one = Fraction(1, self.unit)
-        low = [c for c in isolated.crossings if Fraction(c.upper) < one]
-        high = [c for c in isolated.crossings if Fraction(c.lower) > one]
+        unit_scale = Fraction(1, self.unit)
+        low = [c for c in isolated.crossings if Fraction(c.upper) < unit_scale]
+        high = [c for c in isolated.crossings if Fraction(c.lower) > unit_scale]
         if len(low) + len(high) != len(isolated.crossings):
             raise ArithmeticError(f"a crossing of {self} could not be told from 1")
         return sum(c.multiplicity or 0 for c in low), sum(c.multiplicity or 0 for c in high)

@@ -20,8 +20,10 @@ from rws_theory.worlds.ensembles import (
     random_rewards,
     random_tables,
 )
+from rws_theory.worlds.frontier import Frontier, FrontierPoint, frontier
 from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, check_canvas, reward_statistics
 from rws_theory.worlds.less_reward import LessReward, check_less_reward, rws_less_reward_example
+from rws_theory.worlds.locality import Scattered, scattered, scattered_order
 from rws_theory.worlds.markov import MarkovChain
 from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.reference_decoder import (
@@ -43,6 +45,8 @@ __all__ = [
     "CorollaryStudy",
     "Ensemble",
     "FactorRule",
+    "Frontier",
+    "FrontierPoint",
     "JointTable",
     "LessReward",
     "MarkovChain",
@@ -51,6 +55,7 @@ __all__ = [
     "NGram",
     "Reward",
     "RewardTally",
+    "Scattered",
     "TableDecodes",
     "check_canvas",
     "check_less_reward",
@@ -59,6 +64,7 @@ __all__ = [
     "decode_masked",
     "decode_tables",
     "flipped_rule",
+    "frontier",
     "keywords",
     "random_rewards",
     "random_tables",
@@ -66,5 +72,7 @@ __all__ = [
     "reward_statistics",
     "rws_less_reward_example",
     "rws_rule",
+    "scattered",
+    "scattered_order",
     "table_reward",
 ]

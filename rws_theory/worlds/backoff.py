@@ -138,8 +138,8 @@ def _count(sequences: Sequence[ArrayLike], order: int, vocabulary: int) -> list[
     rows = [np.asarray(sequence, dtype=np.int64) for sequence in sequences]
     text = np.concatenate(rows)
     place = np.concatenate([np.arange(row.size) for row in rows])  # within its sequence
-    number = text
-    grams = [_Grams(np.bincount(text, minlength=vocabulary), np.arange(vocabulary), np.empty(0), np.empty(0))]
+    number, none = text, np.zeros(0, dtype=np.int64)
+    grams = [_Grams(np.bincount(text, minlength=vocabulary), np.arange(vocabulary), none, none)]
     for length in range(2, order + 1):
         end = np.flatnonzero(place >= length - 1)
         keys, first, inverse, count = np.unique(

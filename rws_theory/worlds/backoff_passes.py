@@ -24,7 +24,8 @@ class Passes:
     chain: Backoff
     arcs: csr_matrix  # [S, S]
     arcs_t: csr_matrix
-    down: tuple[csr_matrix, ...]  # from each level, from 2, to that below: kept at (suffix, state)
+    down: tuple[csr_matrix, ...]  # from each level to that below, from 1 to the root: kept at (suffix, state)
+    unigram: csr_matrix  # [1, V]
     pair: Floats | None  # P(word | root) F(last, word) [V, V]
 
     def back(self, value: Floats) -> Floats:
@@ -33,8 +34,8 @@ class Passes:
         words = value[: chain.vocabulary]
         result = np.empty((chain.root + 1, value.shape[1]))
         result[:-1] = _product(self.arcs, value)
-        result[-1] = chain.unigram @ words
-        below = result[-1] if self.pair is None else self.pair @ words
+        result[-1] = _product(self.unigram, words)[0]
+        below = result[-1] if self.pair is None else _by_column(self.pair, words)
         for level in chain.levels:
             if level.length > 1:
                 below = result[level.suffix]
@@ -46,16 +47,17 @@ class Passes:
         chain = self.chain
         lowest = chain.levels[0]
         total = mass
-        if self.down:
+        if len(chain.levels) > 1:
             total = mass.copy()
-            for below, level, down in zip(chain.levels[-2::-1], chain.levels[:0:-1], self.down[::-1], strict=True):
+            for below, level, down in zip(chain.levels[-2::-1], chain.levels[:0:-1], self.down[:0:-1], strict=True):
                 total[below.states] += _product(down, total[level.states])
+        words = total[lowest.states]
         result = _product(self.arcs_t, total)
-        if self.pair is not None:
-            result[: chain.vocabulary] += self.pair.T @ (lowest.kept[:, None] * total[lowest.states])
-            rest = np.zeros(mass.shape[1])
+        rest = np.zeros(mass.shape[1])
+        if self.pair is None:
+            rest = _product(self.down[0], words)[0]
         else:
-            rest = lowest.kept @ total[lowest.states]
+            result[: chain.vocabulary] += _by_column(self.pair.T, lowest.kept[:, None] * words)
         if root is not None:
             rest = rest + root
         result[: chain.vocabulary] += chain.unigram[:, None] * rest
@@ -65,7 +67,7 @@ class Passes:
 def passes_of(chain: Backoff, factor: Floats | None = None) -> Passes:
     """Return the operator of a chain; factor: F(word, next word) [V, V], None for 1."""
     values, rows, columns = [np.zeros(0)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    down = []
+    down = [csr_matrix(chain.levels[0].kept)]
     below = None
     for level in chain.levels:
         source = level.first + level.source
@@ -84,9 +86,14 @@ def passes_of(chain: Backoff, factor: Floats | None = None) -> Passes:
     entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
     arcs = csr_matrix(entries, shape=(chain.root, chain.root))
     pair = None if factor is None else chain.unigram * factor
-    return Passes(chain, arcs, arcs.T.tocsr(), tuple(down), pair)
+    return Passes(chain, arcs, arcs.T.tocsr(), tuple(down), csr_matrix(chain.unigram), pair)
 
 
+# Both sum in one order however many columns there are, so that a batch gives the bits of its rows.
 def _product(matrix: csr_matrix, value: Floats) -> Floats:
     # A vector's product is much faster than that of a matrix of one column.
     return (matrix @ value[:, 0])[:, None] if value.shape[1] == 1 else matrix @ value
+
+
+def _by_column(matrix: Floats, value: Floats) -> Floats:
+    return np.stack([matrix @ np.ascontiguousarray(column) for column in value.T], axis=1)

@@ -43,30 +43,31 @@ class Lattice:
 
     def posteriors(self, canvases: Sequence[Ints], starts: Sequence[int]) -> list[Floats]:
         """Return P(word at each position | revealed), [n, V], of canvases that follow the given states."""
+        if not canvases:
+            return []
         lengths = np.array([canvas.size for canvas in canvases])
         backs = self.backward(canvases)
         rows = [np.zeros((canvas.size, self.chain.vocabulary)) for canvas in canvases]
-        active = np.arange(len(canvases))
+        active = list(range(len(canvases)))
         mass, root = self._start(starts)
         for i in range(lengths.max()):
             if (lengths[active] <= i).any():
-                mass, active = mass[:, lengths[active] > i], active[lengths[active] > i]
+                mass, active = mass[:, lengths[active] > i], [k for k in active if lengths[k] > i]
             tokens = np.array([canvases[k][i] for k in active])
             mass, root = self._emit(self._forward(mass, root), tokens), None
-            if not self.plain or (tokens != MASK).any():
-                mass /= mass.sum(axis=(0, 2), keepdims=True)
-            for k, token in zip(active[tokens != MASK], tokens[tokens != MASK], strict=True):
-                rows[k][i, token] = 1.0
-            masked = np.flatnonzero(tokens == MASK)
-            if not masked.size:
+            for column in np.flatnonzero((tokens != MASK) | (not self.plain)):
+                mass[:, column] /= mass[:, column].max()
+            if (tokens != MASK).all():
+                for k, token in zip(active, tokens, strict=True):
+                    rows[k][i, token] = 1.0
                 continue
-            joint = mass.copy() if any(i in backs[k] for k in active[masked]) else mass
-            for column in masked:
-                if i in backs[active[column]]:
-                    joint[:, column] *= backs[active[column]][i]
-            made = self.by_word @ (joint[:, :, 0] if self.automaton_states == 1 else joint.sum(axis=2))
-            for column in masked:
-                rows[active[column]][i] = made[:, column] / made[:, column].sum()
+            joint = mass.copy() if any(i in backs[k] for k in active) else mass
+            for column, k in enumerate(active):
+                if i in backs[k]:
+                    joint[:, column] *= backs[k][i]
+            words = self.by_word @ (joint[:, :, 0] if self.automaton_states == 1 else joint.sum(axis=2))
+            for column, k in enumerate(active):
+                rows[k][i] = words[:, column] / np.ascontiguousarray(words[:, column]).sum()
         return rows
 
     def backward(self, canvases: Sequence[Ints]) -> list[dict[int, Floats]]:

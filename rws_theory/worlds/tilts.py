@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 from rws_theory.worlds.automaton import Automaton
 from rws_theory.worlds.backoff import Floats, Ints
 
-__all__ = ["AdditiveReward", "Tilt", "additive", "no_tilt"]
+__all__ = ["AdditiveReward", "Tilt", "additive", "no_tilt", "score"]
 
 # A reward per word [V], per pair of words [V, V], or of an automaton.
 AdditiveReward = ArrayLike | Automaton
@@ -33,11 +34,7 @@ class Tilt:
 
     def score(self, tokens: Ints, context: Ints) -> float:
         """Return the log-weight of a text after a context, nats."""
-        total = self.words.score(tokens)
-        if self.pairs is not None:
-            text = np.concatenate([context[-1:], tokens])
-            total += float(self.pairs[text[:-1], text[1:]].sum())
-        return total
+        return score(self.words, tokens) + (0.0 if self.pairs is None else score(self.pairs, tokens, context))
 
     def with_reward(self, reward: AdditiveReward, beta: float) -> Tilt:
         """Return this tilt and beta times a reward."""
@@ -71,3 +68,19 @@ def additive(reward: AdditiveReward, vocabulary: int) -> tuple[Automaton, Floats
         raise ValueError("reward must be finite, got nan or inf")
     nothing = no_tilt(vocabulary).words
     return (nothing, values) if values.ndim == 2 else (Automaton(nothing.following, values[None]), None)
+
+
+def score(reward: AdditiveReward, tokens: Sequence[int] | Ints, context: Sequence[int] | Ints = ()) -> float:
+    """Return what an additive reward gives a text after a context.
+
+    >>> score([0.5, 1.0], [0, 1, 1])
+    2.5
+    """
+    text = np.asarray(tokens, dtype=np.int64)
+    if isinstance(reward, Automaton):
+        return reward.score(text)
+    values = np.asarray(reward, dtype=np.float64)
+    if values.ndim == 1:
+        return float(values[text].sum())
+    joined = np.concatenate([np.asarray(context, dtype=np.int64)[-1:], text])
+    return float(values[joined[:-1], joined[1:]].sum())

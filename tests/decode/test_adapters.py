@@ -79,9 +79,9 @@ def dream(
         confidence = torch.full(x.shape, -torch.inf, dtype=logits.dtype)
         confidence[masked] = best
         if count:
-            place = confidence.topk(count).indices
+            positions = confidence.topk(count).indices
             filled = x.masked_scatter(masked, token)
-            x = x.scatter(1, place, filled.gather(1, place))
+            x = x.scatter(1, positions, filled.gather(1, positions))
         x = tokens_hook(step, x, logits)
         history.append(x.clone())
     return x, history
@@ -94,7 +94,7 @@ def hooks(strategy: FactorStrategy, **more: Any) -> DreamHooks:
 
 def slow_factors(x: Tensor, logits: Tensor) -> list[tuple[float, float]]:
     """Return raw reward and RWS factor of each row's greedy completion, one position at a time."""
-    found = []
+    factors = []
     for prompt, row, z in zip(PROMPTS, x.tolist(), logits.tolist(), strict=True):
         answer = []
         for column in range(IDS.shape[1], len(row)):
@@ -103,8 +103,8 @@ def slow_factors(x: Tensor, logits: Tensor) -> list[tuple[float, float]]:
             answer.append(best if row[column] == MASK else row[column])
         text = words(answer[: answer.index(EOS)] if EOS in answer else answer)
         (raw,) = REWARD.score([prompt], [text])
-        found.append((raw, float(reward_factor((raw - REWARD.mean) / REWARD.std, 8.0, 1e-5))))
-    return found
+        factors.append((raw, float(reward_factor((raw - REWARD.mean) / REWARD.std, 8.0, 1e-5))))
+    return factors
 
 
 @pytest.mark.parametrize("alg", ["maskgit_plus", "topk_margin"])
@@ -166,9 +166,9 @@ def test_in_float64_dream_orders_positions_as_log_odds_do() -> None:
         exact = rank_values(logits[row, column], token, factor)
         confidence = scaled[row, column].softmax(dim=-1).max(dim=-1).values
         for part in range(len(x)):
-            own = row == part
-            if len(confidence[own].unique()) == int(own.sum()):
-                assert confidence[own].argsort().tolist() == exact[own].argsort().tolist()
+            in_block = row == part
+            if len(confidence[in_block].unique()) == int(in_block.sum()):
+                assert confidence[in_block].argsort().tolist() == exact[in_block].argsort().tolist()
                 checked.append(part)
         return scaled
 
@@ -181,12 +181,12 @@ def test_bfloat16_probabilities_tie_where_float64_ones_do_not() -> None:
     x = torch.nn.functional.pad(IDS[:1], (0, LENGTH), value=MASK)
     with torch.no_grad():
         logits = MODEL(input_ids=x).logits.to(torch.bfloat16)
-    found = {}
+    levels = {}
     for dtype in (None, torch.float64):
         scaled = DreamHooks(Temperature(4.0), mask_id=MASK, dtype=dtype).logits(0, x, logits)
         confidence = scaled[x == MASK].softmax(dim=-1).max(dim=-1).values
-        found[scaled.dtype] = len(confidence.unique())
-    assert found[torch.bfloat16] < found[torch.float64] == LENGTH
+        levels[scaled.dtype] = len(confidence.unique())
+    assert levels[torch.bfloat16] < levels[torch.float64] == LENGTH
 
 
 @pytest.mark.parametrize(
@@ -227,10 +227,10 @@ def exact_bound(predictor: MaskPredictor, prompt: list[int], answer: list[int]) 
     for count in range(1, length + 1):
         sets = list(combinations(range(length), count))
         for places in sets:
-            shown = [predictor.mask_id if place in places else token for place, token in enumerate(answer)]
+            shown = [predictor.mask_id if position in places else token for position, token in enumerate(answer)]
             with torch.inference_mode():
                 logits = predictor.logits(torch.tensor([prompt + shown]), None)[0].double().log_softmax(dim=-1)
-            inside = sum(float(logits[len(prompt) + place, answer[place]]) for place in places)
+            inside = sum(float(logits[len(prompt) + position, answer[position]]) for position in places)
             total += inside * length / count / len(sets) / length
     return total
 
@@ -258,12 +258,12 @@ def test_of_an_exact_model_the_bound_is_the_likelihood() -> None:
     truth = math.log(weights[1, 2, 0, 1] / weights[1].sum())
     assert exact_bound(predictor, [1], [2, 0, 1]) == pytest.approx(truth)
     model = RWSLM(predictor, mc_num=600, batch_size=200, encode=text)
-    ((found, greedy),) = model.loglikelihood(requests(("1", " 2 0 1")))
-    assert found == pytest.approx(truth, abs=0.1)
+    ((bound, greedy),) = model.loglikelihood(requests(("1", " 2 0 1")))
+    assert bound == pytest.approx(truth, abs=0.1)
     # A sample of one token leaves nothing to chance.
     last = RWSLM(predictor, mc_num=1, encode=text)
-    ((one, _),) = last.loglikelihood(requests(("1 2 0", " 1")))
-    assert one == pytest.approx(math.log(weights[1, 2, 0, 1] / weights[1, 2, 0].sum()))
+    ((likelihood, _),) = last.loglikelihood(requests(("1 2 0", " 1")))
+    assert likelihood == pytest.approx(math.log(weights[1, 2, 0, 1] / weights[1, 2, 0].sum()))
     (whole,) = RWSLM(predictor, mc_num=600, batch_size=200, encode=text).loglikelihood_rolling(requests(("1 2 0 1",)))
     assert whole == pytest.approx(math.log(weights[1, 2, 0, 1]), abs=0.1)
     assert isinstance(greedy, bool)
@@ -323,9 +323,9 @@ def test_answers_are_those_of_generate_up_to_the_stops() -> None:
     model = RWSLM(PREDICTOR, **SMALL)
     assert model.generate_until(requests(*((context, {}) for context in contexts))) == texts
     stop = str(texts[0]).split()[1]
-    found = model.generate_until(requests(*((context, {"until": [stop, "zebra", ""]}) for context in contexts)))
-    assert found == [str(text).split(stop)[0] for text in texts] and found != texts
-    assert model.generate_until(requests((contexts[0], {"until": stop}))) == found[:1]
+    answers = model.generate_until(requests(*((context, {"until": [stop, "zebra", ""]}) for context in contexts)))
+    assert answers == [str(text).split(stop)[0] for text in texts] and answers != texts
+    assert model.generate_until(requests((contexts[0], {"until": stop}))) == answers[:1]
     (short,) = model.generate_until(
         requests((contexts[0], {"max_gen_toks": 2, "do_sample": False, "temperature": 1.0}))
     )
@@ -336,10 +336,10 @@ def test_repeats_are_drawn_anew_and_alike_each_time() -> None:
     hot = {"do_sample": True, "temperature": 2.0}
     model = RWSLM(PREDICTOR, seed=3, **SMALL)
     asked = requests(("the cat", hot), ("the cat", hot), ("the cat", {}), ("the cat", hot))
-    found = model.generate_until(asked)
-    assert len(set(found)) == 4 and model.generate_until(asked) == found
+    answers = model.generate_until(asked)
+    assert len(set(answers)) == 4 and model.generate_until(asked) == answers
     drawn = [generate(PREDICTOR, ["the cat"], **SMALL, temperature=2.0, seed=seed).texts[0] for seed in (3, 4, 6)]
-    assert [found[0], found[1], found[3]] == drawn
+    assert [answers[0], answers[1], answers[3]] == drawn
 
 
 def test_a_strategy_with_a_reward_is_used() -> None:
@@ -383,7 +383,7 @@ def test_the_harness_knows_the_model_where_it_is_installed() -> None:
     from lm_eval.api.registry import get_model
 
     assert issubclass(RWSLM, LM) and not RWSLM.__abstractmethods__ and get_model("rws") is RWSLM
-    made = RWSLM.create_from_arg_string(
+    adapter = RWSLM.create_from_arg_string(
         "model=mini,max_new_tokens=16,steps=8,block_length=16,mc_num=4", {"batch_size": 2}
     )
-    assert (made.config.steps, made.batch_size, made.rank, made.world_size) == (8, 2, 0, 1)
+    assert (adapter.config.steps, adapter.batch_size, adapter.rank, adapter.world_size) == (8, 2, 0, 1)

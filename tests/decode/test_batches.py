@@ -94,11 +94,11 @@ def test_alone_together_and_in_another_order_the_answer_is_the_same(
     random.shuffle(order)  # type: ignore[attr-defined]
     together = decode(predictor, prompts, strategy, **grouped(padding=padding, **options))  # type: ignore[arg-type]
     moved = decode(predictor, [prompts[i] for i in order], strategy, **grouped(**options))  # type: ignore[arg-type]
-    for place, index in enumerate(order):
+    for row, index in enumerate(order):
         (alone,) = decode(predictor, [prompts[index]], strategy, **grouped(**options))  # type: ignore[arg-type]
         if alone.near_ties.any() or alone.near_tokens.any():
             continue  # counted, not hidden
-        for other in (together[index], moved[place]):
+        for other in (together[index], moved[row]):
             assert other.tokens.tolist() == alone.tokens.tolist()
             assert other.commit_step.tolist() == alone.commit_step.tolist()
 

@@ -35,9 +35,9 @@ PROCESSES = {"one": (1, 0, 1), "two": (2, 1, 0), "four": (4, 2, 2)}
 
 def environment(threads: int, seed: int) -> dict[str, str]:
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-    told = {"PYTHONHASHSEED": str(seed), "HF_HUB_OFFLINE": "1", "PYTHONPATH": f"{TESTS.parent}{os.pathsep}{TESTS}"}
+    variables = {"PYTHONHASHSEED": str(seed), "HF_HUB_OFFLINE": "1", "PYTHONPATH": f"{TESTS.parent}{os.pathsep}{TESTS}"}
     # Else MKL takes no more threads than there are cores.
-    return os.environ | dict.fromkeys(names, str(threads)) | {"MKL_DYNAMIC": "FALSE"} | told
+    return os.environ | dict.fromkeys(names, str(threads)) | {"MKL_DYNAMIC": "FALSE"} | variables
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +49,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     begun = {}
     for name, (threads, seed, workers) in PROCESSES.items():
         words = [sys.executable, str(TESTS / "alike.py"), str(root / "models"), str(root / name), str(workers)]
-        told = (root / f"{name}.log").open("wb")
-        begun[name] = subprocess.Popen(words, env=environment(threads, seed), stdout=told, stderr=subprocess.STDOUT)
-        told.close()
+        log = (root / f"{name}.log").open("wb")
+        begun[name] = subprocess.Popen(words, env=environment(threads, seed), stdout=log, stderr=subprocess.STDOUT)
+        log.close()
     for name, process in begun.items():
         assert process.wait() == 0, (root / f"{name}.log").read_text(encoding="utf-8")[-3000:]
     return root
@@ -59,18 +59,18 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def contents(folder: Path) -> dict[str, Any]:
     """Return what each file below a folder holds: its bytes, but of results how long they took and where they lie."""
-    found: dict[str, Any] = {}
+    files: dict[str, Any] = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if "/units-" in name and "/study/" in f"/{name}" and path.suffix == ".parquet":
-            found[name] = _without_seconds(path)
+            files[name] = _without_seconds(path)
         elif path.is_file():
-            found[name] = path.read_bytes()
+            files[name] = path.read_bytes()
     for name in ("study/controls/results.json", "study/printed.json"):
-        if name in found:
-            held = json.loads(found[name])
-            found[name] = json.dumps({key: held[key] for key in held if key not in ("seconds", "folder")})
-    return found
+        if name in files:
+            results = json.loads(files[name])
+            files[name] = json.dumps({key: results[key] for key in results if key not in ("seconds", "folder")})
+    return files
 
 
 def _without_seconds(path: Path) -> tuple[Any, ...]:
@@ -84,7 +84,7 @@ def _without_seconds(path: Path) -> tuple[Any, ...]:
 def test_bytes_depend_neither_on_the_process_nor_on_its_threads(other: str, written: Path) -> None:
     ours, theirs = contents(written / "one"), contents(written / other)
     if other == "two":
-        ours = {name: held for name, held in ours.items() if name.startswith("shipped/")}
+        ours = {name: data for name, data in ours.items() if name.startswith("shipped/")}
     assert ours.keys() == theirs.keys()
     assert [name for name in ours if ours[name] != theirs[name]] == []
 
@@ -107,7 +107,8 @@ def mini_traces(**options: Any) -> list[bytes]:
     predictor, reward = load_predictor("mini"), load_reward("mini")
     prompts = [example["prompt"] for example in predictor.examples[:2]]
     return [
-        trace_bytes(one) for one in decode(predictor, prompts, RWS(8.0), reward=reward, **grouped(**SHAPE | options))
+        trace_bytes(trace)
+        for trace in decode(predictor, prompts, RWS(8.0), reward=reward, **grouped(**SHAPE | options))
     ]
 
 
@@ -120,12 +121,12 @@ def threads() -> Iterator[None]:
 
 @pytest.mark.usefixtures("threads")
 def test_the_number_of_threads_that_a_process_has_changes_no_byte() -> None:
-    found = []
+    runs = []
     for count in (1, 2, 3, 8):
         torch.set_num_threads(count)
-        found.append(mini_traces())
+        runs.append(mini_traces())
         assert torch.get_num_threads() == count, "it is set again"
-    assert found[1:] == found[:-1]
+    assert runs[1:] == runs[:-1]
 
 
 @pytest.mark.usefixtures("threads")
@@ -174,18 +175,18 @@ def test_threads_are_given_back_after_an_error() -> None:
 
 
 def test_a_count_that_is_held_is_a_threads_own() -> None:
-    found: list[int] = []
+    counts: list[int] = []
 
     def held() -> None:
         hold_threads(2)
         with torch_threads() as count:
-            found.append(count)
+            counts.append(count)
 
     worker = threading.Thread(target=held)
     worker.start()
     worker.join()
     with torch_threads() as count:
-        assert found == [2] and count == 1
+        assert counts == [2] and count == 1
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, True])
@@ -201,6 +202,6 @@ def test_other_batches_are_told_apart_by_settings_alone() -> None:
     together = decode(predictor, prompts, Confidence(), **grouped(**shape))
     one_by_one = decode(predictor, prompts, Confidence(), savings=Savings(memory=1), **grouped(**shape))
     for first, second in zip(together, one_by_one, strict=True):
-        changed = {name for name, held in first.metadata().items() if held != second.metadata()[name]}
+        changed = {name for name, value in first.metadata().items() if value != second.metadata()[name]}
         assert changed <= {"savings", "width", "offset"} and (first.tokens == second.tokens).all()
         assert asdict(Savings(memory=1)) == second.savings

@@ -33,22 +33,22 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[], A
     write_llada(root / "llada")
     write_dream(root / "dream")
     save_reward(root / "pair", {"mean": 0.0, "std": 0.3})
-    made: dict[str, Callable[[], Any]] = {"bert": bert_predictor, "modernbert": full_modernbert_predictor}
-    made |= {name: lambda name=name: load_predictor(str(root / name)) for name in ("llada", "dream")}
-    made |= {"pair": lambda: load_reward(str(root / "pair"))}
+    loaders: dict[str, Callable[[], Any]] = {"bert": bert_predictor, "modernbert": full_modernbert_predictor}
+    loaders |= {name: lambda name=name: load_predictor(str(root / name)) for name in ("llada", "dream")}
+    loaders |= {"pair": lambda: load_reward(str(root / "pair"))}
     for name in ("skywork", "qrm"):
         folder = str(save_published(root / name, name))
-        made[name] = lambda folder=folder, name=name: load_reward(folder, published=name)
-    return made
+        loaders[name] = lambda folder=folder, name=name: load_reward(folder, published=name)
+    return loaders
 
 
 def both(predictor: HFMaskPredictor, reward: RewardModel, **options: Any) -> Decoding:
     return decode(predictor, PROMPTS, RWS(8.0), reward=reward, **grouped(**SHAPE | options))
 
 
-def same(one: Decoding, other: Decoding) -> bool:
+def same(first: Decoding, second: Decoding) -> bool:
     """Say whether all answers have the same tokens at the same steps."""
-    pairs = zip(one, other, strict=True)
+    pairs = zip(first, second, strict=True)
     return all(
         (a.tokens == b.tokens).all() and (a.commit_step == b.commit_step).all() and a.text == b.text for a, b in pairs
     )
@@ -77,21 +77,21 @@ def test_the_stand_in_computes_and_refuses_what_two_devices_refuse() -> None:
 def test_nothing_mixes_the_devices_of_predictor_and_reward(
     predictor: str, reward: str, moved: str, models: dict[str, Callable[[], Any]]
 ) -> None:
-    held, guide = models[predictor](), models[reward]()
+    mask_predictor, guide = models[predictor](), models[reward]()
     options = [
         {"savings": Savings()},
         {"savings": Savings.everything()},
         {"ranking": "topk", "precision": "model", "cfg": 0.5, "end_of_text": "suppress"},
         {"sampling_temperature": 1.0, "seed": [1, 2], "end_of_text": "defer"},
     ]
-    plain = [both(held, guide, **one) for one in options]
-    held, guide = models[predictor](), models[reward]()  # which remember nothing of the other device
-    away = vars(held if moved == "predictor" else guide)
+    plain = [both(mask_predictor, guide, **settings) for settings in options]
+    mask_predictor, guide = models[predictor](), models[reward]()  # which remember nothing of the other device
+    away = vars(mask_predictor if moved == "predictor" else guide)
     for network in [part for part in away.values() if isinstance(part, nn.Module)]:
         move(network)
     with stand_in():
-        for one, wanted in zip(options, plain, strict=True):
-            assert same(both(held, guide, **one), wanted)
+        for settings, wanted in zip(options, plain, strict=True):
+            assert same(both(mask_predictor, guide, **settings), wanted)
 
 
 @pytest.mark.parametrize("moved", ["predictor", "reward"])
@@ -107,14 +107,14 @@ def test_nothing_mixes_the_devices_of_predictor_and_reward(
 def test_the_compact_decoder_does_not_mix_them_either(
     predictor: str, reward: str, savings: CompactSavings, moved: str, models: dict[str, Callable[[], Any]]
 ) -> None:
-    held, guide = models[predictor](), models[reward]()
-    wanted = both(held, guide)
-    away = vars(held if moved == "predictor" else guide)
+    mask_predictor, guide = models[predictor](), models[reward]()
+    wanted = both(mask_predictor, guide)
+    away = vars(mask_predictor if moved == "predictor" else guide)
     for network in [part for part in away.values() if isinstance(part, nn.Module)]:
         move(network)
     with stand_in():
-        found = decode_compact(held, PROMPTS, RWS(8.0), reward=guide, savings=savings, **grouped(**SHAPE))
-    assert same(found, wanted)
+        decoding = decode_compact(mask_predictor, PROMPTS, RWS(8.0), reward=guide, savings=savings, **grouped(**SHAPE))
+    assert same(decoding, wanted)
 
 
 def test_orders_are_made_on_the_predictors_device(models: dict[str, Callable[[], Any]]) -> None:

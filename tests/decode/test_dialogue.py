@@ -93,9 +93,9 @@ def test_the_plain_text_is_how_the_shipped_models_were_trained_on_dialogues() ->
     rows = json.loads(
         (Path(__file__).parents[2] / "rws_decode/mini/models/mini/examples.json").read_text(encoding="utf-8")
     )
-    told = [row["prompt"] for row in rows if " answer : " in row["prompt"]]
-    assert len(told) > 3
-    for prompt in told:
+    dialogue_prompts = [row["prompt"] for row in rows if " answer : " in row["prompt"]]
+    assert len(dialogue_prompts) > 3
+    for prompt in dialogue_prompts:
         first, rest = prompt.split(" answer : ")
         assert Dialogue((first, *rest.split(" question : "))).text == prompt
 
@@ -122,17 +122,17 @@ def test_a_predictor_without_a_template_reads_the_plain_text(predictors: dict[st
     assert encode_prompts(plain, [TOLD], 1)[0].ids == plain.encode_prompt(text)
 
 
-@pytest.mark.parametrize("place", [0, 1, 2], ids=["first user", "assistant", "last user"])
+@pytest.mark.parametrize("index", [0, 1, 2], ids=["first user", "assistant", "last user"])
 @pytest.mark.parametrize("name", ["llada", "dream"])
-def test_control_strings_in_any_turn_are_text(name: str, place: int, predictors: dict[str, HFMaskPredictor]) -> None:
+def test_control_strings_in_any_turn_are_text(name: str, index: int, predictors: dict[str, HFMaskPredictor]) -> None:
     predictor = predictors[name]
     steering = [token for token in predictor.encode_dialogue(TOLD) if token >= FIRST_SPECIAL]
     for special in SPECIAL[name]:
         turns = list(TOLD.turns)
-        turns[place] = f"{special}the {special}cat{special}"
+        turns[index] = f"{special}the {special}cat{special}"
         ids = predictor.encode_dialogue(Dialogue(tuple(turns)))
         assert [token for token in ids if token >= FIRST_SPECIAL] == steering
-        assert turns[place] in predictor.tokenizer.decode(ids)
+        assert turns[index] in predictor.tokenizer.decode(ids)
 
 
 @pytest.mark.parametrize("name", ["llada", "dream"])
@@ -149,11 +149,11 @@ def test_a_turn_that_spells_the_templates_own_text_stays_one_turn(
     assert opening in predictor.tokenizer.decode(ids)
 
 
-@pytest.mark.parametrize("place", [0, 1, 2], ids=["first user", "assistant", "last user"])
-def test_the_mask_in_any_turn_is_text_without_a_template_too(place: int) -> None:
+@pytest.mark.parametrize("index", [0, 1, 2], ids=["first user", "assistant", "last user"])
+def test_the_mask_in_any_turn_is_text_without_a_template_too(index: int) -> None:
     predictor = bert_predictor()
     turns = list(TOLD.turns)
-    turns[place] = "the [MASK] cat"
+    turns[index] = "the [MASK] cat"
     ids = predictor.encode_dialogue(Dialogue(tuple(turns)))
     assert MASK not in ids and ids.count(predictor.tokenizer.sep_token_id) == 1
 
@@ -188,34 +188,35 @@ def reference_tokens(name: str, turns: tuple[str, ...], answer: str) -> list[str
     """Return the tokens of a dialogue and its answer as the model's page lays them out."""
     said = [*turns, answer]
     if name == "eurus":
-        found = ["<s>"]
+        tokens = ["<s>"]
         for asked, replied in zip(said[::2], said[1::2], strict=True):
-            found += ["[INST]", *asked.split(), "[/INST]", *replied.split(), "</s>"]
-        return found
+            tokens += ["[INST]", *asked.split(), "[/INST]", *replied.split(), "</s>"]
+        return tokens
     spoken = [(("user", "assistant")[index % 2], text) for index, text in enumerate(said)]
     if name == "intern":
-        found = ["<s>"]
+        tokens = ["<s>"]
         for role, text in spoken:
-            found += ["<|im_start|>", role, "\n", *text.split(), "<|im_end|>", "\n"]
-        return [*found, "<|reward|>"]
-    found = ["<|begin_of_text|>"]
+            tokens += ["<|im_start|>", role, "\n", *text.split(), "<|im_end|>", "\n"]
+        return [*tokens, "<|reward|>"]
+    tokens = ["<|begin_of_text|>"]
     for role, text in [*([("system", "Today Date : 26 Jul 2024")] if name == "grm" else []), *spoken]:
-        found += ["<|start_header_id|>", role, "<|end_header_id|>", "\n\n", *text.split(), "<|eot_id|>"]
-    return found
+        tokens += ["<|start_header_id|>", role, "<|end_header_id|>", "\n\n", *text.split(), "<|eot_id|>"]
+    return tokens
 
 
 @pytest.mark.parametrize("dialogue", [TOLD, LONG], ids=["two", "three"])
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_registry_rewards_read_every_message(name: str, dialogue: Dialogue, rewards: dict[str, Any]) -> None:
-    found = rewards[name]
-    assert isinstance(found, CausalReward | QuantileReward)
+    reward_model = rewards[name]
+    assert isinstance(reward_model, CausalReward | QuantileReward)
     for answer in ("it ran .", ""):
         tokens = reference_tokens(name, dialogue.turns, answer)
-        assert found.ids(dialogue, answer) == [published_vocabulary(name).index(token) for token in tokens]
-    one = Dialogue(("the cat",))
-    assert found.ids(one, "sat .") == found.ids("the cat", "sat .")
-    assert found.score([one], ["sat ."]) == found.score(["the cat"], ["sat ."])
-    (score,), (other,) = found.score([dialogue], ["it ran ."]), found.score([dialogue.turns[-1]], ["it ran ."])
+        assert reward_model.ids(dialogue, answer) == [published_vocabulary(name).index(token) for token in tokens]
+    single = Dialogue(("the cat",))
+    assert reward_model.ids(single, "sat .") == reward_model.ids("the cat", "sat .")
+    assert reward_model.score([single], ["sat ."]) == reward_model.score(["the cat"], ["sat ."])
+    (score,) = reward_model.score([dialogue], ["it ran ."])
+    (other,) = reward_model.score([dialogue.turns[-1]], ["it ran ."])
     assert score != pytest.approx(other, abs=1e-6)
 
 
@@ -228,13 +229,13 @@ def test_the_gate_of_a_dialogue_reads_where_the_answer_begins(rewards: dict[str,
 
 @pytest.mark.parametrize("name", [name for name in sorted(PUBLISHED) if name != "qrm"])
 def test_a_session_scores_a_dialogue_as_without_a_cache(name: str, rewards: dict[str, Any]) -> None:
-    found, answers = rewards[name], ["it sat on a mat .", "it sat on the mat .", "it sat on the mat . then", ""]
-    session = found.session(2)
+    reward_model, answers = rewards[name], ["it sat on a mat .", "it sat on the mat .", "it sat on the mat . then", ""]
+    session = reward_model.session(2)
     for answer in answers:
         scores = session.score([0, 1], [TOLD, "the cat"], [answer, answer])
-        assert scores == pytest.approx(found.score([TOLD, "the cat"], [answer, answer]), abs=1e-5)
+        assert scores == pytest.approx(reward_model.score([TOLD, "the cat"], [answer, answer]), abs=1e-5)
     # All turns before the answer are read once.
-    assert session.tokens_saved[0] >= 3 * (len(found.ids(TOLD, "")) - 3)
+    assert session.tokens_saved[0] >= 3 * (len(reward_model.ids(TOLD, "")) - 3)
 
 
 def test_other_rewards_are_given_the_plain_text() -> None:
@@ -265,8 +266,8 @@ def test_a_dialogue_of_one_turn_is_its_text(
 ) -> None:
     predictor, reward = predictors[name], rewards["skywork-v0.2"]
     both = (Dialogue(("the cat",)), "the cat")
-    one, text = (decode(predictor, [prompt], RWS(4.0), reward=reward, **grouped(**SHORT))[0] for prompt in both)
-    assert one == text and one.reward_asked.any()
+    single, text = (decode(predictor, [prompt], RWS(4.0), reward=reward, **grouped(**SHORT))[0] for prompt in both)
+    assert single == text and single.reward_asked.any()
 
 
 @pytest.mark.parametrize("name", ["llada", "dream", "mini"])
@@ -302,8 +303,9 @@ def test_traces_of_dialogues_replay(
         assert stored == trace and replay(stored).parted_at is None
         again = replay_with(stored, predictors[name])
         assert again.tokens.tolist() == trace.tokens.tolist() and again.prompt_text == TOLD.text
-        found = diff(trace, again, predictors[name])
-        assert found.parting is None and not {change.name for change in found.settings} & {"prompt", "prompt_text"}
+        difference = diff(trace, again, predictors[name])
+        assert difference.parting is None
+        assert not {change.name for change in difference.settings} & {"prompt", "prompt_text"}
 
 
 def test_generate_and_the_scale_path_take_dialogues(predictors: dict[str, HFMaskPredictor]) -> None:
@@ -331,8 +333,8 @@ def test_a_dialogue_alone_is_no_list_of_prompts(predictors: dict[str, HFMaskPred
 def test_perplexity_is_given_the_plain_text() -> None:
     causal = load_causal("mini-causal")
     assert answer_scores(causal, [TOLD], ["it ran ."]) == answer_scores(causal, [TOLD.text], ["it ran ."])
-    found = [perplexity(causal, ["it ran ."], prompts=[prompt]).per_text for prompt in (TOLD, TOLD.text)]
-    assert found[0] == found[1] != perplexity(causal, ["it ran ."]).per_text
+    perplexities = [perplexity(causal, ["it ran ."], prompts=[prompt]).per_text for prompt in (TOLD, TOLD.text)]
+    assert perplexities[0] == perplexities[1] != perplexity(causal, ["it ran ."]).per_text
 
 
 # Data and units.
@@ -344,11 +346,15 @@ def test_story_dialogues_are_of_their_split_and_their_answers_right(split: str) 
     assert rows == story_dialogue_set(12, 5, split=split)[:12] and len({row.turns[0] for row in rows}) == 12
     assert rows != story_dialogue_set(12, 6, split=split) and len({row.id for row in rows}) == 12
     for row in rows:
-        (first, second), (one, two) = row.turns, row.references
-        whole = Dialogue((first, one, second)).text
-        assert split_of(first, one) == split_of(whole, two) == split
-        assert judge(first, one).kind == "dialogue" and judge(first, one).coherent and judge(whole, two).coherent
-        assert judge(first, two).coherent is (one == two)
+        (first, second), (first_answer, second_answer) = row.turns, row.references
+        whole = Dialogue((first, first_answer, second)).text
+        assert split_of(first, first_answer) == split_of(whole, second_answer) == split
+        assert (
+            judge(first, first_answer).kind == "dialogue"
+            and judge(first, first_answer).coherent
+            and judge(whole, second_answer).coherent
+        )
+        assert judge(first, second_answer).coherent is (first_answer == second_answer)
 
 
 @pytest.mark.parametrize(
@@ -371,11 +377,11 @@ def test_story_dialogues_that_there_are_not_are_refused(count: int, split: str) 
 
 def test_units_go_on_with_a_dialogue() -> None:
     plain = Unit(experiment="x", prompt=TOLD.turns[2], strategy={"name": "default"}, **SHORT)
-    told = Unit(experiment="x", prompt=TOLD.turns[2], history=TOLD.turns[:2], strategy={"name": "default"}, **SHORT)
-    assert (prompt_of(plain), prompt_of(told)) == (TOLD.turns[2], TOLD)
-    assert plain != told and batch_key(plain) == batch_key(told)
-    assert told.columns()["history"] == list(TOLD.turns[:2]) and plain.columns()["history"] == []
-    assert [trace.prompt_text for trace in decode_units([plain, told])] == [TOLD.turns[2], TOLD.text]
+    unit = Unit(experiment="x", prompt=TOLD.turns[2], history=TOLD.turns[:2], strategy={"name": "default"}, **SHORT)
+    assert (prompt_of(plain), prompt_of(unit)) == (TOLD.turns[2], TOLD)
+    assert plain != unit and batch_key(plain) == batch_key(unit)
+    assert unit.columns()["history"] == list(TOLD.turns[:2]) and plain.columns()["history"] == []
+    assert [trace.prompt_text for trace in decode_units([plain, unit])] == [TOLD.turns[2], TOLD.text]
     for history in (("a",), "ab"):
         with pytest.raises(ValueError, match=r"^history is "):
             Unit(experiment="x", prompt="why?", history=history, strategy={"name": "default"})  # type: ignore[arg-type]
@@ -384,11 +390,11 @@ def test_units_go_on_with_a_dialogue() -> None:
 def test_the_shipped_model_answers_second_questions_by_the_first_turn(predictors: dict[str, HFMaskPredictor]) -> None:
     mini, rows, shape = predictors["mini"], story_dialogue_set(12, 1), {"length": 16, "steps": 4, "block": 16}
     first = decode(mini, [row.turns[0] for row in rows], Confidence(), **grouped(**shape)).texts
-    told = [Dialogue((row.turns[0], text or "", row.turns[1])) for row, text in zip(rows, first, strict=True)]
+    dialogues = [Dialogue((row.turns[0], text or "", row.turns[1])) for row, text in zip(rows, first, strict=True)]
     right = {
-        name: sum(judge(one.text, text or "").coherent for one, text in zip(told, decoded, strict=True))
+        name: sum(judge(dialogue.text, text or "").coherent for dialogue, text in zip(dialogues, decoded, strict=True))
         for name, decoded in (
-            ("told", decode(mini, told, Confidence(), **grouped(**shape)).texts),
+            ("told", decode(mini, dialogues, Confidence(), **grouped(**shape)).texts),
             ("bare", decode(mini, [row.turns[1] for row in rows], Confidence(), **grouped(**shape)).texts),
         )
     }

@@ -182,9 +182,9 @@ def test_a_generator_gives_each_row_a_seed_and_moves_on() -> None:
     hot = SMALL.update(temperature=1.5)
 
     def draw(generator: torch.Generator) -> RWSGenerationOutput:
-        found = generate(PREDICTOR, PROMPTS * 2, hot, generator=generator)
-        assert isinstance(found, RWSGenerationOutput)
-        return found
+        output = generate(PREDICTOR, PROMPTS * 2, hot, generator=generator)
+        assert isinstance(output, RWSGenerationOutput)
+        return output
 
     generator = torch.Generator().manual_seed(7)
     first, second = draw(generator), draw(generator)
@@ -195,10 +195,10 @@ def test_a_generator_gives_each_row_a_seed_and_moves_on() -> None:
     alone = generate(PREDICTOR, PROMPTS[:1], hot, seed=seeds[0])
     assert alone.sequences.tolist() == first.sequences[:1].tolist()
     order = generate(PREDICTOR, PROMPTS, SMALL, strategy="random-order", generator=torch.Generator().manual_seed(1))
-    own = decode(
+    decoding = decode(
         PREDICTOR, PROMPTS, RandomOrder(tuple(trace.seed for trace in order.traces)), Shape(length=8, steps=4, block=4)
     )
-    assert order.sequences.tolist() == own.tokens.tolist()
+    assert order.sequences.tolist() == decoding.tokens.tolist()
     with pytest.raises(ValueError, match="seed is 1: the generator gives the seeds"):
         generate(PREDICTOR, PROMPTS, SMALL, generator=generator, seed=1)
 

@@ -37,11 +37,11 @@ TEXTS = WORDS.map(" ".join)
 @pytest.fixture(scope="module")
 def rewards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     root = tmp_path_factory.mktemp("rewards")
-    made: dict[str, Any] = {}
+    models: dict[str, Any] = {}
     for name in PUBLISHED:
-        made[name] = load_reward(str(save_published(root / name, name)), published=name)
+        models[name] = load_reward(str(save_published(root / name, name)), published=name)
     save_reward(root / "pair", {"mean": 0.0, "std": 1.0})
-    return made | {"pair": load_reward(str(root / "pair")), "mini": load_reward("mini")}
+    return models | {"pair": load_reward(str(root / "pair")), "mini": load_reward("mini")}
 
 
 def special_ids(codec: Any) -> set[int]:
@@ -62,8 +62,8 @@ def as_before(codec: Any, template: Template, turns: tuple[str, ...]) -> list[in
         text = codec.eos_token.join(f"[INST] {asked} [/INST] {said}" for asked, said in pairs)
         ids = codec(text, add_special_tokens=False)["input_ids"] + [codec.eos_token_id]
     else:
-        told = [{"role": ("user", "assistant")[index % 2], "content": turn} for index, turn in enumerate(turns)]
-        text = codec.apply_chat_template(told, tokenize=False, date_string="26 Jul 2024")
+        messages = [{"role": ("user", "assistant")[index % 2], "content": turn} for index, turn in enumerate(turns)]
+        text = codec.apply_chat_template(messages, tokenize=False, date_string="26 Jul 2024")
         ids = codec(text, add_special_tokens=False)["input_ids"]
     while ids[:1] == [codec.bos_token_id]:
         ids = ids[1:]
@@ -84,15 +84,16 @@ def test_ordinary_text_has_the_ids_that_tokenizer_and_template_give_it(name: str
 def test_no_reward_model_reads_a_special_token_that_a_text_spells_out(
     forged: str, name: str, rewards: dict[str, Any]
 ) -> None:
-    found = rewards[name]
-    plain = specials(found.tokenizer, found.ids("the cat", "sat ."))
+    reward_model = rewards[name]
+    plain = specials(reward_model.tokenizer, reward_model.ids("the cat", "sat ."))
     for prompt, answer in ((forged, "sat ."), ("the cat", forged), (forged, forged)):
-        ids = found.ids(prompt, answer)
-        assert specials(found.tokenizer, ids) == plain
-        if isinstance(found, QuantileReward):
-            assert found.gate(ids) == len(ids) - len(found.ids("", answer)) + found.gate(found.ids("", answer))
-        if isinstance(found, CausalReward):
-            assert ids[len(ids) - len(found.closing) :] == found.closing
+        ids = reward_model.ids(prompt, answer)
+        assert specials(reward_model.tokenizer, ids) == plain
+        if isinstance(reward_model, QuantileReward):
+            alone = reward_model.ids("", answer)
+            assert reward_model.gate(ids) == len(ids) - len(alone) + reward_model.gate(alone)
+        if isinstance(reward_model, CausalReward):
+            assert ids[len(ids) - len(reward_model.closing) :] == reward_model.closing
 
 
 @pytest.mark.parametrize("template", ["pair", "chat", "instruct"])
@@ -110,9 +111,9 @@ def test_bytes_spell_out_what_they_are_given(template: Template, asked: str, sai
 def test_a_batch_with_spelled_tokens_scores_as_its_pairs_alone(rewards: dict[str, Any]) -> None:
     prompts, answers = list(FORGED.values()), ["sat .", "[PAD]", "", "[SEP] a", "a dog", "ran", "[CLS]"]
     for name in ("pair", "mini", "skywork", "qrm"):
-        found = rewards[name]
-        alone = [found.score([one], [other])[0] for one, other in zip(prompts, answers, strict=True)]
-        assert found.score(prompts, answers) == pytest.approx(alone, abs=1e-5)
+        reward_model = rewards[name]
+        alone = [reward_model.score([prompt], [answer])[0] for prompt, answer in zip(prompts, answers, strict=True)]
+        assert reward_model.score(prompts, answers) == pytest.approx(alone, abs=1e-5)
 
 
 def test_a_dialogue_of_spelled_turns_keeps_its_turns(rewards: dict[str, Any]) -> None:
@@ -136,11 +137,11 @@ def test_a_template_that_changes_with_a_spelled_message_is_refused() -> None:
 def test_causal_models_score_what_is_spelled_as_a_word(spelled: str) -> None:
     causal = load_causal("mini-causal")
     word = " ".join("xyzzy" for _ in spelled.split())  # which it does not know, like the spelled ones
-    (one,), (same,) = (answer_scores(causal, [f"a {text} cat"], [f"{text} ."]) for text in (spelled, word))
-    assert one == same
-    found = perplexity(causal, [f"{spelled} a"], prompts=[spelled])
-    assert found.scores == perplexity(causal, [f"{word} a"], prompts=[word]).scores
-    assert found.scores != perplexity(causal, [f"{spelled} a"], prompts=[spelled], specials=True).scores
+    (spelled_score,), (same,) = (answer_scores(causal, [f"a {text} cat"], [f"{text} ."]) for text in (spelled, word))
+    assert spelled_score == same
+    measured = perplexity(causal, [f"{spelled} a"], prompts=[spelled])
+    assert measured.scores == perplexity(causal, [f"{word} a"], prompts=[word]).scores
+    assert measured.scores != perplexity(causal, [f"{spelled} a"], prompts=[spelled], specials=True).scores
 
 
 @pytest.fixture(scope="module")
@@ -169,8 +170,8 @@ def test_the_harness_adapter_scores_what_is_spelled_as_a_word() -> None:
     model = RWSLM("mini", mc_num=4, check_greedy=False)
     for spelled in ("[MASK]", "[EOS]"):
         asked = [(f"a {spelled} cat", f" {spelled} ."), ("a xyzzy cat", " xyzzy .")]
-        one, same = model.loglikelihood([SimpleNamespace(args=pair) for pair in asked])
-        assert one == same
+        likelihood, same = model.loglikelihood([SimpleNamespace(args=pair) for pair in asked])
+        assert likelihood == same
         whole = [SimpleNamespace(args=(f"a {word} cat .",)) for word in (spelled, "xyzzy")]
         assert len(set(model.loglikelihood_rolling(whole))) == 1
 

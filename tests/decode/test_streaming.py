@@ -48,12 +48,12 @@ def test_views_are_what_the_traces_record() -> None:
     assert [(view.step, view.cur_step) for view in views] == [(0, 4), (1, 3), (2, 2), (3, 1)]
     for view in views:
         assert view.rows.tolist() == [0, 1, 2]
-        for place, trace in enumerate(traces):
-            np.testing.assert_array_equal(view.chosen[place], trace.chosen[view.step])
-            np.testing.assert_array_equal(view.candidate[place], trace.candidate[view.step])
-            assert view.factor[place] == trace.factor[view.step]
+        for row, trace in enumerate(traces):
+            np.testing.assert_array_equal(view.chosen[row], trace.chosen[view.step])
+            np.testing.assert_array_equal(view.candidate[row], trace.candidate[view.step])
+            assert view.factor[row] == trace.factor[view.step]
             after = trace.canvas[view.step + 1] if view.step + 1 < trace.steps else trace.tokens
-            np.testing.assert_array_equal(view.canvas[place], after)
+            np.testing.assert_array_equal(view.canvas[row], after)
 
 
 def test_looking_on_changes_nothing() -> None:

@@ -28,15 +28,15 @@ def _precision() -> dict[str, Any]:
     """Return made-up results in which bfloat16 alone lowers GOD, at 16 and 32, by 2 and 4 steps of 5."""
     rows = []
     for strategy in ("temperature", "rws", "constant", "shuffled"):
-        for place, scale in enumerate(SCALES):
+        for index, scale in enumerate(SCALES):
             for ranking in ("exact", "float32", "bfloat16"):
-                due = -2.0 * place if ranking == "bfloat16" else 0.0
+                due = -2.0 * index if ranking == "bfloat16" else 0.0
                 width = 0.5 if due else 0.0
                 row: dict[str, Any] = {"strategy": strategy, "scale": scale, "ranking": ranking, "n": 12}
                 row |= {"god_steps": 5.0 + due, "god_tokens": 10.0 + 2 * due}
                 row |= {"god_steps_due": due, "god_steps_due_low": due - width, "god_steps_due_high": due + width}
                 row |= {"god_steps_due_p": 0.01, "god_steps_due_p_holm": 0.03 if due == -4.0 else 0.2}
-                row |= {"saturated": 0.1 * place, "inexact": 0.2 * place, "tied": 0.0, "near_tied": 0.0}
+                row |= {"saturated": 0.1 * index, "inexact": 0.2 * index, "tied": 0.0, "near_tied": 0.0}
                 rows.append(row | {"same_tokens": 1.0})
     return {"settings": SHAPE | {"prompts": 12, "reward": "guide"}, "seconds": 3.5, "summary": rows}
 
@@ -51,8 +51,8 @@ def _temperature() -> dict[str, Any]:
         for scale in SCALES
         for metric in METRICS
     ]
-    (one,) = (row for row in rows if _key(row) == ("first", "constant", 16.0, "god_steps"))
-    one |= {"difference": -0.3, "low": -0.5, "high": -0.1, "p_holm": 0.02}
+    (line,) = (row for row in rows if _key(row) == ("first", "constant", 16.0, "god_steps"))
+    line |= {"difference": -0.3, "low": -0.5, "high": -0.1, "p_holm": 0.02}
     return _study({"controls": rows}, prompts="examples:keywords", reward_scale=list(SCALES))
 
 
@@ -103,9 +103,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("module", [saturation, controls], ids=["saturation", "controls"])
 @pytest.mark.parametrize("made_by", ["runs", "figure_runs"])
-def test_the_exhibit_is_whole(
-    module: Any, made_by: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_the_exhibit_is_whole(module: Any, made_by: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with styled():
         whole(module.exhibit(request.getfixturevalue(made_by)), tmp_path if made_by == "figure_runs" else None)
 
@@ -185,11 +183,14 @@ def test_saturation_with_few_prompts_one_strategy_and_no_deviation_says_so(tmp_p
     data = saturation.compute(folder)
     assert data.random is None
     with styled():
-        made = saturation.exhibit(folder)
-    assert "With 4 prompts no p of this test, corrected for 2 scales, can be below 0.25" in " ".join(made.conclusions)
-    assert "% of the exact GOD" not in made.conclusions[0]
-    assert made.conclusions[-1].endswith("(-19 %).")  # without the scale of the printed maximum there is no comparison
-    assert "random order" not in made.pictures[0].caption and "Reward model" not in made.pictures[0].caption
+        exhibit = saturation.exhibit(folder)
+    assert "With 4 prompts no p of this test, corrected for 2 scales, can be below 0.25" in " ".join(
+        exhibit.conclusions
+    )
+    assert "% of the exact GOD" not in exhibit.conclusions[0]
+    # Without the scale of the printed maximum there is no comparison.
+    assert exhibit.conclusions[-1].endswith("(-19 %).")
+    assert "random order" not in exhibit.pictures[0].caption and "Reward model" not in exhibit.pictures[0].caption
 
 
 def test_saturation_sets_the_printed_numbers_beside_ours(runs: Path) -> None:
@@ -218,9 +219,9 @@ def test_controls_draw_the_first_guide_with_intervals_and_marks(runs: Path) -> N
         for axes, control in zip(line, controls.CONTROLS, strict=True):
             rows = data.of(control, metric)
             assert [row["guide"] for row in rows] == ["first"] * len(SCALES)
-            for place, (container, row) in enumerate(zip(axes.containers, rows, strict=True)):
+            for index, (container, row) in enumerate(zip(axes.containers, rows, strict=True)):
                 point, _, (bar,) = container.lines
-                assert point.get_xydata().tolist() == [[place, row["difference"]]]
+                assert point.get_xydata().tolist() == [[index, row["difference"]]]
                 assert bar.get_segments()[0][:, 1] == pytest.approx([row["low"], row["high"]])
                 assert (point.get_markerfacecolor() == "white") == (row["p_holm"] > 0.05)
     assert [axes.get_title(loc="left") for axes in panels[0]] == [
@@ -233,18 +234,18 @@ def test_controls_draw_the_first_guide_with_intervals_and_marks(runs: Path) -> N
 
 def test_controls_count_what_is_distinguishable(runs: Path) -> None:
     with styled():
-        made = controls.exhibit(runs)
-    constant, shuffled = made.conclusions[:2]
+        exhibit = controls.exhibit(runs)
+    constant, shuffled = exhibit.conclusions[:2]
     # Two guides, four measures, three scales.
     assert "a difference is shown in 1 of 24 comparisons (4 measures at 3 scales)" in constant
     assert "GOD in steps lower at s_R = 16; by intervals alone in 1." in constant
     assert "by own guide +5 [+4, +8]; by other reward models +0 [-1, +3]" in constant
     assert "shown in none of 24 comparisons" in shuffled and "; by intervals alone in none." in shuffled
-    own, others = made.conclusions[-2:]
-    assert own.endswith("own guide: net win rate +10 [+6, +14] %; the interval excludes zero, p 0.04.")
+    own_line, others = exhibit.conclusions[-2:]
+    assert own_line.endswith("own guide: net win rate +10 [+6, +14] %; the interval excludes zero, p 0.04.")
     assert others.endswith("models: net win rate +0 [-4, +4] %; the interval does not exclude zero, p 0.6.")
-    assert "1 of 48 are marked" in made.pictures[0].alt and "RWS, by own guide: +10" in made.pictures[1].alt
-    assert "model tiny" in made.pictures[0].caption
+    assert "1 of 48 are marked" in exhibit.pictures[0].alt and "RWS, by own guide: +10" in exhibit.pictures[1].alt
+    assert "model tiny" in exhibit.pictures[0].caption
 
 
 def test_controls_turn_with_the_signs(tmp_path: Path) -> None:
@@ -254,11 +255,11 @@ def test_controls_turn_with_the_signs(tmp_path: Path) -> None:
     judged = _judged()
     for row in judged["tables"]["mean_win_rates"]["rows"]:
         row |= {"mean": -row["mean"], "low": -row["high"], "high": -row["low"]}
-    made = controls.compute(_write(tmp_path, temperature=results, reward_bench=judged))
+    data = controls.compute(_write(tmp_path, temperature=results, reward_bench=judged))
     lines = [*controls.exhibit(tmp_path).conclusions]
     assert "GOD in steps higher at s_R = 16" in lines[0]
     assert "own guide: net win rate -10 [-14, -6] %; the interval excludes zero" in lines[-2]
-    assert len(made.nets) == 8
+    assert len(data.nets) == 8
 
 
 def test_nets_are_drawn_as_measured_and_marked_by_p(runs: Path) -> None:
@@ -287,11 +288,11 @@ def test_without_coherence_other_judges_or_several_guides_controls_are_drawn_all
     rows = judged["tables"]["mean_win_rates"]["rows"]
     judged["tables"]["mean_win_rates"]["rows"] = [row for row in rows if row["relation"] == "own"]
     with styled():
-        made = controls.exhibit(_write(tmp_path, temperature=results, reward_bench=judged))
-    assert len(made.pictures[0].figure.axes) == 2 * 3
-    assert "in none of 12 comparisons (2 measures at 3 scales); by intervals alone in none" in made.conclusions[0]
-    assert len(made.conclusions) == 3 + 1 and "random" not in " ".join(made.conclusions)
-    assert "other reward models" not in " ".join(made.conclusions)
+        exhibit = controls.exhibit(_write(tmp_path, temperature=results, reward_bench=judged))
+    assert len(exhibit.pictures[0].figure.axes) == 2 * 3
+    assert "in none of 12 comparisons (2 measures at 3 scales); by intervals alone in none" in exhibit.conclusions[0]
+    assert len(exhibit.conclusions) == 3 + 1 and "random" not in " ".join(exhibit.conclusions)
+    assert "other reward models" not in " ".join(exhibit.conclusions)
 
 
 def test_two_scales_of_one_guide_are_told_apart(tmp_path: Path) -> None:
@@ -299,5 +300,5 @@ def test_two_scales_of_one_guide_are_told_apart(tmp_path: Path) -> None:
     rows = judged["tables"]["mean_win_rates"]["rows"]
     judged["tables"]["mean_win_rates"]["rows"] = [row | {"reward_scale": s} for row in rows for s in (2.0, 8.0)]
     data = controls.compute(_write(tmp_path, reward_bench=judged))
-    assert [one.name for one in data.nets[:4]] == ["RWS, s_R = 2"] * 2 + ["RWS, s_R = 8"] * 2
+    assert [net.name for net in data.nets[:4]] == ["RWS, s_R = 2"] * 2 + ["RWS, s_R = 8"] * 2
     assert data.nets[0].minus is not None and data.nets[0].minus["p_holm"] == 0.04  # of the default at that scale

@@ -97,8 +97,8 @@ def test_results_without_an_interval_of_calls_are_drawn(tmp_path: Path) -> None:
 
 
 def test_table_11_sets_seconds_and_memory_beside_the_printed_ones(tmp_path: Path) -> None:
-    made = table11_overhead.exhibit(_overhead(tmp_path))
-    rows = {row["method"]: row for row in made.tables[0].rows}
+    exhibit = table11_overhead.exhibit(_overhead(tmp_path))
+    rows = {row["method"]: row for row in exhibit.tables[0].rows}
     table = printed_in("table11_overhead")
     assert rows["confidence (default)"]["paper: seconds"] == table["default_seconds"]
     for row in table["rows"]:
@@ -107,18 +107,18 @@ def test_table_11_sets_seconds_and_memory_beside_the_printed_ones(tmp_path: Path
         increase = 100 * (row["seconds"] / table["default_seconds"] - 1)
         assert line["paper: increase, %, computed"] == pytest.approx(increase, abs=0.006)
     assert rows["RWS, GRM"]["here: increase, %"] == 30.0 and rows["RWS, GRM"]["here: guide's weights, MiB"] == 8.0
-    assert made.tables[0].shown[-1]["here: increase, %"] == "+30.0 [+25.0, +35.0]"
-    assert_whole(made)
+    assert exhibit.tables[0].shown[-1]["here: increase, %"] == "+30.0 [+25.0, +35.0]"
+    assert_whole(exhibit)
 
 
 def test_table_11_draws_each_savings_and_the_control(tmp_path: Path) -> None:
     printed, wall, _ = table11_overhead.draw(table11_overhead.compute(_overhead(tmp_path))).axes
-    drawn = {one.get_label(): one.lines[0].get_xdata()[0] for one in wall.containers}
+    drawn = {container.get_label(): container.lines[0].get_xdata()[0] for container in wall.containers}
     assert drawn == {"RWS, no savings": 40.0, "RWS, usual savings": 30.0, "RWS, all savings": 10.0} | {
         "constant, asks no reward": 2.0
     }
     increases = list(table11_overhead.printed_increases().values())
-    assert [one.lines[0].get_xdata()[0] for one in printed.containers] == increases
+    assert [container.lines[0].get_xdata()[0] for container in printed.containers] == increases
 
 
 def test_table_11_says_what_noise_is(tmp_path: Path) -> None:
@@ -149,8 +149,8 @@ def _frequency(runs: Path, ratio: float = 2.0, width: float = 0.25) -> Path:
 
 
 def test_table_12_holds_the_printed_and_the_measured_numbers(tmp_path: Path) -> None:
-    made = table12_frequency.exhibit(_frequency(tmp_path))
-    rows = {row["method"]: row for row in made.tables[0].rows}
+    exhibit = table12_frequency.exhibit(_frequency(tmp_path))
+    rows = {row["method"]: row for row in exhibit.tables[0].rows}
     table = printed_in("table12_frequency")
     for row in table["rows"]:
         line = rows["RWS, every step" if row["every"] == 1 else f"RWS, every {row['every']} steps"]
@@ -158,7 +158,7 @@ def test_table_12_holds_the_printed_and_the_measured_numbers(tmp_path: Path) -> 
         assert line["paper: increase, %"] == row["increase"]
     assert rows["RWS, every step"]["here: GOD in steps over default's"] == 2.0
     assert rows["RWS, every 3 steps"]["paper: GOD"] is None and rows["RWS, every 3 steps"]["here: increase, %"] == 3.0
-    assert_whole(made)
+    assert_whole(exhibit)
 
 
 def test_table_12_draws_the_printed_beside_ours_and_the_constant(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_table_12_draws_the_printed_beside_ours_and_the_constant(tmp_path: Path)
     assert list(ours.lines[0].get_xdata()) == [0, 2] and list(ours.lines[0].get_ydata()) == [2.0, 1.0]
     assert list(constant.lines[0].get_xdata()) == [4] and list(constant.lines[0].get_ydata()) == [1.75]
     assert ours.lines[2][0].get_segments()[0][:, 1].tolist() == [1.75, 2.25]
-    assert [one.lines[0].get_ydata().tolist() for one in right.containers] == [[30.0, 3.0], [-8.0]]
+    assert [container.lines[0].get_ydata().tolist() for container in right.containers] == [[30.0, 3.0], [-8.0]]
 
 
 def test_table_12_says_what_its_intervals_say(tmp_path: Path) -> None:
@@ -184,8 +184,8 @@ def test_table_12_says_what_its_intervals_say(tmp_path: Path) -> None:
     assert lines[2].startswith("Only 2 prompts are timed: an exchange test cannot give a p below 0.5")
     assert "is -8.0 [-13.0, -3.0] % over the default's" in lines[3]
     assert "own score" not in lines[-1] and "RWS, every 3 steps with second, guide's score: -0.5" in lines[-1]
-    one = table12_frequency.exhibit(_frequency(tmp_path / "one", width=0.0)).conclusions
-    assert one[0].endswith("Intervals that exclude 1: none."), "an interval of one prompt has no width"
+    conclusions = table12_frequency.exhibit(_frequency(tmp_path / "one", width=0.0)).conclusions
+    assert conclusions[0].endswith("Intervals that exclude 1: none."), "an interval of one prompt has no width"
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])

@@ -42,27 +42,29 @@ def _written(folder: Path, **files: Row) -> Path:
     return folder
 
 
-def _table(made: Exhibit, stem: str) -> Table:
-    (matching,) = [table for table in made.tables if table.name == f"device_cost_{stem}"]
+def _table(exhibit: Exhibit, stem: str) -> Table:
+    (matching,) = [table for table in exhibit.tables if table.name == f"device_cost_{stem}"]
     return matching
 
 
 def test_what_is_committed_is_read_and_drawn(tmp_path: Path) -> None:
-    made = device_cost.exhibit(tmp_path)
-    assert_whole(made)
+    exhibit = device_cost.exhibit(tmp_path)
+    assert_whole(exhibit)
     files = sorted(FOLDER.glob("*.json"))
-    assert [one.name.rpartition("/")[2] for one in read_measured()] == [path.name for path in files]
-    assert any(COMMAND in line for line in made.conclusions) != bool(on_gpu(read_measured()))
+    assert [measurement.name.rpartition("/")[2] for measurement in read_measured()] == [path.name for path in files]
+    assert any(COMMAND in line for line in exhibit.conclusions) != bool(on_gpu(read_measured()))
 
 
 def test_without_a_file_it_says_what_is_not_measured_and_what_measures_it(tmp_path: Path) -> None:
-    made = device_cost.exhibit(tmp_path / "runs", tmp_path / "none")
-    assert_whole(made)
-    assert [table.name for table in made.tables] == [f"device_cost_{name}" for name in ("printed", "steps", "prompts")]
-    assert made.conclusions[0].endswith("no decode of that scale is measured on a GPU.")
-    last = made.conclusions[-1]
+    exhibit = device_cost.exhibit(tmp_path / "runs", tmp_path / "none")
+    assert_whole(exhibit)
+    assert [table.name for table in exhibit.tables] == [
+        f"device_cost_{name}" for name in ("printed", "steps", "prompts")
+    ]
+    assert exhibit.conclusions[0].endswith("no decode of that scale is measured on a GPU.")
+    last = exhibit.conclusions[-1]
     assert last.startswith("Not measured, because no GPU was at hand") and COMMAND in last
-    assert made.inputs == ()
+    assert exhibit.inputs == ()
 
 
 def test_operations_are_counted_by_hand() -> None:
@@ -102,8 +104,8 @@ def test_printed_seconds_are_parted_without_loss(tmp_path: Path) -> None:
     data = device_cost.compute(tmp_path, tmp_path)
     table, parts = printed_in("table11_overhead"), device_cost.printed_parts(data)
     seconds = {"default": table["default_seconds"]} | {row["model"]: row["seconds"] for row in table["rows"]}
-    assert {name: sum(one.values()) for name, one in parts.items()} == pytest.approx(seconds)
-    assert [name for name, one in parts.items() if "reward" in one] == ["Skywork", "LlamaOB", "QRM"]
+    assert {name: sum(shares.values()) for name, shares in parts.items()} == pytest.approx(seconds)
+    assert [name for name, shares in parts.items() if "reward" in shares] == ["Skywork", "LlamaOB", "QRM"]
     (axes,) = device_cost.draw_seconds(data).axes
     assert [float(text.xy[0]) for text in axes.texts] == pytest.approx(list(seconds.values()))
 
@@ -123,50 +125,50 @@ def test_the_same_extra_seconds_over_a_default_at_its_least(tmp_path: Path) -> N
 def test_every_number_of_a_file_is_in_the_tables(tiny: Row, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     _written(runs / "bench", mine=as_on_gpu(tiny))
-    made = device_cost.exhibit(runs, tmp_path / "none")
-    assert_whole(made)
-    assert made.inputs == ("bench/mine.json",)
+    exhibit = device_cost.exhibit(runs, tmp_path / "none")
+    assert_whole(exhibit)
+    assert exhibit.inputs == ("bench/mine.json",)
     content, name = as_on_gpu(tiny), "Some GPU, llada-8b"
-    (line,) = _table(made, "devices").rows
+    (line,) = _table(exhibit, "devices").rows
     assert (line["measured on"], line["date"]) == (name, content["provenance"]["date"])
     assert (line["command"], line["file"]) == ("python -m made-up", "bench/mine.json")
     assert line["commit"] == "abc123 (whether changed is not known)" and line["self-check"] == "1 of 1 passed"
-    rows = _table(made, "overhead").rows
+    rows = _table(exhibit, "overhead").rows
     assert (rows[0]["RWS"], rows[0]["paper: memory, MiB"]) == ("RWS, Skywork", 14_812)
     assert [row["here: increase, %"] for row in rows[6:]] == [row["increase"] for row in content["overhead"]]
     assert {row["here: memory, MiB"] for row in rows[6:]} == {14_812.0}
-    rows = _table(made, "frequency").rows
+    rows = _table(exhibit, "frequency").rows
     assert [row["asked"] for row in rows] == ["never (default)", "every step", "every 2 steps"]
     assert [row["paper: increase, %"] for row in rows] == [None, 29.4, 17.1]
     assert [row["here: over every step's"] for row in rows] == [row["over_every_step"] for row in content["frequency"]]
     assert [row["here: increase, %"] for row in rows][1:] == [row["increase"] for row in content["frequency"]][1:]
-    assert [row["value"] for row in _table(made, "ratios").rows] == [row["value"] for row in content["ratios"]]
-    ways = _table(made, "ways").rows
-    assert [row["ms per step"] for row in ways] == [row["ms_per_step"] for row in content["ways"]]
-    assert {row["GiB above the weights"] for row in ways} == {1.0}
-    kernels = _table(made, "kernels").rows
+    assert [row["value"] for row in _table(exhibit, "ratios").rows] == [row["value"] for row in content["ratios"]]
+    way_rows = _table(exhibit, "ways").rows
+    assert [row["ms per step"] for row in way_rows] == [row["ms_per_step"] for row in content["ways"]]
+    assert {row["GiB above the weights"] for row in way_rows} == {1.0}
+    kernels = _table(exhibit, "kernels").rows
     assert [row["share of copy bandwidth"] for row in kernels] == [row["share"] for row in content["kernels"]["ways"]]
     with styled():
-        save("device_cost", made, tmp_path / "out")
-    assert len(read_csv(tmp_path / "out" / "tables" / "device_cost_ways.csv")) == len(ways)
+        save("device_cost", exhibit, tmp_path / "out")
+    assert len(read_csv(tmp_path / "out" / "tables" / "device_cost_ways.csv")) == len(way_rows)
 
 
 def test_what_a_gpu_gives_is_said(tiny: Row, tmp_path: Path) -> None:
-    held = as_on_gpu(tiny)
-    lines = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=held)).conclusions
-    increases = {row["of"]: row["increase"] for row in held["overhead"] if row["batch"] == 1}
+    measurement = as_on_gpu(tiny)
+    lines = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=measurement)).conclusions
+    increases = {row["of"]: row["increase"] for row in measurement["overhead"] if row["batch"] == 1}
     assert lines[0].startswith(
         f"Guidance costs {increases['every step']:+.1f} % (ours, asked at every step), {increases['naive']:+.1f} % "
         "(the naive loop) on Some GPU, llada-8b; the printed +21.8 to +33.4 % are of a default"
     )
     assert len(lines[0].split()) <= 50
-    told = " ".join(lines)
-    assert "at commit abc123." in told and COMMAND not in told and "not complete" not in told
-    assert "G = 1, bfloat16: 70% (aimed at: 80%; missed)" in told
-    assert "G = 16, bfloat16: 70% (aimed at: 60%; met)" in told
-    over = next(row for row in held["ratios"] if row["name"] == "default over floor")
-    assert f"default over floor, batch 1: {over['value']:.3g} (aimed at: at most 1.25; missed)" in told
-    assert "answers compared have the plain loops' tokens" in told
+    text = " ".join(lines)
+    assert "at commit abc123." in text and COMMAND not in text and "not complete" not in text
+    assert "G = 1, bfloat16: 70% (aimed at: 80%; missed)" in text
+    assert "G = 16, bfloat16: 70% (aimed at: 60%; met)" in text
+    over = next(row for row in measurement["ratios"] if row["name"] == "default over floor")
+    assert f"default over floor, batch 1: {over['value']:.3g} (aimed at: at most 1.25; missed)" in text
+    assert "answers compared have the plain loops' tokens" in text
 
 
 def test_the_picture_has_the_increases_of_each_device(tiny: Row, tmp_path: Path) -> None:
@@ -186,12 +188,12 @@ def test_the_picture_has_the_increases_of_each_device(tiny: Row, tmp_path: Path)
 
 
 def test_a_small_shape_or_a_cpu_is_shown_but_says_nothing_of_the_papers_setting(tiny: Row, tmp_path: Path) -> None:
-    made = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=tiny))
-    assert_whole(made)
-    assert "Not of llada-8b in the paper's setting on a GPU, and no word on it: cpu, tiny." in made.conclusions
-    assert COMMAND in made.conclusions[-1] and "Guidance costs" not in made.conclusions[0]
-    assert {row["aimed at"] for row in _table(made, "ratios").rows} == {None}
-    assert [row["value"] for row in _table(made, "ratios").rows] == [row["value"] for row in tiny["ratios"]]
+    exhibit = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=tiny))
+    assert_whole(exhibit)
+    assert "Not of llada-8b in the paper's setting on a GPU, and no word on it: cpu, tiny." in exhibit.conclusions
+    assert COMMAND in exhibit.conclusions[-1] and "Guidance costs" not in exhibit.conclusions[0]
+    assert {row["aimed at"] for row in _table(exhibit, "ratios").rows} == {None}
+    assert [row["value"] for row in _table(exhibit, "ratios").rows] == [row["value"] for row in tiny["ratios"]]
 
 
 def test_another_setting_or_a_failed_check_is_no_headline(tiny: Row, tmp_path: Path) -> None:
@@ -202,17 +204,17 @@ def test_another_setting_or_a_failed_check_is_no_headline(tiny: Row, tmp_path: P
         lines = device_cost.exhibit(tmp_path, _written(tmp_path / name, a=content)).conclusions
         assert "Guidance costs" not in lines[0]
         assert (COMMAND in lines[-1]) == (name == "shorter")
-    made = device_cost.exhibit(tmp_path, tmp_path / "failed")
-    told = "Some GPU, llada-8b: its self-check failed, so its numbers show nothing: the other."
-    assert told in made.conclusions and _table(made, "devices").rows[0]["self-check"] == "1 of 2 passed"
+    exhibit = device_cost.exhibit(tmp_path, tmp_path / "failed")
+    message = "Some GPU, llada-8b: its self-check failed, so its numbers show nothing: the other."
+    assert message in exhibit.conclusions and _table(exhibit, "devices").rows[0]["self-check"] == "1 of 2 passed"
 
 
 def test_kernels_alone_leave_the_decodes_unmeasured(tiny: Row, tmp_path: Path) -> None:
-    held = {key: as_on_gpu(tiny)[key] for key in ("schema", "complete", "provenance", "checks", "kernels")}
-    made = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=held | {"settings": {"device": "cuda"}}))
-    assert_whole(made)
-    told, last = made.conclusions[-2:]
-    assert told.startswith("Some GPU, share of the copy bandwidth") and "G = 16, float32: 70%" in told
+    measurement = {key: as_on_gpu(tiny)[key] for key in ("schema", "complete", "provenance", "checks", "kernels")}
+    exhibit = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=measurement | {"settings": {"device": "cuda"}}))
+    assert_whole(exhibit)
+    bandwidth, last = exhibit.conclusions[-2:]
+    assert bandwidth.startswith("Some GPU, share of the copy bandwidth") and "G = 16, float32: 70%" in bandwidth
     assert COMMAND in last and "bandwidth" not in last
 
 
@@ -224,11 +226,11 @@ def test_two_files_of_one_device_are_told_apart(tiny: Row, tmp_path: Path) -> No
 def test_a_run_that_was_cut_short_is_shown_as_far_as_it_goes(tiny: Row, tmp_path: Path) -> None:
     later = ("overhead", "frequency", "savings", "ways", "ratios")
     content = {key: value for key, value in as_on_gpu(tiny).items() if key not in later}
-    made = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=content | {"complete": False}))
-    assert_whole(made)
-    assert any(line.endswith("not complete.") for line in made.conclusions)
-    assert made.conclusions[0].startswith("A reward of 8B") and _table(made, "kernels").rows
-    (line,) = _table(made, "devices").rows
+    exhibit = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=content | {"complete": False}))
+    assert_whole(exhibit)
+    assert any(line.endswith("not complete.") for line in exhibit.conclusions)
+    assert exhibit.conclusions[0].startswith("A reward of 8B") and _table(exhibit, "kernels").rows
+    (line,) = _table(exhibit, "devices").rows
     assert line["run"].startswith("not complete")
 
 
@@ -237,13 +239,13 @@ def test_ways_that_failed_are_shown_with_the_reason(tiny: Row, tmp_path: Path) -
     row = content["ways"][2]
     row |= {key: None for key in row if key not in ("batch", "group", "way", "status", "runs", "seconds")}
     row["status"] = "failed: out of memory"
-    made = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=content))
-    assert_whole(made)
-    assert _table(made, "ways").shown[2] | {"status": ""} == {
-        **dict.fromkeys(_table(made, "ways").shown[2], None),
+    exhibit = device_cost.exhibit(tmp_path, _written(tmp_path / "m", a=content))
+    assert_whole(exhibit)
+    assert _table(exhibit, "ways").shown[2] | {"status": ""} == {
+        **dict.fromkeys(_table(exhibit, "ways").shown[2], None),
         **{"measured on": "cpu, tiny", "batch": "1", "way": "naive rws", "status": ""},
     }
-    assert _table(made, "ways").shown[2]["status"] == "failed: out of memory"
+    assert _table(exhibit, "ways").shown[2]["status"] == "failed: out of memory"
 
 
 def _without(part: str, key: str) -> Callable[[Row], Any]:

@@ -66,8 +66,10 @@ def test_results_of_another_schema_are_refused_in_one_line(
     write_json(path, json.loads(path.read_text(encoding="utf-8")) | {"schema": schema, "version": version})
     out = tmp_path / "out"
     assert main(["table4_humaneval", "--runs", str(tmp_path), "--out", str(out), "--workers", "0"]) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1 and f"{schema} of version {version}" in told and "experiment humaneval" in told
+    message = capsys.readouterr().err
+    assert (
+        message.count("\n") == 1 and f"{schema} of version {version}" in message and "experiment humaneval" in message
+    )
     assert not out.exists()
 
 
@@ -93,8 +95,8 @@ def test_results_without_their_units_are_shown_as_far_as_they_go(figure_runs: Pa
     shutil.copy(figure_runs / "reward-bench" / "results.json", tmp_path / "reward-bench")
     whole, alone = (table7_reward_statistics.compute(runs) for runs in (figure_runs, tmp_path))
     assert whole.reached and not alone.reached
-    made = table7_reward_statistics.exhibit(tmp_path)
-    assert not made.pictures and made.tables and made.conclusions
+    exhibit = table7_reward_statistics.exhibit(tmp_path)
+    assert not exhibit.pictures and exhibit.tables and exhibit.conclusions
 
 
 def test_a_prompt_without_all_three_orders_is_left_out(figure_runs: Path, tmp_path: Path) -> None:
@@ -111,8 +113,8 @@ def test_a_prompt_without_all_three_orders_is_left_out(figure_runs: Path, tmp_pa
 
 def test_tables_without_rows_are_left_out() -> None:
     some = [{"a": "1"}]
-    made = Exhibit("A title", tables=(Table("none", [], [], "None."), Table("some", some, some, "Some.")))
-    assert [table.name for table in made.tables] == ["some"]
+    exhibit = Exhibit("A title", tables=(Table("none", [], [], "None."), Table("some", some, some, "Some.")))
+    assert [table.name for table in exhibit.tables] == ["some"]
 
 
 @pytest.mark.parametrize("damage", ["picture", "record", "part"])
@@ -147,5 +149,5 @@ def test_given_reward_scales_were_not_chosen(tmp_path: Path) -> None:
     path = tmp_path / "humaneval" / "results.json"
     results = json.loads(path.read_text(encoding="utf-8"))
     write_json(path, results | {"selection": None})
-    made = table4_humaneval.exhibit(tmp_path)
-    assert "(given)" in made.pictures[0].caption
+    exhibit = table4_humaneval.exhibit(tmp_path)
+    assert "(given)" in exhibit.pictures[0].caption

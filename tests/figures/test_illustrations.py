@@ -68,13 +68,13 @@ def _cells(axes: object) -> list[Rectangle]:
     return [patch for patch in axes.patches if isinstance(patch, Rectangle)]  # type: ignore[attr-defined]
 
 
-def whole(made: Exhibit, out: Path | None) -> None:
+def whole(exhibit: Exhibit, out: Path | None) -> None:
     """Assert that an exhibit is described, that nothing drawn is small or cut off, and that it can be saved to `out`.
 
     out: None to leave the files out, which take most of the time.
     """
-    assert made.pictures and made.tables and made.conclusions
-    for picture in made.pictures:
+    assert exhibit.pictures and exhibit.tables and exhibit.conclusions
+    for picture in exhibit.pictures:
         assert len(picture.alt) > 40 and len(picture.caption) > 40
         canvas = FigureCanvasAgg(picture.figure)
         canvas.draw()
@@ -82,10 +82,10 @@ def whole(made: Exhibit, out: Path | None) -> None:
         assert (drawn[:2] >= -0.01).all() and (drawn[2:] <= picture.figure.get_size_inches() + 0.01).all(), drawn
         sizes = {text.get_fontsize() for text in picture.figure.findobj(Text) if text.get_text().strip()}
         assert min(sizes) >= 8
-    for table in made.tables:
+    for table in exhibit.tables:
         assert table.rows and len({tuple(row) for row in table.shown}) == 1
     # Afterwards, as files have another resolution, and places are those of it.
-    assert out is None or all(path.stat().st_size > 0 for path in save("name", made, out))
+    assert out is None or all(path.stat().st_size > 0 for path in save("name", exhibit, out))
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
@@ -101,8 +101,8 @@ def test_forward_masks_are_nested_and_as_frequent_as_they_should_be() -> None:
     masks = fig2_masking.forward_masks(4000, times, 32, seed=1)
     assert not (masks[:-1] & ~masks[1:]).any()
     share = masks.mean(axis=1)
-    for t, found in zip(times, share, strict=True):
-        assert abs(found - t / 32) <= 4 * np.sqrt(t / 32 * (1 - t / 32) / 4000)
+    for t, observed in zip(times, share, strict=True):
+        assert abs(observed - t / 32) <= 4 * np.sqrt(t / 32 * (1 - t / 32) / 4000)
     assert np.array_equal(masks, fig2_masking.forward_masks(4000, times, 32, seed=1))
     assert not np.array_equal(masks, fig2_masking.forward_masks(4000, times, 32, seed=2))
 
@@ -135,10 +135,10 @@ def test_the_step_close_up_has_the_confidences_of_the_logits(runs: Path) -> None
     close_up, step = data.close_up, STEPS - data.close_up.t
     logits = _logits()[2:].double()
     logits[:, MASK] = -torch.inf  # never committed
-    for place, word, found in zip(close_up.position, close_up.words, close_up.log_odds, strict=True):
-        best = logits[place].softmax(-1).max(-1)
+    for position, word, log_odds in zip(close_up.position, close_up.words, close_up.log_odds, strict=True):
+        best = logits[position].softmax(-1).max(-1)
         assert word == f"#{best.indices}"
-        assert found == pytest.approx(torch.logit(best.values).item())
+        assert log_odds == pytest.approx(torch.logit(best.values).item())
     trace = data.orders.traces[7]["default"]
     assert close_up.position[close_up.chosen].tolist() == np.flatnonzero(trace.commit_step == step).tolist()
     assert close_up.log_odds[close_up.chosen].min() >= close_up.log_odds[~close_up.chosen].max()
@@ -183,9 +183,9 @@ def test_the_middle_step_is_shown_where_nothing_parts(level: Path) -> None:
     assert (data.step, data.parted) == (STEPS // 2, False)
     assert data.before == pytest.approx(data.after)
     with styled():
-        made = fig3_method.exhibit(level)
+        exhibit = fig3_method.exhibit(level)
         worked = fig4_worked_decode.exhibit(level)
-    assert "both commit" in made.conclusions[0] and "the middle one" in made.pictures[0].caption
+    assert "both commit" in exhibit.conclusions[0] and "the middle one" in exhibit.pictures[0].caption
     assert f"different positions at 0 of {STEPS} steps; the answers differ at 0 of" in worked.conclusions[0]
 
 
@@ -210,7 +210,7 @@ def test_a_step_without_a_reward_is_refused(runs: Path, monkeypatch: pytest.Monk
         reward_normalised=np.full_like(rws.reward_normalised, np.nan),
     )
     monkeypatch.setattr(
-        "paper_figures.figures.fig1_commit_order.load", lambda one: hidden if one == path else load(one)
+        "paper_figures.figures.fig1_commit_order.load", lambda file: hidden if file == path else load(file)
     )
     with pytest.raises(ValueError, match="rws trace of prompt 7 has no reward"):
         fig3_method.compute(runs)
@@ -227,7 +227,7 @@ def test_the_worked_decode_fills_the_cells_that_the_trace_filled(runs: Path) -> 
         for done, row in zip(data.steps, cells, strict=True):
             assert [cell.get_hatch() is None for cell in row] == (commit < done).tolist()
             assert [cell.get_linewidth() > 1 for cell in row] == (commit == done - 1).tolist()
-        colors = {step: cells[-1][place].get_facecolor() for place, step in enumerate(commit)}
+        colors = {step: cells[-1][position].get_facecolor() for position, step in enumerate(commit)}
         assert len(set(colors.values())) == len(set(commit.tolist()))
         assert [label.get_text() for label in axes.get_xticklabels()] == list(decode.words[: data.columns])
         numbers = [text.get_text() for text in axes.texts]
@@ -243,18 +243,18 @@ def test_the_worked_table_has_every_committed_token(runs: Path) -> None:
     rws = data.decodes["rws"].trace
     for row in rows:
         places = np.flatnonzero(rws.commit_step == row["step"])
-        tokens = ("(end)" if rws.tokens[place] == END else f"#{rws.tokens[place]}" for place in places)
-        told = ", ".join(f"“{token}” at {place}" for token, place in zip(tokens, places, strict=True))
-        assert row["committed by RWS"] == told
+        tokens = ("(end)" if rws.tokens[position] == END else f"#{rws.tokens[position]}" for position in places)
+        listed = ", ".join(f"“{token}” at {position}" for token, position in zip(tokens, places, strict=True))
+        assert row["committed by RWS"] == listed
         assert row["factor"] == rws.factor[row["step"]]
 
 
 def test_of_the_language_the_worked_decode_says_which_rules_are_broken(figure_runs: Path) -> None:
     data = fig4_worked_decode.compute(figure_runs)
     with styled():
-        made = fig4_worked_decode.exhibit(figure_runs)
-    assert all(one.broken for one in data.decodes.values())  # sixteen tokens cannot hold a story
-    assert f"breaks rules of {', '.join(data.decodes['rws'].broken or ())}" in made.conclusions[1]
+        exhibit = fig4_worked_decode.exhibit(figure_runs)
+    assert all(decode.broken for decode in data.decodes.values())  # sixteen tokens cannot hold a story
+    assert f"breaks rules of {', '.join(data.decodes['rws'].broken or ())}" in exhibit.conclusions[1]
 
 
 @pytest.mark.parametrize("steps", [1, 5, 16, 17, 32, 128, 130])

@@ -52,16 +52,16 @@ Row = dict[str, Any]
 def row(method: str, measure: str, mean: float, difference: float | None = None, **other: Any) -> Row:
     """Return a row of a summary whose baseline is rws: `difference` is the method minus RWS."""
     ends = [None, None] if difference is None else [difference - 0.1, difference + 0.1]
-    found = {"guide": "grm", "reward_scale": 8.0, "method": method, "measure": measure, "n": 40, "pairs": 40}
-    found |= {"mean": mean, "low": mean - 0.1, "high": mean + 0.1, "difference": difference}
-    return found | {"difference_low": ends[0], "difference_high": ends[1], "p": 0.01, "p_holm": 0.02} | other
+    fields = {"guide": "grm", "reward_scale": 8.0, "method": method, "measure": measure, "n": 40, "pairs": 40}
+    fields |= {"mean": mean, "low": mean - 0.1, "high": mean + 0.1, "difference": difference}
+    return fields | {"difference_low": ends[0], "difference_high": ends[1], "p": 0.01, "p_holm": 0.02} | other
 
 
 def write_run(runs: Path, experiment: str, tables: dict[str, list[Row]], **other: Any) -> Path:
     settings = {"model": "LLaDA-8B", "rewards": list(GUIDES), "length": 64, "steps": 32, "block": 32}
-    held = {name: {"caption": "", "rows": rows, "shown": rows} for name, rows in tables.items()}
+    stored = {name: {"caption": "", "rows": rows, "shown": rows} for name, rows in tables.items()}
     results = {"settings": settings, "prompts": {"source": "mt-bench", "test": 40, "validation": 8}}
-    results |= {"selection": {"grm": 8.0, "own": 8.0}, "units": "units-1", "seconds": 3.0, "tables": held}
+    results |= {"selection": {"grm": 8.0, "own": 8.0}, "units": "units-1", "seconds": 3.0, "tables": stored}
     write_json(runs / experiment / "results.json", results | other)
     return runs
 
@@ -80,10 +80,10 @@ def win_rates(net: float = 0.3, constant: float = -0.2) -> dict[str, list[Row]]:
             ):
                 rows.append(row(method, measure, mean, difference, guide=guide))
     turns = [
-        one | {"turn": float(turn), "mean": one["mean"] / turn}
-        for one in rows
+        original | {"turn": float(turn), "mean": original["mean"] / turn}
+        for original in rows
         for turn in (1, 2)
-        if one["measure"] in ("net", "others_net")
+        if original["measure"] in ("net", "others_net")
     ]
     return {"win_rates": rows, "win_rates_by_turn": turns}
 
@@ -91,50 +91,50 @@ def win_rates(net: float = 0.3, constant: float = -0.2) -> dict[str, list[Row]]:
 def llm_tables(both: float = 0.7, constant: float = 0.7, judges: tuple[str, ...] = ("judge",)) -> dict[str, list[Row]]:
     about = [{"judge": judge, "judge_prompt": "paper"} for judge in judges]
     rates = [
-        row(method, "both", mean, less, guide=guide) | one
-        for one in about
+        row(method, "both", mean, less, guide=guide) | fields
+        for fields in about
         for guide in GUIDES
         for method, mean, less in (("rws", both, None), ("constant", constant, constant - both))
     ]
     means = {"as_first": 0.8, "as_second": 0.6, "order_decides": 0.25, "answer_1": 0.75, "identical": 0.0}
     orders = [
-        row("rws", measure, mean, guide=guide) | one
-        for one in about
+        row("rws", measure, mean, guide=guide) | fields
+        for fields in about
         for guide in GUIDES
         for measure, mean in means.items()
     ]
     sign = {"wins": 30, "draws": 4, "losses": 6, "score": 0.8, "low": 0.7, "high": 0.9, "p": 0.001, "p_holm": 0.002}
     signs = [
-        one | {"guide": guide, "reward_scale": 8.0, "method": method} | sign
-        for one in about
+        fields | {"guide": guide, "reward_scale": 8.0, "method": method} | sign
+        for fields in about
         for guide in GUIDES
         for method in ("rws", "constant")
     ]
     return {"llm_win_rates": rates, "llm_orders": orders, "llm_sign_tests": signs}
 
 
-def cells(made: Exhibit, stem: str) -> dict[str, Row]:
+def cells(exhibit: Exhibit, stem: str) -> dict[str, Row]:
     """Return the rows of a table by their first column."""
-    (table,) = [one for one in made.tables if one.name == stem]
-    return {str(next(iter(one.values()))): dict(one) for one in table.rows}
+    (table,) = [table for table in exhibit.tables if table.name == stem]
+    return {str(next(iter(entry.values()))): dict(entry) for entry in table.rows}
 
 
 def marks(axes: Any) -> dict[str, list[tuple[float, float, float]]]:
     """Return legend label -> value and ends of each mark with an interval, from the top."""
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    points: dict[str, list[tuple[float, float, float]]] = {}
     for container in axes.containers:
         line, _, bars = container.lines
         ends = bars[0].get_segments()[0][:, 0] if bars else (np.nan, np.nan)
-        found.setdefault(container.get_label(), []).append((float(line.get_xdata()[0]), *map(float, ends)))
-    return found
+        points.setdefault(container.get_label(), []).append((float(line.get_xdata()[0]), *map(float, ends)))
+    return points
 
 
 # Table 2
 
 
 def test_table_2_has_printed_and_measured_numbers_in_the_papers_own_row(tmp_path: Path) -> None:
-    made = table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", win_rates()))
-    rows = cells(made, "table2_llm_judge")
+    exhibit = table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", win_rates()))
+    rows = cells(exhibit, "table2_llm_judge")
     for printed in printed_in("table2_llm_judge")["rows"]:
         assert rows[printed["model"]]["paper: RWS win, %"] == printed["win"]
         assert rows[printed["model"]]["paper: default win, %"] == printed["default_win"]
@@ -144,20 +144,20 @@ def test_table_2_has_printed_and_measured_numbers_in_the_papers_own_row(tmp_path
         assert rows[name]["here: constant preferred, by own guide, %"] == pytest.approx(55.0)
         assert rows[name]["here: RWS preferred, by other reward models, %"] == pytest.approx(50.0)
     assert rows["GRM"]["here: RWS, draw by own guide, %"] == pytest.approx(30.0)
-    controls = next(one for one in made.tables if one.name == "table2_controls")
-    constant = next(one for one in controls.rows if (one["method"], one["judge"]) == ("constant", "own guide"))
+    controls = next(table for table in exhibit.tables if table.name == "table2_controls")
+    constant = next(entry for entry in controls.rows if (entry["method"], entry["judge"]) == ("constant", "own guide"))
     assert constant["RWS minus it, points"] == pytest.approx(10.0) and constant["p, corrected"] == 0.02
     assert constant["RWS minus it, points, low"] == pytest.approx(5.0)
-    turns = next(one for one in made.tables if one.name == "table2_turns")
-    assert [one["RWS preferred, by own guide, %"] for one in turns.rows[:2]] == pytest.approx([65.0, 57.5])
+    turns = next(table for table in exhibit.tables if table.name == "table2_turns")
+    assert [entry["RWS preferred, by own guide, %"] for entry in turns.rows[:2]] == pytest.approx([65.0, 57.5])
 
 
 def test_table_2_draws_ours_with_intervals_and_the_printed_hollow(tmp_path: Path) -> None:
     data = table2_llm_judge.compute(write_run(tmp_path, "mt-bench", win_rates()))
     left, right = table2_llm_judge.draw(data).axes
     printed = marks(left)["RWS, as printed"]
-    assert [value for value, *_ in printed] == [one["win"] for one in printed_in("table2_llm_judge")["rows"]]
-    assert all(one.lines[0].get_markerfacecolor() == "white" for one in left.containers)
+    assert [value for value, *_ in printed] == [entry["win"] for entry in printed_in("table2_llm_judge")["rows"]]
+    assert all(container.lines[0].get_markerfacecolor() == "white" for container in left.containers)
     assert marks(right)["RWS, by own guide"] == [pytest.approx((65.0, 60.0, 70.0))] * 2
 
 
@@ -168,43 +168,45 @@ def test_a_flipped_sign_flips_what_table_2_says(tmp_path: Path) -> None:
     up, down, even = said("a"), said("b", net=-0.3, constant=0.2), said("c", net=0.0, constant=0.0)
 
     def line(lines: list[str], start: str) -> str:
-        return next(one for one in lines if one.startswith(start) and "its own guide" in one)
+        return next(text for text in lines if text.startswith(start) and "its own guide" in text)
 
     for start in ("RWS against the default", "RWS minus a constant factor"):
         assert "higher for 2 of 2" in line(up, start) and "lower for none" in line(up, start)
         assert "higher for none of 2" in line(down, start) and "lower for 2" in line(down, start)
         assert "higher for none of 2 reward models, lower for none" in line(even, start)
-    assert any("No LLM has judged" in one for one in up)
+    assert any("No LLM has judged" in text for text in up)
 
 
 def test_a_control_that_answers_as_rws_does_is_said_to(tmp_path: Path) -> None:
     tables = win_rates()
-    for one in tables["win_rates"]:
-        if one["method"] == "constant":
-            one |= dict.fromkeys(("difference", "difference_low", "difference_high"), 0.0)
-    made = table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", tables))
-    told = [one for one in made.conclusions if one.startswith("Exactly as RWS in every prompt")]
-    assert len(told) == 2 and all("a constant factor of equal mean" in one and "margin" not in one for one in told)
+    for entry in tables["win_rates"]:
+        if entry["method"] == "constant":
+            entry |= dict.fromkeys(("difference", "difference_low", "difference_high"), 0.0)
+    exhibit = table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", tables))
+    statements = [text for text in exhibit.conclusions if text.startswith("Exactly as RWS in every prompt")]
+    assert len(statements) == 2 and all(
+        "a constant factor of equal mean" in text and "margin" not in text for text in statements
+    )
 
 
 def test_verdicts_of_an_llm_take_the_place_of_reward_models(tmp_path: Path) -> None:
     tables = win_rates() | llm_tables()
-    made = table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", tables))
-    rows = cells(made, "table2_llm_judge")
+    exhibit = table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", tables))
+    rows = cells(exhibit, "table2_llm_judge")
     assert rows["GRM"]["here: RWS preferred, by judge, %"] == pytest.approx(70.0)
     assert not any("own guide" in column for column in rows["GRM"])
-    (told,) = [one for one in made.conclusions if one.startswith("RWS against the default")]
-    assert "higher for 2 of 2 reward models (GRM: +30 [+20, +40], p 0.002" in told
-    assert not any("No LLM" in one for one in made.conclusions)
+    (statement,) = [text for text in exhibit.conclusions if text.startswith("RWS against the default")]
+    assert "higher for 2 of 2 reward models (GRM: +30 [+20, +40], p 0.002" in statement
+    assert not any("No LLM" in text for text in exhibit.conclusions)
 
 
 def test_two_llm_judges_stand_apart(tmp_path: Path) -> None:
     tables = win_rates() | llm_tables(judges=("a", "b"))
-    for one in tables["llm_win_rates"]:
-        one["mean"] += 0.1 * (one["judge"] == "b")
+    for entry in tables["llm_win_rates"]:
+        entry["mean"] += 0.1 * (entry["judge"] == "b")
     rows = cells(table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", tables)), "table2_llm_judge")
-    found = [rows["GRM"][f"here: RWS preferred, by {judge}, %"] for judge in ("a", "b")]
-    assert found == pytest.approx([70.0, 80.0])
+    shares = [rows["GRM"][f"here: RWS preferred, by {judge}, %"] for judge in ("a", "b")]
+    assert shares == pytest.approx([70.0, 80.0])
     orders = cells(table10_llm_judge_orders.exhibit(tmp_path), "table10_llm_judge_orders")
     assert orders["GRM"]["here: verdicts for answer 1, % (b)"] == pytest.approx(75.0)
 
@@ -217,7 +219,7 @@ def test_table_10_draws_exact_intervals_of_the_printed_shares(tmp_path: Path) ->
     (axes,) = table10_llm_judge_orders.draw(orders).axes
     drawn = marks(axes)
     for order in ("first", "second"):
-        shares = [one[order] for one in printed_in("table10_llm_judge_orders")["rows"]]
+        shares = [entry[order] for entry in printed_in("table10_llm_judge_orders")["rows"]]
         for (value, low, high), share in zip(drawn[f"RWS shown {order}, as printed"], shares, strict=True):
             won = round(share / 100 * 80)
             # Clopper and Pearson's ends are quantiles of beta distributions.
@@ -227,29 +229,29 @@ def test_table_10_draws_exact_intervals_of_the_printed_shares(tmp_path: Path) ->
 
 
 def test_table_10_tests_what_was_printed_with_the_code_of_the_experiment(tmp_path: Path) -> None:
-    made = table10_llm_judge_orders.exhibit(write_run(tmp_path, "mt-bench", win_rates()))
-    (shown,) = [table for table in made.tables if table.name == "table10_tested"]
+    exhibit = table10_llm_judge_orders.exhibit(write_run(tmp_path, "mt-bench", win_rates()))
+    (shown,) = [table for table in exhibit.tables if table.name == "table10_tested"]
     (tested,) = printed_intervals()
     kept = ("won", "of", "share", "p")
     assert [[row[name] for name in kept] for row in shown.rows] == [[row[name] for name in kept] for row in tested.rows]
     assert [row["p, corrected"] for row in shown.rows] == [row["p_holm"] for row in tested.rows]
     alone, corrected = (sum(row[name] <= 0.05 for row in shown.rows) for name in ("p", "p, corrected"))
-    headline, detail = made.conclusions[:2]
+    headline, detail = exhibit.conclusions[:2]
     assert f"for {alone} of 12" in detail and f"for {corrected} of 12" in detail
     above = sum(row["share"] > 0.5 for row in shown.rows)
     assert headline.startswith(f"{above} of 12 printed shares are above 50 %.")
     assert headline.endswith(f"for {corrected or 'none'}.")
-    assert "no order" in made.conclusions[-1]
+    assert "no order" in exhibit.conclusions[-1]
 
 
 def test_an_llms_verdicts_by_order_are_drawn_beside(tmp_path: Path) -> None:
-    made = table10_llm_judge_orders.exhibit(write_run(tmp_path, "mt-bench", win_rates() | llm_tables()))
-    _, right = made.pictures[0].figure.axes
+    exhibit = table10_llm_judge_orders.exhibit(write_run(tmp_path, "mt-bench", win_rates() | llm_tables()))
+    _, right = exhibit.pictures[0].figure.axes
     assert marks(right)["RWS shown first, here"] == [pytest.approx((80.0, 70.0, 90.0))] * 2
     assert marks(right)["RWS shown second, here"] == [pytest.approx((60.0, 50.0, 70.0))] * 2
-    rows = cells(made, "table10_llm_judge_orders")
+    rows = cells(exhibit, "table10_llm_judge_orders")
     assert rows["GRM"]["here: order decides, % of those asked about"] == pytest.approx(25.0)
-    assert any("50 outside for GRM, own" in one for one in made.conclusions)
+    assert any("50 outside for GRM, own" in text for text in exhibit.conclusions)
 
 
 def test_verdicts_of_a_real_endpoint_reach_both_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,16 +261,18 @@ def test_verdicts_of_a_real_endpoint_reach_both_tables(tmp_path: Path, monkeypat
     save_reward(tmp_path / "two", {"mean": 0.0, "std": 1.0})
     classifier(1).save_pretrained(tmp_path / "two")
     turns = [("the cat sat on a mat .", "then the dog ran"), ("red blue", "it was small"), ("the hill", "a cat")]
-    rows = [{"question_id": 81 + place, "category": "x", "turns": one} for place, one in enumerate(turns)]
-    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    rows = [{"question_id": 81 + index, "category": "x", "turns": question} for index, question in enumerate(turns)]
+    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(question) + "\n" for question in rows))
     words = "experiment mt-bench --data mt-bench:questions.jsonl --prompts 0 --model ./model --rewards ./one ./two"
     words += " --reward-scale 8 --methods constant --length 8 --steps 4 --block 8 --out runs --yes"
     with JudgeServer(longer) as server:
         assert main([*words.split(), "--llm-judge", "tall", "--base-url", server.url]) == 0
-    held = json.loads((tmp_path / "runs" / "mt-bench" / "results.json").read_text())["tables"]
+    tables = json.loads((tmp_path / "runs" / "mt-bench" / "results.json").read_text())["tables"]
     wanted = {"guide": "./one", "method": "rws"}
     both, first = (
-        next(one["mean"] for one in held[table]["rows"] if (wanted | {"measure": measure}).items() <= one.items())
+        next(
+            entry["mean"] for entry in tables[table]["rows"] if (wanted | {"measure": measure}).items() <= entry.items()
+        )
         for table, measure in (("llm_win_rates", "both"), ("llm_orders", "as_first"))
     )
     two, ten = (module.exhibit(tmp_path / "runs") for module in (table2_llm_judge, table10_llm_judge_orders))
@@ -281,8 +285,8 @@ def test_verdicts_of_a_real_endpoint_reach_both_tables(tmp_path: Path, monkeypat
 
 
 def test_the_prompts_are_the_bytes_that_are_sent(tmp_path: Path) -> None:
-    made = judge_prompt.exhibit(tmp_path)
-    save("judge_prompt", made, tmp_path)
+    exhibit = judge_prompt.exhibit(tmp_path)
+    save("judge_prompt", exhibit, tmp_path)
     for name, stem in (("paper", "judge_prompt"), ("with-question", "judge_prompt_with_question")):
         sent = judge_messages(name, "Why <?>", "One {x}", "Two")
         for message in sent:
@@ -317,15 +321,21 @@ def example(default: str, rws: str, steps: list[int]) -> Row:
 
 
 def write_examples(runs: Path, *shown: Row) -> Path:
-    held = {"names": [one["name"] for one in shown], "rule": "first", "text": "the first", "seed": 0, "test": 9}
-    held |= {"different": 1, "identical": [], "dialogues": list(shown)}
+    content = {
+        "names": [dialogue["name"] for dialogue in shown],
+        "rule": "first",
+        "text": "the first",
+        "seed": 0,
+        "test": 9,
+    }
+    content |= {"different": 1, "identical": [], "dialogues": list(shown)}
     rows = [
         row(method, measure, mean, None if method == "rws" else 0.25)
         for measure, mean in (("identical", 0.25), ("identical_first", 0.5), ("net", 0.1), ("others_net", 0.0))
         for method in ("rws", "constant", "default")
     ]
     write_run(runs, "examples", {"identical": rows})
-    write_json(runs / "examples" / "examples.json", held)
+    write_json(runs / "examples" / "examples.json", content)
     return runs
 
 
@@ -348,40 +358,40 @@ def test_the_drawn_dialogue_is_the_first_that_differs_and_its_cells_are_its_toke
 def test_long_answers_are_cut_and_said_to_be(tmp_path: Path) -> None:
     long = example("a cat", " ".join(["elephants"] * 300), [*range(32)] * 10)
     data = dialogues.compute(write_examples(tmp_path, long))
-    made = dialogues.exhibit(tmp_path)
-    assert dialogues_picture.left_out(data) and "left out" in made.pictures[0].caption
-    told = [text.get_text() for axes in made.pictures[0].figure.axes for text in axes.texts]
-    cut = [int(text.partition("(")[2].split()[0]) for text in told if "more tokens" in text]
-    drawn = max(sum(text.get_text() == "elephants" for text in axes.texts) for axes in made.pictures[0].figure.axes)
-    assert cut == [300 - drawn] * 2 and made.pictures[0].figure.get_figheight() < 8
+    exhibit = dialogues.exhibit(tmp_path)
+    assert dialogues_picture.left_out(data) and "left out" in exhibit.pictures[0].caption
+    texts = [text.get_text() for axes in exhibit.pictures[0].figure.axes for text in axes.texts]
+    cut = [int(text.partition("(")[2].split()[0]) for text in texts if "more tokens" in text]
+    drawn = max(sum(text.get_text() == "elephants" for text in axes.texts) for axes in exhibit.pictures[0].figure.axes)
+    assert cut == [300 - drawn] * 2 and exhibit.pictures[0].figure.get_figheight() < 8
 
 
 def test_what_dialogues_show_is_counted(tmp_path: Path) -> None:
     shown = example("a cat", "a cat", [0, 1]), example("a", "b b b", [0, 1, 2])
-    made = dialogues.exhibit(write_examples(tmp_path, *shown))
-    rows = cells(made, "dialogues_counts")
-    printed = {(one["turn"], one["method"]): one for one in printed_in("dialogues")["rows"]}
+    exhibit = dialogues.exhibit(write_examples(tmp_path, *shown))
+    rows = cells(exhibit, "dialogues_counts")
+    printed = {(entry["turn"], entry["method"]): entry for entry in printed_in("dialogues")["rows"]}
     assert rows["turn 1"]["paper: RWS, words"] == printed[1, "rws"]["words"]
     assert rows["turn 1"]["here: RWS, words"] == 5 and rows["turn 1"]["here: RWS, repeating the word before"] == 2
-    identical = next(one for one in made.tables if one.name == "dialogues_identical")
-    assert [one["same in all turns, %"] for one in identical.rows] == [25.0, 25.0]
-    told = "\n".join(made.conclusions)
-    assert "2 of 5 for RWS" in told and "of 9 test dialogues: GRM 25 [15, 35] %" in told
-    assert "Of 2 answers of RWS shown, 1 have the words of the default's; 0 of these" in told
-    assert "with the default's words, points: higher for none of 1 reward models, lower for 1" in told
+    identical = next(table for table in exhibit.tables if table.name == "dialogues_identical")
+    assert [entry["same in all turns, %"] for entry in identical.rows] == [25.0, 25.0]
+    text = "\n".join(exhibit.conclusions)
+    assert "2 of 5 for RWS" in text and "of 9 test dialogues: GRM 25 [15, 35] %" in text
+    assert "Of 2 answers of RWS shown, 1 have the words of the default's; 0 of these" in text
+    assert "with the default's words, points: higher for none of 1 reward models, lower for 1" in text
 
 
 def test_dialogues_stand_side_by_side_whole(tmp_path: Path) -> None:
-    told = dialogue_text(example("one " * 40, "two " * 60, [0]))
-    assert max(map(len, told.splitlines())) <= 107
-    left, right = (" ".join(line.partition(" | ")[part] for line in told.splitlines()) for part in (0, 2))
+    text = dialogue_text(example("one " * 40, "two " * 60, [0]))
+    assert max(map(len, text.splitlines())) <= 107
+    left, right = (" ".join(line.partition(" | ")[part] for line in text.splitlines()) for part in (0, 2))
     assert left.count("one ") + left.count("one\n") >= 39 and right.count("two") == 60
     assert "RWS, GRM (s_R 8); constant, GRM (s_R 8)" in " ".join(right.split())
 
 
-@pytest.mark.parametrize(("text", "found"), [("", (0, 0)), ("no no, NO. 3 3", (3, 2)), ("it's it's", (2, 1))])
-def test_words_and_repetitions(text: str, found: tuple[int, int]) -> None:
-    assert counted(text) == found
+@pytest.mark.parametrize(("text", "counts"), [("", (0, 0)), ("no no, NO. 3 3", (3, 2)), ("it's it's", (2, 1))])
+def test_words_and_repetitions(text: str, counts: tuple[int, int]) -> None:
+    assert counted(text) == counts
 
 
 # Tables 7 and 9
@@ -417,30 +427,30 @@ def test_a_registry_that_departs_from_the_paper_is_told(figure_runs: Path, monke
 def test_rewards_reached_are_those_of_the_runs_test_answers(figure_runs: Path, sevens: Exhibit) -> None:
     frame = read_results(figure_runs / "reward-bench")
     frame = frame[(frame["method"] == "rws") & (frame["split"] == "test") & (frame["guide"] == "mini")]
-    held = [np.array(one, float) for one in frame["rewards"]]
+    rewards = [np.array(values, float) for values in frame["rewards"]]
     line = cells(sevens, "table7_reached")["mini"]
-    assert line["answers"] == len(held) and line["reward, least"] == min(one.min() for one in held)
-    factors = [reward_factor(one, line["s_R"]) for one in held]
-    ratios = [one.max() / one.min() for one in factors]
+    assert line["answers"] == len(rewards) and line["reward, least"] == min(values.min() for values in rewards)
+    factors = [reward_factor(values, line["s_R"]) for values in rewards]
+    ratios = [values.max() / values.min() for values in factors]
     assert line["the same, greatest"] == pytest.approx(max(ratios))
     top, bottom = sevens.pictures[0].figure.axes
     grid = np.asarray(top.lines[0].get_xdata())
     assert np.array_equal(top.lines[0].get_ydata(), reward_factor(grid, 1.0))
     spans = {tuple(line.get_xdata()) for line in bottom.lines if len(line.get_xdata()) == 2}
-    assert {(one.min(), one.max()) for one in held} <= spans
+    assert {(values.min(), values.max()) for values in rewards} <= spans
 
 
 def test_table_9_has_the_registry_and_counts_the_shipped_weights() -> None:
-    made = table9_reward_models.exhibit(Path())
-    rows = cells(made, "table9_reward_models")
+    exhibit = table9_reward_models.exhibit(Path())
+    rows = cells(exhibit, "table9_reward_models")
     for printed in printed_in("table9_reward_models")["rows"]:
         assert rows[printed["model"]]["paper: model"] == printed["name"]
     assert {row["here: hub id"] for row in rows.values()} >= {entry.hub_id for entry in PUBLISHED.values()}
     assert rows["QRM"]["here: revision"] == PUBLISHED["qrm"].revision and rows["QRM"]["here: parameters"] is None
-    held = load_reward("mini").model  # type: ignore[attr-defined] - a sequence classifier
-    assert rows["mini"]["here: parameters"] == sum(one.numel() for one in held.parameters())
+    model = load_reward("mini").model  # type: ignore[attr-defined] - a sequence classifier
+    assert rows["mini"]["here: parameters"] == sum(parameter.numel() for parameter in model.parameters())
     assert (models_directory() / "mini-reward").is_dir()
-    assert any("Eurus is printed as built on LLaMA-2" in line and "Mistral" in line for line in made.conclusions)
+    assert any("Eurus is printed as built on LLaMA-2" in line and "Mistral" in line for line in exhibit.conclusions)
 
 
 @pytest.mark.parametrize("name", ["intern", "eurus", "qrm"])
@@ -457,9 +467,9 @@ def test_networks_are_those_that_checkpoints_are_loaded_on(name: str, tmp_path: 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
 def test_every_exhibit_of_real_runs_is_whole(module: Any, figure_runs: Path, tmp_path: Path) -> None:
     with styled():
-        made = module.exhibit(figure_runs)
-        save("whole", made, tmp_path)
-        for picture in made.pictures:
+        exhibit = module.exhibit(figure_runs)
+        save("whole", exhibit, tmp_path)
+        for picture in exhibit.pictures:
             assert len(picture.alt) > 40 and len(picture.caption) > 40
             picture.figure.draw_without_rendering()
             box, (width, height) = picture.figure.get_tightbbox(), picture.figure.get_size_inches()
@@ -467,10 +477,10 @@ def test_every_exhibit_of_real_runs_is_whole(module: Any, figure_runs: Path, tmp
             assert width <= 6.6
             for text in picture.figure.findobj(Text):
                 assert not (text.get_visible() and text.get_text().strip()) or text.get_fontsize() >= 8, text
-    assert made.tables and made.conclusions and all(one.endswith(".") for one in made.conclusions)
-    for table in made.tables:
-        assert len({tuple(one) for one in table.shown}) == 1 and len(table.caption) > 40
-    assert all((figure_runs / name).is_file() for name in made.inputs)
+    assert exhibit.tables and exhibit.conclusions and all(text.endswith(".") for text in exhibit.conclusions)
+    for table in exhibit.tables:
+        assert len({tuple(row) for row in table.shown}) == 1 and len(table.caption) > 40
+    assert all((figure_runs / name).is_file() for name in exhibit.inputs)
 
 
 @pytest.mark.parametrize(
@@ -485,10 +495,10 @@ def test_absent_runs_are_named(module: Any, tmp_path: Path) -> None:
 
 def test_missing_values_are_left_out(tmp_path: Path) -> None:
     tables = copy.deepcopy(win_rates())
-    for one in tables["win_rates"]:
-        if one["measure"] == "others_net":
-            one |= dict.fromkeys(("mean", "low", "high", "difference", "difference_low", "difference_high", "p_holm"))
-    made = table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", tables))
-    assert not any("other reward models" in column for column in cells(made, "table2_llm_judge")["GRM"])
-    assert not any("other reward models" in line for line in made.conclusions)
+    for entry in tables["win_rates"]:
+        if entry["measure"] == "others_net":
+            entry |= dict.fromkeys(("mean", "low", "high", "difference", "difference_low", "difference_high", "p_holm"))
+    exhibit = table2_llm_judge.exhibit(write_run(tmp_path, "mt-bench", tables))
+    assert not any("other reward models" in column for column in cells(exhibit, "table2_llm_judge")["GRM"])
+    assert not any("other reward models" in line for line in exhibit.conclusions)
     assert table10_llm_judge_orders.exhibit(tmp_path).tables

@@ -67,18 +67,18 @@ def _example(name: str, method: str, guide: str | None, answer: str) -> Row:
 
 
 def test_table_3_names_the_keywords_that_an_answer_lacks(tmp_path: Path) -> None:
-    made = table3_keyword_examples.exhibit(_keywords(tmp_path))
-    first, second = made.tables[0].shown
+    exhibit = table3_keyword_examples.exhibit(_keywords(tmp_path))
+    first, second = exhibit.tables[0].shown
     printed = printed_in("table3_keyword_examples")["rows"]
     assert [row["paper: prompt"] for row in (first, second)] == [row["prompt"] for row in printed]
     assert first["paper: anchor keywords"] == ", ".join(printed[0]["keywords"])
     assert first["here: contained by confidence (default)"] == "2 of 2"
     assert first["here: contained by RWS, second"] == "1 of 2, lacks boat"
     assert second["here: contained by RWS, GRM"] == "2 of 2"
-    assert "confidence (default) 2 of 2; RWS, second 1 of 2; RWS, GRM 1 of 2" in made.conclusions[0]
-    assert "In 1 of 2 examples all answers are the same text" in made.conclusions[0]
-    assert "That is all 2 in every answer" in made.conclusions[1]
-    text = made.passages[0].text
+    assert "confidence (default) 2 of 2; RWS, second 1 of 2; RWS, GRM 1 of 2" in exhibit.conclusions[0]
+    assert "In 1 of 2 examples all answers are the same text" in exhibit.conclusions[0]
+    assert "That is all 2 in every answer" in exhibit.conclusions[1]
+    text = exhibit.passages[0].text
     assert text.count("the red kites") == 1 and "RWS, second; RWS, GRM (1 of 2, lacks boat):" in text
 
 
@@ -87,9 +87,13 @@ def test_figure_6_draws_the_results_and_the_printed_ranges(tmp_path: Path) -> No
     assert data.names == ["second", "GRM"]
     levels, below, _, over = fig6_keyword_task.draw(data).axes
     for axes, middle in ((levels, [5.0, 5.0]), (below, [20.0, 1.0]), (over, [1.5, 1.0])):
-        drawn = [one for one in axes.containers if one.get_label() == LINES["rws"].label]
-        assert [one.lines[0].get_xdata()[0] for one in drawn] == middle
-    ends = [one.lines[2][0].get_segments()[0][:, 0].tolist() for one in below.containers if one.get_label() == "RWS"]
+        drawn = [container for container in axes.containers if container.get_label() == LINES["rws"].label]
+        assert [container.lines[0].get_xdata()[0] for container in drawn] == middle
+    ends = [
+        container.lines[2][0].get_segments()[0][:, 0].tolist()
+        for container in below.containers
+        if container.get_label() == "RWS"
+    ]
     assert ends == [[17.0, 23.0], [-3.0, 13.0]]
     (band,) = [patch for patch in below.patches if patch.get_hatch()]
     assert (band.get_x(), band.get_width()) == (12, 4)
@@ -112,21 +116,21 @@ def test_figure_6_says_what_its_intervals_say(tmp_path: Path) -> None:
 
 
 def test_figure_6_sets_its_ranges_beside_the_printed_ones(tmp_path: Path) -> None:
-    made = fig6_keyword_task.exhibit(_keywords(tmp_path))
-    rows = {row["quantity"]: row for row in made.tables[0].rows}
+    exhibit = fig6_keyword_task.exhibit(_keywords(tmp_path))
+    rows = {row["quantity"]: row for row in exhibit.tables[0].rows}
     below = rows["perplexity of RWS below that of the default"]
     assert [below[name] for name in ("paper: low", "paper: high", "here: low", "here: high")] == [12, 16, 1.0, 20.0]
     assert rows["worst perplexity of RWS"]["paper: low"] == 10.84
-    (line,) = [r for r in made.tables[1].shown if (r["quantity"], r["method"]) == (BELOW, "RWS")]
+    (line,) = [r for r in exhibit.tables[1].shown if (r["quantity"], r["method"]) == (BELOW, "RWS")]
     assert (line["paper: printed"], line["here: GRM"]) == ("12 to 16", "1 [-3, 13] p 1")
 
 
 def test_without_perplexity_only_the_order_is_drawn(tmp_path: Path) -> None:
     means = [summary_row("second", method, "god_steps", 2.0) for method in ("rws", "default")]
-    made = fig6_keyword_task.exhibit(write_run(tmp_path, "keywords", {"perplexity_and_god": means, "claims": []}))
-    titles = [axes.get_title(loc="left") for axes in made.pictures[0].figure.axes]
+    exhibit = fig6_keyword_task.exhibit(write_run(tmp_path, "keywords", {"perplexity_and_god": means, "claims": []}))
+    titles = [axes.get_title(loc="left") for axes in exhibit.pictures[0].figure.axes]
     assert titles == ["Generation Order Deviation", "GOD, over the default's"]
-    assert_whole(made)
+    assert_whole(exhibit)
 
 
 def _passes(runs: Path, low: float = 2.0, **settings: Any) -> Path:
@@ -139,28 +143,32 @@ def _passes(runs: Path, low: float = 2.0, **settings: Any) -> Path:
 
 
 def test_table_4_puts_the_papers_reward_models_in_the_papers_rows(tmp_path: Path) -> None:
-    made = table4_humaneval.exhibit(_passes(tmp_path, data="humaneval"))
-    rows = {row["method"]: row for row in made.tables[0].rows}
+    exhibit = table4_humaneval.exhibit(_passes(tmp_path, data="humaneval"))
+    rows = {row["method"]: row for row in exhibit.tables[0].rows}
     printed = {f"RWS, {row['model']}": row["pass_at_1"] for row in printed_in("table4_humaneval")["rows"]}
     assert {name: row["paper: pass@1, %"] for name, row in rows.items() if name in printed} == printed
     assert rows["RWS, GRM"]["here: pass@1, %"] == 50.0 and rows["RWS, QRM"]["here: pass@1, %"] is None
     assert rows["RWS, second"]["here: RWS minus confidence (default)"] == 10.0
     assert rows["confidence (default)"]["paper: pass@1, %"] == printed_in("table4_humaneval")["default"]
-    left, right = made.pictures[0].figure.axes
-    assert [one.lines[0].get_xdata()[0] for one in left.containers] == list(printed.values())
-    assert all(one.lines[0].get_markerfacecolor() == "white" and not one.lines[2] for one in left.containers)
-    assert all(one.lines[2] for one in right.containers), "measured shares have intervals"
-    assert "2 of 2 95 % intervals exclude zero, RWS higher (second: +10 [+2, +20]; GRM: +10 [+2, +20])" in (
-        made.conclusions[0]
+    left, right = exhibit.pictures[0].figure.axes
+    assert [container.lines[0].get_xdata()[0] for container in left.containers] == list(printed.values())
+    assert all(
+        container.lines[0].get_markerfacecolor() == "white" and not container.lines[2] for container in left.containers
     )
-    assert "that is 29 and 40" in made.conclusions[-1]
+    assert all(container.lines[2] for container in right.containers), "measured shares have intervals"
+    assert (
+        "2 of 2 95 % intervals exclude zero, RWS higher (second: +10 [+2, +20]; GRM: +10 [+2, +20])"
+        in exhibit.conclusions[0]
+    )
+    assert "that is 29 and 40" in exhibit.conclusions[-1]
 
 
 def test_table_4_calls_puzzles_puzzles_and_needs_no_programs_run(tmp_path: Path) -> None:
-    made = table4_humaneval.exhibit(_passes(tmp_path, low=-1.0, data="puzzles"))
-    assert made.conclusions[0].startswith("Puzzles with one right answer, no programs: RWS minus the default")
-    assert "no difference is shown" in made.conclusions[0]
-    assert "puzzles" in made.tables[0].caption and "puzzles" in made.pictures[0].figure.axes[1].get_title(loc="left")
+    exhibit = table4_humaneval.exhibit(_passes(tmp_path, low=-1.0, data="puzzles"))
+    assert exhibit.conclusions[0].startswith("Puzzles with one right answer, no programs: RWS minus the default")
+    assert "no difference is shown" in exhibit.conclusions[0]
+    assert "puzzles" in exhibit.tables[0].caption
+    assert "puzzles" in exhibit.pictures[0].figure.axes[1].get_title(loc="left")
     bare = table4_humaneval.exhibit(write_run(tmp_path / "bare", "humaneval", {}, data="humaneval"))
     assert not bare.pictures and "--allow-code-execution" in bare.conclusions[0] and bare.tables[0].rows
 
@@ -181,11 +189,11 @@ def _diversity(runs: Path, equal: float = 0.0) -> Path:
 
 
 def test_table_6_parts_what_length_makes_from_what_is_left(tmp_path: Path) -> None:
-    made = table6_diversity.exhibit(_diversity(tmp_path))
-    assert "distinct-1 at equal length: no 95 % interval of 2 excludes zero" in made.conclusions[0]
-    (whole,) = [line for line in made.conclusions if "distinct-1 of whole answers" in line]
+    exhibit = table6_diversity.exhibit(_diversity(tmp_path))
+    assert "distinct-1 at equal length: no 95 % interval of 2 excludes zero" in exhibit.conclusions[0]
+    (whole,) = [line for line in exhibit.conclusions if "distinct-1 of whole answers" in line]
     assert "RWS higher (second: +0.25 [+0.125, +0.375]" in whole
-    assert any("second 10.0 and 20.0" in line for line in made.conclusions)
+    assert any("second 10.0 and 20.0" in line for line in exhibit.conclusions)
     less = table6_diversity.exhibit(_diversity(tmp_path / "less", -0.5)).conclusions
     assert "RWS lower (second: -0.5 [-0.625, -0.375]" in less[0]
 
@@ -194,13 +202,17 @@ def test_table_6_draws_printed_differences_hollow_and_without_intervals(tmp_path
     data = table6_diversity.compute(_diversity(tmp_path))
     table = printed_in("table6_diversity")
     for n, axes in zip((1, 2), table6_diversity.draw(data).axes, strict=True):
-        printed = [one for one in axes.containers if one.get_label() == "RWS minus default, as printed"]
-        values = sorted(one.lines[0].get_xdata()[0] for one in printed)
+        printed = [
+            container for container in axes.containers if container.get_label() == "RWS minus default, as printed"
+        ]
+        values = sorted(container.lines[0].get_xdata()[0] for container in printed)
         base = table["default"][f"distinct_{n}"]
         assert values == pytest.approx(sorted(row[f"distinct_{n}"] - base for row in table["rows"]))
-        assert not any(one.lines[2] for one in printed)
-        ours = [one for one in axes.containers if one.get_label() == "RWS minus default, whole answers"]
-        assert [one.lines[0].get_xdata()[0] for one in ours] == [0.25, 0.25]
+        assert not any(container.lines[2] for container in printed)
+        ours = [
+            container for container in axes.containers if container.get_label() == "RWS minus default, whole answers"
+        ]
+        assert [container.lines[0].get_xdata()[0] for container in ours] == [0.25, 0.25]
         assert ours[0].lines[2][0].get_segments()[0][:, 0].tolist() == [0.125, 0.375]
     rows = {row["method"]: row for row in table6_diversity.tables(data)[0].rows}
     assert (rows["RWS, GRM"]["paper: distinct-1"], rows["RWS, GRM"]["here: distinct-1"]) == (0.196, 0.5)

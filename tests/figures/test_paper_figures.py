@@ -236,11 +236,11 @@ def test_answers_without_coherence_or_perplexity_are_drawn_all_the_same(runs: Pa
     controls = results["tables"]["controls"]
     controls["rows"] = [row for row in controls["rows"] if row["metric"] not in ("coherent", "perplexity")]
     write_json(tmp_path / "temperature" / "results.json", results)
-    made = table8_temperature.exhibit(tmp_path)
-    (panel,) = made.pictures[0].figure.axes
+    exhibit = table8_temperature.exhibit(tmp_path)
+    (panel,) = exhibit.pictures[0].figure.axes
     assert panel.get_title(loc="left") == "Generation Order Deviation"
-    assert "share coherent" not in made.pictures[0].alt
-    assert not any("perplexity:" in line or line.startswith("Perplexity") for line in made.conclusions)
+    assert "share coherent" not in exhibit.pictures[0].alt
+    assert not any("perplexity:" in line or line.startswith("Perplexity") for line in exhibit.conclusions)
 
 
 def test_a_conclusion_follows_from_the_intervals() -> None:
@@ -331,6 +331,6 @@ def test_published_numbers_say_where_they_are_printed() -> None:
 
 
 def test_an_exhibit_is_whole() -> None:
-    made = appendix_d.exhibit(Path("nowhere"))
-    assert isinstance(made, Exhibit) and isinstance(made.pictures[0], Picture)
-    assert "4.81" in made.pictures[0].caption and "1.73" in made.pictures[0].caption
+    exhibit = appendix_d.exhibit(Path("nowhere"))
+    assert isinstance(exhibit, Exhibit) and isinstance(exhibit.pictures[0], Picture)
+    assert "4.81" in exhibit.pictures[0].caption and "1.73" in exhibit.pictures[0].caption

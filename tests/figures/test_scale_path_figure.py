@@ -74,7 +74,7 @@ def test_paths_and_walks_are_what_decoding_gives(finished: Path, models: Path) -
             row, on_grid = rows[prompt["index"], path["over"]], set()
             for scale in GRID:
                 (trace,) = decoded(prompt["prompt"], rule(scale))
-                (piece, *_) = [one for one in path["pieces"] if one["lower"] <= scale <= one["upper"]]
+                (piece, *_) = [piece for piece in path["pieces"] if piece["lower"] <= scale <= piece["upper"]]
                 assert trace.tokens.tolist() == prompt["outputs"][piece["output"]]["tokens"]
                 assert trace.commit_step.tolist() == piece["commit_step"]
                 assert (trace.god_tokens, trace.god_steps) == (piece["god_tokens"], piece["god_steps"])
@@ -90,10 +90,10 @@ def test_paths_and_walks_are_what_decoding_gives(finished: Path, models: Path) -
     totals = [row for row in results["summary"] if row["prompt"] == "all"]
     assert [row["over"] for row in totals] == ["temperature", "reward-scale"]
     for total in totals:
-        own = [row for row in results["summary"] if row["over"] == total["over"] and row["prompt"] != "all"]
+        prompt_rows = [row for row in results["summary"] if row["over"] == total["over"] and row["prompt"] != "all"]
         for name in ("pieces", "outputs", "missed", "forwards", "certified"):
-            assert total[name] == sum(row[name] for row in own)
-        assert total["best_judge"] == pytest.approx(np.mean([row["best_judge"] for row in own]))
+            assert total[name] == sum(row[name] for row in prompt_rows)
+        assert total["best_judge"] == pytest.approx(np.mean([row["best_judge"] for row in prompt_rows]))
 
 
 def test_scores_are_those_of_the_models(finished: Path, models: Path) -> None:
@@ -107,8 +107,9 @@ def test_scores_are_those_of_the_models(finished: Path, models: Path) -> None:
             assert [output[name] for output in prompt["outputs"]] == pytest.approx(scores.tolist(), abs=1e-5)
         wanted = [score.perplexity for score in answer_scores(causal, asked, texts)]
         assert [output["perplexity"] for output in prompt["outputs"]] == pytest.approx(wanted, rel=1e-5)
-        told = prompt["prompt"].startswith("sort")  # a puzzle of the story language has a checker, other text none
-        assert all((output["coherent"] is not None) == told for output in prompt["outputs"])
+        # A puzzle of the story language has a checker, other text none.
+        has_checker = prompt["prompt"].startswith("sort")
+        assert all((output["coherent"] is not None) == has_checker for output in prompt["outputs"])
 
 
 def test_it_goes_on_where_it_stopped(
@@ -132,11 +133,11 @@ def test_a_budget_leaves_parts_that_are_told_and_drawn(options: list[str], tmp_p
     (prompt,) = results_of(tmp_path)["profiles"]
     assert any(path["unexplored"] for path in prompt["paths"])
     with styled():
-        made = figure.exhibit(tmp_path)
-    assert "as far as was followed" in made.conclusions[0] and "proved" not in made.conclusions[0]
-    assert made.conclusions[1].endswith("0 of 1 paths are whole and proved.")
-    assert "of 2 it is not known" in " ".join(made.conclusions) or "of 1 it is not known" in " ".join(made.conclusions)
-    left = np.array(made.pictures[0].figure.axes).reshape(5, 2)[2, 0].patches
+        exhibit = figure.exhibit(tmp_path)
+    assert "as far as was followed" in exhibit.conclusions[0] and "proved" not in exhibit.conclusions[0]
+    assert exhibit.conclusions[1].endswith("0 of 1 paths are whole and proved.")
+    assert any(f"of {number} it is not known" in " ".join(exhibit.conclusions) for number in (1, 2))
+    left = np.array(exhibit.pictures[0].figure.axes).reshape(5, 2)[2, 0].patches
     assert len(left) == len(prompt["paths"][0]["unexplored"])
 
 
@@ -163,12 +164,12 @@ def made_up(**changes: Any) -> dict[str, Any]:
     """Return results of one prompt: answers A, B, A over c, of which no grid point gives B; A and C over s_R."""
     common = {"violations": None, "coherent": None}
     scores = [(1.0, 0.5, 2.0), (3.0, 0.75, 1.5), (2.0, 0.25, 4.0)]
-    ways = [(True, True), (True, False), (False, True)]
+    reached = [(True, True), (True, False), (False, True)]
     outputs = [
-        {"tokens": [place], "text": f"text {place}", "by_temperature": c, "by_reward_scale": s}
+        {"tokens": [index], "text": f"text {index}", "by_temperature": c, "by_reward_scale": s}
         | {"temperature_width": 0.1, "reward_width": 0.2, "reward": guide, "judge": judge, "perplexity": ppl}
         | common
-        for place, ((guide, judge, ppl), (c, s)) in enumerate(zip(scores, ways, strict=True))
+        for index, ((guide, judge, ppl), (c, s)) in enumerate(zip(scores, reached, strict=True))
     ]
 
     def path(over: str, *cuts: tuple[float, float, int]) -> dict[str, Any]:
@@ -201,8 +202,8 @@ def shown(folder: Path, results: dict[str, Any]) -> Exhibit:
 
 
 def test_what_the_file_holds_is_drawn_and_listed(tmp_path: Path) -> None:
-    made = shown(tmp_path, made_up())
-    panels = np.array(made.pictures[0].figure.axes).reshape(5, 2)
+    exhibit = shown(tmp_path, made_up())
+    panels = np.array(exhibit.pictures[0].figure.axes).reshape(5, 2)
     guide, judge = [line for line in panels[2, 0].lines if len(line.get_xdata()) == 6]
     assert guide.get_xdata().tolist() == [0.01, 3.0, 3.0, 3.5, 3.5, 32.0]
     assert guide.get_ydata().tolist() == [1.0, 1.0, 3.0, 3.0, 1.0, 1.0]
@@ -214,13 +215,13 @@ def test_what_the_file_holds_is_drawn_and_listed(tmp_path: Path) -> None:
     hatched = [[bool(patch.get_hatch()) for patch in axes.patches].count(True) for axes in panels[0]]
     assert hatched == [1, 0]
     letters = [[text.get_text() for text in axes.texts] for axes in panels[0]]
-    assert [sorted(one) for one in letters] == [["A", "B"], ["A", "C"]]
-    answers, counts, walks, pieces = made.tables
+    assert [sorted(pair) for pair in letters] == [["A", "B"], ["A", "C"]]
+    answers, counts, walks, pieces = exhibit.tables
     assert [row["grid of c"] for row in answers.rows] == ["gives it", "misses it", None]
     assert [row["perplexity"] for row in answers.rows] == [2.0, 1.5, 4.0]
     assert len(pieces.rows) == 5 and counts.rows == made_up()["summary"]
     assert (walks.rows[0]["answer"], walks.rows[0]["given by a constant factor"]) == ("C", False)
-    assert made.inputs == ("scale-path/results.json",)
+    assert exhibit.inputs == ("scale-path/results.json",)
 
 
 def test_conclusions_follow_from_the_counts(tmp_path: Path) -> None:
@@ -252,13 +253,15 @@ def test_without_results_the_command_is_named(tmp_path: Path) -> None:
 
 def test_a_real_run_makes_a_whole_exhibit(figure_runs: Path) -> None:
     with styled():
-        made = figure.exhibit(figure_runs)
-    (picture,) = made.pictures
-    assert len(picture.alt) > 40 and len(made.conclusions) == 7
-    assert all(text.get_fontsize() >= 8 for text in picture.figure.findobj(lambda one: hasattr(one, "get_fontsize")))
+        exhibit = figure.exhibit(figure_runs)
+    (picture,) = exhibit.pictures
+    assert len(picture.alt) > 40 and len(exhibit.conclusions) == 7
+    assert all(
+        text.get_fontsize() >= 8 for text in picture.figure.findobj(lambda artist: hasattr(artist, "get_fontsize"))
+    )
     results = json.loads((figure_runs / "scale-path/results.json").read_text())
     outputs = results["profiles"][0]["outputs"]
-    assert [row["text"] for row in made.tables[0].rows] == [output["text"] for output in outputs]
+    assert [row["text"] for row in exhibit.tables[0].rows] == [output["text"] for output in outputs]
     assert all(output["coherent"] is not None for output in outputs)
     with open(figure_runs / "scale-path/outputs.csv", newline="") as stream:
         assert [float(row["judge"]) for row in csv.DictReader(stream)] == [output["judge"] for output in outputs]

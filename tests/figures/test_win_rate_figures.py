@@ -45,20 +45,22 @@ def _results() -> dict[str, Any]:
     draw = np.random.default_rng(3)
     rows: list[dict[str, Any]] = []
     shape = {"predictor": "mini", "length": 64, "steps": 32, "block": 32, "reward_cost": 1.0, "history": []}
-    for place, method in itertools.product(range(PROMPTS), METHODS):
+    for index, method in itertools.product(range(PROMPTS), METHODS):
         for guide, scale in [(None, None)] if method == "default" else GUIDES.items():
-            text = "same" if place % 5 == 0 or (guide, method) == ("mini", "shuffled") else f"{method} {guide}"
-            row: dict[str, Any] = {"strategy": method, "prompt": f"p {place}", "text": text, "turn": 0, "judges": []}
-            row |= {"example": place, "split": "test", "method": method, "guide": guide, "reward_scale": scale}
+            text = "same" if index % 5 == 0 or (guide, method) == ("mini", "shuffled") else f"{method} {guide}"
+            row: dict[str, Any] = {"strategy": method, "prompt": f"p {index}", "text": text, "turn": 0, "judges": []}
+            row |= {"example": index, "split": "test", "method": method, "guide": guide, "reward_scale": scale}
             row |= {"forwards": 32, "reward_calls": 32 if method == "rws" else 0}
             rows.append(row | shape | {"god_tokens": float(draw.integers(40)) / 4, "god_steps": 1.0})
-    for (prompt, text), judge in itertools.product(sorted({(one["prompt"], one["text"]) for one in rows}), JUDGES):
+    for (prompt, text), judge in itertools.product(
+        sorted({(answer["prompt"], answer["text"]) for answer in rows}), JUDGES
+    ):
         # GRM likes its own RWS, and nobody else does; mini dislikes its own.
         liked = {("rws grm", "grm"): 4.0, ("rws mini", "mini"): -4.0}.get((text, judge), 0.0)
         score = float(draw.normal(liked))
         row = {"strategy": "score", "prompt": prompt, "judges": [judge], "answer": text, "history": []}
         rows.append(row | {"score": score, "normalised_score": score / 2})
-    found = {one.name: one for one in tables(pd.DataFrame(rows)) if not one.name.startswith("printed: ")}
+    named_tables = {table.name: table for table in tables(pd.DataFrame(rows)) if not table.name.startswith("printed: ")}
     return {
         "settings": {"model": "mini", "rewards": [*GUIDES], "length": 64, "steps": 32, "block": 32},
         "prompts": {"source": "stories:all", "test": PROMPTS, "validation": 6},
@@ -66,7 +68,8 @@ def _results() -> dict[str, Any]:
         "units": "units-1",
         "seconds": 2.5,
         "tables": {
-            name: {"caption": one.caption, "rows": [*one.rows], "shown": [*one.shown]} for name, one in found.items()
+            name: {"caption": table.caption, "rows": [*table.rows], "shown": [*table.shown]}
+            for name, table in named_tables.items()
         },
     }
 
@@ -120,8 +123,8 @@ def test_differences_need_an_interval_without_zero_and_a_small_p() -> None:
 
 def test_a_difference_is_turned_to_rws_minus_the_method() -> None:
     row = {"difference": 0.1, "difference_low": -0.2, "difference_high": 0.4, "p_holm": 0.7}
-    found = difference_from_row("mini", row, 100.0)
-    assert found == Difference("mini", -10.0, -40.0, 20.0, 0.7)
+    difference = difference_from_row("mini", row, 100.0)
+    assert difference == Difference("mini", -10.0, -40.0, 20.0, 0.7)
     assert difference_from_row("mini", row | {"difference": None}) is None and difference_from_row("mini", None) is None
     nothing = {"difference": -4e-16, "difference_low": 0.0, "difference_high": 0.0, "p_holm": 1.0}
     tiny = difference_from_row("mini", nothing)
@@ -193,11 +196,11 @@ def test_table_1_has_the_printed_and_the_measured_numbers(results: dict[str, Any
 
 
 def test_table_1_draws_own_and_other_judges_apart_and_printed_hollow(results: dict[str, Any], runs: Path) -> None:
-    printed, own, others = table1_win_rate.draw(table1_win_rate.compute(runs)).axes
+    printed, own_panel, others = table1_win_rate.draw(table1_win_rate.compute(runs)).axes
     (marks,) = (line for line in printed.lines if line.get_label() == "RWS, as printed")
     assert marks.get_markerfacecolor() == "none"
     assert [*marks.get_xdata()] == [row["win"] - row["default_win"] for row in printed_in("table1_win_rate")["rows"]]
-    for axes, measure in ((own, "net"), (others, "others_net")):
+    for axes, measure in ((own_panel, "net"), (others, "others_net")):
         drawn = {container.get_label(): container for container in axes.containers}
         wanted = [_row(results, "win_rates", guide=guide, method="rws", measure=measure) for guide in GUIDES]
         assert [x for x, _ in _points(drawn["RWS"])] == [row["mean"] for row in wanted]
@@ -234,11 +237,11 @@ def test_no_gain_over_the_constant_is_said_in_the_headline(changed: Callable[[Ch
 def test_figure_5_draws_the_means_and_the_printed_ones(results: dict[str, Any], runs: Path) -> None:
     data = fig5_mean_win_rate.compute(runs)
     assert [method for method, _ in data.lines] == ["rws", "constant", "shuffled"] and data.guides == 2
-    top, own, other = fig5_mean_win_rate.draw(data).axes
+    top, own_panel, other = fig5_mean_win_rate.draw(data).axes
     text = printed_in("table1_win_rate")["text"]
     assert [bar.get_width() for bar in top.patches] == [text["win_mean"], text["default_mean"]]
     assert all(bar.get_facecolor()[3] == 0 and bar.get_hatch() for bar in top.patches)
-    for axes, relation in ((own, "own"), (other, "other")):
+    for axes, relation in ((own_panel, "own"), (other, "other")):
         wanted = [
             _row(results, "mean_win_rates", relation=relation, method=method, measure=measure)["mean"]
             for method, _ in data.lines
@@ -263,8 +266,8 @@ def test_figure_5_of_a_lone_judge_has_no_other_panel(changed: Callable[[Change],
                 row |= dict.fromkeys(("mean", "low", "high", "difference", "difference_low", "difference_high", "p"))
 
     folder = changed(alone)
-    made = fig5_mean_win_rate.exhibit(folder)
-    assert len(made.pictures[0].figure.axes) == 2 and not any("other" in line for line in made.conclusions)
+    exhibit = fig5_mean_win_rate.exhibit(folder)
+    assert len(exhibit.pictures[0].figure.axes) == 2 and not any("other" in line for line in exhibit.conclusions)
     assert len(table1_win_rate.exhibit(folder).pictures[0].figure.axes) == 2
 
 
@@ -273,28 +276,30 @@ def test_figure_5_of_several_scales_has_a_bar_for_each(changed: Callable[[Change
         rows = tables["mean_win_rates"]
         rows[:] = [{"reward_scale": scale} | row for scale in (2.0, 8.0) for row in rows]
 
-    made = fig5_mean_win_rate.exhibit(changed(twice))
-    assert "Mean over 2 guides at s_R = 8, by own guide" in " ".join(made.conclusions)
-    assert len(made.tables[0].rows) == 2 * 2 * 3 + 1  # and the printed line
+    exhibit = fig5_mean_win_rate.exhibit(changed(twice))
+    assert "Mean over 2 guides at s_R = 8, by own guide" in " ".join(exhibit.conclusions)
+    assert len(exhibit.tables[0].rows) == 2 * 2 * 3 + 1  # and the printed line
 
 
 def test_table_5_has_the_printed_and_the_measured_shares(results: dict[str, Any], runs: Path) -> None:
     data = table5_god_quintiles.compute(runs)
     table = fifths_tables(data)[0]
-    for place, (line, row) in enumerate(zip(table.rows, printed_in("table5_god_quintiles")["rows"], strict=True), 1):
+    for fifth, (line, row) in enumerate(zip(table.rows, printed_in("table5_god_quintiles")["rows"], strict=True), 1):
         assert {name: line[f"paper: {name}"] for name in data.models} == {name: row[name] for name in data.models}
-        held = _row(results, "god_quintiles", guide="mini", fifth=place)
-        assert line["here: mini"] == (100 * held["win"] if held["n"] else None)
+        measured = _row(results, "god_quintiles", guide="mini", fifth=fifth)
+        assert line["here: mini"] == (100 * measured["win"] if measured["n"] else None)
     left, won, lost = table5_god_quintiles.draw(data).axes
     assert len([line for line in left.lines if line.get_markerfacecolor() == "none"]) == len(data.models) == 6
     for axes, outcome in ((won, "win"), (lost, "loss")):
         drawn = {container.get_label(): container for container in axes.containers}
-        held = [row for row in _rows(results, "god_quintiles", guide="grm") if row["n"]]
-        assert [y for _, y in _points(drawn["here: GRM"])] == pytest.approx([100 * row[outcome] for row in held])
+        measured = [row for row in _rows(results, "god_quintiles", guide="grm") if row["n"]]
+        assert [y for _, y in _points(drawn["here: GRM"])] == pytest.approx([100 * row[outcome] for row in measured])
         (bars,) = drawn["here: GRM"].lines[2]
-        wilson = [share_interval(round(row[outcome] * row["n"]), row["n"]) for row in held]
+        wilson = [share_interval(round(row[outcome] * row["n"]), row["n"]) for row in measured]
         ends = [[segment[0][1], segment[1][1]] for segment in bars.get_segments()]
-        assert np.array(ends) == pytest.approx(np.array([[100 * one.low, 100 * one.high] for one in wilson]))
+        assert np.array(ends) == pytest.approx(
+            np.array([[100 * interval.low, 100 * interval.high] for interval in wilson])
+        )
 
 
 def test_table_5_says_what_trend_and_equal_god_show(changed: Callable[[Change], Path]) -> None:
@@ -307,8 +312,10 @@ def test_table_5_says_what_trend_and_equal_god_show(changed: Callable[[Change], 
             row |= {"n": 3, "win": (row["fifth"] - 1) / 6, "loss": (row["fifth"] - 1) / 12, "draw": 0.0}
         for row in tables["reward_at_equal_god"]:
             if (row["control"], row["outcome"]) == ("constant", "net"):
-                found = row["guide"] == "grm"
-                row |= {"alpha": 0.3, "alpha_low": 0.1, "alpha_high": 0.5, "p_holm": 0.02} if found else {"alpha": None}
+                is_grm = row["guide"] == "grm"
+                row |= (
+                    {"alpha": 0.3, "alpha_low": 0.1, "alpha_high": 0.5, "p_holm": 0.02} if is_grm else {"alpha": None}
+                )
 
     lines = table5_god_quintiles.exhibit(changed(given)).conclusions
     assert "rise for 1 of 2 guides, to fall for none" in lines[0] and "in every fifth for 1 of 2 guides." in lines[1]
@@ -354,8 +361,8 @@ def test_a_run_without_the_constant_has_one_matrix(changed: Callable[[Change], P
             assert rows, name
 
     folder = changed(without)
-    made = cross_judging.exhibit(folder)
-    assert sum(bool(axes.images) for axes in made.pictures[0].figure.axes) == 1
+    exhibit = cross_judging.exhibit(folder)
+    assert sum(bool(axes.images) for axes in exhibit.pictures[0].figure.axes) == 1
     for module in MODULES:
         assert not any("constant factor" in line for line in module.exhibit(folder).conclusions)
 
@@ -380,17 +387,19 @@ def test_absent_runs_and_empty_tables_are_named(module: ModuleType, tmp_path: Pa
 def test_each_is_whole_from_a_real_run(module: ModuleType, figure_runs: Path, tmp_path: Path) -> None:
     name = module.__name__.rpartition(".")[2]
     with styled():
-        made: Exhibit = module.exhibit(figure_runs)
-        save(name, made, tmp_path)
+        exhibit: Exhibit = module.exhibit(figure_runs)
+        save(name, exhibit, tmp_path)
     assert name in NAMES and module.NEEDS == ("reward-bench",)
-    assert made.pictures and made.tables and made.conclusions
-    for picture in made.pictures:
+    assert exhibit.pictures and exhibit.tables and exhibit.conclusions
+    for picture in exhibit.pictures:
         picture.figure.draw_without_rendering()
-        texts = [text for text in picture.figure.findobj(lambda one: hasattr(one, "get_fontsize")) if text.get_text()]
+        texts = [
+            text for text in picture.figure.findobj(lambda artist: hasattr(artist, "get_fontsize")) if text.get_text()
+        ]
         assert texts and min(text.get_fontsize() for text in texts) >= 8
         assert len(picture.alt) > 40 and "nan" not in picture.alt.split()
         assert picture.figure.get_figwidth() <= 6.6
-    for table in made.tables:
+    for table in exhibit.tables:
         assert table.rows and len({tuple(row) for row in table.shown}) == 1
         assert {type(cell) for row in table.shown for cell in row.values()} <= {str, type(None)}
-    assert all(line.endswith((".", ")")) and "nan" not in line.split() for line in made.conclusions)
+    assert all(line.endswith((".", ")")) and "nan" not in line.split() for line in exhibit.conclusions)

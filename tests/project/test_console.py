@@ -121,8 +121,8 @@ def added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "users_package", package)
     monkeypatch.setitem(sys.modules, "users_package_greet", module)
     points = {"greet": "GREET", "generate": "TAKEN", "text": "TEXT", "gone": "GONE"}
-    found = [EntryPoint(name, f"users_package:{value}", GROUP) for name, value in points.items()]
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: found if group == GROUP else [])
+    entry_points = [EntryPoint(name, f"users_package:{value}", GROUP) for name, value in points.items()]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: entry_points if group == GROUP else [])
 
 
 @pytest.mark.usefixtures("added")
@@ -144,8 +144,8 @@ def test_a_package_adds_a_command(main: Any, capsys: pytest.CaptureFixture[str])
 def test_it_is_installed_and_help_waits_for_no_large_library() -> None:
     script = Path(sys.executable).with_name("rws")
     if script.exists():
-        told = subprocess.run([script, *LOGITS], capture_output=True, text=True, check=True, timeout=120)
-        assert told.stdout.startswith('{"dimension": 3')
+        completed = subprocess.run([script, *LOGITS], capture_output=True, text=True, check=True, timeout=120)
+        assert completed.stdout.startswith('{"dimension": 3')
     words = [
         [],
         *([name, "--help"] for name in (*DECODING, *THEORY, *FIGURES, *ADDED)),

@@ -53,8 +53,8 @@ class Here:
     leaves: tuple[str, ...] = ()
 
 
-GUIDED = 'python -m rws_decode generate --model mini --strategy rws --reward mini .* --trace out/rws'
-UNGUIDED = 'python -m rws_decode generate --model mini --strategy default .* --trace out/default'
+GUIDED = "python -m rws_decode generate --model mini --strategy rws --reward mini .* --trace out/rws"
+UNGUIDED = "python -m rws_decode generate --model mini --strategy default .* --trace out/default"
 OF_LLADA = rf"python -m paper_figures experiment reward-bench --out out/llada .*{LLADA}.*"
 RANDOM_LOGITS = r'python -c "import numpy; .*logits\.npy.*"'
 CONTROLS = "python -m paper_figures experiment controls --out out/runs --workers 2"
@@ -114,9 +114,7 @@ HERE: dict[str, Here] = {
         leaves=("out/llada-report/index.html", "out/llada-report/tables/table5_god_quintiles.csv"),
     ),
     # Experiments that figures do not read, figures, and what else there is.
-    CONTROLS: Here(
-        more=f"{SMALL} --reward-scale 8 --methods rws constant", leaves=("out/runs/controls/results.json",)
-    ),
+    CONTROLS: Here(more=f"{SMALL} --reward-scale 8 --methods rws constant", leaves=("out/runs/controls/results.json",)),
     "python -m paper_figures summarize out/runs": Here(first=(CONTROLS,), says=("# controls", "| rws |")),
     "python -m paper_figures experiment reach --out out/runs( --workers 2)?": Here(
         more=SMALL, leaves=("out/runs/reach/results.json",)
@@ -164,7 +162,7 @@ THERE: dict[str, str] = {
 
 # What cannot be run as the others are: why, and what covers it.
 NOT_HERE: dict[str, str] = {
-    r'pip install .*': "needs an index of packages; its files and extras are looked up below, `make package` runs it",
+    r"pip install .*": "needs an index of packages; its files and extras are looked up below, `make package` runs it",
     r"python -m pip install .*": "needs an index of packages; part of `make package`",
     r"python tests/support/try_package\.py --python python3": "makes environments from an index: `make package`",
     "python -m pytest .*": "is what runs this; the files that it names are looked up below",
@@ -296,9 +294,9 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
 
 @pytest.mark.parametrize("pattern", HERE)
 def test_a_documented_command_runs(pattern: str, user: User) -> None:
-    for told in user.run(pattern):
-        assert "Traceback" not in told
-        assert [words for words in HERE[pattern].says if words not in told] == [], told
+    for output in user.run(pattern):
+        assert "Traceback" not in output
+        assert [words for words in HERE[pattern].says if words not in output] == [], output
     assert [path for path in HERE[pattern].leaves if not (user.folder / path).exists()] == []
 
 
@@ -317,9 +315,9 @@ def test_a_name_alone_is_answered_with_what_it_can_be_given(monkeypatch: pytest.
         monkeypatch.setattr(sys, "argv", [*start[1:2], "--help"])
         with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as ended:
             called([*start, "--help"])
-        told = out.getvalue()
-        assert ended.value.code == 0 and "usage: " in told, name
-        assert [option for option in re.findall(r"--[a-z][\w-]*", name) if option not in told] == [], name
+        help_text = out.getvalue()
+        assert ended.value.code == 0 and "usage: " in help_text, name
+        assert [option for option in re.findall(r"--[a-z][\w-]*", name) if option not in help_text] == [], name
 
 
 @pytest.mark.parametrize("pattern", THERE)
@@ -395,6 +393,6 @@ def test_a_cluster_started_by_hand_runs_an_experiment(user: User, tmp_path: Path
             assert time.monotonic() < until
             time.sleep(0.02)
         words = [{"NAME": "controls", **stands}.get(word, word) for word in words_of(experiment)]
-        status, told = user.execute([*words, *small.split()])
-    assert status == 0, told
+        status, output = user.execute([*words, *small.split()])
+    assert status == 0, output
     assert (tmp_path / "out" / "controls" / "results.json").is_file()

@@ -33,8 +33,8 @@ def changed(file: str, **fields: Any) -> Callable[[Path], None]:
     """Return what sets fields of a JSON file."""
 
     def change(folder: Path) -> None:
-        held = json.loads((folder / file).read_text())
-        (folder / file).write_text(json.dumps({**held, **fields}))
+        content = json.loads((folder / file).read_text())
+        (folder / file).write_text(json.dumps({**content, **fields}))
 
     return change
 
@@ -51,9 +51,9 @@ def of_a_measurement(change: Callable[[Any], None]) -> Callable[[Path], None]:
     """Return what changes what a measurement's file holds."""
 
     def changed(folder: Path) -> None:
-        held = json.loads((folder / "device.json").read_text())
-        change(held)
-        (folder / "device.json").write_text(json.dumps(held))
+        content = json.loads((folder / "device.json").read_text())
+        change(content)
+        (folder / "device.json").write_text(json.dumps(content))
 
     return changed
 
@@ -139,17 +139,17 @@ FOUND: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "nan in a trace": ("trace", of_a_trace(cfg=float("nan")), "not a whole Parquet file"),
     "goal of a measurement": (
         "measured",
-        of_a_measurement(lambda held: held["kernels"]["ways"][0].update(goal=[1, "a"])),
+        of_a_measurement(lambda measurement: measurement["kernels"]["ways"][0].update(goal=[1, "a"])),
         "kernels has [1, 'a'] as goal",
     ),
     "shape of a measurement": (
         "measured",
-        of_a_measurement(lambda held: held["settings"].update(shape=[])),
+        of_a_measurement(lambda measurement: measurement["settings"].update(shape=[])),
         "settings has [] as shape",
     ),
     "check of a measurement": (
         "measured",
-        of_a_measurement(lambda held: held["checks"][0].update(name=None)),
+        of_a_measurement(lambda measurement: measurement["checks"][0].update(name=None)),
         "checks has None as name",
     ),
     "cells of a trace": ("trace", of_a_trace(steps_run=2**40, length=2**40), "is more than"),
@@ -159,7 +159,7 @@ FOUND: dict[str, tuple[str, Callable[[Path], None], str]] = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("case", FOUND.values(), ids=FOUND.keys())
 def test_what_was_found_is_refused(case: tuple[str, Callable[[Path], None], str], root: Path, tmp_path: Path) -> None:
-    name, change, told = case
+    name, change, reasons = case
     whole = root / f"whole-{name}"
     if not whole.exists():
         TARGETS[name].make(whole)
@@ -167,7 +167,7 @@ def test_what_was_found_is_refused(case: tuple[str, Callable[[Path], None], str]
     shutil.copytree(whole, folder)
     change(folder)
     message = check(TARGETS[name], folder)
-    assert any(part in message for part in told.split("|")), message
+    assert any(part in message for part in reasons.split("|")), message
 
 
 def test_options_that_are_not_the_experiments_are_no_sizes(root: Path, tmp_path: Path) -> None:

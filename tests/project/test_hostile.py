@@ -315,7 +315,7 @@ NUMBERS: dict[str, tuple[Callable[[], Any], Callable[[Any], bool]]] = {
     "infinite normalised rewards": (lambda: theory.reward_factor(INF, 2.0), lambda value: 2.0 < value < 2.1),
     "subnormal gap": (lambda: theory.log_odds([5e-324, 0.0], 1.0), lambda value: value == 5e-324),
     "huge gap": (lambda: theory.log_odds([8e307, 0.0], 1.0), lambda value: value == 8e307),
-    "identical curves": (lambda: theory.crossings(A, A), lambda found: found.identical and found.complete),
+    "identical curves": (lambda: theory.crossings(A, A), lambda result: result.identical and result.complete),
     "tied order": (lambda: theory.generation_order_deviation([0, 0, 0]), lambda value: math.isfinite(value)),
 }
 
@@ -329,12 +329,12 @@ def test_extreme_numbers_have_answers(case: tuple[Callable[[], Any], Callable[[A
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Yield a folder with whole and broken files, in which commands are run."""
     folder = tmp_path_factory.mktemp("place")
     decoded(strategy=rws.RWS(2.0), reward=scored(1.0)).traces[0].save(folder / "good.parquet")
     data = (folder / "good.parquet").read_bytes()
-    for name, held in {
+    for name, content in {
         "empty": b"",
         "text": b"hello",
         "half": data[: len(data) // 2],
@@ -342,10 +342,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "zip": b"PK\3\4" + b"x" * 99,
         "hole": data[:100] + bytes(200) + data[300:],
     }.items():
-        (folder / f"{name}.parquet").write_bytes(held)
+        (folder / f"{name}.parquet").write_bytes(content)
     np.save(folder / "good.npy", np.random.default_rng(0).normal(size=(3, 4)))
     array = (folder / "good.npy").read_bytes()
-    for name, held in {
+    for name, content in {
         "empty": b"",
         "half": array[:-9],
         "header": array[:8] + b"\xff\xff" + array[10:],
@@ -354,7 +354,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "many": array.replace(b"(3, 4), ", b"(9000000000000000, 4), "),
         "pickle": b"cos\nsystem\n(S'touch ran'\ntR.",
     }.items():
-        (folder / f"{name}.npy").write_bytes(held)
+        (folder / f"{name}.npy").write_bytes(content)
     for name, values in {
         "nan": np.full((2, 3), NAN),
         "infinite": np.full((2, 3), INF),
@@ -482,8 +482,8 @@ COMMANDS: dict[str, str] = {
     f"{GENERATE} --trace {'x' * 300}": "File name too long",
     f"{GENERATE} --prompt {SURROGATE}": "no text",
     **{
-        f"rws_decode generate --length 8 --steps 4 --block 8 {option}": told
-        for option, told in {
+        f"rws_decode generate --length 8 --steps 4 --block 8 {option}": message
+        for option, message in {
             "--input-ids [": "not JSON",
             f"--input-ids {'[' * 100_000}": "nested too deep",
             f"--input-ids [1{'0' * 5000}]": "--input-ids",
@@ -587,21 +587,21 @@ def files_below(folder: Path) -> dict[str, int]:
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: ascii(words)[1:90])
 def test_a_command_ends_with_status_2_and_one_line_and_writes_nothing(
-    words: str, place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    words: str, tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     program, *argv = ["" if word == "_" else word for word in words.split(" ")]
-    before = files_below(place)
+    before = files_below(tree)
     try:
         status: Any = importlib.import_module(f"{program}.__main__").main(argv)
     except SystemExit as end:
         status = end.code
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     # Without what shows progress, which a terminal overwrites.
-    lines = [line for line in told.err.replace("\r", "\n").splitlines() if line.startswith(f"python -m {program}")]
-    assert (status, told.out, len(lines)) == (2, "", 1), told.err
+    lines = [line for line in output.err.replace("\r", "\n").splitlines() if line.startswith(f"python -m {program}")]
+    assert (status, output.out, len(lines)) == (2, "", 1), output.err
     assert any(part in lines[0] for part in COMMANDS[words].split("|")), lines[0]
-    assert "Traceback" not in told.err and files_below(place) == before
+    assert "Traceback" not in output.err and files_below(tree) == before
 
 
 def test_there_are_as_many_cases_as_were_promised() -> None:
@@ -610,19 +610,19 @@ def test_there_are_as_many_cases_as_were_promised() -> None:
 
 @pytest.mark.parametrize("loader", [load_mt_bench, load_reward_bench])
 @pytest.mark.parametrize("name", ["deep.jsonl", "half.jsonl", "bytes.jsonl", "list.jsonl", "half.parquet", "folder"])
-def test_a_loader_names_the_file_that_it_cannot_read(loader: Callable[[str], Any], name: str, place: Path) -> None:
+def test_a_loader_names_the_file_that_it_cannot_read(loader: Callable[[str], Any], name: str, tree: Path) -> None:
     with pytest.raises(ValueError, match=rf"^file is {name}: "):
         loader(name)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need rights there")
-def test_files_behind_links_are_read_and_swapped_ones_refused(place: Path, tmp_path: Path) -> None:
-    for path in (place / "reward").iterdir():
+def test_files_behind_links_are_read_and_swapped_ones_refused(tree: Path, tmp_path: Path) -> None:
+    for path in (tree / "reward").iterdir():
         os.symlink(path, tmp_path / path.name)
-    found = load_reward(str(tmp_path))
-    assert found.score(["the cat"], ["sat"]) == load_reward(str(place / "reward")).score(["the cat"], ["sat"])
+    reward_model = load_reward(str(tmp_path))
+    assert reward_model.score(["the cat"], ["sat"]) == load_reward(str(tree / "reward")).score(["the cat"], ["sat"])
     (tmp_path / "model.safetensors").unlink()
-    os.symlink(place / "predictor" / "model.safetensors", tmp_path / "model.safetensors")
+    os.symlink(tree / "predictor" / "model.safetensors", tmp_path / "model.safetensors")
     with pytest.raises(ValueError, match=rf"^reward {tmp_path.name} cannot be loaded: "):
         load_reward(str(tmp_path))
     (tmp_path / "model.safetensors").unlink()

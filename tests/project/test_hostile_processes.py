@@ -60,8 +60,8 @@ def test_a_reader_that_goes_away_ends_a_command_without_a_word(words: list[str])
     os.close(reading)
     process = started(words, stdout=writing, stderr=subprocess.PIPE)
     os.close(writing)
-    _, told = process.communicate(timeout=120)
-    assert (process.returncode, told) == (CLOSED, b"")
+    _, errors = process.communicate(timeout=120)
+    assert (process.returncode, errors) == (CLOSED, b"")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
@@ -69,15 +69,15 @@ def test_a_reader_that_goes_away_ends_a_command_without_a_word(words: list[str])
 def test_output_that_does_not_fit_is_told_in_a_line(words: list[str]) -> None:
     with open("/dev/full", "wb") as full:
         process = started(words, stdout=full, stderr=subprocess.PIPE)
-        _, told = process.communicate(timeout=120)
-    assert process.returncode == 2 and told.count(b"\n") == 1 and os.strerror(errno.ENOSPC).encode() in told
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 2 and errors.count(b"\n") == 1 and os.strerror(errno.ENOSPC).encode() in errors
 
 
 def test_arguments_of_other_bytes_are_told_in_a_line(tmp_path: Path) -> None:
     words = ["-m", "rws_theory", "crossings", b"caf\xe9.npy", "[1,2]"]
     process = started(words, stderr=subprocess.PIPE, cwd=tmp_path)
-    _, told = process.communicate(timeout=120)
-    assert process.returncode == 2 and told.count(b"\n") == 1 and rb"caf\udce9.npy" in told
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 2 and errors.count(b"\n") == 1 and rb"caf\udce9.npy" in errors
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
@@ -153,9 +153,9 @@ def test_a_study_that_is_stopped_says_so_and_goes_on_when_called_again(
         process.send_signal(number)
     time.sleep(0.3)  # the batch at hand is finished, not lost: it may end now
     (tmp_path / "go").touch()
-    out, told = process.communicate(timeout=120)
+    out, errors = process.communicate(timeout=120)
     assert (process.returncode, out) == (status, b"")
-    assert told == b"study: " + word + b"; the same command goes on where it was\n"
+    assert errors == b"study: " + word + b"; the same command goes on where it was\n"
     assert not list(tmp_path.rglob(".*.part"))
     done = len(list((tmp_path / "out").rglob("*.parquet")))
     assert done >= 2
@@ -229,8 +229,8 @@ def test_a_trace_that_cannot_be_written_leaves_the_old_one(
     with monkeypatch.context() as patch:
         patch.setattr(holder, call, refusing(number))
         assert decoding(words) == 2
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert told.startswith("python -m rws_decode generate: ") and os.strerror(number) in told
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert message.startswith("python -m rws_decode generate: ") and os.strerror(number) in message
     assert [path.name for path in tmp_path.iterdir()] == ["trace.parquet"]
     assert (tmp_path / "trace.parquet").read_bytes() == old
     if number == errno.ENOSPC and call == "fsync":  # nothing lost: the same command, once there is room
@@ -246,8 +246,8 @@ def test_a_study_on_a_full_disk_ends_in_a_line_and_goes_on_later(
     with monkeypatch.context() as patch:
         patch.setattr(rws_files.os, "fsync", refusing(number))
         assert figures(words) == 2
-    told = capsys.readouterr()
-    assert told.out == "" and os.strerror(number) in told.err.splitlines()[-1]
-    assert "Traceback" not in told.err
+    output = capsys.readouterr()
+    assert output.out == "" and os.strerror(number) in output.err.splitlines()[-1]
+    assert "Traceback" not in output.err
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
     assert figures(words) == 0 and json.loads(capsys.readouterr().out)

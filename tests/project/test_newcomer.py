@@ -48,9 +48,13 @@ def test_a_mistake_is_one_line_and_leaves_nothing(
         status = import_module(f"{program}.__main__").main(words)
     except SystemExit as ended:
         status = ended.code
-    told = capsys.readouterr()
-    assert status == 2 and told.out == "" and list(tmp_path.iterdir()) == []
-    assert MISTAKES[command] in told.err and told.err.startswith(f"python -m {program}") and told.err.count("\n") == 1
+    output = capsys.readouterr()
+    assert status == 2 and output.out == "" and list(tmp_path.iterdir()) == []
+    assert (
+        MISTAKES[command] in output.err
+        and output.err.startswith(f"python -m {program}")
+        and output.err.count("\n") == 1
+    )
 
 
 def test_words_that_the_model_does_not_know_are_named(capsys: pytest.CaptureFixture[str]) -> None:

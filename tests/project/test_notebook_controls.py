@@ -38,7 +38,7 @@ LESSONS = {
 
 def _panel(name: str, **given: Any) -> tuple[tuple[Any, ...], list[tuple[Any, ...]]]:
     """Return a lesson's controls, and the list of what they asked to be shown."""
-    (cell,) = [one.source for one in jupytext.read(FOLDER / f"{name}.py").cells if "def panel" in one.source]
+    (cell,) = [cell.source for cell in jupytext.read(FOLDER / f"{name}.py").cells if "def panel" in cell.source]
     shown: list[tuple[Any, ...]] = []
     names = {"widgets": ipywidgets, "np": np, "display": lambda *_: None, "show": lambda *args: shown.append(args)}
     names |= given

@@ -93,11 +93,11 @@ def test_a_changed_source_is_stale(tmp_path: Path) -> None:
     source, notebook = tmp_path / "01.py", tmp_path / "01.ipynb"
     source.write_text("# %%\n1 + 1\n")
     assert stale(source, notebook) == "missing"
-    made = strip(jupytext.read(source))
-    nbformat.write(made, notebook)
+    stripped = strip(jupytext.read(source))
+    nbformat.write(stripped, notebook)
     assert stale(source, notebook) == "not executed"
-    made.cells[0].execution_count = 1
-    nbformat.write(made, notebook)
+    stripped.cells[0].execution_count = 1
+    nbformat.write(stripped, notebook)
     assert stale(source, notebook) is None
     source.write_text("# %%\n1 + 2\n")
     assert stale(source, notebook) == "its cells differ from the source"
@@ -126,9 +126,9 @@ def _shown(*texts: str, picture: bytes | None = None) -> nbformat.NotebookNode:
     ],
 )
 def test_texts_are_equal_but_for_rounding(kept: str, executed: str, same: bool) -> None:
-    found = differences(_shown(kept), _shown(executed))
-    assert (found == []) == same
-    assert all(line.startswith("cell 1: kept ") and "executed" in line for line in found)
+    changes = differences(_shown(kept), _shown(executed))
+    assert (changes == []) == same
+    assert all(line.startswith("cell 1: kept ") and "executed" in line for line in changes)
 
 
 def test_a_difference_is_shown_where_it_is() -> None:
@@ -153,10 +153,10 @@ def test_the_command_writes_what_was_stale_and_fails_once(
 
     def run(source: Path, timeout: int = 300) -> nbformat.NotebookNode:
         ran.append(source.stem)
-        made = jupytext.read(source)
-        made.cells[0].execution_count = 1
-        made.cells[0].outputs = [nbformat.v4.new_output("stream", name="stdout", text=says[source.stem])]
-        return strip(made)
+        notebook = jupytext.read(source)
+        notebook.cells[0].execution_count = 1
+        notebook.cells[0].outputs = [nbformat.v4.new_output("stream", name="stdout", text=says[source.stem])]
+        return strip(notebook)
 
     monkeypatch.setattr(refresh, "execute", run)
 
@@ -186,8 +186,8 @@ def test_what_is_drawn_into_a_widget_is_not_sent_back(tmp_path: Path) -> None:
     # Sending it back lets a cell, now and then, wait for its timeout: see refresh._Client.
     cells = ["import ipywidgets\nbox = ipywidgets.Output()\nwith box:\n    print(1)\nbox", "print(len(box.outputs))"]
     (tmp_path / "01.py").write_text("".join(f"# %%\n{cell}\n\n" for cell in cells))
-    made = execute(tmp_path / "01.py", timeout=60)
-    assert [[output.text for output in cell.outputs] for cell in made.cells] == [[], ["0\n"]]
+    executed = execute(tmp_path / "01.py", timeout=60)
+    assert [[output.text for output in cell.outputs] for cell in executed.cells] == [[], ["0\n"]]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")

@@ -65,17 +65,17 @@ def test_importing_the_theory_loads_no_torch_and_the_decoder_no_figures(without:
 
 @pytest.mark.parametrize("package", sorted(OPTIONAL))
 def test_what_needs_an_absent_library_says_in_one_line_what_to_install(package: str, without: dict[str, Any]) -> None:
-    answers = {name: found for name, found in without["answers"].items() if name.partition(",")[0] == package}
+    answers = {name: reply for name, reply in without["answers"].items() if name.partition(",")[0] == package}
     assert answers
-    for name, found in answers.items():
-        said = [line for line in found["text"].splitlines() if "pip install" in line]
-        assert len(said) == 1 and said[0].endswith(f'run pip install "rws-toolkit[{OPTIONAL[package]}]"'), (name, found)
+    for name, reply in answers.items():
+        said = [line for line in reply["text"].splitlines() if "pip install" in line]
+        assert len(said) == 1 and said[0].endswith(f'run pip install "rws-toolkit[{OPTIONAL[package]}]"'), (name, reply)
         if package == "chebpy":  # one solver of four: the others are measured
-            assert found["status"] == 0
-        elif found["raised"] is None:  # a command
-            assert found["status"] == 2 and found["text"].splitlines() == said, (name, found)
+            assert reply["status"] == 0
+        elif reply["raised"] is None:  # a command
+            assert reply["status"] == 2 and reply["text"].splitlines() == said, (name, reply)
         else:
-            assert found["text"] == said[0], (name, found)
+            assert reply["text"] == said[0], (name, reply)
 
 
 # --- what is imported, read from the source ---------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def test_the_citation_is_of_this_version_and_of_the_paper() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= set(citation) and citation["cff-version"] == "1.2.0"
     assert citation["version"] == rws_theory.__version__ and citation["license"] == PROJECT["license"]
-    assert [one["name"] for one in citation["authors"]] == [one["name"] for one in PROJECT["authors"]]
+    assert [author["name"] for author in citation["authors"]] == [author["name"] for author in PROJECT["authors"]]
     (paper,) = citation["references"]
     assert paper["title"].startswith("Reward-Weighted Sampling: ") and len(paper["authors"]) == 7
 

@@ -100,15 +100,15 @@ def test_every_strategy_that_is_named_is_there() -> None:
 
 def parsers() -> list[argparse.ArgumentParser]:
     """Return the parser of every command and of every experiment."""
-    found = []
+    collected = []
     commands = [command for package in (decoding, theory, figures) for command in package.COMMANDS.values()]
     for module in [command.module for command in (*commands, BENCH, DEVICES)]:
-        found.append(argparse.ArgumentParser())
-        import_module(module).add_arguments(found[-1])
+        collected.append(argparse.ArgumentParser())
+        import_module(module).add_arguments(collected[-1])
     for experiment in STUDIES.values():
-        found.append(argparse.ArgumentParser())
-        add_options(found[-1], import_module(experiment.module).Options)
-    return found
+        collected.append(argparse.ArgumentParser())
+        add_options(collected[-1], import_module(experiment.module).Options)
+    return collected
 
 
 def test_every_option_is_one_of_some_command(capsys: pytest.CaptureFixture[str]) -> None:

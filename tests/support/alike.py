@@ -22,13 +22,13 @@ STRATEGIES: dict[str, tuple[str, ...]] = {
 }
 
 
-def printed(run: Callable[[list[str]], int], words: list[str], place: Path) -> None:
+def printed(run: Callable[[list[str]], int], words: list[str], path: Path) -> None:
     """Run a command and write what it prints on standard output."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         assert run(words) == 0, words
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(said.getvalue(), encoding="utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(said.getvalue(), encoding="utf-8")
 
 
 def shipped(out: Path) -> None:
@@ -53,9 +53,11 @@ def tiny(models: Path, out: Path) -> None:
     shared = ["--model", str(models / "model"), "--prompt", "the cat sat on a mat ."]
     shared += [word for name, value in SHAPE.items() for word in (f"--{name}", str(value))]
     for name, more in STRATEGIES.items():
-        own = ["--reward", str(models / "guide")] if name.startswith("rws") else []
+        reward_options = ["--reward", str(models / "guide")] if name.startswith("rws") else []
         for kind, said in {"text": [], "json": ["--json", "--trace", str(out / name)]}.items():
-            printed(main, ["generate", "--strategy", name, *shared, *more, *own, *said], out / f"{name}-{kind}")
+            printed(
+                main, ["generate", "--strategy", name, *shared, *more, *reward_options, *said], out / f"{name}-{kind}"
+            )
     for precision in ("bfloat16", "float32", "float64"):
         ranked = ["--ranking", "probability", "--precision", precision, "--trace", str(out / precision)]
         printed(main, ["generate", *shared, *ranked, "--json"], out / f"{precision}.json")

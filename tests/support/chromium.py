@@ -105,10 +105,10 @@ class Tab:
 
     def evaluate(self, script: str) -> Any:
         """Return the value of an expression; RuntimeError where it throws."""
-        found = self._browser.call("Runtime.evaluate", self._session, expression=script, returnByValue=True)
-        if "exceptionDetails" in found:
-            raise RuntimeError(found["exceptionDetails"]["exception"]["description"])
-        return found["result"].get("value")
+        answer = self._browser.call("Runtime.evaluate", self._session, expression=script, returnByValue=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])
+        return answer["result"].get("value")
 
     @property
     def messages(self) -> list[str]:
@@ -134,12 +134,12 @@ def chromium(program: str, profile: Path) -> Iterator[Chromium]:
     (answers, their_answers), (their_commands, commands) = _pipe(), _pipe()
     quiet = os.open(os.devnull, os.O_RDWR)
     # It reads commands from descriptor 3 and answers on 4.
-    actions = [(os.POSIX_SPAWN_DUP2, quiet, place) for place in (0, 1, 2)]
+    actions = [(os.POSIX_SPAWN_DUP2, quiet, descriptor) for descriptor in (0, 1, 2)]
     actions += [(os.POSIX_SPAWN_DUP2, their_commands, 3), (os.POSIX_SPAWN_DUP2, their_answers, 4)]
     argv = [program, *_OPTIONS, f"--user-data-dir={profile}", "--host-resolver-rules=MAP * ~NOTFOUND"]
     process = os.posix_spawn(program, argv, os.environ, file_actions=actions)
-    for one in (their_commands, their_answers, quiet):
-        os.close(one)
+    for descriptor in (their_commands, their_answers, quiet):
+        os.close(descriptor)
     try:
         browser = Chromium(answers, commands)
         yield browser

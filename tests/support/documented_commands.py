@@ -110,8 +110,8 @@ def targets(target: str) -> tuple[str, ...]:
     words = ["make", "--no-print-directory", "-n", "-o", ".venv/.ready", target]
     # The tests may themselves run below make, whose options are not meant here.
     plainly = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
-    told = subprocess.run(words, cwd=ROOT, env=plainly, capture_output=True, text=True, check=True).stdout
-    lines = re.sub(r" *\\\n\s*", " ", told).splitlines()
+    output = subprocess.run(words, cwd=ROOT, env=plainly, capture_output=True, text=True, check=True).stdout
+    lines = re.sub(r" *\\\n\s*", " ", output).splitlines()
     plain = (re.sub(r"^(?:\w+=\S+ +)*", "", line).replace(".venv/bin/", "") for line in lines)
     return tuple(line for line in plain if not line.startswith(("make:", "rm ")))
 

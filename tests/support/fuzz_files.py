@@ -76,10 +76,10 @@ def bounded(seconds: int = SECONDS, extra: int = BYTES) -> Iterator[None]:
     def late(number: int, frame: FrameType | None) -> None:
         raise TooSlow
 
-    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     before = signal.signal(signal.SIGPROF, late)
-    resource.setrlimit(resource.RLIMIT_AS, (held + extra, hard))
+    resource.setrlimit(resource.RLIMIT_AS, (used + extra, hard))
     # Again and again: what raises in a callback that ignores errors is lost.
     signal.setitimer(signal.ITIMER_PROF, seconds, 0.5)
     try:
@@ -97,12 +97,12 @@ def check(target: Target, folder: Path) -> str:
         try:
             target.read(folder)
         except (ValueError, FileNotFoundError) as error:
-            told = str(error)
-            assert "\n" not in told, f"more than one line: {told!r}"
-            assert len(told) < 2000, f"long: {told[:300]!r}"
-            named = folder.name in told or any(Path(file).name in told for file in target.files)
-            assert named or told.startswith(target.other), f"unnamed: {told!r}"
-            return told
+            message = str(error)
+            assert "\n" not in message, f"more than one line: {message!r}"
+            assert len(message) < 2000, f"long: {message[:300]!r}"
+            named = folder.name in message or any(Path(file).name in message for file in target.files)
+            assert named or message.startswith(target.other), f"unnamed: {message!r}"
+            return message
     return "read"
 
 
@@ -111,24 +111,24 @@ def check(target: Target, folder: Path) -> str:
 
 def changed_bytes(draw: st.DrawFn, data: bytes) -> bytes:
     """Return the bytes with some flipped, cut out, repeated or put in."""
-    held = bytearray(data)
+    changed = bytearray(data)
     for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(held)))
+        at = draw(st.integers(0, len(changed)))
         kind = draw(st.sampled_from(["set", "cut", "drop", "insert", "repeat", "zero", "ones"]))
         some = draw(st.integers(1, 64))
         if kind == "set":
-            held[at : at + 1] = draw(st.binary(min_size=1, max_size=8))
+            changed[at : at + 1] = draw(st.binary(min_size=1, max_size=8))
         elif kind == "cut":
-            del held[at:]
+            del changed[at:]
         elif kind == "drop":
-            del held[at : at + some]
+            del changed[at : at + some]
         elif kind == "insert":
-            held[at:at] = draw(st.binary(min_size=1, max_size=64))
+            changed[at:at] = draw(st.binary(min_size=1, max_size=64))
         elif kind == "repeat":
-            held[at:at] = held[at : at + some] * draw(st.integers(1, 50))
+            changed[at:at] = changed[at : at + some] * draw(st.integers(1, 50))
         else:
-            held[at : at + some] = (b"\0" if kind == "zero" else b"\xff") * some
-    return bytes(held)
+            changed[at : at + some] = (b"\0" if kind == "zero" else b"\xff") * some
+    return bytes(changed)
 
 
 def changed_value(draw: st.DrawFn, value: Any) -> Any:
@@ -175,8 +175,8 @@ def changed_safetensors(draw: st.DrawFn, data: bytes) -> bytes:
     """Return a safetensors file with another header, its length told rightly or not."""
     size = int.from_bytes(data[:8], "little")
     header = dumped(changed_value(draw, json.loads(data[8 : 8 + size]))).encode()
-    told = draw(st.sampled_from([len(header), len(header), len(header), 0, 2**63, len(header) + 1, 2**40]))
-    return told.to_bytes(8, "little") + header + data[8 + size :]
+    length = draw(st.sampled_from([len(header), len(header), len(header), 0, 2**63, len(header) + 1, 2**40]))
+    return length.to_bytes(8, "little") + header + data[8 + size :]
 
 
 def changed_table(draw: st.DrawFn, data: bytes) -> bytes:
@@ -189,11 +189,11 @@ def changed_table(draw: st.DrawFn, data: bytes) -> bytes:
         if kind == "metadata" and metadata:
             name = draw(st.sampled_from(sorted(metadata)))
             try:
-                held = json.loads(metadata[name])
+                value = json.loads(metadata[name])
             except (ValueError, RecursionError):  # as the change before left it
                 metadata[name] = changed_bytes(draw, metadata[name])
             else:
-                metadata[name] = dumped(changed_value(draw, held)).encode()
+                metadata[name] = dumped(changed_value(draw, value)).encode()
         elif kind == "values" and table.num_rows and table.num_columns:
             column = table.column(at).to_pylist()
             column[draw(st.integers(0, len(column) - 1))] = draw(
@@ -221,10 +221,10 @@ def changed_table(draw: st.DrawFn, data: bytes) -> bytes:
 
 def _with(table: pa.Table, at: int, column: list[Any], kind: pa.DataType) -> pa.Table:
     try:
-        made = pa.array(column, kind)
+        array = pa.array(column, kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return table
-    return table.set_column(at, table.schema.names[at], made)
+    return table.set_column(at, table.schema.names[at], array)
 
 
 @st.composite
@@ -338,9 +338,9 @@ RESULTS = {
 def _make_results(folder: Path) -> None:
     from paper_figures.studies.design.results_json import SCHEMA
 
-    held = RESULTS | {"schema": SCHEMA[0], "version": SCHEMA[1]}
+    results = RESULTS | {"schema": SCHEMA[0], "version": SCHEMA[1]}
     (folder / "reward-bench").mkdir(parents=True)
-    (folder / "reward-bench" / "results.json").write_text(json.dumps(held))
+    (folder / "reward-bench" / "results.json").write_text(json.dumps(results))
 
 
 def _read_results(folder: Path) -> None:
@@ -365,10 +365,10 @@ def _read_measured(folder: Path) -> None:
     from paper_figures.table import to_csv, to_latex, to_markdown
 
     try:
-        made = device_cost.exhibit(folder / "none", folder)
-        for table in made.tables:
+        exhibit = device_cost.exhibit(folder / "none", folder)
+        for table in exhibit.tables:
             to_csv(table.rows), to_markdown(table.shown), to_latex(table)
-        for picture in made.pictures:
+        for picture in exhibit.pictures:
             picture.figure.draw_without_rendering()
     finally:
         pyplot.close("all")
@@ -418,10 +418,10 @@ def _read_array(folder: Path) -> None:
     from rws_theory import selection_path
     from rws_theory.commands.arrays import read_npy
 
-    found = read_npy(str(folder / "logits.npy"), "logits.npy")
-    if found.size < 100:
+    array = read_npy(str(folder / "logits.npy"), "logits.npy")
+    if array.size < 100:
         try:
-            selection_path(found, 1, 0.5, 2.0)
+            selection_path(array, 1, 0.5, 2.0)
         except ValueError as error:
             raise ValueError(f"logits.npy: {error}") from error
 
@@ -502,7 +502,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"NAME is {unknown[0]!r}: one of {', '.join(TARGETS)} is needed")
     logging.disable(logging.ERROR)
     number = random.SystemRandom().randrange(2**31) if args.seed is None else args.seed
-    until, found, read = time.monotonic() + args.seconds, 0, dict.fromkeys(args.names or TARGETS, 0)
+    until, findings, read = time.monotonic() + args.seconds, 0, dict.fromkeys(args.names or TARGETS, 0)
     with tempfile.TemporaryDirectory() as root:
         kept = Path(tempfile.mkdtemp(prefix="findings-"))
         while time.monotonic() < until:
@@ -513,7 +513,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 except BaseException as error:
                     if isinstance(error, KeyboardInterrupt | SystemExit):
                         raise
-                    found += 1
+                    findings += 1
                     print(f"FOUND by seed {number} in {name}: {type(error).__name__}: {error}", flush=True)
                     if (trial := Path(root) / f"trial-{name}").exists():
                         print(f"kept in {shutil.move(trial, kept / f'{name}-{number}')}", flush=True)
@@ -522,9 +522,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 if time.monotonic() > until:
                     break
             number += 1
-    told = ", ".join(f"{name} {count}" for name, count in read.items())
-    print(f"{found} findings; at most so many files read: {told}", flush=True)
-    return min(found, 1)
+    reads = ", ".join(f"{name} {count}" for name, count in read.items())
+    print(f"{findings} findings; at most so many files read: {reads}", flush=True)
+    return min(findings, 1)
 
 
 if __name__ == "__main__":

@@ -52,14 +52,14 @@ def write_commit_order(
         name="tiny",
     )
     length = len(logits) - 2
-    ways: dict[str, tuple[Strategy, int]] = {
+    variants: dict[str, tuple[Strategy, int]] = {
         "left-to-right": (Confidence(), length // steps),
         "default": (Confidence(), block),
         "rws": (RWS(scale), block),
     }
     model, folder, rows = runs.parent / "tiny", runs / "commit-order", []
     write_json(model / "config.json", {"eos_token_id": END})
-    for (index, prompt), (name, (strategy, parts)) in product(prompts.items(), ways.items()):
+    for (index, prompt), (name, (strategy, parts)) in product(prompts.items(), variants.items()):
         (trace,) = decode(predictor, [prompt], strategy, Shape(length=length, steps=steps, block=parts), reward=guide)
         path = trace.save(folder / f"{name}-{index}.parquet")
         rows.append({"method": name, "example": index, "trace": path.name})
@@ -83,10 +83,10 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def assert_whole(made: Exhibit) -> None:
+def assert_whole(exhibit: Exhibit) -> None:
     """Assert that an exhibit has conclusions, and that pictures and tables are readable and complete."""
-    assert made.conclusions and all(line.endswith(".") and "nan" not in line.split() for line in made.conclusions)
-    for picture in made.pictures:
+    assert exhibit.conclusions and all(line.endswith(".") and "nan" not in line.split() for line in exhibit.conclusions)
+    for picture in exhibit.pictures:
         assert len(picture.alt) > 40 and len(picture.caption) > 40
         texts = [text for text in picture.figure.findobj(Text) if text.get_text().strip() and text.get_visible()]
         assert texts and min(text.get_fontsize() for text in texts) >= 8.0
@@ -94,7 +94,7 @@ def assert_whole(made: Exhibit) -> None:
         box, size = picture.figure.get_tightbbox(), picture.figure.get_size_inches()
         assert box.x0 >= -0.02 and box.y0 >= -0.02 and box.x1 <= size[0] + 0.02 and box.y1 <= size[1] + 0.02
         assert size[0] <= 6.6
-    for table in made.tables:
+    for table in exhibit.tables:
         assert table.rows and table.shown and table.caption
         assert len({tuple(row) for row in table.shown}) == 1
         assert not any(str(value) == "nan" for row in table.shown for value in row.values())
@@ -102,10 +102,10 @@ def assert_whole(made: Exhibit) -> None:
 
 def assert_made_whole(module: Any, runs: Path, out: Path) -> None:
     """Assert that a module's exhibit of real runs is whole, that its files hold its rows, and that it names its run."""
-    made, name = module.exhibit(runs), module.__name__.rpartition(".")[2]
-    assert_whole(made)
-    save(name, made, out)
-    for table in made.tables:
+    exhibit, name = module.exhibit(runs), module.__name__.rpartition(".")[2]
+    assert_whole(exhibit)
+    save(name, exhibit, out)
+    for table in exhibit.tables:
         assert len(read_csv(out / "tables" / f"{table.name}.csv")) == len(table.rows)
     with pytest.raises(MissingRun, match=f"experiment {module.NEEDS[0]} --out"):
         module.exhibit(out / "none")

@@ -67,5 +67,5 @@ def _statistics(packed: Packed, factors: np.ndarray, options: dict[str, object])
     values, name, shape, stride, offset = packed
     logits = torch.from_numpy(values.copy()).view(getattr(torch, name))
     logits = logits.as_strided(shape, (stride, 1), offset) if logits.numel() else logits.reshape(shape)
-    found = triton_statistics(logits, torch.from_numpy(factors.copy()), **options)
-    return [None if field is None else field.numpy().copy() for field in found]
+    statistics = triton_statistics(logits, torch.from_numpy(factors.copy()), **options)
+    return [None if field is None else field.numpy().copy() for field in statistics]

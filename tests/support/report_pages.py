@@ -50,25 +50,32 @@ class Page(HTMLParser):
     @property
     def links(self) -> list[str]:
         """Return all that is linked, but for what the page holds itself."""
-        found = [attributes.get("src") or attributes.get("href") for _, attributes in self.elements]
-        return [link for link in found if link and not link.startswith("data:")]
+        addresses = [attributes.get("src") or attributes.get("href") for _, attributes in self.elements]
+        return [link for link in addresses if link and not link.startswith("data:")]
 
 
 def results(folder: Path, experiment: str = "keywords", **parts: Any) -> Path:
     """Write an experiment's results.json as far as a page reads it, beside a trace and a folder of traces."""
-    held: dict[str, Any] = {"settings": SETTINGS, "prompts": {"test": 4, "validation": 2}, "selection": {"mini": 8.0}}
-    held |= {"sources": {"work": "rws_theory.claims", "code": "0" * 64, "libraries": {"torch": "2"}}, "seconds": 12.5}
-    held["sources"]["models"] = {"predictor tiny": {"model.safetensors": "ab" * 32}, "reward mini": "some/hub@id"}
+    content: dict[str, Any] = {
+        "settings": SETTINGS,
+        "prompts": {"test": 4, "validation": 2},
+        "selection": {"mini": 8.0},
+    }
+    content |= {
+        "sources": {"work": "rws_theory.claims", "code": "0" * 64, "libraries": {"torch": "2"}},
+        "seconds": 12.5,
+    }
+    content["sources"]["models"] = {"predictor tiny": {"model.safetensors": "ab" * 32}, "reward mini": "some/hub@id"}
     (folder / experiment / "units-1" / "traces").mkdir(parents=True, exist_ok=True)
     (folder / experiment / "trace.parquet").write_bytes(b"PAR1")
-    return write_json(folder / experiment / "results.json", held | parts)
+    return write_json(folder / experiment / "results.json", content | parts)
 
 
 def claims_exhibit() -> Exhibit:
     """Return a ledger with a claim of every verdict."""
-    told = {"the paper's statement": "One is two.", "what was found": "words " * 30, "instead": "One is one."}
-    rows = [{"claim": f"C{n}", "where": "Section 1", "verdict": name} | told for n, name in enumerate(VERDICTS)]
-    rows.append({"claim": "C9", "where": "Ours, on Table 1", "verdict": "false"} | told)
+    statement = {"the paper's statement": "One is two.", "what was found": "words " * 30, "instead": "One is one."}
+    rows = [{"claim": f"C{n}", "where": "Section 1", "verdict": name} | statement for n, name in enumerate(VERDICTS)]
+    rows.append({"claim": "C9", "where": "Ours, on Table 1", "verdict": "false"} | statement)
     return Exhibit("The ledger", tables=(Table("ledger", rows, rows, "All claims."),), conclusions=("One of five.",))
 
 
@@ -96,7 +103,7 @@ def small_page(out: Path) -> Path:
     """Write the exhibits, runs below them and their page, and return the page."""
     results(out / "runs")
     with styled():
-        for name, made in exhibits().items():
-            facts = run_facts(out / "runs", "keywords") if made.inputs else None
-            save(name, made, out, {"keywords": facts} if facts else None)
+        for name, exhibit in exhibits().items():
+            facts = run_facts(out / "runs", "keywords") if exhibit.inputs else None
+            save(name, exhibit, out, {"keywords": facts} if facts else None)
     return write_page(out / "runs", out)[-1]

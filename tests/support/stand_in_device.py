@@ -39,11 +39,11 @@ class Elsewhere(Tensor):
 
     @staticmethod
     def __new__(cls, numbers: Tensor) -> Elsewhere:
-        made = Tensor._make_wrapper_subclass(
+        tensor = Tensor._make_wrapper_subclass(
             cls, numbers.shape, strides=numbers.stride(), dtype=numbers.dtype, device=DEVICE, requires_grad=False
         )
-        made.numbers = numbers
-        return made
+        tensor.numbers = numbers
+        return tensor
 
     def tolist(self) -> Any:
         return self.numbers.tolist()
@@ -120,5 +120,5 @@ def move(model: nn.Module) -> None:
         for table in (module._parameters, module._buffers):
             for name, value in table.items():
                 if value is not None:
-                    made = Elsewhere(value.detach())
-                    table[name] = nn.Parameter(made, requires_grad=False) if table is module._parameters else made
+                    moved = Elsewhere(value.detach())
+                    table[name] = nn.Parameter(moved, requires_grad=False) if table is module._parameters else moved

@@ -40,10 +40,10 @@ def run_again(experiment: str, options: list[str], out: Path, capsys: Any) -> di
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
     capsys.readouterr()
     assert main(["experiment", experiment, *options, "--out", str(out), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["units"]["computed"] == found["units"]["failed"] == 0 < found["units"]["found"]
+    report = json.loads(capsys.readouterr().out)
+    assert report["units"]["computed"] == report["units"]["failed"] == 0 < report["units"]["found"]
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
-    return found
+    return report
 
 
 def frame_of(out: Path) -> pd.DataFrame:

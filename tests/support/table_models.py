@@ -22,8 +22,8 @@ def table_predictor(seed: int, spread: float = 1.5, seen: list[bytes] | None = N
     def logits(canvas: Tensor) -> Tensor:
         if seen is not None:
             seen.extend(row.numpy().tobytes() for row in canvas)
-        place = torch.arange(LENGTH)
-        return torch.stack([weight[place, row].sum(dim=0) for row in canvas])
+        positions = torch.arange(LENGTH)
+        return torch.stack([weight[positions, row].sum(dim=0) for row in canvas])
 
     return CallablePredictor(
         logits,
@@ -36,7 +36,7 @@ def table_predictor(seed: int, spread: float = 1.5, seen: list[bytes] | None = N
 
 
 def word_reward(prompt: str, answer: str) -> float:
-    return math.sin(sum((place + 2) * int(word) ** 2 for place, word in enumerate(answer.split())))
+    return math.sin(sum((position + 2) * int(word) ** 2 for position, word in enumerate(answer.split())))
 
 
 REWARD = CallableReward(word_reward, mean=0.1, std=0.4, name="words")

@@ -53,12 +53,12 @@ def shipped() -> list[tuple[str, str]]:
     cards = sorted(ROOT.glob("rws_decode/mini/models/*/README.md")) + sorted(ROOT.glob("paper_figures/data/*.md"))
     stated = {}
     for card in cards:
-        found = re.search(r"^licen[sc]e: *(\S+)$|Licence: (\S+),", card.read_text(encoding="utf-8"), re.MULTILINE)
-        if found is None:
+        match = re.search(r"^licen[sc]e: *(\S+)$|Licence: (\S+),", card.read_text(encoding="utf-8"), re.MULTILINE)
+        if match is None:
             raise ValueError(f"{card.relative_to(ROOT)} states no licence")
         # A card of weights speaks for its folder; one of texts for the files whose names begin as it does.
-        own = [card.parent] if card.name == "README.md" else sorted(card.parent.glob(f"{card.stem.lower()}*.json"))
-        stated |= {path: found[1] or found[2] for path in own}
+        paths = [card.parent] if card.name == "README.md" else sorted(card.parent.glob(f"{card.stem.lower()}*.json"))
+        stated |= {path: match[1] or match[2] for path in paths}
     for path in sorted([*ROOT.glob("rws_decode/**/*.safetensors"), *ROOT.glob("rws_decode/**/*.jsonl*")]):
         if path.parent not in stated:
             raise ValueError(f"{path.relative_to(ROOT)} has no card that states its licence")
@@ -81,9 +81,9 @@ def needed() -> dict[str, tuple[str, str]]:
     }
 
 
-def licence(found: Distribution) -> str:
+def licence(package: Distribution) -> str:
     """Return the licence that a distribution's metadata states, else the title of its text, else "not stated"."""
-    about = found.metadata
+    about = package.metadata
     if about.get("License-Expression"):
         return str(about["License-Expression"])
     named = [line.split(" :: ")[-1] for line in about.get_all("Classifier") or () if line.startswith("License ::")]
@@ -91,7 +91,7 @@ def licence(found: Distribution) -> str:
     if named:
         return ", ".join(named)
     texts = [about.get("License") or ""]
-    texts += [file.read_text() for file in found.files or () if file.name.upper().startswith("LICEN")]
+    texts += [file.read_text() for file in package.files or () if file.name.upper().startswith("LICEN")]
     lines = [line.strip() for text in texts for line in text.splitlines() if line.strip()]
     return lines[0][:60] if lines else "not stated"
 
@@ -112,15 +112,15 @@ def render(kept: str) -> str:
     rows = []
     for name, (version, by) in needed().items():
         try:
-            found = distribution(name)
+            package = distribution(name)
         except PackageNotFoundError:
             if name not in before:
                 raise ValueError(f"{name} is not installed, and {FILE.name} does not name its licence") from None
             stated = before[name][1]
         else:
             # Another version may state another licence; only the pinned one is described.
-            other = version and found.version.partition("+")[0] != version and name in before
-            stated = before[name][1] if other else licence(found)
+            other = version and package.version.partition("+")[0] != version and name in before
+            stated = before[name][1] if other else licence(package)
         rows.append((name, version, stated, by))
     return _HEAD.format(
         shipped=_table(("what", "licence"), [(f"`{path}`", stated) for path, stated in shipped()]),
@@ -134,19 +134,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where something would change")
     args = parser.parse_args(argv)
     kept = FILE.read_text(encoding="utf-8") if FILE.is_file() else ""
-    made = render(kept)
+    text = render(kept)
     if args.check:
-        stale = [line for line in made.splitlines() if line not in kept.splitlines()]
+        stale = [line for line in text.splitlines() if line not in kept.splitlines()]
         print(*stale, sep="\n", file=sys.stderr, end="\n" if stale else "")
-        return int(made != kept)
-    FILE.write_text(made, encoding="utf-8")
+        return int(text != kept)
+    FILE.write_text(text, encoding="utf-8")
     return 0
 
 
 def canonical(requirement: str) -> str:
-    found = re.match(r"[\w.-]+", requirement)
-    assert found is not None, requirement
-    return re.sub(r"[-_.]+", "-", found[0]).lower()
+    match = re.match(r"[\w.-]+", requirement)
+    assert match is not None, requirement
+    return re.sub(r"[-_.]+", "-", match[0]).lower()
 
 
 def _pinned() -> Iterator[tuple[str, str]]:

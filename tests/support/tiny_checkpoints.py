@@ -261,11 +261,11 @@ def write_dream(
         write_json(folder / "vocab.json", _byte_vocabulary())
         (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in MERGES), "utf-8")
         write_json(folder / "added_tokens.json", DREAM_IDS)
-        one = {"lstrip": False, "normalized": False, "rstrip": False, "single_word": False, "special": True}
+        flags = {"lstrip": False, "normalized": False, "rstrip": False, "single_word": False, "special": True}
         described = {
             "add_bos_token": False,
             "add_prefix_space": False,
-            "added_tokens_decoder": {str(number): {"content": token} | one for token, number in DREAM_IDS.items()},
+            "added_tokens_decoder": {str(number): {"content": token} | flags for token, number in DREAM_IDS.items()},
             "additional_special_tokens": ["<|beginoftext|>", "<|mask|>"],
             "auto_map": {"AutoTokenizer": ["tokenization_dream.DreamTokenizer", None]},
             "bos_token": "<|beginoftext|>",

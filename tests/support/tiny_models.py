@@ -319,11 +319,11 @@ def published_tensors(name: str, seed: int = 0) -> dict[str, Tensor]:
     def matrix(*shape: int) -> Tensor:
         return torch.randn(shape, generator=draw) * (0.5 if len(shape) > 1 else 0.2) + (len(shape) == 1)
 
-    found = {f"model.{'tok_embeddings' if intern else 'embed_tokens'}.weight": matrix(rows, hidden)}
+    tensors = {f"model.{'tok_embeddings' if intern else 'embed_tokens'}.weight": matrix(rows, hidden)}
     for layer in range(layers):
         at = f"model.layers.{layer}."
         if intern:
-            found |= {
+            tensors |= {
                 f"{at}attention.wqkv.weight": matrix((heads + 2 * groups) * size, hidden),
                 f"{at}attention.wo.weight": matrix(hidden, hidden),
                 f"{at}attention_norm.weight": matrix(hidden),
@@ -333,7 +333,7 @@ def published_tensors(name: str, seed: int = 0) -> dict[str, Tensor]:
                 f"{at}ffn_norm.weight": matrix(hidden),
             }
             continue
-        found |= {
+        tensors |= {
             f"{at}self_attn.q_proj.weight": matrix(hidden, hidden),
             f"{at}self_attn.k_proj.weight": matrix(groups * size, hidden),
             f"{at}self_attn.v_proj.weight": matrix(groups * size, hidden),
@@ -344,20 +344,20 @@ def published_tensors(name: str, seed: int = 0) -> dict[str, Tensor]:
             f"{at}input_layernorm.weight": matrix(hidden),
             f"{at}post_attention_layernorm.weight": matrix(hidden),
         }
-    found["model.norm.weight"] = matrix(hidden)
+    tensors["model.norm.weight"] = matrix(hidden)
     if name != "qrm":
         head = {"intern": "v_head", "eurus": "regression_head"}.get(name, "score")
-        return found | {f"{head}.weight": matrix(1, hidden)}
+        return tensors | {f"{head}.weight": matrix(1, hidden)}
     wide, objectives, quantiles = 8, 3, 4
-    found["regression_layer.weight"] = matrix(objectives * quantiles, hidden)
-    found["reward_transform_matrix"] = torch.eye(objectives) + 0.1 * matrix(objectives, objectives)
-    found["gating.logit_scale"] = matrix(1)
+    tensors["regression_layer.weight"] = matrix(objectives * quantiles, hidden)
+    tensors["reward_transform_matrix"] = torch.eye(objectives) + 0.1 * matrix(objectives, objectives)
+    tensors["gating.logit_scale"] = matrix(1)
     for layer in range(3):
-        found[f"gating.layers.{3 * layer}.weight"] = matrix(wide, hidden if layer == 0 else wide)
+        tensors[f"gating.layers.{3 * layer}.weight"] = matrix(wide, hidden if layer == 0 else wide)
         norm = f"gating.layers.{3 * layer + 2}."
-        found |= {f"{norm}weight": matrix(wide), f"{norm}bias": matrix(wide), f"{norm}running_mean": matrix(wide)}
-        found |= {f"{norm}running_var": matrix(wide).abs() + 0.5, f"{norm}num_batches_tracked": torch.tensor(7)}
-    return found | {"gating.layers.9.weight": matrix(objectives, wide), "gating.layers.9.bias": matrix(objectives)}
+        tensors |= {f"{norm}weight": matrix(wide), f"{norm}bias": matrix(wide), f"{norm}running_mean": matrix(wide)}
+        tensors |= {f"{norm}running_var": matrix(wide).abs() + 0.5, f"{norm}num_batches_tracked": torch.tensor(7)}
+    return tensors | {"gating.layers.9.weight": matrix(objectives, wide), "gating.layers.9.bias": matrix(objectives)}
 
 
 def published_codec(name: str) -> PreTrainedTokenizerFast:
@@ -381,7 +381,7 @@ def published_codec(name: str) -> PreTrainedTokenizerFast:
         single=f"{start} $A", pair=f"{start} $A $B:1", special_tokens=[(start, vocabulary[start])]
     )
     special = {"intern": INTERN, "eurus": MISTRAL}.get(name, LLAMA3)
-    made = PreTrainedTokenizerFast(
+    codec = PreTrainedTokenizerFast(
         tokenizer_object=core,
         bos_token=start,
         eos_token=end,
@@ -389,8 +389,8 @@ def published_codec(name: str) -> PreTrainedTokenizerFast:
         pad_token=padding,
         additional_special_tokens=[token for token in special if token not in (start, end, unknown, padding)],
     )
-    made.chat_template = CHAT_TEMPLATES.get(name)
-    return made
+    codec.chat_template = CHAT_TEMPLATES.get(name)
+    return codec
 
 
 def write_shards(folder: Path, tensors: dict[str, Tensor], shards: int = 2) -> None:
@@ -398,9 +398,9 @@ def write_shards(folder: Path, tensors: dict[str, Tensor], shards: int = 2) -> N
     names, placed = list(tensors), {}
     for shard in range(shards):
         file = f"model-{shard + 1:05}-of-{shards:05}.safetensors"
-        held = names[shard * len(names) // shards : (shard + 1) * len(names) // shards]
-        save_file({key: tensors[key].contiguous() for key in held}, folder / file, metadata={"format": "pt"})
-        placed |= dict.fromkeys(held, file)
+        shard_names = names[shard * len(names) // shards : (shard + 1) * len(names) // shards]
+        save_file({key: tensors[key].contiguous() for key in shard_names}, folder / file, metadata={"format": "pt"})
+        placed |= dict.fromkeys(shard_names, file)
     size = sum(tensor.nbytes for tensor in tensors.values())
     write_json(folder / "model.safetensors.index.json", {"metadata": {"total_size": size}, "weight_map": placed})
 

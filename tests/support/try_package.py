@@ -84,17 +84,17 @@ def look(source: Path, wheel: Path) -> str:
 def use(wheel: Path, python: str, folder: Path, extras: str = "", constraints: bool = False) -> str:
     """Install the wheel into an empty environment in `folder` and use it; RuntimeError where that fails."""
     _run([python, "-m", "venv", str(folder)])
-    own = str(folder / "bin" / "python")
+    interpreter = str(folder / "bin" / "python")
     options = ["-c", str(ROOT / "constraints.txt")] if constraints else []
-    _run([own, "-m", "pip", "install", "-q", *options, f"{wheel}[{extras}]" if extras else str(wheel)])
-    _run([own, "-m", "pip", "check"])
-    modules = _run([own, "-I", "-c", _IMPORTS, *PACKAGES], folder).strip()
-    claims = json.loads(_run([own, "-I", "-m", "rws_theory", "claims", "--json"], folder))
-    answer = json.loads(_run([own, "-I", *_GENERATE.split()], folder))
-    _run([own, "-I", "-m", "paper_figures", "--help"], folder)
+    _run([interpreter, "-m", "pip", "install", "-q", *options, f"{wheel}[{extras}]" if extras else str(wheel)])
+    _run([interpreter, "-m", "pip", "check"])
+    modules = _run([interpreter, "-I", "-c", _IMPORTS, *PACKAGES], folder).strip()
+    claims = json.loads(_run([interpreter, "-I", "-m", "rws_theory", "claims", "--json"], folder))
+    answer = json.loads(_run([interpreter, "-I", *_GENERATE.split()], folder))
+    _run([interpreter, "-I", "-m", "paper_figures", "--help"], folder)
     if not claims or len(answer["tokens"]) != 32:
         raise RuntimeError(f"{python}: {len(claims)} claims, {len(answer['tokens'])} tokens")
-    version = _run([own, "-V"]).strip()
+    version = _run([interpreter, "-V"]).strip()
     return f"{version}: {modules}; {len(claims)} claims; {answer['reward_calls']} reward calls"
 
 

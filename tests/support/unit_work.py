@@ -36,7 +36,7 @@ def units(count: int, **fields: Any) -> list[Unit]:
 
 def rows(unit: Unit) -> list[dict[str, Any]]:
     """Return as many rows as the seed says, and one more."""
-    return [{"place": place, "value": len(unit.prompt) * (unit.scale or 0.0) + place} for place in range(unit.seed + 1)]
+    return [{"place": index, "value": len(unit.prompt) * (unit.scale or 0.0) + index} for index in range(unit.seed + 1)]
 
 
 def slow(unit: Unit) -> list[dict[str, Any]]:

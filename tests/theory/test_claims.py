@@ -195,11 +195,11 @@ def print_otherwise(patch: pytest.MonkeyPatch, module: Any, changes: Changes) ->
     for table, numbers in changes.items():
         altered[table] = printed_in(table, exact=True)
         for path, number in numbers.items():
-            place = altered[table]
+            node = altered[table]
             for key in path[:-1]:
-                place = place[key]
-            assert place[path[-1]] is not None
-            place[path[-1]] = Fraction(number)
+                node = node[key]
+            assert node[path[-1]] is not None
+            node[path[-1]] = Fraction(number)
 
     def read(name: str, *, exact: bool) -> dict[str, Any]:
         assert exact

@@ -120,7 +120,7 @@ def test_the_help_shows_groups_and_defaults_and_not_what_is_no_option(monkeypatc
     monkeypatch.setenv("COLUMNS", "100")
     parser = argparse.ArgumentParser(prog="p")
     add_options(parser, Everything)
-    told = parser.format_help()
+    help_text = parser.format_help()
     for line in (
         "--scale S             must be given\n",
         "--ratio X             a ratio (default: 0.5)\n",
@@ -130,8 +130,8 @@ def test_the_help_shows_groups_and_defaults_and_not_what_is_no_option(monkeypatc
         "the source: one of:\n",
         "the shape:\n",
     ):
-        assert line in told, line
-    assert "weights" not in told
+        assert line in help_text, line
+    assert "weights" not in help_text
 
 
 def test_a_name_that_is_declared_twice_is_an_error() -> None:

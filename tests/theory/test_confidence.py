@@ -76,11 +76,11 @@ def test_batches_equal_one_position_and_one_scale_at_a_time(x: np.ndarray, rates
         np.testing.assert_array_equal(table, [[function(row, r) for row in x] for r in rates])
     statistics = gap_statistics(x)
     for i, row in enumerate(x):
-        one = gap_statistics(row)
+        row_statistics = gap_statistics(row)
         assert (statistics.total[i], statistics.smallest[i], statistics.multiplicity[i]) == (
-            one.total,
-            one.smallest,
-            one.multiplicity,
+            row_statistics.total,
+            row_statistics.smallest,
+            row_statistics.multiplicity,
         )
         np.testing.assert_array_equal(gaps(x)[i], gaps(row))
 

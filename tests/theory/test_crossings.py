@@ -182,18 +182,18 @@ def test_signs_differ_at_the_ends_of_enclosures_and_nowhere_else(pair: tuple[np.
 @given(strategies.logit_pairs())
 def test_exchanging_the_pair_keeps_the_crossings_and_turns_the_sign(pair: tuple[np.ndarray, np.ndarray]) -> None:
     a, b = pair
-    one, other = crossings(a, b), crossings(b, a)
-    assert one.crossings == other.crossings and one.sign_at_one == -other.sign_at_one
-    assert (one.sigma, one.delta, one.bound) == (other.sigma[::-1], other.delta[::-1], other.bound)
+    forward, backward = crossings(a, b), crossings(b, a)
+    assert forward.crossings == backward.crossings and forward.sign_at_one == -backward.sign_at_one
+    assert (forward.sigma, forward.delta, forward.bound) == (backward.sigma[::-1], backward.delta[::-1], backward.bound)
 
 
 @settings(deadline=None, max_examples=60)
 @given(strategies.logit_pairs())
 def test_doubling_the_logits_halves_the_crossings(pair: tuple[np.ndarray, np.ndarray]) -> None:
     a, b = pair
-    one, double = crossings(a, b), crossings(2 * a, 2 * b)
-    assert one.bound == double.bound and one.count == double.count
-    assert double.roots == tuple(pytest.approx(r / 2, rel=2e-12, abs=0) for r in one.roots)
+    single, double = crossings(a, b), crossings(2 * a, 2 * b)
+    assert single.bound == double.bound and single.count == double.count
+    assert double.roots == tuple(pytest.approx(r / 2, rel=2e-12, abs=0) for r in single.roots)
 
 
 @settings(deadline=None, max_examples=100)
@@ -562,10 +562,13 @@ def test_balls_hold_the_sum_and_are_as_small_as_their_bits(r: Fraction, bits: in
     with precision(400):
         assert (computed + arb(0, 1) * arb(10) ** -90).contains(arb(decimals))
     assert computed.rad() <= 2.0 ** (6 - bits)
-    one = g_of((1, 200), (2, 201))  # its last terms are left out: exp(-199 r) is below 2^-64
+    exponential_sum = g_of((1, 200), (2, 201))  # its last terms are left out: exp(-199 r) is below 2^-64
     with precision(64):
         truth = arb(1) - (-arb(3)).exp()
-    assert one.ball(Fraction(3), 64).overlaps(truth) and 2.0**-63 <= one.ball(Fraction(3), 64).rad() < 2.0**-61
+    assert (
+        exponential_sum.ball(Fraction(3), 64).overlaps(truth)
+        and 2.0**-63 <= exponential_sum.ball(Fraction(3), 64).rad() < 2.0**-61
+    )
 
 
 def test_float64_sums_are_silent_where_terms_vanish() -> None:

@@ -231,10 +231,10 @@ def test_tilted_probabilities(case: tuple[Floats, Floats, float]) -> None:
         exact = Tilted(log_p, reward, r)
         moved = exact.mean(exact.moves)
         levels = zip(exact.log_p, exact.reward, exact.moves, computed[np.isfinite(log_p)], strict=True)
-        for level, value, move, one in levels:
+        for level, value, move, log_probability in levels:
             expected = level + r * value - exact.log_total
             if abs(expected) < HUGE:
-                within(one, expected, EPS * (exact.n + 2 * (move + moved)))
+                within(log_probability, expected, EPS * (exact.n + 2 * (move + moved)))
 
 
 @given(strategies.wide_tilts())
@@ -264,9 +264,9 @@ def test_tilted_cumulants(case: tuple[Floats, Floats, float], order: int) -> Non
         assume(span**order < mpf(10) ** 300)
         expected = cumulants(exact.reward, exact.probabilities, order)
         computed = tilted_cumulants(log_p, reward, r, order)
-        for n, (one, kappa) in enumerate(zip(computed, expected, strict=True), start=1):
+        for n, (cumulant, kappa) in enumerate(zip(computed, expected, strict=True), start=1):
             bound = math.factorial(n) * exact.noise * exact.absolute(exact.reward, n)
-            within(one, kappa, 3 * bound + EPS * abs(kappa) + exact.lost(exact.reward, n))
+            within(cumulant, kappa, 3 * bound + EPS * abs(kappa) + exact.lost(exact.reward, n))
 
 
 @given(strategies.wide_tilts())
@@ -432,8 +432,8 @@ def test_log_probability_statistics_of_a_chain(case: tuple[Floats, Floats, list[
         words = range(initial.size)
         weight = list(first)
         # Moments about 0 of log p, token by token: E[S | x] and E[S^2 | x] times p(x).
-        one = [p * mpmath.log(p) if p else mpf(0) for p in first]
-        two = [p * mpmath.log(p) ** 2 if p else mpf(0) for p in first]
+        first_moment = [p * mpmath.log(p) if p else mpf(0) for p in first]
+        second_moment = [p * mpmath.log(p) ** 2 if p else mpf(0) for p in first]
         for _ in range(length - 1):
             gain = [[mpmath.log(p) if p else mpf(0) for p in row] for row in step]
             pairs = list(itertools.product(words, words))
@@ -441,11 +441,11 @@ def test_log_probability_statistics_of_a_chain(case: tuple[Floats, Floats, list[
             for u, v in pairs:
                 p, g = step[u][v], gain[u][v]
                 nxt[0][v] += weight[u] * p
-                nxt[1][v] += (one[u] + weight[u] * g) * p
-                nxt[2][v] += (two[u] + 2 * one[u] * g + weight[u] * g * g) * p
-            weight, one, two = nxt
-        exact = mpmath.fsum(one)
-        spread = mpmath.sqrt(abs(mpmath.fsum(two) - exact**2))
+                nxt[1][v] += (first_moment[u] + weight[u] * g) * p
+                nxt[2][v] += (second_moment[u] + 2 * first_moment[u] * g + weight[u] * g * g) * p
+            weight, first_moment, second_moment = nxt
+        exact = mpmath.fsum(first_moment)
+        spread = mpmath.sqrt(abs(mpmath.fsum(second_moment) - exact**2))
         size = length * (1 + abs(exact))
         within(mean, exact, 2 * EPS * size)
         within(deviation, spread, 2 * EPS * size)
@@ -470,7 +470,7 @@ def test_generation_order_deviation(steps: list[int]) -> None:
 def test_moments_of_random_orders(s: int, k: int, blocks: int) -> None:
     length = s * k
     n = length * blocks
-    due = [place // k for place in range(length)]
+    due = [position // k for position in range(length)]
     # Hoeffding's moments of a sum over a random permutation, and the sum of independent blocks.
     cost = [[Fraction(abs(a - b)) for b in due] for a in due]
     rows = [sum(row) / length for row in cost]
@@ -519,14 +519,14 @@ def counted_by_steps(s: int, k: int) -> dict[int, int]:
                 if w > k - max(p, q):
                     continue
                 # p tokens due before come now, q due now came before, w due now come now: ways to pair them up.
-                ways = math.prod(
+                choices = math.prod(
                     math.comb(m, size) * math.comb(n, size) * math.factorial(size)
                     for m, n, size in ((h, k, p), (h, k, q), (k - p, k - q, w))
                 )
                 left = h + k - p - q - w
                 row = after.setdefault(left, {})
                 for cost, count in costs.items():
-                    row[cost + left] = row.get(cost + left, 0) + ways * count
+                    row[cost + left] = row.get(cost + left, 0) + choices * count
         states = after
     return states[0]
 

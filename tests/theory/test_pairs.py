@@ -40,8 +40,8 @@ def decided(computed: object) -> list[str]:
 @given(strategies.logit_pairs())
 def test_one_pair_is_classified_as_it_is_certified(pair: tuple[np.ndarray, np.ndarray]) -> None:
     a, b = pair
-    one, many = crossings(a, b), classify_pairs(a[None], b[None])
-    assert (many.count[0], many.bound[0], many.complete[0]) == (one.count, one.bound, one.complete)
+    certified, many = crossings(a, b), classify_pairs(a[None], b[None])
+    assert (many.count[0], many.bound[0], many.complete[0]) == (certified.count, certified.bound, certified.complete)
 
 
 @pytest.mark.parametrize(("scale", "size"), [(3.0, 17), (1e-6, 9), (1e6, 30)])
@@ -52,8 +52,8 @@ def test_random_pairs_are_classified_as_they_are_certified(scale: float, size: i
     b[::7, 3:] = a[::7, 3:]
     classes = classify_pairs(a, b)
     for i in range(len(a)):
-        one = crossings(a[i], b[i])
-        assert (classes.count[i], classes.bound[i], classes.complete[i]) == (one.count, one.bound, True)
+        certified = crossings(a[i], b[i])
+        assert (classes.count[i], classes.bound[i], classes.complete[i]) == (certified.count, certified.bound, True)
     assert set(decided(classes)) >= ({"bound", "parity", "signs", "isolation"} if size > 9 else {"bound", "parity"})
 
 
@@ -68,8 +68,11 @@ def test_gaps_that_differ_below_rounding_are_certified() -> None:
     """1 + 2^-60 and 1 are the same float64 gap, but not the same gap: which is smaller decides the bound."""
     tiny = 2.0**-60
     a, b = np.array([[tiny, -1.0, -2.0, -5.0]]), np.array([[0.0, -1.0, -3.0, -3.0]])
-    classes, one = classify_pairs(a, b), crossings(a[0], b[0])
-    assert decided(classes) == ["certification"] and (classes.count[0], classes.bound[0]) == (one.count, one.bound)
+    classes, certified = classify_pairs(a, b), crossings(a[0], b[0])
+    assert decided(classes) == ["certification"] and (classes.count[0], classes.bound[0]) == (
+        certified.count,
+        certified.bound,
+    )
 
 
 BOTH_FLIPS = (1, 7 / 2, 7 / 2), (3 / 2, 3 / 2, 13 / 2)
@@ -96,8 +99,8 @@ def test_cheapest_proof_decides(size: int, top: int, wanted: dict[str, int]) -> 
     classes = classify_pairs(a, b)
     assert Counter(decided(classes)) == wanted and classes.complete.all()
     for i in range(0, 300, 5):
-        one = crossings(a[i], b[i])
-        assert (classes.count[i], classes.bound[i]) == (one.count, one.bound)
+        certified = crossings(a[i], b[i])
+        assert (classes.count[i], classes.bound[i]) == (certified.count, certified.bound)
 
 
 def test_many_pairs_are_those_of_each_alone() -> None:
@@ -232,11 +235,13 @@ def test_pieces_never_miss_a_zero(name: str) -> None:
     near, width = (grid.ravel() for grid in np.meshgrid(shift, 2.0 ** -np.arange(0, 44, 3)))
     begin, end = upper * (1 + near), lower * (1 + near)
     low, high = np.concatenate([begin, end / (1 + width)]), np.concatenate([begin * (1 + width), end])
-    told = (high <= 2 * low) & ~np.any([(low > a) & (low < b) | (high > a) & (high < b) for a, b, _ in zeros], axis=0)
-    low, high = low[told], high[told]
-    held = sum(((low <= a) & (high >= b)) * m for a, b, m in zeros) + np.zeros(len(low))
+    decidable = (high <= 2 * low) & ~np.any(
+        [(low > a) & (low < b) | (high > a) & (high < b) for a, b, _ in zeros], axis=0
+    )
+    low, high = low[decidable], high[decidable]
+    counts = sum(((low <= a) & (high >= b)) * m for a, b, m in zeros) + np.zeros(len(low))
     none, one = pieces_of(name, low, high)
-    assert not held[none].any() and (held[one] == 1).all() and not (none & one).any()
+    assert not counts[none].any() and (counts[one] == 1).all() and not (none & one).any()
 
 
 @pytest.mark.parametrize(
@@ -261,12 +266,12 @@ def test_pieces_are_proved_where_a_zero_is_not_too_near_to_an_end(
     zero = next(iter(crossings(*HARD[name]).roots), math.log(2))
     near = 2.0 ** -np.arange(2, 53.0)
     within = zero * (1 - np.minimum(near, width / 2))
-    told = [
+    proofs = [
         pieces_of(name, within, within * (1 + width))[1],
         pieces_of(name, zero * (1 + near), zero * (1 + near) * (1 + width))[0],
         pieces_of(name, zero * (1 - near) / (1 + width), zero * (1 - near))[0],
     ]
-    assert [int(np.flatnonzero(proved).max(initial=-2)) + 2 for proved in told] == list(wanted)
+    assert [int(np.flatnonzero(proved).max(initial=-2)) + 2 for proved in proofs] == list(wanted)
 
 
 def test_piece_around_a_minimum_holds_none_where_its_least_value_outweighs_its_rise() -> None:
@@ -299,8 +304,8 @@ def test_powers_of_two_and_other_pairs_change_no_proof() -> None:
     for factor in (2.0**-40, 2.0**40):
         others = classify_pairs(np.concatenate([a[order] * factor, a]), np.concatenate([b[order] * factor, b]))
         for name in ("count", "bound", "decided_by"):
-            one, two = getattr(classes, name), getattr(others, name)
-            assert np.array_equal(two[:400], one[order]) and np.array_equal(two[400:], one)
+            original, changed = getattr(classes, name), getattr(others, name)
+            assert np.array_equal(changed[:400], original[order]) and np.array_equal(changed[400:], original)
 
 
 def test_sign_changes_leave_out_zeros() -> None:
@@ -311,8 +316,8 @@ def test_sign_changes_leave_out_zeros() -> None:
 @pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e300])
 def test_extreme_gaps_are_right_or_certified(scale: float) -> None:
     a, b = scale * from_gaps((1, 7, 7, 9)), scale * from_gaps((3, 3, 13, 9))
-    classes, one = classify_pairs(a[None], b[None]), crossings(a, b)
-    assert classes.count[0] == one.count and classes.complete[0] == one.complete
+    classes, certified = classify_pairs(a[None], b[None]), crossings(a, b)
+    assert classes.count[0] == certified.count and classes.complete[0] == certified.complete
 
 
 @pytest.mark.parametrize(("n", "d"), [(0, 5), (3, 1), (0, 1)])
@@ -452,9 +457,9 @@ def test_benchmark_certifies_a_vocabulary_with_totals_apart_and_all_but_equal(mo
 
     monkeypatch.setattr(bench_module, "crossings", certify)
     monkeypatch.setattr(bench_module, "_timed", lambda call: (call(), 0.5))
-    one = {"seconds": 0.5, "count": 1, "bound": 3, "complete": True, "certificate": "ball"}
+    timing = {"seconds": 0.5, "count": 1, "bound": 3, "complete": True, "certificate": "ball"}
     size = 120_001
-    assert bench_vocabulary(size, 4) == {"dimension": size, "unrelated": one, "equal totals": one}
+    assert bench_vocabulary(size, 4) == {"dimension": size, "unrelated": timing, "equal totals": timing}
     rng = np.random.default_rng(4)
     for pair in given:
         for logits, raised in zip(pair, (4, 5), strict=True):

@@ -40,9 +40,9 @@ TANGENT = np.array([[0, *[0] * 1, *[-2] * 22, *[-4] * 9], [0, *[-1] * 8, *[-3] *
 
 def rows_of(*gaps: Iterable[float]) -> Floats:
     """One row of logits for each list of gaps, the missing tokens forbidden."""
-    lists = [list(one) for one in gaps]
+    lists = [list(row) for row in gaps]
     size = max(map(len, lists))
-    return np.array([[0.0, *(-u for u in one), *[-np.inf] * (size - len(one))] for one in lists])
+    return np.array([[0.0, *(-u for u in row), *[-np.inf] * (size - len(row))] for row in lists])
 
 
 def hidden(gaps: Iterable[float]) -> list[float]:
@@ -126,8 +126,8 @@ def test_curves_that_meet_in_one_point_change_all_places_there(rows: tuple[Itera
     z = rows_of(*rows)
     check(selection_path(z, k, 0.1, 8.0), z, k, 0.1, 8.0)
     for c in (0.6931471805599453, 0.6931471805599454):
-        one = selection_path(z, k, c, c)
-        assert one.pieces == (Piece(c, c, tops_at(z, k, c)),) and one.certified
+        point_path = selection_path(z, k, c, c)
+        assert point_path.pieces == (Piece(c, c, tops_at(z, k, c)),) and point_path.certified
         for low, high, inside in ((0.5, c, 0.5), (c, 1.0, 1.0)):
             path = selection_path(z, k, low, high)
             assert path.pieces == (Piece(low, high, tops_at(z, k, inside)),) and not path.certified
@@ -433,14 +433,14 @@ def test_width_of_a_bracket_is_relative_to_its_upper_end() -> None:
 
 def columns(values: list[list[list[float]]]) -> tuple[_Column, _Column]:
     """Two columns at scales 1 and 3: for each, rows value, error, slope and slope_error of the classes."""
-    left, right = (np.array(one, dtype=np.float64) for one in values)
+    left, right = (np.array(column, dtype=np.float64) for column in values)
     return _Column(1.0, left), _Column(3.0, right)
 
 
 def test_chord_is_below_a_mean_of_tangents_exactly_where_it_is_below_the_larger_of_them() -> None:
     """The slow reference tries 401 scales, all errors at their worst; a margin of 1e-3 is left out."""
     rng = np.random.default_rng(7)
-    told = {True: 0, False: 0}
+    counts = {True: 0, False: 0}
     for _ in range(300):
         kink, dip = rng.uniform(0.2, 1.8, size=2), rng.uniform(0, 2, size=2)
         va, sa = rng.uniform(-1, 1, size=2), rng.uniform(-3, 0, size=2)
@@ -457,8 +457,8 @@ def test_chord_is_below_a_mean_of_tangents_exactly_where_it_is_below_the_larger_
             margin = float((np.maximum(tangent_a, tangent_b) - chord).min())
             if abs(margin) > 1e-3:
                 assert better[p, q] == (margin > 0)
-                told[margin > 0] += 1
-    assert min(told.values()) > 100
+                counts[margin > 0] += 1
+    assert min(counts.values()) > 100
 
 
 @pytest.mark.parametrize("part", range(16))
@@ -479,7 +479,7 @@ def test_orders_are_not_proved_where_rounding_could_turn_them(part: int) -> None
     ]
     order = slice(None, None, -1 if part % 2 else 1)
     for unit in (2.0**-10, 1.0, 2.0**10):
-        va, sa, vb, sb = (unit * np.array(one)[order] for one in cases[part // 2])
+        va, sa, vb, sb = (unit * np.array(numbers)[order] for numbers in cases[part // 2])
         zero, gap = np.zeros(2), unit * np.array([1e-12 if part < 8 else 1e-10, 0.0])[order]
         for less, proved in ((zero, False), (gap, True)):
             computed = _chord_below_tangents(
@@ -586,8 +586,8 @@ def test_huge_margins_cost_the_digits_that_are_stated() -> None:
     """Gaps of 2^84 less a few 2^-30: 40 digits hold their difference to about 1e-14 alone."""
     for k in range(1, 40, 6):
         a, b = (Row.of(np.array([2.0**84, n * 2.0**-30])) for n in (k, 3 * k + 2))
-        for one, other, n in ((a, b, -2 * k - 2), (b, a, 2 * k + 2)):
-            difference, error = sharp_difference(one, other, 1.0)
+        for left, right, n in ((a, b, -2 * k - 2), (b, a, 2 * k + 2)):
+            difference, error = sharp_difference(left, right, 1.0)
             assert abs(Fraction(difference) - Fraction(n, 2**30)) <= Fraction(error) <= Fraction(1, 10**12)
 
 

@@ -75,13 +75,17 @@ def test_signs_at_the_ends_follow_power_sums_and_the_smallest_remaining_gap(
 @settings(deadline=None, max_examples=60)
 @given(strategies.logit_pairs())
 def test_exchanging_the_pair_turns_the_signs_and_keeps_the_parities(pair: tuple[np.ndarray, np.ndarray]) -> None:
-    one, other = parity(*pair), parity(*pair[::-1])
-    assert (one.near_zero, one.at_one, one.near_infinity) == (-other.near_zero, -other.at_one, -other.near_infinity)
-    assert (one.below_one, one.above_one, one.power, one.gap) == (
-        other.below_one,
-        other.above_one,
-        other.power,
-        other.gap,
+    forward, backward = parity(*pair), parity(*pair[::-1])
+    assert (forward.near_zero, forward.at_one, forward.near_infinity) == (
+        -backward.near_zero,
+        -backward.at_one,
+        -backward.near_infinity,
+    )
+    assert (forward.below_one, forward.above_one, forward.power, forward.gap) == (
+        backward.below_one,
+        backward.above_one,
+        backward.power,
+        backward.gap,
     )
 
 
@@ -260,8 +264,8 @@ def with_crossings(monkeypatch: pytest.MonkeyPatch, *computed: Crossing, complet
 
 def test_an_enclosure_around_one_is_put_where_parity_lacks_it(monkeypatch: pytest.MonkeyPatch) -> None:
     around = Crossing(0.9, 1.1, 1, 1.0)
-    one, other = Crossing(0.3, 0.4, 1, 0.35), Crossing(1.2, 1.3, 1, 1.25)
-    for computed in ((one, around), (around, other)):
+    below, above = Crossing(0.3, 0.4, 1, 0.35), Crossing(1.2, 1.3, 1, 1.25)
+    for computed in ((below, around), (around, above)):
         verdict = with_crossings(monkeypatch, *computed, complete=True)
         assert (verdict.below_one, verdict.above_one) == (1, 1)
 

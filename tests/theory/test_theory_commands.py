@@ -427,8 +427,8 @@ def test_each_claim_is_told_before_the_next_is_checked(
 
     monkeypatch.setattr(rws_theory.claims, "claims", checked)
     claims_command.run(argparse.Namespace(ids=["one", "two"], list=False, json=bool(option)))
-    told = "one: TRUE   (here)\n  says: this\n  found: that\n\n" if stream == "stdout" else "\r1 of 2 checked"
-    assert seen == ["", told]
+    message = "one: TRUE   (here)\n  says: this\n  found: that\n\n" if stream == "stdout" else "\r1 of 2 checked"
+    assert seen == ["", message]
 
 
 # --- how it ends ------------------------------------------------------------------------------------------------------

@@ -248,9 +248,9 @@ def test_a_batch_is_its_rows(function: Callable[..., Floats]) -> None:
     reward = np.array([[1.0, -2.0, np.inf, 0.5], [300.0, 4.0, -1.0, 1e-3], [7.0, 8.0, -3.0, 9.0]])
     r = np.array([1e-9, -2.0, 40.0])
     computed = function(log_p, reward, r)
-    for row, one in enumerate(computed):
+    for row, batched in enumerate(computed):
         alone = function(log_p[row], reward[row], float(r[row]))
-        assert np.shape(alone) == np.shape(one) and np.array_equal(alone, one)
+        assert np.shape(alone) == np.shape(batched) and np.array_equal(alone, batched)
         assert np.array_equal(function(log_p[row], reward[row], r[[row]]), computed[[row]])
 
 

@@ -1,13 +1,21 @@
-"""The arms of a comparison: the same prompts answered by RWS at given reward scales and by every control, all judged.
+"""Build the arms of a comparison: the same prompts answered by RWS and by every control, all judged.
 
-Units run in three stages. First rws. Then the other arms: `constant`, the mean factor of the prompt's own rws run;
-`shuffled`, the normalised rewards of that run permuted over the steps; `flipped`, `random`, `default`, `margin`, and
-samples for `best-of-n`. Last the measures: every judge scores each different text once, and so does the causal model if
-there is one. A unit names the numbers that it was given, so that it can be computed alone.
+RWS runs at given reward scales. Units run in three stages:
 
-Labels of an answer: those of its prompt; `method`; `guide`, the reward model that it is about, and `reward_scale`,
-s_R, both None if neither matters (default, margin, samples); `sample`, the number of a sample; `turn` of a dialogue,
-from 0; `split`, test or validation.
+1. rws.
+2. The other arms. `constant` takes the mean factor of the prompt's own rws run. `shuffled` takes the normalised rewards
+   of that run, permuted over the steps. The others are `flipped`, `random`, `default`, `margin`, and samples for
+   `best-of-n`.
+3. The measures. Every judge scores each different text once, and so does the causal model if there is one.
+
+A unit names the numbers that it was given, so it can be computed alone.
+
+An answer has the labels of its prompt, and these:
+
+- `method`; `split`, test or validation; `turn` of a dialogue, from 0;
+- `guide`, the reward model that it is about, and `reward_scale`, s_R; both are None if neither matters (default,
+  margin, samples);
+- `sample`, the number of a sample.
 """
 
 from __future__ import annotations
@@ -42,11 +50,14 @@ _MOST_SAMPLES = 16
 class Arms:
     """What is decoded and how it is judged.
 
-    base: what all answers share: experiment, predictor, shape, ranking, device, seed, settings (`reward_cost`, what a
-    reward call costs in forwards). scales: guide -> its reward scales. judges: reward models that score every answer,
-    besides the guides. causal: the model for perplexity, or None. methods: some of COMPARED; "rws" and "default"
-    always run. every: further runs of RWS that ask the reward at every N-th step. traced: methods whose traces are
-    kept; the setting `traces` keeps all.
+    - `base` holds what all answers share: experiment, predictor, shape, ranking, device, seed, and settings. The
+      setting `reward_cost` is what a reward call costs in forwards.
+    - `scales` maps a guide to its reward scales.
+    - `judges` are reward models that score every answer, besides the guides.
+    - `causal` is the model for perplexity, or None.
+    - `methods` are some of COMPARED; "rws" and "default" always run.
+    - `every` asks for further runs of RWS, which ask the reward at every N-th step.
+    - `traced` names methods whose traces are kept; the setting `traces` keeps all.
     """
 
     base: Unit
@@ -70,7 +81,7 @@ class Arms:
         return tuple(dict.fromkeys([*self.scales, *self.judges]))
 
     def base_of(self, method: str) -> Unit:
-        """Return what all answers of a method share."""
+        """Return the unit that holds what all answers of a method share."""
         kept = method in self.traced
         return replace(self.base, settings={**self.base.settings, "traces": True}) if kept else self.base
 
@@ -78,17 +89,17 @@ class Arms:
 def run_arms(arms: Arms, stages: Stages, prefix: str = "") -> None:
     """Run, resume or reuse all stages of the arms; a dialogue runs one turn after another.
 
-    Every method goes on with its own answers. A dialogue whose unit failed ends there for that method. prefix: of the
-    stages' names, for several sets of arms in one run.
+    Every method goes on with its own answers. If a unit of a dialogue fails, the dialogue ends there for that method.
+    `prefix` begins the names of the stages, so that one run can hold several sets of arms.
     """
     import pandas as pd
 
     histories: dict[tuple[Any, ...], tuple[str, ...]] = {}
     answers = []
     for turn in range(max(len(prompt.turns) for prompt in arms.prompts)):
-        asked = _Turn(arms, turn, histories)
-        rws = stages.run(f"{prefix}rws {turn}", asked.guided())
-        answers += [rws, stages.run(f"{prefix}others {turn}", asked.others(rws))]
+        current_turn = _Turn(arms, turn, histories)
+        rws = stages.run(f"{prefix}rws {turn}", current_turn.guided())
+        answers += [rws, stages.run(f"{prefix}others {turn}", current_turn.others(rws))]
         for row in records(pd.concat(answers[-2:])):
             histories[_key(row, row["example"])] = (*row["history"], row["prompt"], row["text"])
     stages.run(f"{prefix}measures", measures_of(arms.base, pd.concat(answers), arms.scorers, arms.causal))
@@ -106,9 +117,12 @@ def answer_unit(
     labels: Mapping[str, Any] | None = None,
     numbers: Mapping[str, Any] | None = None,
 ) -> Unit:
-    """Return the unit of one answer; numbers: of a strategy that needs more than the reward scale."""
+    """Return the unit of one answer.
+
+    `numbers` are those of a strategy that needs more than the reward scale.
+    """
     strategy, reward = strategy_of(method, guide, scale, numbers or {})
-    told = {"method": method, "guide": guide, "reward_scale": scale, "split": "test", "turn": turn}
+    answer_labels = {"method": method, "guide": guide, "reward_scale": scale, "split": "test", "turn": turn}
     return replace(
         base,
         prompt=prompt.turns[turn],
@@ -116,19 +130,22 @@ def answer_unit(
         example=prompt.name,
         strategy=strategy,
         reward=reward,
-        labels={**prompt.labels, **told, **(labels or {})},
+        labels={**prompt.labels, **answer_labels, **(labels or {})},
     )
 
 
 def _key(labels: Mapping[str, Any], name: str) -> tuple[Any, ...]:
-    """Return what tells the dialogues of a prompt apart; a column's missing value is None here."""
+    """Return the key that tells the dialogues of a prompt apart.
+
+    A column's missing value becomes None.
+    """
     values = [labels.get(column) for column in ("method", "guide", "reward_scale", "sample")]
     return (*(None if value != value else value for value in values), name)
 
 
 @dataclass(frozen=True)
 class _Turn:
-    """One turn of all prompts; `histories` holds what has been said so far."""
+    """One turn of all prompts; `histories` holds the texts of each dialogue so far."""
 
     arms: Arms
     turn: int
@@ -142,14 +159,22 @@ class _Turn:
         numbers: Callable[[str], Mapping[str, Any] | None] = lambda name: {},
         **labels: Any,
     ) -> list[Unit]:
-        """Return the units of a method; numbers: of its strategy by the prompt's name, None for no unit."""
+        """Return the units of a method.
+
+        `numbers` takes a prompt's name and returns the numbers of the strategy; None means that there is no unit.
+        """
         key = {"method": method, "guide": guide, "reward_scale": scale, **labels}
         units = []
         for prompt in self.arms.prompts:
             history = () if self.turn == 0 else self.histories.get(_key(key, prompt.name))
-            given = numbers(prompt.name)
-            if self.turn < len(prompt.turns) and history is not None and given is not None:
-                options: dict[str, Any] = {"turn": self.turn, "history": history, "labels": labels, "numbers": given}
+            strategy_numbers = numbers(prompt.name)
+            if self.turn < len(prompt.turns) and history is not None and strategy_numbers is not None:
+                options: dict[str, Any] = {
+                    "turn": self.turn,
+                    "history": history,
+                    "labels": labels,
+                    "numbers": strategy_numbers,
+                }
                 units.append(answer_unit(self.arms.base_of(method), prompt, method, guide, scale, **options))
         return units
 
@@ -158,7 +183,7 @@ class _Turn:
         return [unit for guide, scale in self.arms.pairs for unit in self.units("rws", guide, scale)]
 
     def others(self, rws: pandas.DataFrame) -> list[Unit]:
-        """Return the units of every other method, which follow from the rows of rws."""
+        """Return the units of every other method, some of which need the rows of rws."""
         arms, base, units = self.arms, self.arms.base, []
         for guide, scale in arms.pairs:
             rows = [row for row in records(rws) if (row["guide"], row["reward_scale"]) == (guide, scale)]
@@ -174,31 +199,34 @@ class _Turn:
         return units + (self.samples(rws) if "best-of-n" in arms.methods and len(rws) else [])
 
     def samples(self, rws: pandas.DataFrame) -> list[Unit]:
-        """Return the units of as many samples as the dearest rws run buys; of a dialogue, that of its first turn."""
-        # Costs differ by turn, and a sample that is begun goes on.
-        most = _MOST_SAMPLES if self.turn else max(best_of(rows) for _, rows in rws.groupby(["guide", "reward_scale"]))
-        drawn = [unit for number in range(most) for unit in self.units("sample", sample=number)]
-        warm = self.arms.sampling_temperature
+        """Return the units of the samples for best-of-n: as many as the most expensive rws run buys.
+
+        For a dialogue, the runs of its first turn count.
+        """
+        # Costs differ by turn, so the first turn decides. Every sample then goes on through all turns.
+        count = _MOST_SAMPLES if self.turn else max(best_of(rows) for _, rows in rws.groupby(["guide", "reward_scale"]))
+        sample_units = [unit for number in range(count) for unit in self.units("sample", sample=number)]
+        temperature = self.arms.sampling_temperature
         return [
             replace(
                 unit,
-                sampling_temperature=warm,
+                sampling_temperature=temperature,
                 seed=seed_of(self.arms.base, unit.example, f"sample {unit.labels['sample']}"),
             )
-            for unit in drawn
+            for unit in sample_units
         ]
 
 
 def _numbers(
     method: str, scale: float, base: Unit, runs: Mapping[str, Mapping[str, Any]], name: str
 ) -> dict[str, Any] | None:
-    """Return a method's numbers for the prompt of that name; None where its run of rws, which it needs, failed."""
+    """Return a method's numbers for one prompt; None if they need the prompt's run of rws and that run failed."""
     missing = method in FROM_RWS and name not in runs
     return None if missing else numbers_of(method, scale, base, name, runs.get(name))
 
 
 def measures_of(base: Unit, answers: pandas.DataFrame, scorers: Sequence[str], causal: str | None) -> list[Unit]:
-    """Return the units that score each different answer once by every scorer, and once by the causal model."""
+    """Return the units that score each different answer: once by every scorer, and once by the causal model."""
     plain = replace(base, predictor=None, reward=None, seed=0, settings=_measuring(base.settings), labels={})
     texts = {(row["prompt"], tuple(row["history"]), row["text"]): None for row in answers.to_dict("records")}
     units = []
@@ -215,7 +243,7 @@ def _measuring(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def best_of(rows: pandas.DataFrame) -> int:
-    """Return N, whose samples cost nearest to what these rows of rws cost on average; at least 1, at most 16.
+    """Return N such that N samples cost about as much as these rows of rws cost on average, from 1 to 16.
 
     A sample costs its forwards and one reward call, that of its answer.
     """

@@ -1,4 +1,7 @@
-"""A whole comparison of arms, from its options to its files: prompts, reward scales, units, tables, results.json."""
+"""Run a whole comparison of arms, from its options to its files.
+
+The steps are prompts, reward scales, units, tables, and results.json.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,8 @@ def run_comparison(
 ) -> dict[str, Any]:
     """Run a study of arms, write its files, and return what `--json` prints.
 
-    name: of the study; tables: (frame, seed=...) -> its tables; run_stages: what runs in place of the usual stages,
-    which choose reward scales (`scales_from`) and run all arms (`arms.run_arms`).
+    `name` is the name of the study, and `tables(frame, seed=...)` returns its tables. `run_stages` replaces the usual
+    stages, which choose reward scales (`scales_from`) and run all arms (`arms.run_arms`).
     """
     from dataclasses import replace
 
@@ -56,22 +59,22 @@ def run_comparison(
         (run_stages or _run_arms)(options, base, prompts, stages)
 
     # Units' rows -> tables -> files.
-    done = stages.outcome()
-    made = tables(done.frame, seed=options.seed)
-    write_manifest(done.folder, options.seed, (unit for report in stages.reports.values() for unit in report.asked))
-    write_tables(Path(options.out) / name, measured_tables(made))
-    write_comparison_results(options, prompts, done, made)
-    message = tables_text(made) if made else "no table: the results that one needs are not there\n"
-    if done.counts["failed"]:
-        failed = f"{done.counts['failed']} of {done.counts['asked']} units failed"
+    outcome = stages.outcome()
+    study_tables = tables(outcome.frame, seed=options.seed)
+    write_manifest(outcome.folder, options.seed, (unit for report in stages.reports.values() for unit in report.asked))
+    write_tables(Path(options.out) / name, measured_tables(study_tables))
+    write_comparison_results(options, prompts, outcome, study_tables)
+    message = tables_text(study_tables) if study_tables else "no table: the results that one needs are not there\n"
+    if outcome.counts["failed"]:
+        failed = f"{outcome.counts['failed']} of {outcome.counts['asked']} units failed"
         message += f"\n{failed}: --retry-failed runs them again\n"
     return {
         "experiment": name,
-        "folder": str(done.folder),
-        "units": dict(done.counts),
+        "folder": str(outcome.folder),
+        "units": dict(outcome.counts),
         "data": {"source": prompts.source, "test": len(prompts.test), "validation": len(prompts.validation)},
-        "tables": {table.name: list(table.rows) for table in made},
-        "message": f"{message}\nresults: {done.folder}",
+        "tables": {table.name: list(table.rows) for table in study_tables},
+        "message": f"{message}\nresults: {outcome.folder}",
     }
 
 
@@ -82,21 +85,24 @@ def _run_arms(options: ComparisonOptions, base: Unit, prompts: Prompts, stages: 
 
 
 def prompts_from(options: ComparisonOptions) -> Prompts:
-    """Return the prompts that the options name; ValueError if validation prompts are among the test prompts."""
+    """Return the prompts that the options name.
+
+    ValueError is raised if a validation prompt is also a test prompt.
+    """
     from dataclasses import replace
 
     from paper_figures.studies.design.prompts import prompts_of
 
     count = options.prompts or None
-    drawn = {"seed": options.seed, "model": options.model}
+    prompt_options = {"seed": options.seed, "model": options.model}
     validation = 0 if options.reward_scale else options.validation
     if options.validation_data is None:
-        return prompts_of(options.data, count, validation, **drawn)
-    test = prompts_of(options.data, count, **drawn)
+        return prompts_of(options.data, count, validation, **prompt_options)
+    test = prompts_of(options.data, count, **prompt_options)
     if not validation:
         return test
     texts = {prompt.text for prompt in test.test}  # scales are chosen on first turns
-    other = prompts_of(options.validation_data, 1, validation, **drawn)
+    other = prompts_of(options.validation_data, 1, validation, **prompt_options)
     if any(prompt.text in texts for prompt in other.validation):
         raise ValueError(f"--validation-data is {options.validation_data}: a prompt of it is a test prompt too")
     return replace(test, source=f"{options.data}; validation: {options.validation_data}", validation=other.validation)
@@ -105,9 +111,9 @@ def prompts_from(options: ComparisonOptions) -> Prompts:
 def scales_from(
     options: ComparisonOptions, base: Unit, prompts: Prompts, stages: Stages
 ) -> dict[str, tuple[float, ...]]:
-    """Return guide -> its reward scales: those given, or the one chosen on the validation prompts and recorded.
+    """Return the reward scales of each guide: those given, or the one chosen on the validation prompts.
 
-    The record is OUT/STUDY/selection.json, with a row per guide and scale in selection.csv.
+    A choice is recorded in OUT/STUDY/selection.json, with a row per guide and scale in selection.csv.
     """
     from paper_figures.studies.design.scale_selection import GRID, select_scales
     from paper_figures.table import to_csv
@@ -116,10 +122,12 @@ def scales_from(
     folder = Path(options.out) / base.experiment
     if options.reward_scale:
         for name in ("selection.json", "selection.csv"):
-            (folder / name).unlink(missing_ok=True)  # of another run: this one has chosen nothing
+            (folder / name).unlink(missing_ok=True)  # another run chose these scales; this one chooses none
         return dict.fromkeys(options.rewards, tuple(options.reward_scale))
-    how = {"paths": options.path_prompts, "budget": options.path_budget, "by": options.select}
-    selection = select_scales(base, prompts, options.rewards, stages, grid=tuple(options.grid or GRID), **how)
+    selection_options = {"paths": options.path_prompts, "budget": options.path_budget, "by": options.select}
+    selection = select_scales(
+        base, prompts, options.rewards, stages, grid=tuple(options.grid or GRID), **selection_options
+    )
     shape = ("predictor", "length", "steps", "block", "ranking", "precision", "device", "settings")
     record = {name: getattr(base, name) for name in shape} | selection.record()
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
@@ -149,7 +157,7 @@ def arms_from(options: ComparisonOptions, base: Unit, prompts: Prompts, scales: 
 
 
 def _check_different(names: Sequence[str], stages: Stages) -> None:
-    """Raise ValueError if two names are of one model, which would be its own independent judge."""
+    """Raise ValueError if two names are of one model, which would then be its own independent judge."""
     from paper_figures.runner.digests import digest
     from paper_figures.runner.units import Model
 
@@ -162,11 +170,14 @@ def _check_different(names: Sequence[str], stages: Stages) -> None:
 
 
 def _note_language(options: ComparisonOptions) -> None:
-    """Say on standard error if models of the story language would judge another model's text."""
+    """Warn on standard error if models of the story language would judge another model's text."""
     from rws_decode.checkpoints.files import shipped
 
     ours = {*shipped("ForMaskedLM"), *shipped("ForCausalLM"), *shipped("ForSequenceClassification"), "mini", "exact"}
     judging = [name for name in dict.fromkeys([*options.rewards, *options.judges, options.causal]) if name in ours]
     if judging and options.model not in ours:
-        named = f"--rewards, --judges and --causal name {', '.join(judging)}"
-        print(f"note: {named}, which read the language of the shipped models, not of {options.model}", file=sys.stderr)
+        models_text = f"--rewards, --judges and --causal name {', '.join(judging)}"
+        print(
+            f"note: {models_text}, which read the language of the shipped models, not of {options.model}",
+            file=sys.stderr,
+        )

@@ -1,7 +1,8 @@
-"""The one table of methods: what answers a prompt in a study, by which strategy, and what it is called on the page.
+"""Hold the one table of methods: what answers a prompt in a study, by which strategy, and under which name.
 
-`rws_decode.strategies.table` says what each strategy does. A method is a strategy with its numbers: those of the study,
-or those of the prompt's own RWS run. A new method is a line here, and a case in `numbers_of` if it needs numbers.
+`rws_decode.strategies.table` says what each strategy does. A method is a strategy with its numbers. These are numbers
+of the study, or of the prompt's own RWS run. A new method is a line here, and a case in `numbers_of` if it needs
+numbers.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ __all__ = ["COMPARED", "FROM_RWS", "METHODS", "Method", "numbers_of", "seed_of",
 
 
 class Method(NamedTuple):
-    """A method's line.
+    """A line of the table of methods.
 
-    strategy: its name in `rws_decode.strategies.table`; title: what tables call it; phrase: what a sentence calls it
-    after "RWS minus"; scaled: whether there is one for every guide and reward scale; from_rws: whether its numbers
-    follow from the prompt's RWS run at that scale.
+    - `strategy` is its name in `rws_decode.strategies.table`.
+    - `title` is its name in tables, and `phrase` its name in a sentence after "RWS minus".
+    - `scaled` says whether there is one for every guide and reward scale.
+    - `from_rws` says whether its numbers follow from the prompt's RWS run at that scale.
     """
 
     strategy: str
@@ -30,7 +32,7 @@ class Method(NamedTuple):
     from_rws: bool = False
 
 
-# In the order of tables.
+# The methods in the order of the tables.
 METHODS: dict[str, Method] = {
     "default": Method("default", "confidence (default)", "the default"),
     "rws": Method("rws", "RWS", "RWS", scaled=True),
@@ -46,7 +48,7 @@ METHODS: dict[str, Method] = {
     "best-of-n": Method("default", "best of N, equal cost", "the best of N samples at equal cost"),
     "temperature": Method("temperature", "temperature", "temperature at the same scale"),
 }
-# Those of a comparison: the scaled ones first, temperature left out.
+# The methods of a comparison: the scaled ones first, without temperature.
 COMPARED: tuple[str, ...] = tuple(
     sorted((name for name in METHODS if name != "temperature"), key=lambda name: not METHODS[name].scaled)
 )
@@ -58,7 +60,8 @@ def numbers_of(
 ) -> dict[str, Any]:
     """Return the numbers of a method's strategy for one prompt, besides the reward scale.
 
-    base: its seed draws; name: of the prompt; run: the prompt's row of rws at that scale, for the methods of FROM_RWS.
+    `base` gives the seed, and `name` is the prompt's name. `run` is the prompt's row of rws at that scale, which the
+    methods of FROM_RWS need.
     """
     if method == "temperature":
         return {"scale": scale}
@@ -77,7 +80,9 @@ def numbers_of(
 def strategy_of(
     method: str, guide: str | None, scale: float | None, numbers: Mapping[str, Any]
 ) -> tuple[dict[str, Any], str | None]:
-    """Return what a unit names as strategy and as reward; rws with `every` among its numbers asks that seldom.
+    """Return the strategy and the reward model that a unit names.
+
+    If `numbers` has `every`, the strategy is an rws that asks the reward only at every N-th step.
 
     >>> strategy_of("flipped", "mini", 8.0, {})
     ({'name': 'rws-flipped', 'reward_scale': 8.0}, 'mini')
@@ -93,8 +98,8 @@ def strategy_of(
     return {"name": name, **scaled, **numbers}, guide if "reward" in reads else None
 
 
-def seed_of(base: Unit, name: str, what: str) -> int:
-    """Return a seed of the prompt's own for each purpose, so that none depends on what else is run."""
+def seed_of(base: Unit, name: str, purpose: str) -> int:
+    """Return a seed for one prompt and purpose, so that it does not depend on what else is run."""
     import numpy as np
 
-    return int(np.random.default_rng([base.seed, *f"{name} {what}".encode()]).integers(2**31))
+    return int(np.random.default_rng([base.seed, *f"{name} {purpose}".encode()]).integers(2**31))

@@ -1,4 +1,7 @@
-"""Options that the studies share: what is decoded and how, which models guide and judge; the base of their units."""
+"""Declare the options that studies share, and build the base of their units.
+
+They say what is decoded and how, and which models guide and judge.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +34,13 @@ GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # reward scales that the pap
 
 
 def methods_option(names: tuple[str, ...]) -> Any:
-    """Declare --methods: some of the names, by default all."""
+    """Declare the option --methods: some of the names, by default all."""
     return option(names, f"of {' '.join(names)}; rws and default always run", metavar="NAME", choices=names)
 
 
 @dataclass(frozen=True)
 class PromptOptions:
-    """Which prompts are asked."""
+    """Options for the prompts that are asked."""
 
     data: str = option("stories", f"prompts: {'; '.join(SOURCES.values())}", metavar="SOURCE")
     prompts: int = option(32, "test prompts; 0: all, or 32 where they are drawn")
@@ -45,14 +48,14 @@ class PromptOptions:
 
 @dataclass(frozen=True)
 class PredictorOptions:
-    """The mask predictor."""
+    """Options for the mask predictor."""
 
     model: str = option("mini", "mask predictor: shipped name, directory, hub id", metavar="NAME")
 
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """The reward models that guide and judge, and the causal model."""
+    """Options for the reward models that guide and judge, and for the causal model."""
 
     rewards: tuple[str, ...] = option(
         ("mini", "mini-judge", "exact"),
@@ -69,7 +72,7 @@ class JudgeOptions:
 
 @dataclass(frozen=True)
 class ScaleOptions:
-    """How the reward scale of each guide is chosen on validation prompts."""
+    """Options for choosing the reward scale of each guide on validation prompts."""
 
     validation: int = option(16, "further prompts that reward scales are chosen on")
     validation_data: str | None = option(
@@ -91,7 +94,7 @@ class ScaleOptions:
 
 @dataclass(frozen=True)
 class MethodOptions:
-    """What is compared."""
+    """Options for the methods that are compared."""
 
     methods: tuple[str, ...] = methods_option(COMPARED)
     sampling_temperature: float = option(1.0, "of the samples of best-of-n", metavar="T")
@@ -100,7 +103,7 @@ class MethodOptions:
 
 @dataclass(frozen=True)
 class DecodingOptions:
-    """How answers are decoded, and where models are."""
+    """Options for decoding answers, and for the devices of the models."""
 
     length: int = option(64, "answer tokens")
     steps: int = option(32, "forwards per answer")
@@ -123,13 +126,13 @@ class DecodingOptions:
 
 @dataclass(frozen=True)
 class SeedOptions:
-    """What is drawn, and what is kept."""
+    """Options for what is drawn, and for what is kept."""
 
     seed: int = option(0, "of prompts, shuffles, noise, samples and bootstrap")
     traces: bool = option(False, "keep the trace of every answer")
 
 
-# Fields stand in the order of the bases from the last to the first.
+# A dataclass takes the fields of its bases in the order from the last base to the first.
 @dataclass(frozen=True)
 class ComparisonOptions(
     RunOptions, SeedOptions, DecodingOptions, MethodOptions, ScaleOptions, JudgeOptions, PredictorOptions, PromptOptions
@@ -171,9 +174,9 @@ def check_options(options: ComparisonOptions) -> None:
 
 
 def settings_from(options: DecodingOptions) -> dict[str, Any]:
-    """Return the settings that the options give a unit, those that were named.
+    """Return the settings of a unit that the options name.
 
-    ValueError for numbers and dtypes that no unit could use.
+    ValueError is raised for numbers and dtypes that no unit could use.
     """
     from rws_decode.checkpoints.files import dtype_named
     from rws_decode.settings import check_cfg
@@ -185,15 +188,15 @@ def settings_from(options: DecodingOptions) -> dict[str, Any]:
         check_cfg(options.cfg)
     if options.mask_id is not None and options.mask_id < 0:
         raise ValueError(f"--mask-id is {options.mask_id}: a token's id, at least 0, is needed")
-    named = (
+    setting_names = (
         *("dtype", "device_map", "mask_id", "chat", "reward_device", "reward_dtype"),
         *("cfg", "end_of_text", "compact"),
     )
-    return {name: getattr(options, name) for name in named if getattr(options, name) is not None}
+    return {name: getattr(options, name) for name in setting_names if getattr(options, name) is not None}
 
 
 def base_unit(options: ComparisonOptions, experiment: str) -> Unit:
-    """Return what all answers of an experiment share, as a unit without prompt."""
+    """Return a unit without a prompt, which holds what all answers of an experiment share."""
     from paper_figures.runner.units import Unit
 
     settings = settings_from(options)

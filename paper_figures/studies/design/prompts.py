@@ -1,4 +1,4 @@
-"""Where the prompts of a study are from: shipped examples, the story language, keyword sets, benchmarks, a file.
+"""Load or draw the prompts of a study: shipped examples, stories, keyword sets, benchmarks, or a file.
 
 A source is NAME or NAME:DETAIL, as `--data` takes it (`SOURCES`). A benchmark without a file is loaded by the library
 datasets; see `paper_figures.data.loaders`.
@@ -32,9 +32,10 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Prompt:
-    """One prompt: its name in its set, the user's turns (one, but for dialogues), and what is known of it.
+    """One prompt: its name in its set, the user's turns, and what is known of it.
 
-    labels: JSON-ready; keywords, topic, category, answer, ..., whatever the source has.
+    Only dialogues have more than one turn. `labels` are JSON-ready: keywords, topic, category, answer, or whatever else
+    the source has.
     """
 
     name: str
@@ -49,9 +50,9 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Prompts:
-    """The prompts that results are about (test), those that settings are chosen on (validation), and where from.
+    """The prompts of a study, and the source that they are from.
 
-    No text is in both.
+    Results are about the `test` prompts, and settings are chosen on the `validation` prompts. No text is in both.
     """
 
     source: str
@@ -65,16 +66,21 @@ class Prompts:
 
 
 def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int = 0, model: str = "mini") -> Prompts:
-    """Return `count` test prompts (None: all, or 32 where they are drawn), and `validation` others to choose on.
+    """Return `count` test prompts of a source, and `validation` other prompts to choose settings on.
 
-    Stories and dialogues are drawn by the seed from the language's splits test and validation, on which no shipped
-    model was trained. Of benchmarks and keyword sets the test prompts are drawn by the seed, then the validation
-    prompts from the rest (all test prompts: the other way round), both kept in the order of the file: the first rows of
-    a file may all be of one category. Of examples and text the first `count` are taken, and the validation prompts
-    drawn from the rest. Prompts of equal turns count once, and no first turn is in both parts. ValueError for an
-    unknown source, too few prompts, or as the loaders say.
+    If `count` is None, all are taken, or 32 where prompts are drawn. How they are chosen depends on the source:
 
-    >>> [len(part) for part in (lambda found: (found.test, found.validation))(prompts_of("stories:puzzle", 3, 2))]
+    - Stories, dialogues and puzzles are drawn by the seed from the language's splits test and validation, on which no
+      shipped model was trained.
+    - Of benchmarks and keyword sets, the test prompts are drawn by the seed, then the validation prompts from the rest.
+      Both keep the order of the file. They are drawn because the first rows of a file may all be of one category.
+    - Of examples and text the first `count` are taken, and the validation prompts are drawn from the rest.
+
+    If all prompts of a set or file are wanted, the validation prompts are drawn first, and the test prompts are the
+    rest. Prompts of equal turns count once, and no first turn is in both parts. ValueError is raised for an unknown
+    source, for too few prompts, and as the loaders say.
+
+    >>> [len(part) for part in (lambda chosen: (chosen.test, chosen.validation))(prompts_of("stories:puzzle", 3, 2))]
     [3, 2]
     """
     name, _, detail = source.partition(":")
@@ -84,18 +90,20 @@ def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int
         raise ValueError(f"prompts is {count}: at least 1 is needed")
     if validation < 0:
         raise ValueError(f"validation is {validation}: at least 0 is needed")
-    drawn = {"stories": _stories, "dialogues": _dialogues, "puzzles": _puzzles}
-    if name in drawn:
+    generators = {"stories": _stories, "dialogues": _dialogues, "puzzles": _puzzles}
+    if name in generators:
         if name != "stories" and detail:
             raise ValueError(f"data is {source!r}: {name} have no detail")
-        draw = drawn[name]
+        draw = generators[name]
         test = draw(detail, 32 if count is None else count, seed, "test")
-        # The language's splits part pairs of prompt and answer: a prompt alone may be in both.
+        # The language splits pairs of prompt and answer, so a prompt alone may be in both splits.
         validation_prompts = draw(detail, validation + len(test), seed, "validation") if validation else []
-        apart = _without(validation_prompts, test)
-        if len(apart) < validation:
-            raise ValueError(f"validation is {validation}: {source} has {len(apart)} prompts that are no test prompts")
-        return Prompts(source, tuple(test), tuple(apart[:validation]))
+        other_prompts = _without(validation_prompts, test)
+        if len(other_prompts) < validation:
+            raise ValueError(
+                f"validation is {validation}: {source} has {len(other_prompts)} prompts that are no test prompts"
+            )
+        return Prompts(source, tuple(test), tuple(other_prompts[:validation]))
     if name == "text" and not detail:
         raise ValueError(f"data is {source!r}: text:FILE is needed")
     loaded = list({prompt.turns: prompt for prompt in _LOADED[name](detail or None, model)}.values())
@@ -103,19 +111,24 @@ def prompts_of(source: str, count: int | None, validation: int = 0, *, seed: int
     if len(loaded) < needed:
         raise ValueError(f"data is {source!r}: it has {len(loaded)} different prompts, {needed} are wanted")
     if count is None:
-        # Of all prompts those to choose on are drawn first, and the rest is the test.
+        # If all prompts are used, the validation prompts are drawn first, and the test prompts are the rest.
         validation_prompts = [loaded[index] for index in _drawn(len(loaded), validation, seed)]
         return Prompts(source, tuple(_without(loaded, validation_prompts)), tuple(validation_prompts))
-    kept = range(count) if name in ("examples", "text") else _drawn(len(loaded), count, seed)
-    test = [loaded[index] for index in kept]
-    rest = _without(loaded, test)
-    if len(rest) < validation:
-        raise ValueError(f"validation is {validation}: {source} has {len(rest)} prompts that are no test prompts")
-    return Prompts(source, tuple(test), tuple(rest[index] for index in _drawn(len(rest), validation, seed + 1)))
+    indices = range(count) if name in ("examples", "text") else _drawn(len(loaded), count, seed)
+    test = [loaded[index] for index in indices]
+    remaining = _without(loaded, test)
+    if len(remaining) < validation:
+        raise ValueError(f"validation is {validation}: {source} has {len(remaining)} prompts that are no test prompts")
+    return Prompts(
+        source, tuple(test), tuple(remaining[index] for index in _drawn(len(remaining), validation, seed + 1))
+    )
 
 
 def _without(prompts: Sequence[Prompt], others: Sequence[Prompt]) -> list[Prompt]:
-    """Return the prompts whose first turn none of the others has: scales are chosen on first turns."""
+    """Return the prompts whose first turn none of the others has.
+
+    Scales are chosen on first turns.
+    """
     texts = {prompt.text for prompt in others}
     return [prompt for prompt in prompts if prompt.text not in texts]
 

@@ -1,4 +1,4 @@
-"""The results of a whole run as one JSON file, OUT/STUDY/results.json, which figures and other programs read."""
+"""Write the results of a whole run as one JSON file, OUT/STUDY/results.json, which figures and other programs read."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ __all__ = [
 
 SCHEMA = ("rws_decode.experiment.results", 3)
 
-# Where and how units run, not what is run: no number follows from these.
+# These options say where and how units run, not what is run, so no number depends on them.
 _WHERE = frozenset(["out", "base_url", "yes", *(field.name for field in fields(RunOptions))])
 
 
 def settings_of(options: RunOptions) -> dict[str, Any]:
-    """Return the options that results follow from as JSON-ready data, those not given left out.
+    """Return the options that results depend on, as JSON-ready data; options that were not given are left out.
 
     >>> from paper_figures.studies.diversity import Options
     >>> list(settings_of(Options(out="runs", workers=2, judges=("exact",))))[:5]
@@ -49,18 +49,21 @@ def settings_of(options: RunOptions) -> dict[str, Any]:
 
 
 def write_comparison_results(
-    options: ComparisonOptions, prompts: Prompts, done: Outcome, tables: Sequence[Table]
+    options: ComparisonOptions, prompts: Prompts, outcome: Outcome, tables: Sequence[Table]
 ) -> Path:
-    """Write the results of a run, unless the file holds the same, and return its path.
+    """Write the results of a run and return the path of the file; a file that holds the same stays as it is.
 
-    Parts: experiment; settings, the options; prompts, their source and how many; selection, guide -> reward scale
-    where these were chosen on validation prompts; sources, digests of code and models, and library versions; units,
-    the name of their folder; seconds, those of all units added up; tables, name -> caption, rows and `shown`, the same
-    as text.
+    The file has these parts:
+
+    - experiment; settings, the options; prompts, their source and how many there are;
+    - selection, guide -> reward scale, if the scales were chosen on validation prompts;
+    - sources, digests of code and models, and library versions;
+    - units, the name of their folder; seconds, those of all units added up;
+    - tables, name -> caption, rows and `shown`, the rows as text.
     """
     from paper_figures.studies.summaries.printed import measured_tables
 
-    folder = done.folder.parent
+    folder = outcome.folder.parent
     chosen = folder / "selection.json"
     guides = parse_json(chosen.read_text(encoding="utf-8"))["guides"] if chosen.is_file() else None
     results = {
@@ -70,9 +73,9 @@ def write_comparison_results(
         "settings": settings_of(options),
         "prompts": {"source": prompts.source, "test": len(prompts.test), "validation": len(prompts.validation)},
         "selection": None if guides is None else {item["guide"]: item["chosen"] for item in guides},
-        "sources": sources_of(done.origin),
-        "units": done.folder.name,
-        "seconds": seconds_of(done.frame),
+        "sources": sources_of(outcome.origin),
+        "units": outcome.folder.name,
+        "seconds": seconds_of(outcome.frame),
         "tables": {
             item.name: {"caption": item.caption, "rows": list(item.rows), "shown": list(item.shown)}
             for item in measured_tables(tables)
@@ -83,14 +86,14 @@ def write_comparison_results(
 
 
 def seconds_of(frame: pandas.DataFrame) -> float | None:
-    """Return the seconds that the units of a table's rows took, added up; None where no row says."""
+    """Return the seconds of the units behind a table's rows, added up; None if no row has seconds."""
     return round(float(frame["seconds"].sum()), 3) if "seconds" in frame else None
 
 
 def sources_of(origin: Origin | None) -> dict[str, Any] | None:
-    """Return what results follow from as JSON-ready data: digests of code and of models' files, library versions.
+    """Return what results depend on, as JSON-ready data: digests of code and model files, and library versions.
 
-    The digest `code` is that of the modules behind `work`, the module of the work.
+    `work` names the module of the work, and `code` is the digest of the modules behind it.
     """
     if origin is None:
         return None
@@ -99,21 +102,24 @@ def sources_of(origin: Origin | None) -> dict[str, Any] | None:
 
 
 def schema_of(experiment: str) -> tuple[str, int]:
-    """Return the schema and its version of an experiment's results.json."""
+    """Return the schema of an experiment's results.json, and its version."""
     return f"rws_decode.experiment.{experiment}.results", 2
 
 
 def write_stage_results(
     options: StageOptions, unit: Unit, origin: Origin, body: Mapping[str, Any], **settings: Any
 ) -> None:
-    """Write OUT/EXPERIMENT/results.json, unless it holds the same: settings, what numbers follow from, and the body."""
+    """Write OUT/EXPERIMENT/results.json: settings, what the numbers depend on, and the body.
+
+    A file that holds the same stays as it is.
+    """
     from paper_figures.studies.design.options import settings_from
 
     shape = {name: getattr(unit, name) for name in ("length", "steps", "block", "device")}
-    given = {"model": options.model} | settings | shape | settings_from(options)
+    given_settings = {"model": options.model} | settings | shape | settings_from(options)
     schema, version = schema_of(unit.experiment)
     results: dict[str, Any] = {"schema": schema, "version": version}
-    results |= {"settings": {name: value for name, value in given.items() if value is not None}}
+    results |= {"settings": {name: value for name, value in given_settings.items() if value is not None}}
     results |= {"sources": sources_of(origin), **body}
     text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
     write_changed(Path(options.out) / unit.experiment / "results.json", text + "\n")

@@ -1,9 +1,9 @@
-"""The reward scale of each guide, chosen on validation prompts over the paper's grid and over the whole axis.
+"""Choose the reward scale of each guide on validation prompts, over the paper's grid and over the whole axis.
 
 The paper (Appendix "Detailed Experimental Setup") selects the "optimal" s_R of each reward model from {0.01, ..., 32}
 on a validation set. It does not say by which criterion. Here it is the net win rate (W - L) / N over the default in the
-guide's own judgement, which Table 1 of the paper reports; ties go to the higher mean score, then to the smaller scale.
-Over the axis the criterion is a step function of s_R, which complete scale paths give exactly (`rws_decode.scales`): it
+guide's own judgement, which Table 1 of the paper reports. Ties go to the higher mean score, then to the smaller scale.
+Over the axis the criterion is a step function of s_R, which complete scale paths give exactly (`rws_decode.scales`). It
 shows what a grid misses. Test prompts take no part.
 """
 
@@ -29,11 +29,14 @@ __all__ = ["GuideSelection", "Selection", "best_interval", "select_scales"]
 class GuideSelection:
     """What was measured for one guide, and the scale that was chosen.
 
-    grid: a row per scale: scale, n, win, draw, loss (shares of the validation prompts), net, score (mean, raw). Scales
-    at which more units failed than at others have no row. best: the best of the grid. path: of the whole axis, on the
-    prompts whose paths were followed; None if there is none. It holds n; lower and upper, the widest stretch of scales
-    with the highest net; middle, its geometric mean; net, there; grid_net, the grid's best net on the same prompts and
-    paths; explored, the share of ln s_R on which every prompt's answer is known. chosen: the scale that the study uses.
+    - `grid` has a row per scale: scale, n, win, draw, loss (shares of the validation prompts), net, and score (mean,
+      raw). Scales at which more units failed than at others have no row.
+    - `best` is the best scale of the grid.
+    - `path` is about the whole axis, on the prompts whose paths were followed; it is None if there are none. It holds
+      n; lower and upper, the widest stretch of scales with the highest net; middle, its geometric mean; net, there;
+      grid_net, the grid's best net on the same prompts and paths; explored, the share of ln s_R on which every prompt's
+      answer is known.
+    - `chosen` is the scale that the study uses.
     """
 
     guide: str
@@ -45,7 +48,11 @@ class GuideSelection:
 
 @dataclass(frozen=True)
 class Selection:
-    """The reward scale of every guide; by: grid or path; source, digest: of the prompts; validation: how many."""
+    """The reward scale of every guide, and how it was chosen.
+
+    `by` is "grid" or "path". `source` and `digest` are those of the prompts, and `validation` is how many validation
+    prompts there were.
+    """
 
     by: str
     source: str
@@ -55,7 +62,7 @@ class Selection:
 
     @property
     def scales(self) -> dict[str, tuple[float, ...]]:
-        """Return guide -> (its scale,)."""
+        """Return a map from each guide to its scale, as a tuple of one."""
         return {selection.guide: (selection.chosen,) for selection in self.guides}
 
     def record(self) -> dict[str, Any]:
@@ -74,12 +81,13 @@ def select_scales(
     budget: int | None = None,
     by: str = "grid",
 ) -> Selection:
-    """Choose a reward scale for each guide on the validation prompts, of a dialogue on its first turn.
+    """Choose a reward scale for each guide on the validation prompts; of a dialogue, the first turn counts.
 
-    paths: on how many of them complete scale paths from the least to the greatest scale of the grid are followed, with
-    at most `budget` forwards each. by: "grid", or "path", the geometric middle of the best stretch. ValueError without
-    validation prompts, for another `by`, and where every unit of a guide failed, or with "path" every path. Paths are
-    of the exact ranking (log-odds in float64): where `base` has another, none is followed, and "path" is refused.
+    `paths` is the number of these prompts whose complete scale paths are followed. Paths run from the least to the
+    greatest scale of the grid, with at most `budget` forwards each. `by` is "grid", or "path" for the geometric middle
+    of the best stretch. Paths need the exact ranking (log-odds in float64). If `base` has another ranking, none is
+    followed, and "path" is refused. ValueError is raised without validation prompts, for another `by`, if every unit of
+    a guide failed, and with "path" if every path failed.
     """
     if by not in ("grid", "path"):
         raise ValueError(f"select is {by!r}: grid or path is needed")
@@ -94,22 +102,24 @@ def select_scales(
     if by == "path" and min(grid) == max(grid):
         raise ValueError(f"grid is {list(grid)}: --select path needs two scales, the ends of the axis")
     labels = {"split": "validation"}
-    asked = [answer_unit(base, prompt, "default", labels=labels) for prompt in prompts.validation]
-    asked += [
+    answer_units = [answer_unit(base, prompt, "default", labels=labels) for prompt in prompts.validation]
+    answer_units += [
         answer_unit(base, prompt, "rws", guide, scale, labels=labels)
         for guide in guides
         for scale in grid
         for prompt in prompts.validation
     ]
-    answers = stages.run("selection", asked)
+    answers = stages.run("selection", answer_units)
     low, high = min(grid), max(grid)
-    ways = {"name": "scale-path", "low": low, "high": high, "budget": budget}
-    followed = [
-        replace(answer_unit(base, prompt, "rws", guide, labels=labels | {"method": "scale-path"}), strategy=ways)
+    path_strategy = {"name": "scale-path", "low": low, "high": high, "budget": budget}
+    path_units = [
+        replace(
+            answer_unit(base, prompt, "rws", guide, labels=labels | {"method": "scale-path"}), strategy=path_strategy
+        )
         for guide in guides
         for prompt in prompts.validation[:paths]
     ]
-    pieces = stages.run("paths", followed) if high > low else stages.run("paths", [])
+    pieces = stages.run("paths", path_units) if high > low else stages.run("paths", [])
     scores: dict[tuple[str, str, str], float] = {}
     measures: list[Unit] = []
     for guide in guides:
@@ -149,18 +159,18 @@ def _selected(
 
     by_scale: dict[float, dict[str, Mapping[str, Any]]] = {}
     for scale in grid:
-        mine = [row for row in answers if (row["guide"], row["reward_scale"]) == (guide, scale)]
-        by_scale[scale] = {row["prompt"]: row for row in mine if outcome(row) is not None}
-    # Scales are compared on the same prompts; one at which more units failed than at others is out of the question.
-    most = max(map(len, by_scale.values()))
-    by_scale = {scale: mine for scale, mine in by_scale.items() if len(mine) == most}
+        scale_rows = [row for row in answers if (row["guide"], row["reward_scale"]) == (guide, scale)]
+        by_scale[scale] = {row["prompt"]: row for row in scale_rows if outcome(row) is not None}
+    # Scales are compared on the same prompts. A scale at which more units failed than at others is left out.
+    count = max(map(len, by_scale.values()))
+    by_scale = {scale: scale_rows for scale, scale_rows in by_scale.items() if len(scale_rows) == count}
     common = set.intersection(*map(set, by_scale.values()))
     rows = []
-    for scale, mine in by_scale.items():
-        nets = [outcome(row) or 0 for prompt, row in mine.items() if prompt in common]
+    for scale, scale_rows in by_scale.items():
+        nets = [outcome(row) or 0 for prompt, row in scale_rows.items() if prompt in common]
         if nets:
             shares = {name: nets.count(sign) / len(nets) for name, sign in (("win", 1), ("draw", 0), ("loss", -1))}
-            mean = math.fsum(score(row) or 0.0 for prompt, row in mine.items() if prompt in common) / len(nets)
+            mean = math.fsum(score(row) or 0.0 for prompt, row in scale_rows.items() if prompt in common) / len(nets)
             rows.append({"scale": scale, "n": len(nets)} | shares | {"net": sum(nets) / len(nets), "score": mean})
     if not rows:
         raise ValueError(f"guide {guide} has no result on the validation prompts: see the units that failed")
@@ -180,11 +190,11 @@ def _selected(
 def best_interval(
     parts: Sequence[Sequence[tuple[float, float, int | None]]], grid: Sequence[float] = ()
 ) -> dict[str, Any] | None:
-    """Return the widest stretch of scales on which the mean outcome over prompts is highest; None where none is known.
+    """Return the widest stretch of scales with the highest mean outcome over prompts; None if none is known.
 
-    parts: for each prompt, (lower, upper, outcome) in rising order, outcome None where it is not known. Widths are ln
-    of upper / lower. The mean is constant between neighbouring ends of parts; scales at which a prompt's outcome is not
-    known are left out. grid: scales whose best mean is given beside it (`grid_net`).
+    `parts` holds for each prompt (lower, upper, outcome) in rising order; an outcome that is not known is None. Widths
+    are ln of upper / lower. The mean is constant between neighbouring ends of parts. Scales at which a prompt's outcome
+    is not known are left out. `grid` holds scales whose best mean is returned as `grid_net`.
 
     >>> best_interval([[(1.0, 2.0, 0), (2.0, 8.0, 1)], [(1.0, 4.0, 1), (4.0, 8.0, -1)]], [1.0, 8.0])["upper"]
     4.0
@@ -200,7 +210,7 @@ def best_interval(
         value = mean(math.sqrt(lower * upper))
         if value is None:
             continue
-        # Enclosures of breakpoints, narrower than 1e-12, hold no answer and part nothing.
+        # Enclosures of breakpoints are narrower than 1e-12. They hold no answer and do not end a stretch.
         if stretches and stretches[-1][2] == value and lower / stretches[-1][1] < 1 + 1e-9:
             stretches[-1][1] = upper
         else:

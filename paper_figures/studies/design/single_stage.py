@@ -1,4 +1,4 @@
-"""Studies that are one stage of units: the options that they share, their run, and their files."""
+"""Run studies that are one stage of units: the options that they share, their run, and their files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StageOptions(RunOptions, DecodingOptions, PredictorOptions):
 
 @dataclass(frozen=True)
 class PromptStageOptions(StageOptions, PromptOptions):
-    """Those of a study that draws prompts and ranks by log-odds in float64."""
+    """The options of a study of one stage that draws prompts and ranks by log-odds in float64."""
 
     data: str = "examples"
     prompts: int = option(16, "how many")
@@ -40,7 +40,7 @@ class PromptStageOptions(StageOptions, PromptOptions):
 
 
 def check_range(scale_min: float, scale_max: float, budget: int | None, steps: int) -> None:
-    """Raise ValueError for a range of scales that is none, or a budget below the forwards of one answer."""
+    """Raise ValueError for bad ends of a range of scales, or a budget below the forwards of one answer."""
     if not 0 < scale_min < scale_max < math.inf:
         raise ValueError(f"--scale-min and --scale-max are {scale_min} and {scale_max}: 0 < min < max < inf is needed")
     if budget is not None and budget < steps:
@@ -48,7 +48,7 @@ def check_range(scale_min: float, scale_max: float, budget: int | None, steps: i
 
 
 def check_options(options: StageOptions) -> None:
-    """Raise ValueError for an --out that is a file, a shape that does not divide, or a bad seed."""
+    """Raise ValueError if --out is a file, the shape does not divide, or the seed is out of range."""
     from rws_decode.canvas.schedule import block_plan
 
     if isinstance(options, PromptStageOptions) and not 0 <= options.seed < 2**31:
@@ -59,7 +59,7 @@ def check_options(options: StageOptions) -> None:
 
 
 def base_unit(options: StageOptions, experiment: str) -> Unit:
-    """Return what all answers of an experiment share, as a unit without prompt."""
+    """Return a unit without a prompt, which holds what all answers of an experiment share."""
     from paper_figures.runner.units import Unit
     from paper_figures.studies.design.options import settings_from
 
@@ -71,13 +71,13 @@ def base_unit(options: StageOptions, experiment: str) -> Unit:
 
 
 def run_stage(options: StageOptions, units: Sequence[Unit], work: Work) -> tuple[Report, Origin]:
-    """Run, resume or reuse units where the options say; return the report, and what the results follow from."""
+    """Run, resume or reuse units as the options say; return the report, and what the results depend on."""
     from paper_figures.runner.runner import run_units
     from paper_figures.runner.units import origin_of
 
     origin = origin_of(units, work)
-    how: dict[str, Any] = {"batch": options.batch, "retry_failed": options.retry_failed}
-    return run_units(units, work, Path(options.out), origin=origin, backend=options.backend(), **how), origin
+    run_options: dict[str, Any] = {"batch": options.batch, "retry_failed": options.retry_failed}
+    return run_units(units, work, Path(options.out), origin=origin, backend=options.backend(), **run_options), origin
 
 
 def finish(
@@ -92,8 +92,8 @@ def finish(
 ) -> dict[str, Any]:
     """Write a study's tables, manifest and results.json, and return what `--json` prints.
 
-    stages: what `run_stage` returned; frame: the rows that the tables are of; settings: the study's own options;
-    results: what results.json holds besides. Without tables no manifest and no results.json are written.
+    `stages` is what `run_stage` returned. `frame` holds the rows that the tables are of. `settings` are the study's own
+    options, and `results` is what else results.json holds. Without tables, no manifest and no results.json are written.
     """
     from paper_figures.runner.manifest import write_manifest
     from paper_figures.studies.design.results_json import seconds_of, write_stage_results
@@ -106,9 +106,9 @@ def finish(
     counts = {name: sum(len(getattr(report, name)) for report in reports) for name in names}
     message = tables_text(tables) if tables else "no unit has a result\n"
     if tables:
-        asked = reports[0].asked if len(reports) == 1 else tuple(frame["unit"])
+        manifest_units = reports[0].asked if len(reports) == 1 else tuple(frame["unit"])
         write_tables(folder.parent, measured_tables(tables))
-        write_manifest(reports[0].folder, getattr(options, "seed", 0), asked)
+        write_manifest(reports[0].folder, getattr(options, "seed", 0), manifest_units)
         write_stage_results(options, base, stages[0][1], {"seconds": seconds_of(frame), **results}, **settings)
     failed = f"{counts['failed']} of {counts['asked']} units failed: --retry-failed runs them again\n"
     return {

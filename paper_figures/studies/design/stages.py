@@ -1,4 +1,4 @@
-"""The stages of a study: units run one stage after another, each following from the rows of those before."""
+"""Run the stages of a study: units run one stage after another, each following from the rows of those before."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Outcome", "Stages", "open_stages"]
 class Outcome:
     """The rows of all units that have a result, and how many units were asked for, found, computed and failed.
 
-    origin: what they follow from; None if the stages were not told.
+    `origin` is what the rows depend on; None if the stages have none.
     """
 
     frame: pandas.DataFrame
@@ -31,14 +31,17 @@ class Outcome:
 
 @dataclass
 class Stages:
-    """The stages of one study over one backend. compute: units -> a `runner.Report`; reports: one for each stage."""
+    """The stages of one study over one backend.
+
+    `compute` takes units and returns a `runner.Report`. `reports` holds one report for each stage.
+    """
 
     compute: Callable[[Sequence[Unit]], Any]
     reports: dict[str, Any] = field(default_factory=dict)
     origin: Origin | None = None
 
     def run(self, name: str, units: Sequence[Unit]) -> pandas.DataFrame:
-        """Run a stage and return its rows; a stage with the name of an earlier one replaces it."""
+        """Run a stage and return its rows; it replaces an earlier stage of the same name."""
         import pandas as pd
 
         if not units:
@@ -54,12 +57,12 @@ class Stages:
 
         reports = list(self.reports.values())
         rows, _ = rows_of(reports[0].folder)  # of all stages: they share a folder
-        asked = dict.fromkeys(unit for report in reports for unit in report.asked)
+        all_units = dict.fromkeys(unit for report in reports for unit in report.asked)
         names = ("computed", "failed")
         counts = {name: len({unit for report in reports for unit in getattr(report, name)}) for name in names}
-        # A later stage finds what an earlier one computed: it counts as computed.
-        counts = {"asked": len(asked), "found": len(asked) - sum(counts.values())} | counts
-        frame = pd.DataFrame([row for unit in asked for row in rows.get(unit, ())])
+        # A unit that an earlier stage computed and a later one found counts as computed.
+        counts = {"asked": len(all_units), "found": len(all_units) - sum(counts.values())} | counts
+        frame = pd.DataFrame([row for unit in all_units for row in rows.get(unit, ())])
         return Outcome(frame, counts, reports[0].folder, self.origin)
 
 
@@ -72,7 +75,10 @@ def open_stages(
     retry_failed: bool = False,
     progress: bool = True,
 ) -> Stages:
-    """Return stages whose results go below `out`; units: some that name every model that any stage uses."""
+    """Return stages whose results go below `out`.
+
+    `units` are some that name every model that any stage uses.
+    """
     from paper_figures.runner.runner import run_units
     from paper_figures.runner.units import origin_of
     from paper_figures.studies.work.measuring import work
@@ -80,4 +86,4 @@ def open_stages(
     origin = origin_of(units, work)
     options: dict[str, Any] = {"origin": origin, "backend": backend, "batch": batch}
     options |= {"retry_failed": retry_failed, "progress": progress}
-    return Stages(lambda asked: run_units(asked, work, out, **options), origin=origin)
+    return Stages(lambda stage_units: run_units(stage_units, work, out, **options), origin=origin)

@@ -1,8 +1,8 @@
-"""Answers and their measures put together: one table of answers, and one of answers and judges, for every study.
+"""Collect answers with their measures: one table of answers, and one of answers and judges, for every study.
 
-The units of a comparison are of two sorts: answers, and measures of texts. Here each answer gets the measures of its
-text. A method without a guide is repeated for every guide and reward scale that it is compared with. The best of N
-samples takes the place of the samples.
+A comparison has two sorts of units: answers, and measures of texts. Here each answer gets the measures of its text. A
+method without a guide is repeated for every guide and reward scale that it is compared with. The best of N samples
+replaces the samples.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["MEASURING", "SETTINGS", "answers_of", "by_judge", "judged_by_guide", "with_default"]
 
 MEASURING = ("score", "perplexity", "scale-path", "execute")
-# Units that differ in one of these are of different runs, and compared with their own kind alone.
+# Units that differ in one of these settings belong to different runs and are never compared.
 SETTINGS = ("predictor", "length", "steps", "block", "ranking", "precision", "device", "reward_cost", "study_seed")
 _TEXT = ["prompt", "history_text", "text"]
 _FREE = ("default", "margin")
@@ -30,11 +30,18 @@ _FREE = ("default", "margin")
 def answers_of(frame: pandas.DataFrame, split: str = "test") -> pandas.DataFrame:
     """Return the answers of one split, each with the measures of its text.
 
-    frame: rows of a study's units (`Outcome.frame`, `results.read_results`). Further columns: `score of JUDGE`,
-    `normalised score of JUDGE`, one per reward model; `perplexity`, `nll`, `causal_tokens`; `passed` where programs
-    ran; `own_score`, that of the row's guide; `cost`, forwards + reward_cost x reward calls. Rows: every method at
-    every (guide, reward scale) of rws, "default" and "margin" repeated, and "best-of-n", of each prompt's samples the
-    one that the guide scores best (over all turns of a dialogue), which has the cost of all N. Empty without answers.
+    `frame` holds the rows of a study's units (`Outcome.frame`, `results.read_results`). The result is empty if there
+    are no answers. Each method has rows at every guide and reward scale of rws. The rows of "default" and "margin" are
+    repeated there. "best-of-n" is the sample of each prompt that the guide scores best, over all turns of a dialogue.
+    Its cost is that of all N samples.
+
+    These columns are added:
+
+    - `score of JUDGE` and `normalised score of JUDGE`, for each reward model;
+    - `perplexity`, `nll` (in nats) and `causal_tokens`;
+    - `passed`, if programs were run;
+    - `own_score`, the score by the row's guide;
+    - `cost`, in forwards: forwards + reward_cost x reward calls.
     """
     import pandas as pd
 
@@ -42,7 +49,7 @@ def answers_of(frame: pandas.DataFrame, split: str = "test") -> pandas.DataFrame
         return frame.iloc[:0]  # every unit failed
     frame = frame.assign(history_text=[json.dumps(list(history)) for history in frame["history"]])
     measured = frame["strategy"].isin(MEASURING)
-    # Which reward model a unit loads is its guide's matter: the default of a guide loads none.
+    # `reward`, the model that a unit loads, follows from the guide; the default loads none. So the column is dropped.
     rows = frame[~measured].dropna(axis="columns", how="all").drop(columns=["reward"], errors="ignore")
     if "split" not in rows or not len(rows):
         return rows
@@ -55,9 +62,9 @@ def answers_of(frame: pandas.DataFrame, split: str = "test") -> pandas.DataFrame
     parts = [part for _, run in rows.groupby([*_of(rows, SETTINGS)], dropna=False) for part in _expanded(run)]
     if not parts:
         return rows.iloc[:0]
-    whole = pd.concat(parts, ignore_index=True)
-    whole["own_score"] = [row.get(f"score of {row['guide']}") for row in whole.to_dict("records")]
-    return whole
+    answers = pd.concat(parts, ignore_index=True)
+    answers["own_score"] = [row.get(f"score of {row['guide']}") for row in answers.to_dict("records")]
+    return answers
 
 
 def _of(frame: pandas.DataFrame, columns: Sequence[str]) -> list[str]:
@@ -86,7 +93,7 @@ def _with_measures(rows: pandas.DataFrame, measures: pandas.DataFrame) -> pandas
         rows = rows.merge(kept, on=_TEXT, how="left", validate="m:1")
     measured = measures[measures["strategy"] == "execute"]
     if len(measured) and "problem" in rows:
-        # A program's unit names its problem, whatever words the problem was put in.
+        # A unit that runs a program names the problem itself, not the wording in which it was asked.
         keys = ["problem", "text"]
         kept = measured.rename(columns={"prompt": "problem"})[[*keys, "passed", "status", "how"]]
         rows = rows.merge(kept.drop_duplicates(keys), on=keys, how="left", validate="m:1")
@@ -94,15 +101,18 @@ def _with_measures(rows: pandas.DataFrame, measures: pandas.DataFrame) -> pandas
 
 
 def _expanded(run: pandas.DataFrame) -> list[pandas.DataFrame]:
-    """Return the rows of one run with its guide-free methods at every (guide, scale), and best-of-n for samples."""
+    """Return the rows of one run, completed to every (guide, reward scale) of rws.
+
+    Methods without a guide are repeated there, and the best of the samples becomes best-of-n.
+    """
     parts = [run[run["guide"].notna()]]
     free = run[run["guide"].isna() & run["method"].isin(_FREE)]
     samples = run[run["method"] == "sample"].sort_values("sample", kind="stable")
     for (guide, scale), guided in run[run["method"] == "rws"].groupby(["guide", "reward_scale"]):
         count = best_of(guided[guided["turn"] == guided["turn"].min()])  # as many as `arms` draws
         best = _best(samples[samples["sample"] < count], f"score of {guide}")
-        named: dict[str, Any] = {"guide": guide, "reward_scale": scale}
-        parts += [part.assign(**named) for part in (free, best) if len(part)]
+        labels: dict[str, Any] = {"guide": guide, "reward_scale": scale}
+        parts += [part.assign(**labels) for part in (free, best) if len(part)]
     if len(parts) == 1 and not len(parts[0]):
         return [free] if len(free) else []
     return [part for part in parts if len(part)]
@@ -111,23 +121,23 @@ def _expanded(run: pandas.DataFrame) -> list[pandas.DataFrame]:
 def _best(samples: pandas.DataFrame, by: str) -> pandas.DataFrame:
     if not len(samples) or by not in samples:
         return samples.iloc[:0]
-    # Of a dialogue that broke off, the turns that are there would be compared with whole dialogues.
+    # Dialogues that broke off are dropped: their few turns would be compared with whole dialogues.
     total = samples.groupby(["example", "sample"], sort=False)[by].agg(["mean", "count"]).reset_index()
-    whole = total[total["count"] == total.groupby("example")["count"].transform("max").clip(lower=1)]
-    picked = whole.loc[whole.groupby("example", sort=False)["mean"].idxmax(), ["example", "sample"]]
+    complete = total[total["count"] == total.groupby("example")["count"].transform("max").clip(lower=1)]
+    picked = complete.loc[complete.groupby("example", sort=False)["mean"].idxmax(), ["example", "sample"]]
     rows = samples.merge(picked, on=["example", "sample"])
     spent = samples.groupby(["example", "turn"])[["cost", "forwards", "reward_calls"]].sum().reset_index()
-    # What best of N asks: one score of each sample's answer.
+    # Best of N scores each sample's answer once.
     counts = samples.groupby(["example", "turn"]).size().rename("reward_calls").reset_index()
     spent["reward_calls"] = counts["reward_calls"]
     spent["cost"] = spent["forwards"] + samples["reward_cost"].fillna(1.0).iloc[0] * spent["reward_calls"]
     rows = rows.drop(columns=["cost", "forwards", "reward_calls"]).merge(spent, on=["example", "turn"])
-    # The picked answer stands for its method: temperature and seed are not settings that the others lack.
+    # The best sample represents its method, so its temperature is not a setting that separates it from other methods.
     return rows.assign(method="best-of-n", sampling_temperature=0.0)
 
 
 def with_default(answers: pandas.DataFrame, columns: Sequence[str]) -> pandas.DataFrame:
-    """Return the answers with the values that the default's answer to the same prompt has: `COLUMN of default`.
+    """Add to each answer the values of the default's answer to the same prompt, as `COLUMN of default`.
 
     Rows without such an answer are left out.
     """
@@ -138,11 +148,14 @@ def with_default(answers: pandas.DataFrame, columns: Sequence[str]) -> pandas.Da
 
 
 def by_judge(answers: pandas.DataFrame) -> pandas.DataFrame:
-    """Return a row per answer and judge, as the judge sees it against the default's answer to the same prompt.
+    """Return one row per answer and judge, which compares the answer with the default's answer to the same prompt.
 
-    Columns besides the answer's: `judge`; `relation`, "own" where it is the row's guide, else "other"; `score`, raw,
-    `normalised_score`; `win`, `draw`, `loss`, of which one is 1.0, and `net`, win - loss. A draw is an equal score, as
-    equal texts have.
+    These columns are added:
+
+    - `judge`; `relation`, "own" if the judge is the row's guide, else "other";
+    - `score`, the judge's raw score, and `normalised_score`;
+    - `win`, `draw` and `loss`, one of which is 1.0 (equal scores, as of equal texts, are a draw);
+    - `net`, which is win - loss.
     """
     import pandas as pd
 
@@ -173,9 +186,10 @@ def by_judge(answers: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def judged_by_guide(answers: pandas.DataFrame) -> pandas.DataFrame:
-    """Return a row per answer as its own guide judges it (`by_judge`), with `others_net`, the mean net of all others.
+    """Return one row per answer as its own guide judges it (`by_judge`), with `others_net`.
 
-    `others_net` is missing where one of the other reward models, of those that scored any answer, scored it not.
+    `others_net` is the mean `net` over all other judges. It is missing if another reward model did not score the
+    answer. Reward models that scored no answer at all do not count.
     """
     if not len(answers):
         return answers
@@ -188,7 +202,7 @@ def judged_by_guide(answers: pandas.DataFrame) -> pandas.DataFrame:
     others = others.agg(["mean", "count"]).reset_index()
     if not len(others):
         return by_guide.assign(others_net=float("nan"))
-    # A mean over fewer judges than elsewhere is of another kind.
+    # A mean over fewer judges than elsewhere is not comparable.
     complete = others["count"] == others.groupby("guide")["count"].transform("max")
     others = others[complete].drop(columns="count").rename(columns={"mean": "others_net"})
     return by_guide.merge(others, on=keys, how="left")

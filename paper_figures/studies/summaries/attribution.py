@@ -1,8 +1,9 @@
-"""Does order or reward bring the wins (Section "Attribution of Performance Gains"): fifths of GOD, trend, equal GOD.
+"""Test whether order or reward brings the wins (the paper's Section "Attribution of Performance Gains").
 
-The paper splits the answers of RWS into fifths by GOD and finds more wins in the upper ones (Table 5). That compares
-prompts, which differ in more than GOD; `statistics.trend` says what it cannot show. So RWS is also compared with each
-control on the same prompts, with the difference in GOD taken out (`partial_effect`): what remains is the reward's.
+The paper splits the answers of RWS into fifths by GOD and finds more wins in the upper fifths (Table 5). That compares
+different prompts, which differ in more than GOD; `statistics.trend` says what it cannot show. So RWS is also compared
+with each control on the same prompts, with the difference in GOD taken out (`partial_effect`). What remains is the
+effect of the reward.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ _CALIPER = 0.25
 
 
 def attribution_tables(judged: pandas.DataFrame, printed: Mapping[tuple[str, int], float], seed: int) -> list[Table]:
-    """Return god_quintiles, god_trends and reward_at_equal_god; none where RWS has no judged answer.
+    """Return the tables god_quintiles, god_trends and reward_at_equal_god; none if no answer of RWS was judged.
 
-    judged: rows of `answers.judged_by_guide`; printed: (guide, fifth from 0) -> the paper's win rate in percent.
+    `judged` holds rows of `answers.judged_by_guide`. `printed` maps (guide, fifth from 0) to the paper's win rate in
+    percent. `seed` seeds the resampling.
     """
     guided = judged[judged["method"] == "rws"]
     if not len(guided):
@@ -57,7 +59,7 @@ def attribution_tables(judged: pandas.DataFrame, printed: Mapping[tuple[str, int
     holm_within(trends, ())
     equal = list(_equal_god(judged, seed))
     holm_within(equal, ("control", "outcome"))
-    made = [
+    tables = [
         Table(
             "god_quintiles",
             fifths,
@@ -86,7 +88,7 @@ def attribution_tables(judged: pandas.DataFrame, printed: Mapping[tuple[str, int
             f"pairs whose GOD differs by at most {_CALIPER:g}.",
         ),
     ]
-    return [table for table in made if table.rows]
+    return [table for table in tables if table.rows]
 
 
 def _equal_god(judged: pandas.DataFrame, seed: int) -> Iterator[dict[str, Any]]:
@@ -120,7 +122,7 @@ def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
 
 
 def _read(row: Mapping[str, Any], *intervals: str) -> dict[str, Any]:
-    """Return a row for reading: an interval beside its number."""
+    """Format a row for reading: each number is followed by its interval."""
     ends = {f"{name}_{end}" for name in intervals for end in ("low", "high")}
     shown = {name: value for name, value in row.items() if name not in ends and name != "p"}
     for name in intervals:

@@ -1,4 +1,4 @@
-"""Whole dialogues out of rows that are single answers: who said what in every turn, beside what the default said."""
+"""Assemble whole dialogues from rows of single answers, each beside the default's dialogue."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ __all__ = ["dialogues_of", "mean_over_turns"]
 
 
 def dialogues_of(answers: pandas.DataFrame) -> pandas.DataFrame:
-    """Return a row per whole dialogue of `answers.answers_of`, each method beside the default of the same prompt.
+    """Return one row per whole dialogue, with the default's dialogue on the same prompt beside it.
 
-    Columns: the settings that there are; guide, reward_scale, method, example; `asked`, the user's turns; `replied` and
-    `default_replied`, the answers turn by turn, tuples of texts; `answers`, a digest of these three. A dialogue of
-    which a turn is missing, the default's or its own, is left out.
+    `answers` is the frame of `answers.answers_of`. The columns are the settings that are present; guide, reward_scale,
+    method, example; `asked`, the user's turns; `replied` and `default_replied`, the answers turn by turn, as tuples of
+    texts; `answers`, a digest of these three. A dialogue is left out if one of its turns is missing, in its own or the
+    default's answers.
     """
     keys = [*_settings(answers), "guide", "reward_scale", "example"]
     spoken = answers.sort_values("turn", kind="stable").groupby([*keys, "method"], dropna=False, sort=False)
@@ -30,23 +31,24 @@ def dialogues_of(answers: pandas.DataFrame) -> pandas.DataFrame:
         columns={"replied": "default_replied"}
     )
     dialogues = dialogues.merge(default, on=keys, how="inner", validate="m:1")
-    said = zip(dialogues["asked"], dialogues["replied"], dialogues["default_replied"], strict=True)
-    return dialogues.assign(answers=[digest([list(part) for part in parts])[:16] for parts in said])
+    turn_texts = zip(dialogues["asked"], dialogues["replied"], dialogues["default_replied"], strict=True)
+    return dialogues.assign(answers=[digest([list(part) for part in parts])[:16] for parts in turn_texts])
 
 
 def mean_over_turns(rows: pandas.DataFrame, by: Sequence[str], measures: Sequence[str]) -> pandas.DataFrame:
-    """Return a row per dialogue: the means of the measures over its turns, by the settings, `by` and example.
+    """Return one row per dialogue: the means of the measures over its turns.
 
-    The turns of one dialogue are no independent draws; its mean is one. Measures that the rows lack are left out, as is
-    a dialogue of which a turn is missing.
+    Rows are grouped by the settings, the columns `by`, and example. The turns of one dialogue are not independent
+    draws, so each dialogue counts once, by its mean. Measures that the rows lack are left out. So is a dialogue with a
+    missing turn.
     """
     keys = [*_settings(rows), *by, "example"]
     present = [name for name in measures if name in rows]
     numbers = rows.assign(**{name: rows[name].astype(float) for name in present})
     grouped = numbers.groupby(keys, dropna=False, sort=False)
     means = grouped[present].mean().assign(turns=grouped["turn"].nunique()).reset_index()
-    whole = means["turns"] == means["example"].map(rows.groupby("example")["turn"].nunique())
-    return means[whole].drop(columns="turns").reset_index(drop=True)
+    complete = means["turns"] == means["example"].map(rows.groupby("example")["turn"].nunique())
+    return means[complete].drop(columns="turns").reset_index(drop=True)
 
 
 def _settings(rows: pandas.DataFrame) -> list[str]:

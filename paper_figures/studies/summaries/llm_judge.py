@@ -1,4 +1,7 @@
-"""Tables of an LLM judge's verdicts: win rates, what the order of the answers does, sign tests, the paper's beside."""
+"""Make the tables of an LLM judge's verdicts, beside what the paper printed.
+
+The tables give win rates, the effect of the order in which the answers are shown, and sign tests.
+"""
 
 from __future__ import annotations
 
@@ -28,28 +31,35 @@ _BRACKETS = (
 
 
 def verdict_rows(answers: pandas.DataFrame, path: Path) -> pandas.DataFrame:
-    """Return a row per judge and whole dialogue that has verdicts in both orders, as numbers for or against it.
+    """Return one row per judge and whole dialogue that has verdicts in both orders, with the verdicts as numbers.
 
-    answers: of `answers.answers_of`; path: of the verdicts, of which those of other answers are left out. Columns
-    besides those of `dialogues.dialogues_of` and the judge's: `as_first`, `as_second`, 1 where the method is preferred
-    at that place, 0.5 where the texts are the same; `both`, their mean; `win`, `draw`, `loss`, `net`, where orders that
-    disagree are a draw; `order_decides` and `answer_1`, the share of verdicts for the first answer, where the judge was
-    asked; `identical`; `invalid`, 1 where either verdict is none, and then all others are missing.
+    `answers` is the frame of `answers.answers_of`. `path` is the file of verdicts; verdicts about other answers are
+    left out. The columns are those of `dialogues.dialogues_of`, those of the judge, and these:
+
+    - `as_first`, `as_second`: 1 if the method is preferred when its answers are shown in that place, 0.5 if the texts
+      are the same, otherwise 0;
+    - `both`: the mean of these two;
+    - `win`, `draw`, `loss`, `net`: the outcome over both orders, in which orders that disagree are a draw;
+    - `order_decides`: 1 if the preferred answers change with the order;
+    - `answer_1`: the share of verdicts for the answer shown first; this and `order_decides` need that the judge was
+      asked;
+    - `identical`: 1 if the texts are the same;
+    - `invalid`: 1 if either verdict is invalid; all other numbers are then missing.
     """
     import pandas as pd
 
     from paper_figures.studies.summaries.dialogues import dialogues_of
 
-    named = ("guide", "reward_scale", "method", "example", "answers")
+    key_columns = ("guide", "reward_scale", "method", "example", "answers")
     choices_of: dict[tuple[str, ...], dict[tuple[str, ...], dict[str, str]]] = {}
     for row in read_verdicts(path):
         about = tuple(row[name] for name in _ABOUT)
-        choices_of.setdefault(tuple(row[name] for name in named), {}).setdefault(about, {})[row["order"]] = row[
+        choices_of.setdefault(tuple(row[name] for name in key_columns), {}).setdefault(about, {})[row["order"]] = row[
             "choice"
         ]
     rows = []
     for row in dialogues_of(answers).to_dict("records"):
-        for about, choices in choices_of.get(tuple(str(row[name]) for name in named), {}).items():
+        for about, choices in choices_of.get(tuple(str(row[name]) for name in key_columns), {}).items():
             if set(choices) == set(ORDERS):
                 rows.append(row | dict(zip(_ABOUT, about, strict=True)) | _numbers(_comparison(choices)))
     return pd.DataFrame(rows)
@@ -76,7 +86,7 @@ def _numbers(compared: PairVerdict) -> dict[str, float]:
 
 
 def llm_tables(answers: pandas.DataFrame, path: Path, *, seed: int = 0) -> list[Table]:
-    """Return the tables of the verdicts in a file on these answers: none where there are none."""
+    """Return the tables of the verdicts that a file holds on these answers; none if it holds no such verdict."""
     from paper_figures.studies.summaries.means import Summary, summary_table
     from paper_figures.studies.summaries.printed import Printed, paper_names
     from paper_figures.table import Table
@@ -85,7 +95,7 @@ def llm_tables(answers: pandas.DataFrame, path: Path, *, seed: int = 0) -> list[
     if not len(rows):
         return []
     names = paper_names()
-    # Of settings that all verdicts share, a column says nothing.
+    # A column for a setting that all verdicts share would say nothing.
     about = [name for name in _ABOUT if name in ("judge", "judge_prompt") or rows[name].nunique() > 1]
     by = (*about, "guide", "reward_scale", "method")
 
@@ -98,7 +108,7 @@ def llm_tables(answers: pandas.DataFrame, path: Path, *, seed: int = 0) -> list[
         return Summary(present, by, {"method": "rws"}, ("example",), ("guide", "reward_scale"), where)
 
     orders = "table10_llm_judge_orders"
-    made = [
+    tables = [
         summary_table(
             "llm_win_rates",
             "Whole dialogues, each method against the default, judged by an LLM: both, the share preferred, mean of "
@@ -126,20 +136,20 @@ def llm_tables(answers: pandas.DataFrame, path: Path, *, seed: int = 0) -> list[
     ]
     signs = _signs(rows, by, seed)
     if signs:
-        told = (
+        caption = (
             "Is a method preferred to the default, or the default to it? Dialogues won, drawn and lost over both "
             "orders, (W + D/2)/N with its bootstrap interval over prompts, W/(W + L), and the exact two-sided sign "
             "test of W against L, corrected over the reward models by Holm's method."
         )
-        made.append(Table("llm_sign_tests", signs, signs, told))
-    return [summary_or_none for summary_or_none in made if summary_or_none is not None]
+        tables.append(Table("llm_sign_tests", signs, signs, caption))
+    return [table for table in tables if table is not None]
 
 
 def _left_out(rows: pandas.DataFrame, answers: pandas.DataFrame) -> str:
     from paper_figures.studies.summaries.dialogues import dialogues_of
 
-    whole = dialogues_of(answers)
-    expected = int(whole["method"].isin(rows["method"].unique()).sum()) * len(rows[list(_ABOUT)].drop_duplicates())
+    dialogues = dialogues_of(answers)
+    expected = int(dialogues["method"].isin(rows["method"].unique()).sum()) * len(rows[list(_ABOUT)].drop_duplicates())
     missing = expected - len(rows)
     return f" {missing} of {expected} dialogues have no verdict and are left out." if missing > 0 else ""
 
@@ -160,16 +170,16 @@ def _signs(rows: pandas.DataFrame, by: Sequence[str], seed: int) -> list[dict[st
             | {"score": half.mean, "low": half.low, "high": half.high}
             | {"decided": None if rate.decided is None else rate.decided.mean, "p": rate.p, "p_holm": None}
         )
-    same = [name for name in by if name not in ("guide", "reward_scale")]
-    holm_within(tests, same)
+    fixed_columns = [name for name in by if name not in ("guide", "reward_scale")]
+    holm_within(tests, fixed_columns)
     return tests
 
 
 def printed_intervals() -> list[Table]:
-    """Return what the paper's Table 10 allows to conclude, by order: intervals and tests.
+    """Return intervals and tests for the shares that the paper's Table 10 prints, by order.
 
-    Its shares are whole numbers of 80ths, and so taken for numbers of 80 dialogues. Of their mean, Table 2, nothing can
-    be tested: which dialogues were won in both orders is not printed.
+    All shares are whole numbers of 80ths, so they are taken as shares of 80 dialogues. Table 2 prints the mean of both
+    orders. It cannot be tested, because the paper does not print which dialogues were won in both orders.
 
     >>> [table.rows[0]["won"] for table in printed_intervals()]
     [52]
@@ -194,9 +204,9 @@ def printed_intervals() -> list[Table]:
             tests[-1] |= {"share": share.mean, "low": share.low, "high": share.high, "p": p, "p_holm": None}
         holm_within(tests, ())
         rows += tests
-    told = (
+    caption = (
         "The paper's Table 10 by what it printed: every share is a whole number of 80ths; with 80 dialogues, 95 % "
         "intervals (Wilson) and the exact two-sided sign test against 0.5, corrected over the six models by Holm's "
         "method within an order. All six are against the same 80 default answers, by one judge that saw no question."
     )
-    return [Table(f"{PREFIX}table10_llm_judge_orders, tested", rows, rows, told)]
+    return [Table(f"{PREFIX}table10_llm_judge_orders, tested", rows, rows, caption)]

@@ -1,12 +1,12 @@
-"""Whole dialogues judged by an LLM, method against default in both orders, and a file of its verdicts.
+"""Ask an LLM to judge whole dialogues, method against default in both orders, and keep its verdicts in a file.
 
-What is compared are the answers of all turns, one after the other. The prompt "paper", as printed, shows nothing else:
+The judge compares the answers of all turns, one after the other. The prompt "paper", as printed, shows nothing else:
 the answers of a dialogue with a blank line between them. The prompt "with-question" shows the user's turns as the
 conversation, and the answers under "Turn 1:", "Turn 2:". The paper does not say how it showed two turns.
 
-VERDICTS is a table with a row per judge, guide, method, prompt and order, in which `answers` is a digest of all texts
-that were compared: a verdict counts for these texts alone, whatever code decoded them. The replies themselves lie in
-the folder REPLIES, addressed by the request.
+VERDICTS is a table with a row per judge, guide, method, prompt and order. Its column `answers` is a digest of all texts
+that were compared. A verdict counts only for these texts, whatever code decoded them. The replies themselves are in the
+folder REPLIES, addressed by the request.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ VERDICTS, REPLIES = "verdicts.csv", "verdicts"
 ORDERS = ("first", "second")
 _KEY = ("judge", "endpoint", "settings", "judge_prompt", "guide", "reward_scale", "method", "example", "answers")
 _COLUMNS = (*_KEY, "order", "choice", "raw", "model", "attempts", "tokens_in", "tokens_out")
-# What of a judge may be given by --llm-options.
+# The settings of a judge that --llm-options may give.
 _OPTIONS = ("temperature", "max_tokens", "timeout", "max_retries", "concurrency", "seed")
 _OPTIONS += ("repeats", "extra", "trust_env")
 _OTHERS = tuple(name for name in COMPARED if name != "default")
@@ -43,7 +43,7 @@ _OTHERS = tuple(name for name in COMPARED if name != "default")
 
 @dataclass(frozen=True)
 class LLMJudgeOptions:
-    """A language model that judges."""
+    """Options for a language model that judges."""
 
     llm_judge: str | None = option(None, "a language model that judges, as its endpoint knows it", metavar="MODEL")
     base_url: str | None = option(
@@ -64,10 +64,11 @@ class LLMJudgeOptions:
 
 
 def judge_from(options: LLMJudgeOptions, methods: Sequence[str]) -> LLMJudge | None:
-    """Return the judge that the options name, None for none; methods: that are decoded.
+    """Return the judge that the options name; None if they name none.
 
-    ValueError, before anything is decoded, for what would stop the judging later: options that contradict each other,
-    no key, no client, and nobody to confirm the number of requests.
+    `methods` are the methods that are decoded. ValueError is raised, before anything is decoded, for what would stop
+    the judging later. That is: options that contradict each other, no key, no client, or nobody to confirm the number
+    of requests.
     """
     if options.llm_judge is None:
         if options.base_url is not None or options.yes:
@@ -108,19 +109,19 @@ def judge_pair(prompt: str, asked: Sequence[str], ours: Sequence[str], default: 
     'Turn 1:\\nBecause.\\n\\nTurn 2:\\nNothing.'
     """
 
-    def whole(said: Sequence[str]) -> str:
-        numbered = prompt != "paper" and len(said) > 1
-        return "\n\n".join(f"Turn {turn}:\n{text}" if numbered else text for turn, text in enumerate(said, start=1))
+    def numbered_text(texts: Sequence[str]) -> str:
+        numbered = prompt != "paper" and len(texts) > 1
+        return "\n\n".join(f"Turn {turn}:\n{text}" if numbered else text for turn, text in enumerate(texts, start=1))
 
-    return [{"role": "user", "content": turn} for turn in asked], whole(ours), whole(default)
+    return [{"role": "user", "content": turn} for turn in asked], numbered_text(ours), numbered_text(default)
 
 
 def ask_judge(options: LLMJudgeOptions, judge: LLMJudge, frame: pandas.DataFrame, folder: Path) -> bool:
     """Have the dialogues in an experiment's rows judged, write VERDICTS below `folder`, and return whether it was done.
 
-    The number of requests is printed on standard error first; False where the user then says no. What is stored is not
-    asked. ConnectionError, in one line, where the endpoint does not answer: the decoded answers and the replies so far
-    are kept.
+    The number of requests is printed on standard error first. The result is False if the user then says no, or if there
+    are no answers. Stored replies are not asked for again. If the endpoint does not answer, ConnectionError is raised,
+    in one line; the decoded answers and the replies so far are kept.
     """
     from paper_figures.judging import compare, count_requests
     from paper_figures.studies.summaries.answers import answers_of
@@ -149,7 +150,7 @@ def _agreed(options: LLMJudgeOptions, requests: int) -> bool:
 
 
 def _write(path: Path, judge: LLMJudge, rows: Sequence[Mapping[str, Any]], verdicts: Sequence[PairVerdict]) -> None:
-    """Write the verdicts, among those of other judges and other answers that the file holds."""
+    """Add the verdicts to the file, which keeps those of other judges and other answers."""
     from paper_figures.table import to_csv
     from rws_decode.common.files import write_changed
 
@@ -164,9 +165,11 @@ def _write(path: Path, judge: LLMJudge, rows: Sequence[Mapping[str, Any]], verdi
     for row, pair in zip(rows, verdicts, strict=True):
         line = about | {name: str(row[name]) for name in _KEY if name not in about}
         for order, verdict in zip(ORDERS, (pair.forward, pair.backward), strict=True):
-            said = {name: getattr(verdict, name) for name in _COLUMNS if hasattr(verdict, name)}
-            whole = line | {"order": order} | said
-            rows_by_key[_key(whole)] = {name: "" if whole[name] is None else str(whole[name]) for name in _COLUMNS}
+            verdict_fields = {name: getattr(verdict, name) for name in _COLUMNS if hasattr(verdict, name)}
+            full_row = line | {"order": order} | verdict_fields
+            rows_by_key[_key(full_row)] = {
+                name: "" if full_row[name] is None else str(full_row[name]) for name in _COLUMNS
+            }
     if rows_by_key:
         write_changed(path, to_csv([rows_by_key[key] for key in sorted(rows_by_key)]))
 
@@ -176,10 +179,11 @@ def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def read_verdicts(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a file of verdicts, all fields as text; none where there is no file.
+    """Return the rows of a file of verdicts, all fields as text; none if there is no file.
 
-    order: where the method's answers stood, "first" or "second"; choice: "1", "2", "tie" (the same texts, nobody was
-    asked) or "invalid". ValueError for a file with other columns.
+    `order` is the place in which the method's answers were shown, "first" or "second". `choice` is "1", "2", "tie" or
+    "invalid"; "tie" means that the texts are the same and nobody was asked. ValueError is raised for a file with other
+    columns.
     """
     if not path.is_file():
         return []

@@ -1,7 +1,7 @@
-"""Tables of means: which measures, grouped by what, compared with which baseline, beside what the paper printed.
+"""Make tables of means: measures grouped by columns, compared with a baseline, beside what the paper printed.
 
-An experiment's module has a function `tables(frame, seed=...) -> list[Table]`, by which it and the command
-`python -m paper_figures summarize` print the same tables.
+The module of an experiment has a function `tables(frame, seed=...) -> list[Table]`. The experiment and the command
+`python -m paper_figures summarize` both print the tables that it returns.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ __all__ = [
     "summary_table",
 ]
 
-# Settings by which a table is split where its results differ in them.
+# A table is split by each of these settings in which its results differ.
 _SETTINGS = (
     *("predictor", "reward", "length", "steps", "block", "ranking", "precision", "sampling_temperature", "device"),
     *("reward_cost", "study_seed"),
 )
 
-# Won minus lost: no share, even where nothing was lost, and Wilson's interval would leave zero out after a single win.
+# Wins minus losses are not shares, even if nothing was lost: Wilson's interval would exclude 0 after a single win.
 _SIGNED = frozenset({"net", "others_net"})
 
 
@@ -45,9 +45,10 @@ _SIGNED = frozenset({"net", "others_net"})
 class Summary:
     """A table of means: one line per combination of the columns `by`, each measure with its paired difference.
 
-    measures: numeric or boolean columns; baseline: values of some of `by`: a line is compared with the line that has
-    these values and otherwise its own, on the rows that agree in `pair`; over: columns of `by` over which Holm's
-    correction is made, the others being equal; printed: measure -> where the paper printed it.
+    `measures` are numeric or boolean columns. `baseline` gives values for some of the columns `by`. A line is compared
+    with the line that has these values and otherwise its own, on the rows that agree in the columns `pair`. Holm's
+    correction is made over the columns `over`, while the others are equal. `printed` maps a measure to the place where
+    the paper printed it.
     """
 
     measures: tuple[str, ...]
@@ -65,7 +66,10 @@ def summary_for(frame: pandas.DataFrame) -> Summary:
 
 
 def summary_table(name: str, caption: str, frame: pandas.DataFrame, summary: Summary, seed: int = 0) -> Table | None:
-    """Return the table of a summary, measures that the frame lacks left out; None where it has no row."""
+    """Return the table of a summary; None if it has no row.
+
+    Measures that the frame lacks are left out.
+    """
     if not len(frame):
         return None
     present = tuple(measure for measure in summary.measures if measure in frame)
@@ -74,14 +78,21 @@ def summary_table(name: str, caption: str, frame: pandas.DataFrame, summary: Sum
 
 
 def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> list[dict[str, Any]]:
-    """Return a row per line of the table and measure, ready for CSV and JSON.
+    """Return one row per line of the table and measure, ready for CSV and JSON.
 
-    Columns: those of `by`, and of settings that differ within the frame; measure; n, rows with a value; mean, low,
-    high, with a 95 % interval, Wilson's for shares (values of 0 and 1, or 0 and 100), else, and for a net win rate, the
-    bootstrap's; and where there is a baseline line: pairs, difference (the line minus its baseline), difference_low and
-    _high, the paired 95 % bootstrap interval, p of `significance.paired_test`, and p_holm, corrected over `over`;
-    printed, the paper's value. None where there is none. seed: of the resampling. ValueError for a measure or column
-    that the frame lacks.
+    The columns are:
+
+    - those of `by`, and the settings that differ within the frame;
+    - `measure`; `n`, the number of rows with a value;
+    - `mean`, with its 95 % interval from `low` to `high`;
+    - if there is a baseline line: `pairs`; `difference`, the line minus its baseline; its paired 95 % bootstrap
+      interval, `difference_low` and `difference_high`; `p` of `significance.paired_test`; `p_holm`, corrected over
+      `over`;
+    - `printed`, the paper's value.
+
+    The interval of a mean is Wilson's for shares (values of 0 and 1, or 0 and 100). Otherwise, and for a net win rate,
+    it is the bootstrap's. A value that does not exist is None. `seed` seeds the resampling. ValueError is raised for a
+    measure or column that the frame lacks.
     """
     extra = [
         name for name in _SETTINGS if name in frame and name not in summary.by and frame[name].nunique(dropna=False) > 1
@@ -107,13 +118,13 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
 
 
 def _measured(rows: Any, base: Any, measure: str, pair: Sequence[str], seed: Sequence[Any]) -> dict[str, Any]:
-    def rng(what: str) -> np.random.Generator:
-        # A generator of its own for each statistic, so that none depends on what else is computed.
-        return np.random.default_rng(list(json.dumps([*seed, measure, what]).encode()))
+    def rng(statistic: str) -> np.random.Generator:
+        # Each statistic has its own generator, so that none depends on what else is computed.
+        return np.random.default_rng(list(json.dumps([*seed, measure, statistic]).encode()))
 
     names = ("n", "mean", "low", "high", "pairs", "difference", "difference_low", "difference_high", "p", "p_holm")
     numbers: dict[str, Any] = dict.fromkeys(names)
-    # Resampling goes by place: the order in which rows were stored must not matter.
+    # Resampling draws row numbers, so rows are sorted: the order in which they were stored must not matter.
     columns = [*pair, measure]  # answers are long, and there are many of them
     valued = rows[columns].dropna(subset=[measure]).sort_values(list(pair), kind="stable")
     numbers["n"] = len(valued)
@@ -137,7 +148,7 @@ def _measured(rows: Any, base: Any, measure: str, pair: Sequence[str], seed: Seq
 
 
 def _interval(values: NDArray[np.float64], rng: np.random.Generator, share: bool = True) -> Interval:
-    """Return the mean with its 95 % interval: Wilson's for a share, in whatever unit, else the bootstrap's."""
+    """Return the mean with its 95 % interval: Wilson's for a share in any unit, otherwise the bootstrap's."""
     unit = values.max()
     if share and unit in (1.0, 100.0) and np.isin(values, (0.0, unit)).all():
         return Interval(*(unit * number for number in share_interval(int((values == unit).sum()), values.size)))
@@ -145,21 +156,22 @@ def _interval(values: NDArray[np.float64], rng: np.random.Generator, share: bool
 
 
 def plain(value: Any) -> Any:
-    """Return a column's value as JSON has it: None for missing, and no NumPy scalars."""
+    """Return a column's value as JSON has it: None if it is missing, and a Python number for a NumPy scalar."""
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return None
     return value.item() if isinstance(value, np.generic) else value
 
 
 def markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a summary for reading: a row per line of the table, a column per measure, differences in brackets.
+    """Format a summary for reading: a row per line of the table, a column per measure, differences in brackets.
 
-    "0.50 (+0.10 [+0.02, +0.19], p 0.031)": mean, difference to the baseline with its interval, Holm's p. Where all
-    pairs differ by the same, a bootstrap has no width and knows nothing of other prompts: "(+0.10 in all 8, p 0.031)".
+    "0.50 (+0.10 [+0.02, +0.19], p 0.031)" is a mean, its difference from the baseline with the interval, and Holm's p.
+    If all pairs differ by the same number, the bootstrap interval has no width and says nothing about other prompts.
+    The text is then "(+0.10 in all 8, p 0.031)".
     """
     table: dict[tuple[Any, ...], dict[str, Any]] = {}
     start = list(rows[0]).index("measure") if rows else 0
-    shown = any(row["printed"] is not None for row in rows)
+    has_printed = any(row["printed"] is not None for row in rows)
     for row in rows:
         line = dict(list(row.items())[:start])
         out = table.setdefault(tuple(line.values()), {name: _shown(value) for name, value in line.items()} | {"n": 0})
@@ -170,7 +182,7 @@ def markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             spread = f"in all {row['pairs']}" if low == high else f"[{low:+.2g}, {high:+.2g}]"
             text += f" ({row['difference']:+.2g} {spread}, p {row['p_holm']:.2g})"
         out[row["measure"]] = text
-        if shown and any(other["printed"] is not None and other["measure"] == row["measure"] for other in rows):
+        if has_printed and any(other["printed"] is not None and other["measure"] == row["measure"] for other in rows):
             out[f"{row['measure']}, paper"] = row["printed"]
     return list(table.values())
 

@@ -1,6 +1,6 @@
-"""Answers as the lines of a table, paired by prompt, for tables whose numbers are not means over prompts.
+"""Group answers into the lines of a table and pair them by prompt, for numbers that are not means over prompts.
 
-`means.summarise` makes tables of means; what is here serves tables of ratios, pooled numbers and sets of texts.
+`means.summarise` makes tables of means. The functions here serve tables of ratios, pooled numbers and sets of texts.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def settings_of(frame: pandas.DataFrame) -> list[str]:
 
 
 def lines_of(frame: pandas.DataFrame, by: Sequence[str] = LINE) -> Iterator[tuple[dict[str, Any], pandas.DataFrame]]:
-    """Yield (values, rows) per combination of `by` and of the settings that differ; rows in the order of `PAIR`.
+    """Yield (values, rows) for each combination of `by` and of the settings that differ.
 
-    The order of the rows in the frame does not matter; missing values are None.
+    The rows are sorted by `PAIR`, so their order in the frame does not matter. Missing values are None.
     """
     columns = list(dict.fromkeys([*by, *settings_of(frame)]))
     groups = {}
@@ -44,26 +44,29 @@ def lines_of(frame: pandas.DataFrame, by: Sequence[str] = LINE) -> Iterator[tupl
 def aligned(
     first: pandas.DataFrame, second: pandas.DataFrame, columns: Sequence[str]
 ) -> tuple[pandas.DataFrame, pandas.DataFrame]:
-    """Return the rows of both on the prompts that both have, in one order, with a value in every one of `columns`."""
+    """Return the rows of both frames on the prompts that both have, in the same order.
+
+    Rows without a value in one of `columns` are left out.
+    """
     kept = [rows.dropna(subset=list(columns)).set_index(list(PAIR)).sort_index() for rows in (first, second)]
     both = kept[0].index.intersection(kept[1].index)
     return kept[0].loc[both], kept[1].loc[both]
 
 
 def over_guides(answers: pandas.DataFrame, columns: Sequence[str]) -> pandas.DataFrame:
-    """Return the means of columns over the guides, prompt by prompt and method by method; `guide` is "all".
+    """Return the means of columns over the guides, for each prompt and method; `guide` is "all".
 
-    Prompts that not every guide has an answer to are left out. Where guides have several reward scales, each scale is
-    averaged on its own, else `reward_scale` is None: every guide has its own.
+    A prompt is left out if some guide has no answer to it. If guides have several reward scales, each scale is averaged
+    by itself. Otherwise `reward_scale` is None, because every guide has its own.
     """
     several = answers.groupby("guide")["reward_scale"].nunique().max() > 1
     keys = [*settings_of(answers), *(["reward_scale"] if several else []), "method", *PAIR]
     groups = answers.groupby(keys, dropna=False)
     means = groups[list(columns)].mean()
-    whole = means[groups["guide"].nunique() == answers["guide"].nunique()].reset_index()
-    return whole.assign(guide="all") if several else whole.assign(guide="all", reward_scale=None)
+    complete = means[groups["guide"].nunique() == answers["guide"].nunique()].reset_index()
+    return complete.assign(guide="all") if several else complete.assign(guide="all", reward_scale=None)
 
 
-def rng_for(seed: int, line: Mapping[str, Any], *what: Any) -> np.random.Generator:
-    """Return a generator of a statistic's own, so that none depends on what else is computed."""
-    return np.random.default_rng(list(json.dumps([seed, *line.values(), *what]).encode()))
+def rng_for(seed: int, line: Mapping[str, Any], *statistic: Any) -> np.random.Generator:
+    """Return a generator for one statistic, so that it does not depend on what else is computed."""
+    return np.random.default_rng(list(json.dumps([seed, *line.values(), *statistic]).encode()))

@@ -1,4 +1,4 @@
-"""What the paper printed, beside our numbers: one number of a line of ours, or a whole table as it was printed."""
+"""Look up what the paper printed, to set it beside our numbers: one number, or a whole table."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from rws_theory.printed import printed_in
 
 __all__ = ["PREFIX", "Printed", "measured_tables", "paper_names", "printed_tables", "printed_value"]
 
-PREFIX = "printed: "  # begins the name of a table that is as the paper printed it
+PREFIX = "printed: "  # begins the name of every table that the paper printed
 
 
 @dataclass(frozen=True)
 class Printed:
-    """Where the paper printed a measure: file of `rws_theory/printed`, and how its rows answer to ours.
+    """The place where the paper printed a measure, and how its rows match ours.
 
-    value: the printed column; match: our column -> the printed one that must equal it; only: our columns and the values
-    for which the paper printed anything; names: our value -> the printed one, where they differ (reward models).
+    `table` is a file of `rws_theory/printed`, and `value` is its column. `match` maps a column of ours to the printed
+    one that must equal it. `only` maps columns of ours to the values for which the paper printed anything. `names` maps
+    our values to the printed ones where they differ, as for reward models.
     """
 
     table: str
@@ -30,7 +31,9 @@ class Printed:
 
 
 def printed_value(printed: Printed | None, line: Mapping[str, Any]) -> Any:
-    """Return what the paper printed for a line of ours, None where it did not, or its numbers are not installed.
+    """Return what the paper printed for a line of ours.
+
+    The result is None if it printed nothing, or if its numbers are not installed.
 
     >>> table = Printed("table8_temperature", "god", {"scale": "scale"}, {"strategy": "temperature"})
     >>> printed_value(table, {"strategy": "temperature", "scale": 2.0}), printed_value(table, {"strategy": "rws"})
@@ -48,7 +51,7 @@ def printed_value(printed: Printed | None, line: Mapping[str, Any]) -> Any:
 
 
 def paper_names() -> dict[str, str]:
-    """Return our names of the paper's reward models -> the names in its tables, for `Printed.names`.
+    """Return a map from our names of the paper's reward models to the names in its tables, for `Printed.names`.
 
     >>> paper_names()["skywork-v0.2"], paper_names()["openbmb/Eurus-RM-7b"]
     ('Skywork', 'Eurus')
@@ -61,10 +64,10 @@ def paper_names() -> dict[str, str]:
 def printed_tables(*files: str) -> list[Table]:
     """Return tables as the paper printed them, by their names in `rws_theory.printed`.
 
-    Never mixed with ours: `Summary.printed` sets a printed number beside one of ours where both are of one reward
-    model; these are for reading where ours are of others.
+    They are never mixed with ours. `Summary.printed` sets a printed number beside one of ours if both are of one reward
+    model. These tables are for reading where ours are of other reward models.
 
-    >>> [len(one.rows) for one in printed_tables("table8_temperature")]
+    >>> [len(table.rows) for table in printed_tables("table8_temperature")]
     [8]
     """
     tables = []
@@ -84,5 +87,8 @@ def printed_tables(*files: str) -> list[Table]:
 
 
 def measured_tables(tables: Sequence[Table]) -> list[Table]:
-    """Return the tables of our own results; those that the paper printed are for reading and are not written."""
+    """Return the tables of our own results.
+
+    Tables that the paper printed are for reading and are not written.
+    """
     return [table for table in tables if not table.name.startswith(PREFIX)]

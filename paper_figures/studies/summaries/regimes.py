@@ -1,26 +1,33 @@
-"""The tables of the regimes experiment: shares of pairs with intervals, cases against crossings, crossings in reach.
+"""Make the tables of the regimes experiment: shares of pairs with intervals, cases, and the reach of crossings.
 
 A source of pairs is a distribution with a dimension, or the real steps of one predictor, reward scale and shape. Pairs
 whose curves are equal at every scale are left out and counted (`identical`).
 
-`summary`, a row per source and measure: `count` of `pairs`, `share`, `low`, `high`, `interval`. Measures: "case a",
-"case b", "case both", "case neither", which premises of Theorem 1 as printed are met; "mended b", "mended both",
-"mended neither" with (b) mended; "crossings 0", "1", "2+"; "crossing below 1", "above 1", at least one there; "printed
-false", "items false", "mended false", "corrected false", the theorem in that form is false of the pair, where items are
-(a), (b) and (c) as printed without "exactly one of the following holds"; "no flip proved", by majorisation;
-"undecided", the number of crossings is not proved.
+`summary` has a row per source and measure. `count` of the `pairs` have the property, which is the share `share`. Its 95
+% interval goes from `low` to `high`, and `interval` names the method. The measures are:
 
-Intervals, 95 %. Random pairs are independent: Clopper and Pearson's exact one. Pairs of one step share their
-logits and steps of one answer their text, so that real ones are resampled by whole prompts (percentile bootstrap of
-the pooled share); where every prompt has a share of 0, or of 1, that has no width, and the exact interval of so many
-prompts stands for it, which covers the mean share as well; with one prompt nothing is known of others: 0 to 1.
+- "case a", "case b", "case both", "case neither": which premises of Theorem 1 as printed are met;
+- "mended a", "mended b", "mended both", "mended neither": the same with premise (b) mended;
+- "crossings 0", "crossings 1", "crossings 2+": how many crossings there are;
+- "crossing below 1", "crossing above 1": at least one crossing is there;
+- "printed false", "items false", "mended false", "corrected false": the theorem in that form is false of the pair. The
+  items are (a), (b) and (c) as printed, without "exactly one of the following holds";
+- "no flip proved": majorisation proves that there is no crossing;
+- "undecided": the number of crossings is not proved.
 
-`cases`, a row per source and printed case: `pairs`, what the case asserts, how many pairs have crossings below 1 alone,
-above 1 alone, on both sides, nowhere, how many of them have several on a side, and how often each form is false there.
+Random pairs are independent, and their interval is the exact one of Clopper and Pearson. Real pairs are not: pairs of
+one step share their logits, and steps of one answer share its text. So whole prompts are resampled (percentile
+bootstrap of the pooled share). If every prompt has a share of 0, or of 1, that interval has no width. The exact
+interval of so many prompts then replaces it, which covers the mean share as well. With one prompt nothing is known of
+others, and the interval is 0 to 1.
 
-`reach`, real pairs only: `crossings` in all; of these within the grid's range, within the factors that any reward can
-give at s_R, and between the least and the greatest factor of the same answer; and `reversed`, pairs whose order at the
-step's own factor is not that at 1.
+`cases` has a row per source and printed case: the number of `pairs` and what the case asserts. It counts the pairs with
+crossings only below 1, only above 1, on both sides, or nowhere. It also counts pairs with several crossings on a side,
+and how often each form is false there.
+
+`reach` is about real pairs only. It gives the shares of all crossings that lie in three ranges: the grid's range, the
+factors that any reward can give at s_R, and the range of the answer's own factors. It also gives the share of pairs
+whose order at the step's own factor is not that at 1 (`reversed`).
 """
 
 from __future__ import annotations
@@ -44,9 +51,9 @@ __all__ = ["CASES", "FORMS", "MEASURES", "case_of", "drawn_of", "regime_tables"]
 
 Pair = Mapping[str, Any]
 
-# As printed, (a), (b), (c) as printed each for itself, with (b) mended, and what is true.
+# The forms of Theorem 1: as printed; its items (a), (b), (c) each by itself; with (b) mended; and what is true.
 FORMS = ("printed", "items", "mended", "corrected")
-# What Theorem 1 asserts, as printed, by which of its premises are met.
+# What Theorem 1 as printed asserts, by the premises that a pair meets.
 CASES = {
     "a": "one crossing in (0, 1), none above 1",
     "b": "one crossing in (1, inf), none below 1",
@@ -56,7 +63,9 @@ CASES = {
 
 
 def case_of(pair: Pair, *, mended: bool = False) -> str:
-    """Return which premises a pair meets: "a", "b", "both" or "neither"; mended: (b) is delta_a < delta_b.
+    """Return which premises a pair meets: "a", "b", "both" or "neither".
+
+    If `mended` is true, premise (b) is delta_a < delta_b.
 
     >>> case_of({"sigma": 0.1, "delta": -0.2}), case_of({"sigma": 0.1, "delta": -0.2}, mended=True)
     ('both', 'a')
@@ -96,15 +105,17 @@ _CAPTIONS = {
 
 
 def regime_tables(frame: pandas.DataFrame, seed: int) -> list[Table]:
-    """Return the tables summary, cases and reach from the rows of the units; seed: of the bootstrap."""
+    """Return the tables summary, cases and reach from the rows of the units; `seed` seeds the bootstrap."""
     from paper_figures.table import Table
 
     sources = _sources(frame)
     summary, cases, reach = [], [], []
     for name, (at, prompts) in sources.items():
         kept = [[pair for pair in pairs if not pair["identical"]] for _, pairs in prompts]
-        same = sum(len(pairs) for _, pairs in prompts) - sum(map(len, kept))
-        summary += [at | {"identical": same} | row for row in _summary(kept, at["source"] == "real", [seed, name])]
+        identical_count = sum(len(pairs) for _, pairs in prompts) - sum(map(len, kept))
+        summary += [
+            at | {"identical": identical_count} | row for row in _summary(kept, at["source"] == "real", [seed, name])
+        ]
         cases += [at | row for row in _cases([pair for pairs in kept for pair in pairs])]
         if at["source"] == "real":
             reach += [at | row for row in _reach(prompts, at["reward_scale"], [seed, name])]
@@ -113,22 +124,22 @@ def regime_tables(frame: pandas.DataFrame, seed: int) -> list[Table]:
 
 
 def _sources(frame: pandas.DataFrame) -> dict[str, tuple[dict[str, Any], list[tuple[list[float], list[Pair]]]]]:
-    """Return sources in order, random ones first: what they are, and factors and pairs of each unit."""
+    """Group the rows by source, random sources first: what each is, and the factors and pairs of its units."""
     sources: dict[str, tuple[dict[str, Any], list[Any]]] = {}
     shapes = ["predictor", "reward", "length", "steps", "block", "seed"]
     varied = [name for name in shapes if frame[name].dropna().nunique() > 1]
     for row in frame.to_dict("records"):
-        drawn = drawn_of(row["strategy_json"])
-        at = {"source": "real" if drawn is None else drawn["distribution"]}
-        at |= {"dimension": None if drawn is None else drawn["dimension"]}
-        at |= {"reward_scale": None if drawn else row["scale"]}
-        at |= {name: None if drawn and name != "seed" else row[name] for name in varied}
+        random_numbers = drawn_of(row["strategy_json"])
+        at = {"source": "real" if random_numbers is None else random_numbers["distribution"]}
+        at |= {"dimension": None if random_numbers is None else random_numbers["dimension"]}
+        at |= {"reward_scale": None if random_numbers else row["scale"]}
+        at |= {name: None if random_numbers and name != "seed" else row[name] for name in varied}
         sources.setdefault(json.dumps(at), (at, []))[1].append((row["factors"], row["pairs"]))
     return dict(sorted(sources.items(), key=lambda item: (item[1][0]["source"] == "real",)))
 
 
 def drawn_of(strategy: str) -> dict[str, Any] | None:
-    """Return the numbers of a unit's strategy, JSON, if its logits are random, None if they are of real steps."""
+    """Return the numbers of a unit's strategy (JSON) if its logits are random; None if they are of real steps."""
     numbers = json.loads(strategy)
     return numbers if numbers["name"] == "random-logits" else None
 
@@ -156,21 +167,21 @@ def _cases(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     rows = []
     for name, asserted in CASES.items():
         members = [pair for pair in pairs if case_of(pair) == name]
-        sides = [both for pair in members if (both := _sides(pair)) is not None]
+        sides = [counts for pair in members if (counts := _sides(pair)) is not None]
         rows.append(
             {"case": name, "printed claim": asserted, "pairs": len(members)}
             | {"none": sum(1 for low, high in sides if not low and not high)}
             | {"below 1": sum(1 for low, high in sides if low and not high)}
             | {"above 1": sum(1 for low, high in sides if high and not low)}
             | {"both sides": sum(1 for low, high in sides if low and high)}
-            | {"several on a side": sum(1 for both in sides if max(both) > 1)}
+            | {"several on a side": sum(1 for counts in sides if max(counts) > 1)}
             | {f"{form} false": sum(pair[form] is False for pair in members) for form in FORMS}
         )
     return rows
 
 
 def _reach(prompts: Sequence[tuple[Sequence[float], Sequence[Pair]]], scale: float, key: list[Any]) -> list[Any]:
-    """Return shares of the crossings that lie in each range, and of the pairs that the step's factor reverses."""
+    """Return the share of the crossings in each range, and of the pairs whose order the step's factor reverses."""
     ranges = {
         f"crossings in [{GRID[0]:g}, {GRID[-1]:g}], the grid's range": lambda _: (GRID[0], GRID[-1]),
         f"crossings in the factors of any reward at s_R = {scale:g}": lambda _: factor_range(scale),
@@ -200,7 +211,7 @@ def _reach(prompts: Sequence[tuple[Sequence[float], Sequence[Pair]]], scale: flo
 
 
 def _wide(summary: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a line per source, with a column per measure."""
+    """Return one line per source, with a column per measure."""
     lines: dict[str, dict[str, Any]] = {}
     for row in summary:
         at = dict(list(row.items())[: list(row).index("measure")])

@@ -1,4 +1,4 @@
-"""Dialogues chosen by a rule and put side by side, as data and as a page."""
+"""Choose dialogues by a rule and put them side by side, as data and as a page."""
 
 from __future__ import annotations
 
@@ -25,18 +25,22 @@ _RULES = {
 
 
 def pick(answers: pandas.DataFrame, names: Sequence[str], rule: str, count: int, seed: int = 0) -> dict[str, Any]:
-    """Return which prompts a rule chooses: `names`, at most `count` in the order of the prompts; and what to say of it.
+    """Choose prompts by a rule, and return their names with what to say about the choice.
 
-    answers: of `answers.answers_of`; names: of all test prompts, in order; a prompt counts where the dialogues of the
-    default and of every rws are whole. Further keys: `rule`, `text`, `seed`, `test` (prompts that count), `different`,
-    and `identical`, for each guide and reward scale the share of them where rws answers as the default in every turn.
+    `answers` is the frame of `answers.answers_of`. `names` are the names of all test prompts, in order. A prompt counts
+    if the dialogues of the default and of every rws are whole. The result has these keys:
+
+    - `names`: at most `count` chosen prompts, in the order of the prompts;
+    - `rule`, `text` and `seed`: the rule, what it says in words, and the seed;
+    - `test`: how many prompts count; `different`: on how many of them some rws differs from the default;
+    - `identical`: for each guide and reward scale, the share of prompts where rws answers as the default in every turn.
     """
     import numpy as np
 
     from paper_figures.studies.summaries.dialogues import dialogues_of
 
-    said = dialogues_of(answers)
-    rws = said[said["method"] == "rws"].assign(same=lambda rows: rows["replied"] == rows["default_replied"])
+    dialogues = dialogues_of(answers)
+    rws = dialogues[dialogues["method"] == "rws"].assign(same=lambda rows: rows["replied"] == rows["default_replied"])
     complete = rws.groupby("example").size()
     usable = [name for name in names if complete.get(name, 0) == complete.max()] if len(complete) else []
     rws = rws[rws["example"].isin(usable)]
@@ -45,8 +49,8 @@ def pick(answers: pandas.DataFrame, names: Sequence[str], rule: str, count: int,
     if rule == "different":
         picked = different[:count]
     elif rule == "random":
-        drawn = np.random.default_rng(seed).choice(len(usable), min(count, len(usable)), replace=False)
-        picked = [usable[index] for index in sorted(drawn.tolist())]
+        indices = np.random.default_rng(seed).choice(len(usable), min(count, len(usable)), replace=False)
+        picked = [usable[index] for index in sorted(indices.tolist())]
     elif rule in ("best", "worst"):
         gains = _gains(answers)
         ranked = sorted(usable, key=lambda name: gains.get(name, 0.0), reverse=rule == "best")[:count]
@@ -66,7 +70,7 @@ def pick(answers: pandas.DataFrame, names: Sequence[str], rule: str, count: int,
 
 
 def _gains(answers: pandas.DataFrame) -> dict[str, float]:
-    """Return each prompt's mean gain of rws over the default, in its guides' normalised scores."""
+    """Return each prompt's mean gain of rws over the default, in the normalised scores of the guides."""
     from paper_figures.studies.summaries.answers import by_judge
 
     judged = by_judge(answers)
@@ -80,14 +84,18 @@ def _gains(answers: pandas.DataFrame) -> dict[str, float]:
 
 
 def side_by_side(answers: pandas.DataFrame, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the chosen dialogues with all answers to each turn, JSON-ready: what was chosen and how, and `dialogues`.
+    """Return the chosen dialogues with all answers to each turn, as JSON-ready data.
 
-    A dialogue: `name`, `turns`; a turn: `prompt`, `answers`; an answer: method, guide, reward_scale (none for the
-    default), text, `same`, whether it is the default's, coherent, god_steps, `scores` by judge, raw, and where it was
-    traced `tokens`, {"text", "step"} up to the end of the text.
+    The result says what was chosen and how, and holds `dialogues`. A dialogue has `name` and `turns`. A turn has
+    `prompt` and `answers`. An answer has:
+
+    - method; guide and reward_scale, None for the default; text;
+    - `same`, whether the text is the default's; coherent; god_steps;
+    - `scores`, the raw scores by judge;
+    - `tokens`, if it was traced: {"text", "step"} up to the end of the text.
     """
     scored = [str(column) for column in answers if str(column).startswith("score of ")]
-    # The default is repeated for every guide; margin too.
+    # The answers of default and margin are repeated for every guide: one of each is kept.
     free = answers["method"].isin(["default", "margin"])
     once = answers.assign(guide=answers["guide"].mask(free), reward_scale=answers["reward_scale"].mask(free))
     once = once.drop_duplicates(["example", "turn", "method", "guide", "reward_scale"])
@@ -102,8 +110,8 @@ def side_by_side(answers: pandas.DataFrame, chosen: Mapping[str, Any]) -> dict[s
                 key=lambda row: (order.index(row["method"]), str(_known(row["guide"])), row["reward_scale"]),
             )
             default = answered[0]["text"]
-            told = [_answer(row, default, scored) for row in answered]
-            turns.append({"prompt": answered[0]["prompt"], "answers": told})
+            answer_entries = [_answer(row, default, scored) for row in answered]
+            turns.append({"prompt": answered[0]["prompt"], "answers": answer_entries})
         dialogues.append({"name": name, "turns": turns})
     return {**chosen, "dialogues": dialogues}
 
@@ -129,7 +137,7 @@ def _known(value: Any) -> Any:
 
 
 def page(shown: Mapping[str, Any]) -> str:
-    """Return the dialogues as Markdown: for each turn a table of answers, then the order in which tokens were set."""
+    """Format the dialogues as Markdown: for each turn a table of answers, then the order of the commits."""
     dialogues = shown["dialogues"]
     lines = [
         "# Dialogues side by side",
@@ -163,8 +171,8 @@ def page(shown: Mapping[str, Any]) -> str:
 
 def _row(answer: Mapping[str, Any]) -> dict[str, Any]:
     scores = {f"score, {judge}": score for judge, score in answer["scores"].items()}
-    same = answer["same"] and answer["method"] != "default"
-    text = "(as the default)" if same else "<br>".join(answer["text"].splitlines()) or "(empty)"
+    is_default_text = answer["same"] and answer["method"] != "default"
+    text = "(as the default)" if is_default_text else "<br>".join(answer["text"].splitlines()) or "(empty)"
     return {
         "method": _who(answer),
         "answer": text,

@@ -1,21 +1,32 @@
-"""The temperature experiment put together: a row per method and scale, and RWS against every other method.
+"""Summarise the temperature experiment: a row per method and scale, and RWS against every other method.
 
-Columns of the summary: `method`; `guide`, the reward model that it is about or compared under; `scale`, s_R or c
-(default: 1; margin: none); `n`, answers. Means, those followed by `_low` and `_high` with a 95 % interval: `perplexity`
-= exp(nll / tokens) under the causal model, the end of text counted (`perplexity_median`; `perplexity_pooled`, over all
-tokens);
-`true_perplexity`, by the exact log P(answer | prompt) of the language, over the `true_perplexity_n` coherent answers
-only, as an incoherent one has probability zero, so read it with the share `coherent`; `god_tokens`, `god_steps`;
-`exact`, minus the number of rules broken; `judge`, the raw score of the judge, or of several the mean of their
-normalised ones: of those that guide nothing, else of the other guides; `reward`, the raw score of the guide;
-`keywords_included`; `mean_factor`; `ended`, an end of text was committed; `ties`, over the steps; `reward_calls`,
-`reward_calls_saved`; `cost`; `saturated_share`, of candidate positions those whose probability is 1.0 in the precision
-of the ranking; `distinct_2`; `same_as_default`, share of equal texts; `paper_perplexity`, `paper_god`, as printed. None
-where there is no value, as coherence is the story language's own.
+The summary has these columns:
 
-Columns of the controls: `control`, `guide`, `scale`, `metric`, `n`; `rws` and `other`, the means; `difference`, rws
-minus the other on the same prompts, with `low` and `high`, its paired 95 % bootstrap interval; `p` of the sign-flip
-permutation test, `p_holm` corrected over guides and scales; `same_text`, share of equal texts.
+- `method`; `guide`, the reward model that it is about or compared under;
+- `scale`, s_R or c (1 for the default, None for margin); `n`, the number of answers;
+- `perplexity`, exp(nll / tokens) under the causal model, with the end of text counted; its median, `perplexity_median`;
+  `perplexity_pooled`, over all tokens;
+- `true_perplexity`, by the exact log P(answer | prompt) of the language. An incoherent answer has probability zero, so
+  it is over the `true_perplexity_n` coherent answers only: read it with the share `coherent`;
+- `god_tokens`, `god_steps`; `exact`, minus the number of rules broken;
+- `judge`, the raw score of the judge. With several judges it is the mean of their normalised scores, of those that
+  guide nothing, or if there are none, of the other guides;
+- `reward`, the raw score of the guide; `keywords_included`; `mean_factor`;
+- `ended`, whether an end of text was committed; `ties`, over the steps;
+- `reward_calls`, `reward_calls_saved`; `cost`;
+- `saturated_share`, the share of candidate positions whose probability is 1.0 in the precision of the ranking;
+- `distinct_2`; `same_as_default`, the share of equal texts;
+- `paper_perplexity`, `paper_god`, as printed.
+
+Numbers of answers are averaged. Columns that end in `_low` and `_high` are the ends of a mean's 95 % interval. A value
+that does not exist is None, as coherence outside of the story language.
+
+The controls have these columns:
+
+- `control`, `guide`, `scale`, `metric`, `n`; `rws` and `other`, the means;
+- `difference`, rws minus the other on the same prompts, with `low` and `high`, its paired 95 % bootstrap interval;
+- `p` of the sign-flip permutation test; `p_holm`, corrected over guides and scales; `same_text`, the share of equal
+  texts.
 """
 
 from __future__ import annotations
@@ -44,7 +55,7 @@ _ORDER = (
     *("default", "margin", "temperature", "temperature-bf16", "rws"),
     *("constant", "shuffled", "flipped", "random", "best-of-n"),
 )
-_ONCE = ("default", "margin")  # no scale matters to them
+_ONCE = ("default", "margin")  # methods that no scale changes
 _AVERAGED = (
     *("reward", "keywords_included", "mean_factor", "ended", "ties"),
     *("reward_calls", "reward_calls_saved", "cost"),
@@ -56,11 +67,11 @@ _PRINTED = {
 
 
 def answers_table(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """Return every method's answers at every guide and scale with the numbers that the tables average.
+    """Return every method's answers at every guide and scale, with the numbers that the tables average.
 
-    frame: rows of the experiment's units. Temperatures are repeated for every guide, at the reward scale of their
-    factor; all columns of `METRICS` are there, nan where an answer has no such value. Empty without
-    answers.
+    `frame` holds the rows of the experiment's units. Temperatures are repeated for every guide, at the reward scale
+    that equals their factor. All columns of `METRICS` are present; a value that an answer lacks is nan. The result is
+    empty if there are no answers.
     """
     import pandas as pd
 
@@ -76,16 +87,16 @@ def answers_table(frame: pandas.DataFrame) -> pandas.DataFrame:
         return answers
 
     def numbers(column: str) -> Any:
-        # Columns of which no answer has a value are not in the table.
+        # The table lacks a column if no answer has a value for it.
         values = answers[column] if column in answers else pd.Series(np.nan, answers.index)
         return pd.to_numeric(values.astype(object), errors="coerce").astype(float)
 
     logs, tokens = numbers("log_probability"), numbers("causal_tokens")
-    # What the language cannot produce has no true perplexity.
+    # An answer that the language cannot produce has no true perplexity.
     true = np.exp(-logs.where(np.isfinite(logs)) / tokens)
-    named = {name: numbers(name) for name in ("perplexity", "nll", "coherent", "keywords_included")}
+    columns = {name: numbers(name) for name in ("perplexity", "nll", "coherent", "keywords_included")}
     return answers.assign(
-        **named,
+        **columns,
         causal_tokens=tokens,
         true_perplexity=true,
         exact=-numbers("violations"),
@@ -105,12 +116,12 @@ def _judged(answers: pandas.DataFrame, guides: Sequence[str]) -> list[float]:
 
 
 def _rng(seed: int, *names: object) -> np.random.Generator:
-    """Return a generator of its own for each statistic, so that none depends on what else is computed."""
+    """Return a generator for one statistic, so that it does not depend on what else is computed."""
     return np.random.default_rng([seed, *"-".join(map(str, names)).encode()])
 
 
 def _cells(answers: pandas.DataFrame) -> dict[tuple[str, str, float], pandas.DataFrame]:
-    """Return (method, guide, scale) -> its answers, in the order of the tables."""
+    """Return the answers of each (method, guide, scale), in the order of the tables."""
     rank = {name: number for number, name in enumerate(_ORDER)}
     cells: dict[Any, pandas.DataFrame] = dict(iter(answers.groupby(["method", "guide", "reward_scale"], sort=True)))
     return dict(sorted(cells.items(), key=lambda item: rank[item[0][0]]))
@@ -167,7 +178,10 @@ def _texts(rows: pandas.DataFrame) -> dict[str, str]:
 
 
 def compare(answers: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
-    """Return rws minus every other method on the same prompts, with intervals and tests: one row per metric."""
+    """Compare rws with every other method on the same prompts: one row per metric, with intervals and tests.
+
+    Differences are rws minus the other method.
+    """
     cells = _cells(answers)
     out: list[dict[str, Any]] = []
     for control in COMPARED:
@@ -176,7 +190,7 @@ def compare(answers: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
             if method != "rws" or others is None:
                 continue
             both = rows.merge(others, on="example", suffixes=("", "_other"), validate="one_to_one")
-            same = float((both["text"] == both["text_other"]).mean()) if len(both) else None
+            same_text_share = float((both["text"] == both["text_other"]).mean()) if len(both) else None
             for metric in METRICS:
                 pairs = both[both[metric].notna() & both[f"{metric}_other"].notna()]
                 if len(pairs):
@@ -190,6 +204,6 @@ def compare(answers: pandas.DataFrame, seed: int) -> list[dict[str, Any]]:
                         "high": interval.high,
                         "p": paired_test(ours, theirs, _rng(*names, "test")),
                     }
-                    out.append(line | {"p_holm": None, "same_text": same})
+                    out.append(line | {"p_holm": None, "same_text": same_text_share})
     holm_within(out, ("control", "metric"))
     return out

@@ -1,4 +1,7 @@
-"""What timing units measured, as tables: seconds per answer, beside those of the default measured in turn with it."""
+"""Make tables of what timing units measured: seconds per answer, beside those of the default.
+
+The default is measured in turn with the other methods.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ __all__ = [
     "with_increase",
 ]
 
-# Which lines are about one machine, run in one way.
+# These columns say on which machine, and how, a line was measured.
 _WHERE = ("measured_on", "torch_threads", "workers", "repetitions")
 _WAY = ("guide", "reward_scale", "method", "example")
 HOW = (
@@ -45,16 +48,16 @@ HOW = (
 
 
 def repetitions_option() -> Any:
-    """Declare --repetitions."""
+    """Declare the option --repetitions."""
     return option(3, "runs of every method on every timed prompt", least=1)
 
 
 def note_several_workers(options: RunOptions) -> None:
-    """Say on standard error if units will be timed beside each other."""
+    """Warn on standard error if several units will be timed at once."""
     if options.scheduler is not None or options.workers > 1:
-        many = "a cluster's workers" if options.scheduler is not None else f"{options.workers} workers"
-        told = f"note: {many} time answers at once and slow each other down: --workers 1 times them alone"
-        print(told, file=sys.stderr)
+        workers = "a cluster's workers" if options.scheduler is not None else f"{options.workers} workers"
+        note = f"note: {workers} time answers at once and slow each other down: --workers 1 times them alone"
+        print(note, file=sys.stderr)
 
 
 def run_timing(
@@ -67,9 +70,10 @@ def run_timing(
     repetitions: int,
     memory: bool = False,
 ) -> None:
-    """Time what a study has decoded for these prompts; memory: measured too, on the first prompt of every guide.
+    """Time the answers that a study has decoded for these prompts.
 
-    ways: method -> its answers to one prompt (of best-of-n all N) -> the ways to time (`timing.way_of`).
+    `ways` takes each method's answers to one prompt (for best-of-n all N) and returns the ways to time
+    (`timing.way_of`). If `memory` is true, memory is measured too, on the first prompt of every guide.
     """
     from paper_figures.studies.design.arms import best_of
 
@@ -89,10 +93,10 @@ def run_timing(
             samples = sorted(answers.pop("sample", []), key=lambda row: row["sample"])
             answers |= {"best-of-n": samples[:count]} if samples else {}
             if {"default", "rws"} <= answers.keys():
-                how: dict[str, Any] = {"repetitions": repetitions, "memory": memory and number == 0}
-                how |= {"workers": "cluster" if options.scheduler is not None else str(options.workers)}
-                how |= {"threads": options.threads}
-                units.append(timing_unit(base, prompt, guide, scale, ways(answers), **how))
+                unit_options: dict[str, Any] = {"repetitions": repetitions, "memory": memory and number == 0}
+                unit_options |= {"workers": "cluster" if options.scheduler is not None else str(options.workers)}
+                unit_options |= {"threads": options.threads}
+                units.append(timing_unit(base, prompt, guide, scale, ways(answers), **unit_options))
     stages.run("timing", units)
 
 
@@ -102,7 +106,7 @@ def untimed(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def measured(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """Return a row per timing unit and way, with the unit's columns; empty without timing units."""
+    """Return one row per timing unit and way, with the unit's columns; the frame is empty without timing units."""
     import pandas as pd
 
     from paper_figures.studies.summaries.paired_answers import settings_of
@@ -110,18 +114,19 @@ def measured(frame: pandas.DataFrame) -> pandas.DataFrame:
     if "timed_seconds" not in frame:
         return frame.iloc[:0]
     rows = frame[frame["split"] == SPLIT].to_dict("records")
-    ways = [row | dict(way) | {"repetitions": len(way["seconds"])} for row in rows for way in row["timed_seconds"]]
-    timed = pd.DataFrame(ways).astype({"median_cpu_seconds": float, "torch_threads": int})
-    # Units of other ways, of an earlier run in the same folder, time some of the same.
+    entries = [row | dict(way) | {"repetitions": len(way["seconds"])} for row in rows for way in row["timed_seconds"]]
+    timed = pd.DataFrame(entries).astype({"median_cpu_seconds": float, "torch_threads": int})
+    # An earlier run in the same folder may have timed some of these ways in other units.
     return timed.drop_duplicates([*settings_of(timed), *_WAY, "savings", *_WHERE], ignore_index=True)
 
 
 def with_increase(
     lines: Sequence[tuple[dict[str, Any], pandas.DataFrame]], seed: int, prefix: str = ""
 ) -> list[dict[str, Any]]:
-    """Return a row per line: seconds, quartiles, increase over the default's line that is otherwise the same.
+    """Return one row per line: seconds, quartiles, and the increase over the default's line that is otherwise the same.
 
-    lines: of `paired_answers.lines_of`, by `method` among others; prefix: "" for seconds, "cpu_" for CPU time.
+    `lines` are those of `paired_answers.lines_of`, by `method` among others. `prefix` is "" for seconds and "cpu_" for
+    CPU time. The increase is in percent.
     """
     import numpy as np
 
@@ -145,21 +150,24 @@ def with_increase(
         pair = None if base is None or line["method"] == "default" else aligned(rows, base, [column])
         if pair is not None and len(pair[0]):
             first, second = ([part[column].to_numpy(float), np.ones(len(part))] for part in pair)
-            two = compare_totals(mean_of, first, second, rng_for(seed, line, column))
-            row[names[6]] = two.p
-            if two.ratio is not None:
-                row |= dict(zip(names[3:6], (100 * (number - 1) for number in two.ratio), strict=True))
+            comparison = compare_totals(mean_of, first, second, rng_for(seed, line, column))
+            row[names[6]] = comparison.p
+            if comparison.ratio is not None:
+                row |= dict(zip(names[3:6], (100 * (number - 1) for number in comparison.ratio), strict=True))
         increases.append(row)
     return increases
 
 
 def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
-    """Return a row per line of what was timed, and how it was measured, in words.
+    """Return one row per line of what was timed, and a sentence that says how it was measured.
 
-    by: the columns of a line, `method` among them. Columns: those, and where it was measured if there are several such
-    places; prompts, runs; those of `with_increase`; `p_holm`; means of forwards, reward_calls, reward_calls_saved;
-    same_text, the share of prompts whose text is that of the usual savings; reward_calls_low and _high, the ends of the
-    95 % bootstrap interval over prompts.
+    `by` names the columns of a line, `method` among them. The rows have these columns:
+
+    - those of `by`, and the place of the measurement if there are several places;
+    - `prompts`, `runs`; those of `with_increase`; `p_holm`;
+    - the means of `forwards`, `reward_calls` and `reward_calls_saved`;
+    - `same_text`, the share of prompts whose text is that of the usual savings;
+    - `reward_calls_low`, `reward_calls_high`, the ends of the 95 % bootstrap interval over prompts.
     """
     from paper_figures.statistics.intervals import bootstrap_interval
     from paper_figures.statistics.significance import holm_within
@@ -168,7 +176,11 @@ def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[l
     machines = timed[list(_WHERE)].drop_duplicates()
     where = list(_WHERE) if len(machines) > 1 else []
     keys = list(timed[[*settings_of(timed), *_WAY, *_WHERE]].itertuples(index=False, name=None))
-    usual = {key: text for key, text, way in zip(keys, timed["text"], timed["savings"], strict=True) if way == "usual"}
+    usual = {
+        key: text
+        for key, text, savings in zip(keys, timed["text"], timed["savings"], strict=True)
+        if savings == "usual"
+    }
     timed = timed.assign(same_text=[usual.get(key) == text for key, text in zip(keys, timed["text"], strict=True)])
     lines = list(lines_of(timed, [*by, *where]))
     walls, cpus = with_increase(lines, seed), with_increase(lines, seed, "cpu_")
@@ -180,21 +192,21 @@ def timed_rows(timed: pandas.DataFrame, seed: int, by: Sequence[str]) -> tuple[l
         row |= {name: float(rows[name].mean()) for name in names}
         calls = bootstrap_interval(rows["reward_calls"].to_numpy(float), rng_for(seed, line, "reward_calls"))
         timed_lines.append(row | {"reward_calls_low": calls.low, "reward_calls_high": calls.high})
-    same = [name for name in (lines[0][0] if lines else ()) if name not in ("guide", "reward_scale")]
+    fixed_columns = [name for name in (lines[0][0] if lines else ()) if name not in ("guide", "reward_scale")]
     loads = timed["load"].dropna()
-    said = "; ".join(
+    machine_text = "; ".join(
         f"{item.measured_on}, PyTorch threads: {item.torch_threads}, workers at once: {item.workers}, "
         f"repetitions: {item.repetitions}"
         for item in machines.itertuples()
     )
     if len(loads):
-        said += f"; processes that wanted to run in the minute before: {loads.min():.1f} to {loads.max():.1f}"
-    holm_within(timed_lines, same)
-    return timed_lines, f"Measured on {said}."
+        machine_text += f"; processes that wanted to run in the minute before: {loads.min():.1f} to {loads.max():.1f}"
+    holm_within(timed_lines, fixed_columns)
+    return timed_lines, f"Measured on {machine_text}."
 
 
 def shown_times(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows of `timed_rows` for reading."""
+    """Format rows of `timed_rows` for reading."""
     shown = []
     cpu = any(row["cpu_seconds"] is not None for row in rows)
     for row in rows:
@@ -210,7 +222,7 @@ def shown_times(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def percent(row: Mapping[str, Any], name: str) -> str | None:
-    """Return a row's percentage with its interval for reading, None where there is none."""
+    """Format a row's percentage with its interval for reading; None if there is no percentage."""
     if row[name] is None:
         return None
     return f"{row[name]:+.1f} [{row[f'{name}_low']:+.1f}, {row[f'{name}_high']:+.1f}]"

@@ -1,4 +1,4 @@
-"""Units decoded: their strategies put together, their models loaded once per process, their answers measured."""
+"""Decode units: build their strategies, and load the models that they name once per process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ __all__ = [
 def strategy_of(units: Sequence[Unit]) -> Strategy:
     """Return the strategy that decodes these units as one batch, with one number per row where they differ.
 
-    ValueError for units that cannot share a decode, a name that is not in `table.STRATEGIES`, and bad numbers.
+    ValueError is raised for units that cannot share a decode, for a name that is not in `table.STRATEGIES`, and for bad
+    numbers.
 
     >>> units = [Unit(experiment="x", prompt="a", strategy={"name": "temperature", "scale": c}) for c in (1.0, 2.0)]
     >>> strategy_of(units)
@@ -59,11 +60,12 @@ _LOADING_OPTIONS = ("dtype", "device_map", "mask_id", "chat")
 
 
 def decode_units(units: Sequence[Unit], savings: Savings | None = None) -> Decoding:
-    """Decode units of one batch, with the models that they name.
+    """Decode the units of one batch with the models that they name.
 
-    Of their settings, cfg and end_of_text are as in `settings.Options`; dtype, device_map, mask_id and chat as in
-    `load_predictor`; reward_dtype and reward_device as in `reward_of`. With compact, `gpu.decode_compact` decodes what
-    it can, unless savings are given; `decode.decode` decodes the rest.
+    Their settings `cfg` and `end_of_text` are those of `settings.Options`. `dtype`, `device_map`, `mask_id` and `chat`
+    are those of `load_predictor`. `reward_dtype` and `reward_device` are those of `reward_for`. If the setting
+    `compact` is true and no `savings` are given, `gpu.decode_compact` decodes what it can. `decode.decode` decodes the
+    rest.
     """
     first = units[0]
     strategy = strategy_of(units)
@@ -72,7 +74,7 @@ def decode_units(units: Sequence[Unit], savings: Savings | None = None) -> Decod
     policies: dict[str, Any] = _of(first.settings, ("cfg", "end_of_text"))
     predictor, prompts = predictor_for(first), [prompt_of(unit) for unit in units]
     if savings is None and isinstance(strategy, FactorStrategy) and _compact(first):
-        # Controls are made of the factors and rewards of all steps.
+        # Controls are built from the factors and rewards of all steps, so no step may be left out.
         usual = CompactSavings.usual()
         return decode_compact(
             predictor, prompts, strategy, shape, reward=reward, options=Options(**policies), savings=usual
@@ -88,10 +90,12 @@ def decode_units(units: Sequence[Unit], savings: Savings | None = None) -> Decod
 
 
 def _compact(unit: Unit) -> bool:
-    """Say whether a unit asks for the compact decoder, and for nothing that it cannot do."""
-    asked = unit.settings
+    """Return whether a unit asks for the compact decoder, and for nothing that this decoder cannot do."""
+    settings = unit.settings
     exact = (unit.ranking, unit.precision, unit.sampling_temperature) == ("log-odds", "float64", 0)
-    return bool(asked.get("compact")) and exact and not asked.get("cfg") and asked.get("end_of_text") != "defer"
+    return (
+        bool(settings.get("compact")) and exact and not settings.get("cfg") and settings.get("end_of_text") != "defer"
+    )
 
 
 def _of(settings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -99,37 +103,46 @@ def _of(settings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def predictor_for(unit: Unit) -> HFMaskPredictor:
-    """Return a unit's mask predictor, loaded as its settings want it; ValueError where it has none."""
+    """Return a unit's mask predictor, loaded as its settings say.
+
+    ValueError is raised if the unit names none.
+    """
     if unit.predictor is None:
         raise ValueError("predictor is None: units that are decoded need one")
     return predictor_of(unit.predictor, unit.device, **_of(unit.settings, _LOADING_OPTIONS))
 
 
 def reward_for(unit: Unit, name: str) -> RewardModel:
-    """Return a reward model where and how a unit's settings want it: reward_device, reward_dtype."""
+    """Return a reward model, loaded as a unit's settings say (`reward_device`, `reward_dtype`)."""
     device = unit.settings.get("reward_device") or unit.device
     return reward_of(name, device, unit.settings.get("reward_dtype") or "float32")
 
 
 def prompt_of(unit: Unit) -> str | Dialogue:
-    """Return what a unit asks: its prompt, after its history where it has one.
+    """Return what a unit asks: its prompt, which follows its history if it has one.
 
-    >>> told = Unit(experiment="x", prompt="and dogs ?", history=("cats ?", "two ."), strategy={"name": "default"})
-    >>> prompt_of(told).turns
+    >>> unit = Unit(experiment="x", prompt="and dogs ?", history=("cats ?", "two ."), strategy={"name": "default"})
+    >>> prompt_of(unit).turns
     ('cats ?', 'two .', 'and dogs ?')
     """
     return Dialogue((*unit.history, unit.prompt)) if unit.history else unit.prompt
 
 
 def predictor_of(name: str, device: str = "cpu", **options: Any) -> HFMaskPredictor:
-    """Return a mask predictor, loaded once per process; one is kept, the last. options: of `load_predictor`."""
+    """Return a mask predictor, loaded once per process; `options` are those of `load_predictor`.
+
+    Only the last predictor is kept.
+    """
     short, revision = split_revision(name)
     key = (name, device, *sorted(options.items()))
     return kept("predictor", key, lambda: load_predictor(short, device, revision=revision, progress=False, **options))
 
 
 def reward_of(name: str, device: str = "cpu", dtype: str = "float32") -> RewardModel:
-    """Return a reward model, loaded once per process; the last three are kept of the shipped ones, else the last."""
+    """Return a reward model, loaded once per process.
+
+    Of the shipped models the last three are kept, of others only the last one.
+    """
     short, revision = split_revision(name)
     most = 3 if name in (*SHIPPED, "exact") else 1
     key = (name, device, dtype)
@@ -137,7 +150,7 @@ def reward_of(name: str, device: str = "cpu", dtype: str = "float32") -> RewardM
 
 
 def causal_of(name: str, device: str = "cpu", dtype: str = "float32") -> CausalScorer:
-    """Return a causal language model, loaded once per process; one is kept, the last."""
+    """Return a causal language model, loaded once per process; only the last one is kept."""
     short, revision = split_revision(name)
     key = (name, device, dtype)
     return kept("causal", key, lambda: load_causal(short, device, dtype=dtype, revision=revision))

@@ -1,18 +1,29 @@
-"""The work of experiments: answers decoded; answers scored, by reward models and causal models; scale paths followed.
+"""Do the work of experiments: decode answers, score them, measure their perplexity, and follow scale paths.
 
-A unit's strategy says which. Any of `rws_decode.strategies.table.STRATEGIES`: its prompt is decoded. "score": its judge
-scores the label `answer`. "perplexity": its causal model does. "scale-path": every answer that its reward gives between
-the reward scales `low` and `high`. "execute": `programs`. "timing": `timing`.
+The strategy of a unit says what is done:
 
-Columns of an answer: `text`; `answer_tokens`, committed before the end of text, and whether it `ended`; `god_tokens`,
-`god_steps`; `mean_factor`, `rewards`, the normalised ones step by step (of rws alone); `forwards`, `reward_calls`,
-`reward_calls_saved`; `ties`, `saturated`, `eligible`, sums over the steps (see `trace.Trace`); `keywords_included`, of
-the label keywords; and where the prompt is of the story language `coherent`, `violations` and `log_probability`, of the
-language itself, none for an incoherent answer; `seconds`, its share of the batch's. Where traces are kept also
-`pieces`, the text token by token, and `piece_steps`, the step that committed each (`word_pieces.text_pieces`).
+- a name of `rws_decode.strategies.table.STRATEGIES`: the unit's prompt is decoded;
+- "score": its judge scores the label `answer`;
+- "perplexity": its causal model scores the label `answer`;
+- "scale-path": every answer is found that its reward gives between the reward scales `low` and `high`;
+- "execute": see `programs`; "timing": see `timing`.
 
-Columns of a score: `score`; of a perplexity: `nll` (nats) and `causal_tokens`, the end included; of a scale path, a
-row per piece: `lower`, `upper`, `text`, and of the whole path `certified`, `forwards`, `reward_calls`.
+An answer has these columns:
+
+- `text`; `answer_tokens`, committed before the end of text; `ended`, whether an end of text was committed;
+- `god_tokens`, `god_steps`; `mean_factor`; `rewards`, the normalised ones step by step (of rws alone);
+- `forwards`, `reward_calls`, `reward_calls_saved`;
+- `ties`, `saturated`, `eligible`, sums over the steps (see `trace.Trace`);
+- `keywords_included`, counted among the label `keywords`;
+- `coherent`, `violations` and `log_probability`, if the prompt is of the story language, by the language itself;
+  `log_probability` is None for an incoherent answer;
+- `seconds`, its share of the batch's;
+- if traces are kept, `pieces`, the text token by token, and `piece_steps`, the step that committed each
+  (`word_pieces.text_pieces`).
+
+A score has the columns `score` and `normalised_score`. A perplexity has `nll` (nats), `causal_tokens`, with the end of
+text counted, and `perplexity`. A scale path has a row per piece, with `lower`, `upper` and `text`. Each of these rows
+also has `certified`, `forwards` and `reward_calls` of the whole path.
 """
 
 from __future__ import annotations
@@ -40,7 +51,7 @@ __all__ = ["work"]
 
 
 def work(units: Sequence[Unit]) -> Sequence[Rows | Measured]:
-    """Return the rows of units of one batch; the module says which columns they have."""
+    """Return the rows of the units of one batch; the module says which columns they have."""
     name = units[0].strategy["name"]
     if name == "execute":
         from paper_figures.studies.work.programs import run_programs
@@ -52,7 +63,7 @@ def work(units: Sequence[Unit]) -> Sequence[Rows | Measured]:
 
 def _answers(units: Sequence[Unit]) -> list[Measured]:
     started = time.perf_counter()
-    done = decode_units(units)
+    decoding = decode_units(units)
     seconds = (time.perf_counter() - started) / len(units)
     predictor = predictor_for(units[0])
     ends = ends_of(predictor)
@@ -62,7 +73,7 @@ def _answers(units: Sequence[Unit]) -> list[Measured]:
             [_answer(unit, trace, ends) | {"seconds": seconds} | (_order(predictor, trace, ends) if kept else {})],
             [trace] if kept else (),
         )
-        for unit, trace in zip(units, done, strict=True)
+        for unit, trace in zip(units, decoding, strict=True)
     ]
 
 
@@ -78,7 +89,7 @@ def _answer(unit: Unit, trace: Trace, ends: Sequence[int]) -> dict[str, Any]:
     length = len(before_end(tokens, ends))
     keywords = unit.labels.get("keywords")
     story = judge(_text(unit), text)
-    told = story.kind != "free"
+    is_story = story.kind != "free"
     return {
         "text": text,
         "answer_tokens": length,
@@ -94,9 +105,9 @@ def _answer(unit: Unit, trace: Trace, ends: Sequence[int]) -> dict[str, Any]:
         "saturated": int(trace.saturated.sum()),
         "eligible": int(trace.eligible.sum()),
         "keywords_included": sum(included_keywords(keywords, text)) if keywords else None,
-        "coherent": story.coherent if told else None,
-        "violations": len(story.violations) if told else None,
-        "log_probability": story.log_probability if told and story.coherent else None,
+        "coherent": story.coherent if is_story else None,
+        "violations": len(story.violations) if is_story else None,
+        "log_probability": story.log_probability if is_story and story.coherent else None,
     }
 
 
@@ -109,7 +120,7 @@ def _scores(units: Sequence[Unit]) -> list[Rows]:
     (name,) = units[0].judges
     model = reward_for(units[0], name)
     scores = score_checked(model, [prompt_of(unit) for unit in units], [unit.labels["answer"] for unit in units])
-    # The normalisation is the paper's Step 2, so that scores of different models can be set side by side.
+    # The normalisation is the paper's Step 2. It makes scores of different models comparable.
     return [[{"score": score, "normalised_score": (score - model.mean) / model.std}] for score in scores]
 
 
@@ -137,8 +148,8 @@ def _path(unit: Unit) -> Rows:
         budget=numbers.get("budget"),
         options=Options(cfg=unit.settings.get("cfg") or 0.0, end_of_text=unit.settings.get("end_of_text") or "none"),
     )
-    whole = {"certified": path.certified, "forwards": path.forwards, "reward_calls": path.reward_calls}
+    path_columns = {"certified": path.certified, "forwards": path.forwards, "reward_calls": path.reward_calls}
     pieces = [{"lower": piece.lower, "upper": piece.upper, "text": piece.text or ""} for piece in path.pieces]
-    # Where the budget ended there is no answer: the part is kept, so that nothing is chosen there.
+    # Parts that the budget left unexplored have no answer. They are kept, so that no scale is chosen there.
     unexplored = [{"lower": piece.lower, "upper": piece.upper, "text": None} for piece in path.unexplored]
-    return [part | whole for part in sorted([*pieces, *unexplored], key=lambda part: part["lower"])]
+    return [part | path_columns for part in sorted([*pieces, *unexplored], key=lambda part: part["lower"])]

@@ -1,4 +1,4 @@
-"""The work of the precision experiment: units of one batch decoded, and what rounding did to each answer's order."""
+"""Do the work of the precision experiment: decode units, and count what rounding did to each answer's order."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["work"]
 
 
 def work(units: Sequence[Unit]) -> list[Rows]:
-    """Decode units of one batch and return one row for each; the module `precision` says what its columns are."""
+    """Decode the units of one batch and return one row for each; `studies.precision` describes the columns."""
     started = time.perf_counter()
-    done = decode_units(units)
+    decoding = decode_units(units)
     seconds = (time.perf_counter() - started) / len(units)
-    return [[_row(trace) | {"seconds": seconds}] for trace in done]
+    return [[_row(trace) | {"seconds": seconds}] for trace in decoding]
 
 
 def _row(trace: Trace) -> dict[str, Any]:

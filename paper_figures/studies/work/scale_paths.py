@@ -1,4 +1,7 @@
-"""The work of the scale-path experiment: a prompt's two complete paths, its answers scored, and where RWS walks."""
+"""Do the work of the scale-path experiment: follow a prompt's two complete paths and score their answers.
+
+RWS is also decoded at some reward scales, to see where it walks.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ Answer = tuple[int, ...]
 
 
 def work(units: Sequence[Unit]) -> list[Rows]:
-    """Follow both paths of each unit's prompt and return a row for each; `studies.scale_path` tells the columns."""
+    """Follow both paths of each unit's prompt and return one row for each; `studies.scale_path` names the columns."""
     return [[_row(unit)] for unit in units]
 
 
@@ -43,31 +46,31 @@ def _row(unit: Unit) -> dict[str, Any]:
 
 
 def _outputs(unit: Unit, reach: Reach) -> list[dict[str, Any]]:
-    """Return the distinct answers of both paths, in the order of their scales, with all that is measured of a text."""
+    """Return the distinct answers of both paths, in the order of their scales, with all measures of their texts."""
     texts = [output.text or "" for output in reach.outputs]
     prompts = [prompt_of(unit)] * len(texts)
     judging, causal = unit.judges[0], unit.causal or ""
     scored: dict[str, list[float]] = {}
     for column, name in (("reward", unit.reward or ""), ("judge", judging)):
         model = reward_for(unit, name)
-        # The paper's Step 2: scores of different models can stand side by side.
+        # This normalisation is the paper's Step 2. It makes scores of different models comparable.
         scored[column] = [(score - model.mean) / model.std for score in score_checked(model, prompts, texts)]
     reader = causal_of(causal, unit.device, unit.settings.get("reward_dtype") or "float32")
     scored["perplexity"] = [answer_score.perplexity for answer_score in answer_scores(reader, prompts, texts)]
     outputs = []
     for index, (output, text) in enumerate(zip(reach.outputs, texts, strict=True)):
         story = judge(unit.prompt, text)
-        told = story.kind != "free"
+        is_story = story.kind != "free"
         story_columns = {
-            "coherent": story.coherent if told else None,
-            "violations": len(story.violations) if told else None,
+            "coherent": story.coherent if is_story else None,
+            "violations": len(story.violations) if is_story else None,
         }
         outputs.append(asdict(output) | story_columns | {name: values[index] for name, values in scored.items()})
     return outputs
 
 
 def _profile(path: ScalePath, number: dict[Answer, int]) -> dict[str, Any]:
-    """Return a path with its pieces: interval, number of the output, commit steps, and both readings of GOD."""
+    """Return a path as data; a piece has its interval, its output number, its commit steps and both readings of GOD."""
     pieces = [
         {
             "lower": piece.lower,
@@ -85,7 +88,7 @@ def _profile(path: ScalePath, number: dict[Answer, int]) -> dict[str, Any]:
 
 
 def _walk(unit: Unit, scale: float, number: dict[Answer, int]) -> dict[str, Any]:
-    """Return what RWS does at one reward scale: its factor at every step, and the output that it ends in, if known."""
+    """Return what RWS does at one reward scale: its factor at every step, and its output number if that is known."""
     rule = {"name": "rws", "reward_scale": scale}
     (trace,) = decode_units([replace(unit, strategy=rule)])
     return {
@@ -101,7 +104,7 @@ def _walk(unit: Unit, scale: float, number: dict[Answer, int]) -> dict[str, Any]
 
 
 def _on_path(path: ScalePath, walk: dict[str, Any]) -> bool | None:
-    """Return whether the path has, at the walk's scale, its tokens and commit steps; None outside of what is known."""
+    """Return whether the path has the walk's tokens and commit steps at the walk's scale; None where it is unknown."""
     scale = walk["reward_scale"]
     if not path.c_min <= scale <= path.c_max or any(gap.lower <= scale <= gap.upper for gap in path.breakpoints):
         return None

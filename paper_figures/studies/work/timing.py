@@ -1,12 +1,12 @@
-"""Seconds per answer and memory, measured side by side: the work of timing units, and how they are made.
+"""Measure seconds per answer and memory, side by side: make timing units, and do their work.
 
 A timing unit is one prompt and several ways to decode it, all in one process and one answer at a time, whatever
-`--batch` says. Each repetition runs all ways in turn and starts with another way, so that a machine that slows down
-slows all ways alike. One run of the default and one of rws come first and are not counted. The ways are answers that
-the study has decoded, decoded again with some savings (`settings.Savings`).
+`--batch` says. Each repetition runs all ways in turn and starts with another way. So a machine that slows down slows
+all ways alike. One run of the default and one of rws come first and are not counted. The ways are answers that the
+study has decoded, decoded again with some savings (`settings.Savings`).
 
-Seconds belong to one machine: the unit's hash names the machine that asked, the row the one that the worker saw. CPU
-time of the whole process is given if nothing runs on CUDA; other processes change it less.
+Seconds belong to one machine. The hash of a unit names the machine that asked, and the row names the one that the
+worker saw. CPU time of the whole process is given if nothing runs on CUDA; other processes change it less.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ _DECODED = ("seed", "sampling_temperature")
 
 
 def way_of(method: str, rows: Sequence[Mapping[str, Any]], savings: str = "usual") -> dict[str, Any]:
-    """Return a way to decode as a timing unit names it; rows: those of the study's answers that it is made of.
+    """Return a way to decode, as a timing unit names it.
 
-    One answer, or the samples of best-of-n, of which the guide then picks. ValueError for savings not of `SAVINGS`.
+    `rows` are the study's answers that it is made of: one answer, or the samples of best-of-n, of which the guide then
+    picks one. ValueError is raised for savings that are not in `SAVINGS`.
     """
     import json
 
@@ -62,8 +63,9 @@ def timing_unit(
 ) -> Unit:
     """Return the unit that times some ways (`way_of`) on a prompt's first turn.
 
-    memory: whether what the guide adds is measured too, for which models are loaded again on CUDA. workers: how many
-    units run at once, for the record; threads: as asked for, None as PyTorch has it.
+    If `memory` is true, it also measures what the guide adds; on CUDA the models are loaded again for that. `workers`
+    is how many units run at once, for the record. `threads` is the number that was asked for; None leaves it to
+    PyTorch.
     """
     strategy = {"name": "timing", "repetitions": repetitions, "threads": threads, "memory": memory, "ways": list(ways)}
     labels = {"method": "timing", "guide": guide, "reward_scale": scale, "split": SPLIT, "turn": 0}
@@ -73,15 +75,23 @@ def timing_unit(
 
 
 def time_units(units: Sequence[Unit]) -> list[list[dict[str, Any]]]:
-    """Return a row per unit: `timed_seconds`, a list with an entry per way, and what it was measured on.
+    """Time the ways of each unit; return one row per unit, with `timed_seconds` and what it was measured on.
 
-    An entry: method, savings; `seconds`, `cpu_seconds` of every repetition (these empty on CUDA), and their medians;
-    `forwards`, `reward_calls`, `reward_calls_saved`; `text`, of the last run. Further columns: `measured_on`;
-    `torch_threads`; `load`, processes that wanted to run in the minute before, None where the system does not tell;
-    `reward_bytes`, of the guide's parameters and buffers, and `peak_bytes_without`, `peak_bytes`, the most memory that
-    PyTorch had allocated on CUDA while it decoded the default without the guide loaded, and rws; None where not asked.
+    `timed_seconds` has an entry per way, with these keys:
+
+    - method, savings;
+    - `seconds` and `cpu_seconds` of every repetition, and their medians; on CUDA `cpu_seconds` is empty;
+    - `forwards`, `reward_calls`, `reward_calls_saved`; `text`, of the last run.
+
+    The other columns are:
+
+    - `measured_on`; `torch_threads`;
+    - `load`, the processes that wanted to run in the minute before, None if the system does not tell;
+    - `reward_bytes`, of the guide's parameters and buffers;
+    - `peak_bytes_without` and `peak_bytes`, the most memory that PyTorch had allocated on CUDA: while it decoded the
+      default without the guide loaded, and while it decoded rws. They and `reward_bytes` are None if not asked for.
     """
-    waiting = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     memory = [_memory(unit) if unit.strategy["memory"] else dict.fromkeys(_MEMORY) for unit in units]
     runs: list[dict[int, list[_Run]]] = [{index: [] for index in range(len(unit.strategy["ways"]))} for unit in units]
     for way in units[0].strategy["ways"]:
@@ -93,8 +103,8 @@ def time_units(units: Sequence[Unit]) -> list[list[dict[str, Any]]]:
             for turn in range(len(ways)):
                 index = (turn + repetition) % len(ways)
                 runs_of_unit[index].append(_timed(unit, ways[index]))
-    with torch_threads() as threads:  # those that decode has
-        shared = {"torch_threads": threads, "load": waiting}
+    with torch_threads() as threads:  # the number of threads that decoding uses
+        shared = {"torch_threads": threads, "load": load}
     rows = []
     for unit, runs_of_unit, memory_of_unit in zip(units, runs, memory, strict=True):
         entries = [_entry(way, runs_of_unit[index]) for index, way in enumerate(unit.strategy["ways"])]
@@ -103,7 +113,7 @@ def time_units(units: Sequence[Unit]) -> list[list[dict[str, Any]]]:
 
 
 def machine_name(device: str) -> str:
-    """Return what stands for this machine in the results: system, processor, and the GPU if device is one of CUDA."""
+    """Describe this machine for the results: system, processor, cores, and the GPU if `device` is one of CUDA."""
     names = [f"{platform.system()} {platform.machine()}", _processor(), f"{os.cpu_count()} cores"]
     if device.startswith("cuda"):
         import torch
@@ -117,12 +127,14 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
-    told = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return next(iter(told), platform.processor() or platform.machine())
+    model_names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return next(iter(model_names), platform.processor() or platform.machine())
 
 
 def weight_bytes(model: RewardModel) -> int:
-    """Return the bytes of a reward model's parameters and buffers, shared ones once; 0 for one that has no network.
+    """Return the bytes of a reward model's parameters and buffers; 0 if it has no network.
+
+    A tensor that is shared counts once.
 
     >>> from rws_decode.rewards import CallableReward
     >>> weight_bytes(CallableReward(lambda prompt, answer: 0.0))
@@ -142,16 +154,16 @@ class _Run(NamedTuple):
 
 
 def _timed(unit: Unit, way: Mapping[str, Any]) -> _Run:
-    """Decode a way once, each of its answers alone, and let the guide pick where there are several."""
+    """Decode a way once, each of its answers alone; if there are several, the guide picks one."""
     from paper_figures.studies.work.decoding import decode_units, prompt_of, reward_for
     from rws_decode.rewards.base import score_checked
     from rws_decode.settings import Savings
 
     savings = {"usual": Savings, "everything": Savings.everything, "nothing": Savings.nothing}[way["savings"]]()
-    asked = [replace(unit, **run) for run in way["runs"]]
+    run_units = [replace(unit, **run) for run in way["runs"]]
     _synchronise()
     began, cpu = time.perf_counter(), time.process_time()
-    traces = [decode_units([run_unit], savings=savings)[0] for run_unit in asked]
+    traces = [decode_units([run_unit], savings=savings)[0] for run_unit in run_units]
     texts = [trace.text or "" for trace in traces]
     scores = [0.0]
     if len(texts) > 1:
@@ -184,7 +196,7 @@ _MEMORY = ("reward_bytes", "peak_bytes_without", "peak_bytes")
 
 
 def _memory(unit: Unit) -> dict[str, int | None]:
-    """Return what the guide takes: its weights, and on CUDA the peaks of a decode without it loaded, and of rws."""
+    """Measure what the guide takes: its weights, and on CUDA the peak memory without it loaded and that of rws."""
     import gc
 
     import torch
@@ -206,7 +218,7 @@ def _memory(unit: Unit) -> dict[str, int | None]:
 
 
 def _peak(unit: Unit, way: Mapping[str, Any]) -> int:
-    """Return the most bytes that PyTorch held on all GPUs together, summed over each one's own peak, in one run."""
+    """Return the most bytes that PyTorch had allocated during one run: the peaks of all GPUs, added up."""
     import torch
 
     devices = range(torch.cuda.device_count())

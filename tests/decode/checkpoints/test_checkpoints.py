@@ -231,8 +231,8 @@ def test_one_file_instead_of_shards_is_the_same_model(tmp_path: Path) -> None:
     write_llada(tmp_path / "many")
     write_llada(tmp_path / "one", shards=1)
     ids = torch.tensor([[1, 2, 3]])
-    many, one = (load_predictor(str(tmp_path / name), progress=False) for name in ("many", "one"))
-    assert torch.equal(many.logits(ids, None), one.logits(ids, None))
+    many, single = (load_predictor(str(tmp_path / name), progress=False) for name in ("many", "one"))
+    assert torch.equal(many.logits(ids, None), single.logits(ids, None))
 
 
 @pytest.mark.parametrize(

@@ -112,14 +112,14 @@ def bidirectional(name: str, **options: Any) -> BidirectionalPredictor:
 
 @lru_cache
 def predictor_named(name: str) -> Any:
-    made: dict[str, Any] = {
+    factories: dict[str, Any] = {
         "llada": lambda: bidirectional("llama", precise_rotary=True),
         "dream": lambda: bidirectional("qwen2", shifted=True),
         "bert": bert_predictor,
         "modernbert": full_modernbert_predictor,
         "function": llada_predictor,
     }
-    return made[name]()
+    return factories[name]()
 
 
 def causal_reward(**changes: Any) -> CausalReward:
@@ -162,38 +162,38 @@ def test_the_tokens_are_those_of_decode(
     predictor, strategy = predictor_named(model), rule(scale)
     full = decode(predictor, prompts, strategy, savings=Savings.nothing(), **grouped(**options))
     less = decode_compact(predictor, prompts, strategy, savings=ALL[name], **grouped(**options))
-    for one, other in zip(full, less, strict=True):
+    for trace, other in zip(full, less, strict=True):
         run, steps = other.commit_step >= 0, other.steps_run
         assert replay(other).parted_at is None
-        if np.array_equal(one.commit_step[run], other.commit_step[run]) and np.array_equal(
-            one.tokens[run], other.tokens[run]
+        if np.array_equal(trace.commit_step[run], other.commit_step[run]) and np.array_equal(
+            trace.tokens[run], other.tokens[run]
         ):
-            assert one.text == other.text
+            assert trace.text == other.text
             known = ~np.isnan(other.factor)
-            np.testing.assert_allclose(other.factor[known], one.factor[:steps][known], rtol=1e-4)
-            kept = ~np.isnan(other.value) & ~np.isnan(one.value[:steps])
-            np.testing.assert_allclose(other.value[kept], one.value[:steps][kept], rtol=1e-3, atol=1e-3)
+            np.testing.assert_allclose(other.factor[known], trace.factor[:steps][known], rtol=1e-4)
+            kept = ~np.isnan(other.value) & ~np.isnan(trace.value[:steps])
+            np.testing.assert_allclose(other.value[kept], trace.value[:steps][kept], rtol=1e-3, atol=1e-3)
         else:
             # Counted: another arithmetic may round otherwise.
-            assert one.near_ties.any() or one.near_tokens.any() or other.inexact.any()
+            assert trace.near_ties.any() or trace.near_tokens.any() or other.inexact.any()
         assert run.all() or ALL[name].settled
         assert (other.reward_use != 3).all() or ALL[name].certain
-        assert other.reward_calls + other.reward_calls_saved == one.reward_asked[:steps].sum()
+        assert other.reward_calls + other.reward_calls_saved == trace.reward_asked[:steps].sum()
 
 
 def test_logits_that_are_the_same_give_the_very_trace_of_decode() -> None:
     predictor, reward = predictor_named("bert"), reward_named("words")
     options = {"length": 12, "steps": 6, "block": 6, "reward": reward}
     for strategy in (Confidence(), Schedule(tuple(np.linspace(0.1, 30, 6).tolist())), RWS(8.0)):
-        (one,) = decode(predictor, PROMPTS[:1], strategy, savings=Savings.nothing(), **grouped(**options))
+        (trace,) = decode(predictor, PROMPTS[:1], strategy, savings=Savings.nothing(), **grouped(**options))
         (other,) = decode_compact(
             predictor, PROMPTS[:1], strategy, savings=CompactSavings.nothing(), **grouped(**options)
         )
-        mine, theirs = one.arrays(), other.arrays()
+        mine, theirs = trace.arrays(), other.arrays()
         for field in set(mine) - {"value", "factor", "reward_raw", "reward_normalised"}:
             assert np.array_equal(mine[field], theirs[field]), field
-        np.testing.assert_allclose(other.value, one.value, rtol=1e-4, atol=1e-4)
-        np.testing.assert_allclose(other.factor, one.factor, rtol=1e-12)
+        np.testing.assert_allclose(other.value, trace.value, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(other.factor, trace.factor, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
@@ -206,11 +206,11 @@ def test_the_lean_forward_is_the_models_own(name: str, dtype: torch.dtype) -> No
         with torch.inference_mode():
             expected = model.model(input_ids=ids, use_cache=False).last_hidden_state
             assert LeanLlama.supported(model.model)
-            found = LeanLlama(model.model, causal=not both_ways)(ids)
+            states = LeanLlama(model.model, causal=not both_ways)(ids)
             again = model.model(input_ids=ids, use_cache=False).last_hidden_state
-        assert found.dtype == dtype
+        assert states.dtype == dtype
         tolerance = {torch.float32: 2e-5, torch.bfloat16: 0.15}[dtype]
-        torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+        torch.testing.assert_close(states, expected, rtol=tolerance, atol=tolerance)
         torch.testing.assert_close(again, expected, rtol=tolerance, atol=tolerance)
         assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
 
@@ -232,12 +232,12 @@ def test_padding_is_not_seen_and_does_not_move_positions() -> None:
     canvas = lay_out(predictor, [[6, 7, 8], [9]], 4, "left")
     row, column = torch.tensor([0, 0, 1, 1]), torch.tensor([3, 6, 3, 5])
     with torch.inference_mode():
-        found = Network(predictor, canvas, [], CompactSavings()).logits(canvas.ids, row, column)
+        logits = Network(predictor, canvas, [], CompactSavings()).logits(canvas.ids, row, column)
         expected = predictor.logits_at(canvas.ids, canvas.attention_mask, row, column)
     closed = [PAD, MASK]
-    assert (found[:, closed] == -torch.inf).all()
+    assert (logits[:, closed] == -torch.inf).all()
     left = [token for token in range(VOCABULARY) if token not in {*closed, *predictor.forbidden_ids}]
-    torch.testing.assert_close(found[:, left], expected[:, left], rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(logits[:, left], expected[:, left], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -284,11 +284,15 @@ class OrdinaryCopies(TorchFunctionMode):
         self.found: list[str] = []
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = function(*args, **(kwargs or {}))
-        given = [one for one in args if isinstance(one, torch.Tensor) and not one.is_meta and one.dim()]
-        if isinstance(made, torch.Tensor) and made.is_meta and (given or function in (torch.tensor, torch.as_tensor)):
+        result = function(*args, **(kwargs or {}))
+        given = [tensor for tensor in args if isinstance(tensor, torch.Tensor) and not tensor.is_meta and tensor.dim()]
+        if (
+            isinstance(result, torch.Tensor)
+            and result.is_meta
+            and (given or function in (torch.tensor, torch.as_tensor))
+        ):
             self.found.append(str(function))
-        return made
+        return result
 
 
 @pytest.mark.parametrize("strategy", [Confidence(), Temperature(3.0), RWS(8.0), RWSEvery(8.0, 2)], ids=lambda s: s.name)
@@ -340,18 +344,18 @@ def test_the_choice_is_that_of_float64(seed: int, shape: Any, scale: float, leve
     flat = z.view(-1, width)
     read = row_statistics(flat, factor.repeat_interleave(m)[:, None])
     token = read.token.view(rows, m)
-    found = choose(z, token, read.log_f.view(rows, m), factor, torch.zeros(rows, m, dtype=torch.float64), k)
+    choice = choose(z, token, read.log_f.view(rows, m), factor, torch.zeros(rows, m, dtype=torch.float64), k)
     wide = flat.double()
     gaps = (wide - wide.gather(1, read.token[:, None])).scatter(1, read.token[:, None], -torch.inf)
     value = -torch.logsumexp(scale * gaps, dim=1).view(rows, m)
     best = value.argsort(dim=1, descending=True, stable=True)[:, :k]
-    expected = torch.zeros_like(found.chosen).scatter(1, best, True)
-    assert (found.chosen.sum(dim=1) == k).all()
-    settled = ~found.inexact
-    assert torch.equal(found.chosen[settled], expected[settled])
-    torch.testing.assert_close(found.value, value, rtol=4e-5, atol=4e-5)
+    expected = torch.zeros_like(choice.chosen).scatter(1, best, True)
+    assert (choice.chosen.sum(dim=1) == k).all()
+    settled = ~choice.inexact
+    assert torch.equal(choice.chosen[settled], expected[settled])
+    torch.testing.assert_close(choice.value, value, rtol=4e-5, atol=4e-5)
     if level == 0.0:
-        assert torch.equal(found.chosen, torch.arange(m).expand(rows, m) < k)  # all level: the leftmost
+        assert torch.equal(choice.chosen, torch.arange(m).expand(rows, m) < k)  # all level: the leftmost
     assert bool(settled.all()) or level < 1.0 or m > 8
 
 
@@ -361,8 +365,8 @@ def test_positions_that_float32_alone_has_ranked_at_the_cut_are_told() -> None:
     z[0, :, 1] = torch.arange(12) * 1e-7
     factor = torch.ones(1, dtype=torch.float64)
     read = row_statistics(z[0], factor.expand(12)[:, None])
-    found = choose(z, read.token[None], read.log_f.T, factor, torch.zeros(1, 12, dtype=torch.float64), 6)
-    assert found.inexact.tolist() == [True]
+    choice = choose(z, read.token[None], read.log_f.T, factor, torch.zeros(1, 12, dtype=torch.float64), 6)
+    assert choice.inexact.tolist() == [True]
     short = choose(z[:, :8], read.token[None, :8], read.log_f[:8].T, factor, torch.zeros(1, 8, dtype=torch.float64), 4)
     assert short.inexact.tolist() == [False] and short.chosen[0, :4].all()
 
@@ -376,8 +380,8 @@ def test_what_is_proved_from_float32_is_so_at_every_factor(seed: int, m: int, sp
     read = row_statistics(z, scales, slopes=True)
     assert read.slope is not None
     (proved,) = certain_from(read.log_f[None], read.slope[None], scales, k, RELATIVE).tolist()
-    place, everywhere = (torch.zeros(m, dtype=torch.int64), torch.arange(m)), torch.ones(1, m, dtype=torch.bool)
-    exact = certain(z, read.token, *place, everywhere, torch.tensor([k]), 0.01, 10.0, torch.zeros(m))
+    coordinates, everywhere = (torch.zeros(m, dtype=torch.int64), torch.arange(m)), torch.ones(1, m, dtype=torch.bool)
+    exact = certain(z, read.token, *coordinates, everywhere, torch.tensor([k]), 0.01, 10.0, torch.zeros(m))
     if proved and 0 < k < m:
         dense = -row_statistics(z, torch.logspace(-2, 1, 200).double(), backend="float64").log_f.double()
         top = [set(row.topk(k).indices.tolist()) for row in dense.T]
@@ -389,10 +393,10 @@ def test_scores_on_the_device_are_those_of_the_reward_model() -> None:
     reward = causal_reward()
     texts = [reward.ids("the cat", "sat"), reward.ids("a", ""), reward.ids("a dog", "ran under the tree " * 9)]
     with torch.inference_mode():
-        found = scores_there(reward, texts)
+        scores = scores_there(reward, texts)
         again = scores_there(reward, texts[::-1])
-    np.testing.assert_allclose(found.numpy(), reward.score_ids(texts), rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(again.numpy()[::-1], found.numpy(), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(scores.numpy(), reward.score_ids(texts), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(again.numpy()[::-1], scores.numpy(), rtol=1e-5, atol=1e-5)
     assert reward.body.replays.recorded == 1  # both fill up to one shape
 
 
@@ -430,8 +434,8 @@ def test_rows_are_decoded_together_as_far_as_their_logits_fit() -> None:
     guided = {"strategy": RWS(8.0), "reward": reward_named("words")} | shape
     texts = [predictor.decode_prompt(ids) for ids in prompts]
     for memory, batches in ((6 * row, 1), (3 * row, 2), (1, 6)):
-        found = decode_compact(predictor, texts, savings=CompactSavings(memory=memory), **grouped(**guided))
-        assert found.forwards == 4 * batches
+        decoding = decode_compact(predictor, texts, savings=CompactSavings(memory=memory), **grouped(**guided))
+        assert decoding.forwards == 4 * batches
     small = 2 * VOCABULARY * (4 + 2 * 4)
     plain = decode_compact(
         predictor, prompts, Confidence(), savings=CompactSavings(memory=6 * small), **grouped(**shape)

@@ -36,24 +36,26 @@ class Operations(TorchDispatchMode):
         self.done: list[tuple[Any, Any, Any, Any]] = []
 
     def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        chosen_by_value = operation in _INDEXED and any(one is not None and one.dtype == torch.bool for one in args[1])
+        chosen_by_value = operation in _INDEXED and any(
+            index is not None and index.dtype == torch.bool for index in args[1]
+        )
         if chosen_by_value or any(name in str(operation) for name in _REFUSED):
             raise RuntimeError(f"operation not permitted when stream is capturing: {operation}")
-        found = operation(*args, **(kwargs or {}))
-        self.done.append((operation, args, kwargs or {}, found))
-        return found
+        result = operation(*args, **(kwargs or {}))
+        self.done.append((operation, args, kwargs or {}, result))
+        return result
 
     def again(self) -> None:
-        for operation, args, kwargs, made in self.done:
-            found = operation(*args, **kwargs)
-            for old, fresh in zip(_tensors(made), _tensors(found), strict=True):
+        for operation, args, kwargs, recorded in self.done:
+            repeated = operation(*args, **kwargs)
+            for old, fresh in zip(_tensors(recorded), _tensors(repeated), strict=True):
                 if old.data_ptr() != fresh.data_ptr():
                     old.copy_(fresh)
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
     values = value if isinstance(value, tuple | list) else [value]
-    return [one for one in values if isinstance(one, torch.Tensor) and one.numel()]
+    return [item for item in values if isinstance(item, torch.Tensor) and item.numel()]
 
 
 @dataclass
@@ -116,25 +118,25 @@ class _Recording:
         self.graph.operations.__exit__(kind, *error)
         if kind is not None:
             raise RuntimeError("operation failed due to a previous error\nduring capture")
-        given = {one.data_ptr() for one in _tensors(list(self.graph.operations.done[0][1]))}
-        for operation, _, _, made in self.graph.operations.done:
+        given = {tensor.data_ptr() for tensor in _tensors(list(self.graph.operations.done[0][1]))}
+        for operation, _, _, results in self.graph.operations.done:
             if not operation.is_view:
-                for one in _tensors(made):
-                    if one.is_floating_point() and one.data_ptr() not in given:
-                        one.fill_(torch.nan)
+                for tensor in _tensors(results):
+                    if tensor.is_floating_point() and tensor.data_ptr() not in given:
+                        tensor.fill_(torch.nan)
 
 
 @pytest.fixture
 def cuda(monkeypatch: pytest.MonkeyPatch) -> Cuda:
-    made = Cuda()
+    cuda = Cuda()
     stand_ins: dict[str, Any] = {
         "device": lambda device: nullcontext(),
-        "Stream": made.new_stream,
-        "stream": made.on,
-        "current_stream": lambda device: _Stream(made.current),
+        "Stream": cuda.new_stream,
+        "stream": cuda.on,
+        "current_stream": lambda device: _Stream(cuda.current),
         "CUDAGraph": _Graph,
-        "graph_pool_handle": made.new_pool,
-        "graph": lambda graph, **options: _Recording(made, graph, **options),
+        "graph_pool_handle": cuda.new_pool,
+        "graph": lambda graph, **options: _Recording(cuda, graph, **options),
     }
     for name, stand_in in stand_ins.items():
         monkeypatch.setattr(torch.cuda, name, stand_in)
@@ -144,7 +146,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Cuda:
 
     monkeypatch.setattr(Replays, "_record", record)
     monkeypatch.setattr(Replays, "_lose_the_last", lambda replays: None)
-    return made
+    return cuda
 
 
 def network(**changes: Any) -> LlamaForCausalLM:
@@ -170,8 +172,8 @@ def test_a_recorded_forward_gives_what_a_forward_gives(cuda: Cuda, causal: bool,
             if masked:
                 shown = torch.arange(9)[None] >= torch.tensor([[0], [left]])
                 seen, positions = shown[:, None, None], (shown.long().cumsum(1) - 1).clamp(min=0)
-            found = replays("forward", lean, ids, seen, positions)
-            torch.testing.assert_close(found, lean(ids, seen, positions), rtol=0, atol=0)
+            replayed = replays("forward", lean, ids, seen, positions)
+            torch.testing.assert_close(replayed, lean(ids, seen, positions), rtol=0, atol=0)
     assert replays.recorded == 1 and len(cuda.recorded) == 1
 
 
@@ -182,12 +184,12 @@ def test_a_decode_by_recorded_forwards_gives_the_tokens_of_one_without(cuda: Cud
     shape: dict[str, Any] = {"length": 16, "steps": 8, "block": 8}
     for strategy in (Confidence(), RWS(8.0)):
         asked = reward if strategy.needs_reward else None
-        own = decode_compact(
+        plain = decode_compact(
             predictor, prompts, strategy, reward=asked, savings=CompactSavings(graphs=False), **grouped(**shape)
         )
         assert len(cuda.recorded) == (0 if asked is None else 1)
-        found = decode_compact(predictor, prompts, strategy, reward=asked, **grouped(**shape))
-        assert (found.tokens == own.tokens).all()
+        recorded = decode_compact(predictor, prompts, strategy, reward=asked, **grouped(**shape))
+        assert (recorded.tokens == plain.tokens).all()
     assert len(cuda.recorded) == predictor.body.replays.recorded + reward.body.replays.recorded > 1
 
 
@@ -196,9 +198,9 @@ def test_all_recordings_of_a_device_share_a_stream_and_a_pool(cuda: Cuda) -> Non
     for size in (1, 2, 3):
         assert replays("double", lambda x: 2 * x, torch.ones(size)).tolist() == [2.0] * size
     assert cuda.streams == ["stream 0 of cpu"]
-    assert {one["stream"].name for one in cuda.recorded} == {"stream 0 of cpu"}
-    assert {one["pool"] for one in cuda.recorded} == {(0, 1)}
-    assert {one["capture_error_mode"] for one in cuda.recorded} == {"thread_local"}
+    assert {recording["stream"].name for recording in cuda.recorded} == {"stream 0 of cpu"}
+    assert {recording["pool"] for recording in cuda.recorded} == {(0, 1)}
+    assert {recording["capture_error_mode"] for recording in cuda.recorded} == {"thread_local"}
 
 
 def test_a_pool_that_no_recording_uses_any_more_is_not_used_again(cuda: Cuda) -> None:
@@ -207,7 +209,7 @@ def test_a_pool_that_no_recording_uses_any_more_is_not_used_again(cuda: Cuda) ->
         replays("double", lambda x: 2 * x, torch.ones(size))
     replays.forget()
     replays("double", lambda x: 2 * x, torch.ones(2))
-    assert [one["pool"] for one in cuda.recorded] == [(0, 1), (0, 2), (0, 3)]
+    assert [recording["pool"] for recording in cuda.recorded] == [(0, 1), (0, 2), (0, 3)]
     assert len(cuda.streams) == 1
 
 
@@ -227,8 +229,8 @@ def test_bytes_that_recordings_compute_in_are_those_of_their_pool_that_are_not_a
     cuda: Cuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = [
-        {"segment_pool_id": pool, "total_size": total, "allocated_size": held}
-        for pool, total, held in (((0, 1), 100, 30), ((0, 1), 50, 0), ((0, 0), 1000, 10), ((0, 2), 9, 0))
+        {"segment_pool_id": pool, "total_size": total, "allocated_size": allocated}
+        for pool, total, allocated in (((0, 1), 100, 30), ((0, 1), 50, 0), ((0, 0), 1000, 10), ((0, 2), 9, 0))
     ]
     monkeypatch.setattr(torch.cuda, "memory_snapshot", lambda: parts)
     replays = Replays()

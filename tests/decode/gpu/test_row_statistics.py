@@ -50,20 +50,20 @@ def reference(logits: Tensor, factors: Tensor) -> tuple[list[int], Tensor, Tenso
     return tokens, torch.tensor(leads), torch.tensor(sizes), torch.stack(log_f), torch.stack(slope)
 
 
-def assert_fits(found: RowStatistics, logits: Tensor, factors: Tensor) -> None:
+def assert_fits(statistics: RowStatistics, logits: Tensor, factors: Tensor) -> None:
     token, lead, largest, log_f, slope = reference(logits, factors)
-    assert found.token.tolist() == token and found.token.dtype == torch.int64
-    assert torch.equal(found.lead, lead.float()) and torch.equal(found.largest, largest.float())
-    assert_near(found.log_f, log_f, log_f_error(log_f))
-    if found.slope is not None:
-        assert_near(found.slope, slope, 2**-11 * (1 / factors.double() + slope.abs()))
+    assert statistics.token.tolist() == token and statistics.token.dtype == torch.int64
+    assert torch.equal(statistics.lead, lead.float()) and torch.equal(statistics.largest, largest.float())
+    assert_near(statistics.log_f, log_f, log_f_error(log_f))
+    if statistics.slope is not None:
+        assert_near(statistics.slope, slope, 2**-11 * (1 / factors.double() + slope.abs()))
 
 
-def assert_near(found: Tensor, exact: Tensor, error: Tensor) -> None:
-    assert found.dtype == torch.float32 and found.shape == exact.shape
+def assert_near(computed: Tensor, exact: Tensor, error: Tensor) -> None:
+    assert computed.dtype == torch.float32 and computed.shape == exact.shape
     infinite = exact.isinf()
-    assert torch.equal(found.isinf(), infinite) and torch.equal(found[infinite], exact[infinite].float())
-    assert ((found.double() - exact).abs() <= error)[~infinite].all()
+    assert torch.equal(computed.isinf(), infinite) and torch.equal(computed[infinite], exact[infinite].float())
+    assert ((computed.double() - exact).abs() <= error)[~infinite].all()
 
 
 def rows_of(width: int, generator: torch.Generator) -> Tensor:
@@ -104,8 +104,8 @@ def test_kernels_fit_the_definition_at_the_size_of_a_vocabulary(dtype: str, kern
     logits = torch.randn(2, 126_464, generator=torch.Generator().manual_seed(5)).mul(3).to(DTYPES[dtype])
     logits[1, 5000:90_000] = -INF  # whole chunks closed
     factors = torch.tensor([1.0, 16.0])
-    found = kernels(logits, factors, slopes=True)
-    assert_fits(found, logits, factors)
+    statistics = kernels(logits, factors, slopes=True)
+    assert_fits(statistics, logits, factors)
     assert_fits(row_statistics(logits, factors, slopes=True, backend="torch"), logits, factors)
 
 
@@ -141,18 +141,18 @@ def test_torch_fits_the_definition_for_any_logits(problem: tuple[Tensor, Tensor]
 def test_kernels_fit_the_definition_for_any_logits(
     kernels: Kernels, problem: tuple[Tensor, Tensor], slopes: bool, largest: bool
 ) -> None:
-    found = kernels(*problem, slopes=slopes, largest=largest, block=64)
-    assert (found.slope is None) == (not slopes)
-    assert largest or found.largest.isnan().all()
+    statistics = kernels(*problem, slopes=slopes, largest=largest, block=64)
+    assert (statistics.slope is None) == (not slopes)
+    assert largest or statistics.largest.isnan().all()
     plain = row_statistics(*problem, slopes=slopes, backend="torch")
-    assert_fits(found._replace(largest=plain.largest) if not largest else found, *problem)
+    assert_fits(statistics._replace(largest=plain.largest) if not largest else statistics, *problem)
 
 
 def test_log_f_has_no_cancellation_where_the_lead_is_large_or_none() -> None:
     mpmath.mp.dps = 60
     z, factors = [4000.0, 3999.5, 3999.5, 12.0], [0.01, 1.0, 32.0, 1e4]
-    found = row_statistics(torch.tensor([z]), torch.tensor(factors), backend="torch").log_f[0].tolist()
-    for value, c in zip(found, torch.tensor(factors).tolist(), strict=True):
+    log_f = row_statistics(torch.tensor([z]), torch.tensor(factors), backend="torch").log_f[0].tolist()
+    for value, c in zip(log_f, torch.tensor(factors).tolist(), strict=True):
         exact = mpmath.log(sum(mpmath.exp(mpmath.mpf(c) * (mpmath.mpf(v) - mpmath.mpf(z[0]))) for v in z[1:]))
         assert abs(value - exact) <= RELATIVE * (1 + abs(exact))
 
@@ -173,9 +173,9 @@ def test_a_row_without_a_value_says_so_in_every_field(dtype: str, tail: int, ker
     rows = [row + [-INF] * tail for row in [*NO_VALUE, [0.0, 1.0, 3.0, 2.0]]]
     logits, factors = torch.tensor(rows, dtype=DTYPES[dtype]), torch.tensor([1.0, 20.0])
     every = [row_statistics(logits, factors, slopes=True, backend=name) for name in ("torch", "float64")]
-    for found in [*every, kernels(logits, factors, slopes=True, block=64)]:
-        assert found.token.tolist() == [0] * 7 + [2]
-        for field in (found.lead, found.largest, found.log_f, found.slope):
+    for statistics in [*every, kernels(logits, factors, slopes=True, block=64)]:
+        assert statistics.token.tolist() == [0] * 7 + [2]
+        for field in (statistics.lead, statistics.largest, statistics.log_f, statistics.slope):
             assert field is not None
             assert field[:7].isnan().all() and field[7].isfinite().all()
     # They are seen without any factor, too.
@@ -189,32 +189,32 @@ def test_rows_may_lie_apart_or_be_the_same_and_factors_be_each_rows_own(kernels:
     for logits in (apart, inner, columns, whole[3:4].expand(5, 70)):
         expected = row_statistics(logits.contiguous(), factors, slopes=True, backend="float64")
         call = kernels(logits if logits.stride(1) == 1 else logits.contiguous(), factors, slopes=True, block=64)
-        for found in (row_statistics(logits, factors, slopes=True), call):
-            assert torch.equal(found.token, expected.token) and torch.equal(found.lead, expected.lead)
-            assert ((found.log_f - expected.log_f).abs() <= 2 * log_f_error(expected.log_f)).all()
+        for statistics in (row_statistics(logits, factors, slopes=True), call):
+            assert torch.equal(statistics.token, expected.token) and torch.equal(statistics.lead, expected.lead)
+            assert ((statistics.log_f - expected.log_f).abs() <= 2 * log_f_error(expected.log_f)).all()
 
 
 @pytest.mark.parametrize(("n", "g"), [(0, 3), (3, 0), (0, 0)])
 def test_no_rows_and_no_factors_are_fine(n: int, g: int, kernels: Kernels) -> None:
     logits, factors = torch.ones(n, 5), torch.ones(g)
     every = [row_statistics(logits, factors, slopes=True, backend=name) for name in ("torch", "float64")]
-    for found in [*every, kernels(logits, factors, slopes=True)]:
-        assert found.slope is not None
-        assert found.log_f.shape == found.slope.shape == (n, g)
-        assert found.lead.tolist() == [0.0] * n and found.token.tolist() == [0] * n
+    for statistics in [*every, kernels(logits, factors, slopes=True)]:
+        assert statistics.slope is not None
+        assert statistics.log_f.shape == statistics.slope.shape == (n, g)
+        assert statistics.lead.tolist() == [0.0] * n and statistics.token.tolist() == [0] * n
 
 
 @pytest.mark.parametrize("backend", ["torch", "float64"])
 def test_nothing_asks_for_a_value(backend: Backend) -> None:
     logits, factors = torch.ones(6, 300_000, device="meta", dtype=torch.bfloat16), torch.ones(6, 2, device="meta")
-    found = row_statistics(logits, factors, slopes=True, backend=backend)
-    assert [None if field is None else tuple(field.shape) for field in found] == [(6,), (6,), (6,), (6, 2), (6, 2)]
+    statistics = row_statistics(logits, factors, slopes=True, backend=backend)
+    assert [None if field is None else tuple(field.shape) for field in statistics] == [(6,), (6,), (6,), (6, 2), (6, 2)]
 
 
 def test_float64_logits_keep_their_precision() -> None:
     logits = torch.tensor([[1.0, 1.0 + 2.0**-40, 1.0]], dtype=torch.float64)
-    found = row_statistics(logits, torch.tensor([1.0]), backend="torch")
-    assert found.token.tolist() == [1] and found.lead.tolist() == [2.0**-40]
+    statistics = row_statistics(logits, torch.tensor([1.0]), backend="torch")
+    assert statistics.token.tolist() == [1] and statistics.lead.tolist() == [2.0**-40]
 
 
 @pytest.mark.parametrize(
@@ -245,8 +245,8 @@ def test_kernels_fit_the_definition_on_a_device(width: int, dtype: str) -> None:
     logits = rows_of(width, torch.Generator().manual_seed(width)).to(DTYPES[dtype])
     factors = torch.tensor(FACTORS)
     for block, warps in CONFIGURATIONS:
-        found = triton_statistics(logits.cuda(), factors.cuda(), slopes=True, block=block, warps=warps)
-        assert_fits(RowStatistics(*(None if field is None else field.cpu() for field in found)), logits, factors)
+        statistics = triton_statistics(logits.cuda(), factors.cuda(), slopes=True, block=block, warps=warps)
+        assert_fits(RowStatistics(*(None if field is None else field.cpu() for field in statistics)), logits, factors)
     # More rows than one extent of a grid has.
     many = row_statistics(logits[:1].cuda().expand(70_000, width)[:, :50], factors.cuda()).token
     assert (many == logits[0, :50].float().argmax().item()).all()

@@ -90,7 +90,7 @@ def test_padding_changes_nothing_even_where_the_first_token_is_masked(predictor:
 @torch.inference_mode()
 def test_the_head_is_applied_to_the_asked_places_only(predictor: HFMaskPredictor) -> None:
     shapes: list[tuple[int, ...]] = []
-    handle = predictor.model.lm_head.register_forward_hook(lambda module, given, made: shapes.append(made.shape))
+    handle = predictor.model.lm_head.register_forward_hook(lambda module, given, output: shapes.append(output.shape))
     try:
         predictor.logits_at(CANVAS, None, torch.tensor([0, 1]), torch.tensor([5, 0]))
     finally:

@@ -112,10 +112,10 @@ def test_in_bfloat16_positions_are_turned_in_float32(folder: Path) -> None:
         patch.setattr(F, "scaled_dot_product_attention", record)
         loaded.logits(CANVAS, None)
     hidden = seen[0]["hidden_states"]
-    for made, layer, heads in zip(given[0], (attention.q_proj, attention.k_proj), (4, 2), strict=True):
+    for rotated, layer, heads in zip(given[0], (attention.q_proj, attention.k_proj), (4, 2), strict=True):
         flat = layer(hidden).view(2, 7, heads, 8).transpose(1, 2)
         expected = torch.stack([rotate(row, LLADA_CONFIG["rope_theta"]) for row in flat])
-        assert made.dtype == torch.bfloat16 and torch.equal(made, expected)
+        assert rotated.dtype == torch.bfloat16 and torch.equal(rotated, expected)
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -157,7 +157,7 @@ def test_the_fast_kernels_get_no_mask_where_no_row_is_padded(
 @torch.inference_mode()
 def test_the_head_is_applied_to_the_asked_places_only(predictor: HFMaskPredictor) -> None:
     shapes: list[tuple[int, ...]] = []
-    handle = predictor.model.lm_head.register_forward_hook(lambda module, given, made: shapes.append(made.shape))
+    handle = predictor.model.lm_head.register_forward_hook(lambda module, given, output: shapes.append(output.shape))
     row, column = torch.tensor([0, 0, 1]), torch.tensor([6, 3, 4])
     try:
         picked = predictor.logits_at(CANVAS, None, row, column)

@@ -51,25 +51,25 @@ def appendix(rule: object, **options: object) -> Trace:
 
 
 def test_two_runs_of_one_setting_are_the_same() -> None:
-    found = diff(run(Confidence()), run(Temperature(1.0)), PREDICTOR)
-    assert found.same and found.parting is None and found.steps == ()
-    assert [change.name for change in found.settings] == ["strategy"]
-    assert str(found).endswith("the runs commit the same tokens at the same steps")
+    difference = diff(run(Confidence()), run(Temperature(1.0)), PREDICTOR)
+    assert difference.same and difference.parting is None and difference.steps == ()
+    assert [change.name for change in difference.settings] == ["strategy"]
+    assert str(difference).endswith("the runs commit the same tokens at the same steps")
 
 
 def test_the_worked_example_crosses_at_the_golden_ratio() -> None:
     first, second = appendix(Confidence()), appendix(Temperature(8.0))
-    found = diff(first, second, APPENDIX)
-    assert not found.same and found.parting is not None
-    assert (found.parting.step, found.parting.why, found.parting.factors) == (0, "order", (1.0, 8.0))
-    (pair,) = found.parting.reversals
+    difference = diff(first, second, APPENDIX)
+    assert not difference.same and difference.parting is not None
+    assert (difference.parting.step, difference.parting.why, difference.parting.factors) == (0, "order", (1.0, 8.0))
+    (pair,) = difference.parting.reversals
     assert (pair.earlier, pair.later, pair.certified, pair.note) == (0, 1, True, "")
     (crossing,) = pair.crossings
     assert crossing.lower <= GOLDEN <= crossing.upper
     assert pair.in_first == tuple(first.value[0]) and pair.in_second == tuple(second.value[0])
     assert pair.in_first[0] > pair.in_first[1] and pair.in_second[0] < pair.in_second[1]
-    assert "position 1 overtakes 0 at c = 4.812" in str(found)
-    assert [(c.step, c.only_first, c.only_second) for c in found.steps] == [(0, (0,), (1,)), (1, (1,), (0,))]
+    assert "position 1 overtakes 0 at c = 4.812" in str(difference)
+    assert [(c.step, c.only_first, c.only_second) for c in difference.steps] == [(0, (0,), (1,)), (1, (1,), (0,))]
     back = diff(second, first, APPENDIX).parting
     assert back is not None and (back.reversals[0].earlier, back.reversals[0].certified) == (1, True)
 
@@ -94,13 +94,13 @@ def test_certified_pairs_are_those_that_exact_curves_reverse(
     size = len(rows) - len(rows) % per_step
     predictor = table_predictor([[value / 4 for value in row] for row in rows[:size]])
     options = {"length": size, "steps": size // per_step, "block": size}
-    found = diff(*(run(Temperature(c), predictor, [], **options) for c in (low, high)), predictor)
+    difference = diff(*(run(Temperature(c), predictor, [], **options) for c in (low, high)), predictor)
     if low == high:
-        assert found.same
-    if found.parting is None:
+        assert difference.same
+    if difference.parting is None:
         return
-    assert found.parting.why == "order"
-    for pair in found.parting.reversals:
+    assert difference.parting.why == "order"
+    for pair in difference.parting.reversals:
         a, b = (np.array(rows[i]) / 4 for i in (pair.earlier, pair.later))
         exact = crossings(a, b)
         assert pair.crossings == tuple(c for c in exact.crossings if min(low, high) < c.root < max(low, high))
@@ -114,25 +114,25 @@ def test_certified_pairs_are_those_that_exact_curves_reverse(
 
 
 def test_a_reward_moves_the_factor_and_the_factor_the_order() -> None:
-    found = diff(run(Confidence()), run(RWS(8.0), reward=REWARD), PREDICTOR)
-    assert {change.name for change in found.settings} == {"strategy", "reward_model", "reward_settings"}
-    assert found.parting is not None and found.parting.why == "order"
-    assert all(pair.certified for pair in found.parting.reversals)
-    changed = {change.step: change for change in found.steps}
+    difference = diff(run(Confidence()), run(RWS(8.0), reward=REWARD), PREDICTOR)
+    assert {change.name for change in difference.settings} == {"strategy", "reward_model", "reward_settings"}
+    assert difference.parting is not None and difference.parting.why == "order"
+    assert all(pair.certified for pair in difference.parting.reversals)
+    changed = {change.step: change for change in difference.steps}
     assert set(changed) == set(range(6))  # the factor differs at every step
     assert math.isnan(changed[0].rewards[0]) and changed[0].factors[0] == 1.0  # type: ignore[index]
 
 
 def test_every_difference_is_listed() -> None:
     first, second = run(Confidence()), run(Temperature(0.2))
-    found = {change.step: change for change in diff(first, second).steps}
+    changes = {change.step: change for change in diff(first, second).steps}
     for step in range(6):
         ours, theirs = (set(np.flatnonzero(trace.chosen[step]).tolist()) for trace in (first, second))
         open_ = first.masked[step] & second.masked[step]
         other = np.flatnonzero(open_ & (first.candidate[step] != second.candidate[step])).tolist()
-        assert set(found[step].only_first) == ours - theirs and set(found[step].only_second) == theirs - ours
-        assert [change.position for change in found[step].candidates] == other
-        assert found[step].factors == (1.0, 0.2) and found[step].rewards is None
+        assert set(changes[step].only_first) == ours - theirs and set(changes[step].only_second) == theirs - ours
+        assert [change.position for change in changes[step].candidates] == other
+        assert changes[step].factors == (1.0, 0.2) and changes[step].rewards is None
 
 
 def test_reasons_other_than_crossings_are_given_as_such() -> None:
@@ -141,22 +141,24 @@ def test_reasons_other_than_crossings_are_given_as_such() -> None:
     options = {"length": 3, "steps": 3, "block": 3}
     bf16 = {"ranking": "probability", "precision": "bfloat16"}
     pair = [run(Temperature(40.0), rounded, [], **options, **more) for more in ({}, bf16)]  # type: ignore[arg-type]
-    for found, note in (
+    for difference, note in (
         (diff(plain, appendix(Temperature(8.0), cfg=0.5), APPENDIX), "logits are not the same: cfg"),
         (diff(appendix(Temperature(8.0)), appendix(LeftToRight()), APPENDIX), "a strategy's own order"),
         (diff(*pair, rounded), "the factors are equal"),
     ):
-        assert found.parting is not None and found.parting.why == "order"
-        assert all(one.certified is False and note in one.note for one in found.parting.reversals)
-        assert note in str(found)
+        assert difference.parting is not None and difference.parting.why == "order"
+        assert all(pair.certified is False and note in pair.note for pair in difference.parting.reversals)
+        assert note in str(difference)
 
 
 def test_drawn_tokens_are_not_explained_by_curves_of_the_most_likely() -> None:
     runs = [appendix(Temperature(c), sampling_temperature=5.0, seed=seed) for c in (1.0, 8.0) for seed in range(12)]
-    found = [diff(a, b, APPENDIX).parting for a in runs[:12] for b in runs[12:]]
-    notes = {pair.note for one in found if one is not None for pair in one.reversals if not pair.certified}
+    partings = [diff(a, b, APPENDIX).parting for a in runs[:12] for b in runs[12:]]
+    notes = {
+        pair.note for parting in partings if parting is not None for pair in parting.reversals if not pair.certified
+    }
     assert any("is not the most likely token" in note for note in notes)
-    assert "candidate" in {one.why for one in found if one is not None}
+    assert "candidate" in {parting.why for parting in partings if parting is not None}
 
 
 def test_an_unknown_factor_is_said_to_be_unknown() -> None:
@@ -164,22 +166,22 @@ def test_an_unknown_factor_is_said_to_be_unknown() -> None:
     nan = np.full(2, np.nan)
     second = appendix(Temperature(8.0))
     second = replace(second, factor=nan, reward_use=np.full(2, NOT_NEEDED, np.int8))
-    found = diff(first, second, APPENDIX)
-    assert found.parting is not None and "a factor is not known" in found.parting.reversals[0].note
-    assert "factors 1 | not known" in str(found)
-    assert found.as_json()["parting"]["factors"] == [1.0, None]
+    difference = diff(first, second, APPENDIX)
+    assert difference.parting is not None and "a factor is not known" in difference.parting.reversals[0].note
+    assert "factors 1 | not known" in str(difference)
+    assert difference.as_json()["parting"]["factors"] == [1.0, None]
 
 
 def test_other_models_prompts_and_plans_part_for_their_own_reasons() -> None:
     plain = run(Confidence())
     other = diff(plain, run(Confidence(), bert_predictor(seed=5)))
     assert other.parting is not None and other.parting.why in ("order", "candidate") and other.parting.candidates
-    found = diff(plain, run(Confidence(), prompt="a dog"))
-    assert found.parting is not None and found.parting.why == "prompt"
-    assert {"prompt", "prompt_text"} <= {change.name for change in found.settings}
+    difference = diff(plain, run(Confidence(), prompt="a dog"))
+    assert difference.parting is not None and difference.parting.why == "prompt"
+    assert {"prompt", "prompt_text"} <= {change.name for change in difference.settings}
     for options in ({"steps": 4}, {"steps": 12}, {"block": 6}, {"length": 24, "steps": 24}):
-        found = diff(plain, run(Confidence(), **options))  # type: ignore[arg-type]
-        assert found.parting is not None and found.parting.why == "plan" and str(found)
+        difference = diff(plain, run(Confidence(), **options))  # type: ignore[arg-type]
+        assert difference.parting is not None and difference.parting.why == "plan" and str(difference)
 
 
 def test_another_mask_cannot_explain() -> None:

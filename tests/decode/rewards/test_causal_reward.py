@@ -107,7 +107,7 @@ texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 def edited_texts(draw: st.DrawFn) -> list[str]:
     """A text and its successors: other words, cut, grown, changed at the first word, or the same again."""
     words = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=12))
-    found = [list(words)]
+    versions = [list(words)]
     for _ in range(draw(st.integers(1, 6))):
         kind = draw(st.sampled_from(["replace", "first", "cut", "grow", "same", "empty"]))
         word = draw(st.sampled_from(WORDS))
@@ -121,8 +121,8 @@ def edited_texts(draw: st.DrawFn) -> list[str]:
             words = words + draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8))
         elif kind == "empty":
             words = []
-        found.append(list(words))
-    return [" ".join(text) for text in found]
+        versions.append(list(words))
+    return [" ".join(text) for text in versions]
 
 
 @given(
@@ -199,20 +199,20 @@ def test_batches_score_at_the_last_token_whatever_pads_or_ends_a_text(name: str,
     elif name == "padding ends text":
         codec.pad_token, model.config.pad_token_id = codec.eos_token, EOS
     prompts, answers = ["the cat", "a", "a small red bird flew"], ["sat on the mat .", "", "then it was blue"]
-    found = reward(model, codec)
+    reward_model = reward(model, codec)
     expected = [by_definition(model, ids) for ids in codec(prompts, answers)["input_ids"]]
-    assert found.score(prompts, answers) == pytest.approx(expected, abs=1e-5)
-    assert found.session(3).score(range(3), prompts, answers) == pytest.approx(expected, abs=1e-5)
-    assert found.session(3, cache=False).score(range(3), prompts, answers) == pytest.approx(expected, abs=1e-5)
+    assert reward_model.score(prompts, answers) == pytest.approx(expected, abs=1e-5)
+    assert reward_model.session(3).score(range(3), prompts, answers) == pytest.approx(expected, abs=1e-5)
+    assert reward_model.session(3, cache=False).score(range(3), prompts, answers) == pytest.approx(expected, abs=1e-5)
     assert len(set(expected)) == 3
 
 
 def test_the_score_is_the_one_of_the_model_itself_where_that_is_right() -> None:
     for model in (llama(pad_token_id=PAD), gpt2(), mistral()):
-        found = reward(model)
+        reward_model = reward(model)
         with torch.inference_mode():
-            own = model(input_ids=torch.tensor([found.ids("the cat", "sat .")])).logits.item()
-        assert found.score(["the cat"], ["sat ."]) == pytest.approx([own], abs=1e-6)
+            logit = model(input_ids=torch.tensor([reward_model.ids("the cat", "sat .")])).logits.item()
+        assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx([logit], abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -221,12 +221,12 @@ def test_the_score_is_the_one_of_the_model_itself_where_that_is_right() -> None:
     ids=["linear attention", "dynamic rope"],
 )
 def test_what_cannot_be_cut_back_is_read_anew(model: PreTrainedModel) -> None:
-    found = reward(model)
-    session = found.session(1)
+    reward_model = reward(model)
+    session = reward_model.session(1)
     for answer in ("it sat .", "it ran ."):
         (score,) = session.score([0], ["the cat"], [answer])
-        assert score == pytest.approx(by_definition(model, found.ids("the cat", answer)), abs=1e-5)
-    assert not found.keeps_cache and (session.tokens, session.tokens_saved, session.bytes_held) == ([16], [0], 0)
+        assert score == pytest.approx(by_definition(model, reward_model.ids("the cat", answer)), abs=1e-5)
+    assert not reward_model.keeps_cache and (session.tokens, session.tokens_saved, session.bytes_held) == ([16], [0], 0)
 
 
 @given(
@@ -274,11 +274,12 @@ def save(folder: Path, model: PreTrainedModel, known: dict[str, object], chat: s
 
 
 def test_loading_gives_a_causal_classifier_its_cache(tmp_path: Path) -> None:
-    found = load_reward(str(save(tmp_path / "causal", llama(), {})), cache_bytes=1000)
-    assert isinstance(found, CausalReward) and isinstance(found, SessionReward) and isinstance(found, RewardModel)
-    assert found.keeps_cache and found.cache_bytes == 1000
+    reward_model = load_reward(str(save(tmp_path / "causal", llama(), {})), cache_bytes=1000)
+    assert isinstance(reward_model, CausalReward)
+    assert isinstance(reward_model, SessionReward) and isinstance(reward_model, RewardModel)
+    assert reward_model.keeps_cache and reward_model.cache_bytes == 1000
     expected = by_definition(llama(), tokenizer()("the cat", "sat .")["input_ids"])
-    assert found.score(["the cat"], ["sat ."]) == pytest.approx([expected], abs=1e-5)
+    assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx([expected], abs=1e-5)
     other = load_reward(str(save(tmp_path / "both ways", classifier(), {})))
     assert isinstance(other, SequenceClassifierReward) and not isinstance(other, SessionReward)
 
@@ -287,13 +288,13 @@ def test_loading_gives_a_causal_classifier_its_cache(tmp_path: Path) -> None:
     "chat", [CHAT, CHAT.replace("{{ bos_token }}", "")], ids=["bos in template", "bos by tokenizer"]
 )
 def test_the_chat_template_has_one_beginning_of_text(tmp_path: Path, chat: str) -> None:
-    found = load_reward(str(save(tmp_path / "chat", llama(), {"template": "chat"}, chat)))
-    assert isinstance(found, CausalReward)
-    ids = found.ids("cat", "sat .")
+    reward_model = load_reward(str(save(tmp_path / "chat", llama(), {"template": "chat"}, chat)))
+    assert isinstance(reward_model, CausalReward)
+    ids = reward_model.ids("cat", "sat .")
     assert ids.count(CLS) == 1 and ids[0] == CLS and ids[-1] == EOS
     words = tokenizer().convert_tokens_to_ids(["the", "cat", "[SEP]", "a", "sat", "."])
     assert ids[1:8] == [SEP, *words[:2], SEP, *words[3:]]
-    assert found.score(["cat"], ["sat ."]) == pytest.approx([by_definition(llama(), ids)], abs=1e-5)
+    assert reward_model.score(["cat"], ["sat ."]) == pytest.approx([by_definition(llama(), ids)], abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -328,28 +329,28 @@ def test_misuse_is_named(model: PreTrainedModel, options: dict[str, Any], named:
 
 
 def test_a_text_that_does_not_fit_is_refused_not_cut() -> None:
-    found = reward(llama())
-    for score in (found.score, lambda prompts, answers: found.session(1).score([0], prompts, answers)):
+    reward_model = reward(llama())
+    for score in (reward_model.score, lambda prompts, answers: reward_model.session(1).score([0], prompts, answers)):
         with pytest.raises(ValueError, match=r"make 203 tokens: reward model reward reads 1 to 128"):
             score(["the " * 100], ["cat " * 100])
 
 
 def test_a_forward_that_fails_leaves_no_wrong_cache() -> None:
-    found = reward(llama())
-    session = found.session(1)
+    reward_model = reward(llama())
+    session = reward_model.session(1)
     session.score([0], ["the cat"], ["it sat ."])
-    original = found.score_rest
+    original = reward_model.score_rest
 
     def fail(cache: Any, rest: list[int]) -> float:
         original(cache, rest)
         raise RuntimeError("out of memory")
 
-    found.score_rest = fail  # type: ignore[method-assign]
+    reward_model.score_rest = fail  # type: ignore[method-assign]
     with pytest.raises(RuntimeError):
         session.score([0], ["the cat"], ["it ran ."])
-    found.score_rest = original  # type: ignore[method-assign]
+    reward_model.score_rest = original  # type: ignore[method-assign]
     (score,) = session.score([0], ["the cat"], ["it sat on a mat"])
-    assert score == pytest.approx(found.score(["the cat"], ["it sat on a mat"])[0], abs=1e-5)
+    assert score == pytest.approx(reward_model.score(["the cat"], ["it sat on a mat"])[0], abs=1e-5)
 
 
 def test_the_cache_reads_far_fewer_tokens_in_a_decode() -> None:

@@ -56,24 +56,24 @@ def frequencies(config: dict[str, Any]) -> list[float]:
     scaling = config.get("rope_scaling")
     if scaling is None:
         return plain
-    found = []
+    adjusted = []
     for frequency in plain:
         turns = scaling["original_max_position_embeddings"] * frequency / (2 * math.pi)
         low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
         share = min(max((turns - low) / (high - low), 0.0), 1.0)
-        found.append(share * frequency + (1 - share) * frequency / scaling["factor"])
-    return found
+        adjusted.append(share * frequency + (1 - share) * frequency / scaling["factor"])
+    return adjusted
 
 
 def rotated(row: Tensor, position: int, config: dict[str, Any]) -> Tensor:
     """Turn each pair (i, i + d/2) of a head's vector by position times its frequency."""
     half = len(row) // 2
-    found = row.clone()
+    turned = row.clone()
     for pair, frequency in enumerate(frequencies(config)):
         cos, sin = math.cos(position * frequency), math.sin(position * frequency)
-        found[pair] = row[pair] * cos - row[pair + half] * sin
-        found[pair + half] = row[pair + half] * cos + row[pair] * sin
-    return found
+        turned[pair] = row[pair] * cos - row[pair + half] * sin
+        turned[pair + half] = row[pair + half] * cos + row[pair] * sin
+    return turned
 
 
 def normed(rows: Tensor, weight: Tensor, config: dict[str, Any]) -> Tensor:
@@ -129,17 +129,17 @@ def hidden_states(name: str, weights: dict[str, Tensor], config: dict[str, Any],
 
 def quantile_score(states: Tensor, at: int, weights: dict[str, Tensor], config: dict[str, Any]) -> float:
     """Score as QRM does: the objectives' mean quantiles, mixed by a matrix, weighed by a gate."""
-    found = {key: tensor.double() for key, tensor in weights.items()}
+    tensors = {key: tensor.double() for key, tensor in weights.items()}
     gate = states[at]
     for layer in range(config["gating_n_hidden"]):
-        gate = (found[f"gating.layers.{3 * layer}.weight"] @ gate).clamp(min=0)
+        gate = (tensors[f"gating.layers.{3 * layer}.weight"] @ gate).clamp(min=0)
         norm = f"gating.layers.{3 * layer + 2}."
-        centred = (gate - found[f"{norm}running_mean"]) / torch.sqrt(found[f"{norm}running_var"] + 1e-5)
-        gate = centred * found[f"{norm}weight"] + found[f"{norm}bias"]
-    gate = found["gating.layers.9.weight"] @ gate + found["gating.layers.9.bias"]
-    shares = torch.softmax(gate / config["gating_temperature"], 0) * found["gating.logit_scale"][0]
-    quantiles = (found["regression_layer.weight"] @ states[-1]).reshape(config["num_objectives"], -1)
-    return float(shares @ (quantiles.mean(1) @ found["reward_transform_matrix"]))
+        centred = (gate - tensors[f"{norm}running_mean"]) / torch.sqrt(tensors[f"{norm}running_var"] + 1e-5)
+        gate = centred * tensors[f"{norm}weight"] + tensors[f"{norm}bias"]
+    gate = tensors["gating.layers.9.weight"] @ gate + tensors["gating.layers.9.bias"]
+    shares = torch.softmax(gate / config["gating_temperature"], 0) * tensors["gating.logit_scale"][0]
+    quantiles = (tensors["regression_layer.weight"] @ states[-1]).reshape(config["num_objectives"], -1)
+    return float(shares @ (quantiles.mean(1) @ tensors["reward_transform_matrix"]))
 
 
 def layout(name: str, prompt: str, answer: str) -> list[str]:
@@ -151,10 +151,10 @@ def layout(name: str, prompt: str, answer: str) -> list[str]:
         marked = [["<|im_start|>", role, "\n", *text.split(), "<|im_end|>", "\n"] for role, text in turns]
         return ["<s>", *marked[0], *marked[1], "<|reward|>"]
     dated = [("system", "Today Date : 26 Jul 2024")] if name == "grm" else []
-    found = ["<|begin_of_text|>"]
+    tokens = ["<|begin_of_text|>"]
     for role, text in [*dated, ("user", prompt), ("assistant", answer)]:
-        found += ["<|start_header_id|>", role, "<|end_header_id|>", "\n\n", *text.split(), "<|eot_id|>"]
-    return found
+        tokens += ["<|start_header_id|>", role, "<|end_header_id|>", "\n\n", *text.split(), "<|eot_id|>"]
+    return tokens
 
 
 def ids_of(name: str, prompt: str, answer: str) -> list[int]:
@@ -210,9 +210,9 @@ def test_a_name_stands_for_the_hub_id_its_commit_and_the_papers_statistics(
         with pytest.raises(ValueError, match=rf"^revision of reward {spoken} is None: the commit of {entry.hub_id}"):
             load_reward(spoken)
     given = "0123456789" * 4
-    found = load_reward(spoken, revision=given if entry.revision is None else None)
+    reward_model = load_reward(spoken, revision=given if entry.revision is None else None)
     assert asked == [(entry.hub_id, entry.revision or given)]
-    assert (found.name, found.mean, found.std) == (entry.hub_id, entry.mean, entry.std)
+    assert (reward_model.name, reward_model.mean, reward_model.std) == (entry.hub_id, entry.mean, entry.std)
     with pytest.raises(ValueError, match=r"40 hexadecimal digits"):
         load_reward(spoken, revision="main")
 
@@ -222,47 +222,51 @@ def test_a_name_stands_for_the_hub_id_its_commit_and_the_papers_statistics(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_scores_are_those_of_the_plain_reference(name: str, folders: dict[str, Path]) -> None:
-    found = load_reward(str(folders[name]), published=name)
+    reward_model = load_reward(str(folders[name]), published=name)
     expected = [reference(name, *pair) for pair in PAIRS[:2]]
-    assert found.score(PROMPTS[:2], ANSWERS[:2]) == pytest.approx(expected, abs=1e-5, rel=1e-5)
-    assert (found.mean, found.std) == (PUBLISHED[name].mean, PUBLISHED[name].std)
+    assert reward_model.score(PROMPTS[:2], ANSWERS[:2]) == pytest.approx(expected, abs=1e-5, rel=1e-5)
+    assert (reward_model.mean, reward_model.std) == (PUBLISHED[name].mean, PUBLISHED[name].std)
     assert abs(expected[0] - expected[1]) > 1e-3
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_texts_are_laid_out_with_exactly_one_beginning(name: str, folders: dict[str, Path]) -> None:
-    found = load_reward(str(folders[name]), published=name)
-    assert isinstance(found, CausalReward | QuantileReward)
+    reward_model = load_reward(str(folders[name]), published=name)
+    assert isinstance(reward_model, CausalReward | QuantileReward)
     for pair in PAIRS:
-        assert found.ids(*pair) == ids_of(name, *pair)
+        assert reward_model.ids(*pair) == ids_of(name, *pair)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_batch_scores_as_its_pairs_alone(name: str, side: str, folders: dict[str, Path]) -> None:
-    found: Any = load_reward(str(folders[name]), published=name)
-    found.tokenizer.padding_side = side
-    alone = [found.score([prompt], [answer])[0] for prompt, answer in PAIRS]
-    found.batch_size = 3
-    assert found.score(PROMPTS, ANSWERS) == pytest.approx(alone, abs=1e-5)
+    reward_model: Any = load_reward(str(folders[name]), published=name)
+    reward_model.tokenizer.padding_side = side
+    alone = [reward_model.score([prompt], [answer])[0] for prompt, answer in PAIRS]
+    reward_model.batch_size = 3
+    assert reward_model.score(PROMPTS, ANSWERS) == pytest.approx(alone, abs=1e-5)
     assert len(set(alone)) == len(alone)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "qrm"])
 def test_a_session_scores_as_without(name: str, folders: dict[str, Path]) -> None:
-    found = load_reward(str(folders[name]), published=name)
-    assert isinstance(found, CausalReward)
-    session, answers = found.session(1), ["sat on the mat .", "sat on a mat .", "sat on a mat . and then it ran", ""]
+    reward_model = load_reward(str(folders[name]), published=name)
+    assert isinstance(reward_model, CausalReward)
+    session = reward_model.session(1)
+    answers = ["sat on the mat .", "sat on a mat .", "sat on a mat . and then it ran", ""]
     for answer in answers:
-        assert session.score([0], ["the cat"], [answer]) == pytest.approx(found.score(["the cat"], [answer]), abs=1e-5)
+        assert session.score([0], ["the cat"], [answer]) == pytest.approx(
+            reward_model.score(["the cat"], [answer]), abs=1e-5
+        )
     assert session.tokens_saved[0] > 0
 
 
 @pytest.mark.parametrize("name", ["intern", "eurus", "qrm"])
 def test_their_layout_is_told_from_config_json(name: str, folders: dict[str, Path]) -> None:
-    found = load_reward(str(folders[name]), mean=1, std=2)
-    assert (found.mean, found.std) == (1.0, 2.0)
-    assert found.score(PROMPTS, ANSWERS) == load_reward(str(folders[name]), published=name).score(PROMPTS, ANSWERS)
+    reward_model = load_reward(str(folders[name]), mean=1, std=2)
+    assert (reward_model.mean, reward_model.std) == (1.0, 2.0)
+    named = load_reward(str(folders[name]), published=name)
+    assert reward_model.score(PROMPTS, ANSWERS) == named.score(PROMPTS, ANSWERS)
     with pytest.raises(ValueError, match=rf"^mean of reward .*{name} is None"):
         load_reward(str(folders[name]))
 
@@ -270,8 +274,8 @@ def test_their_layout_is_told_from_config_json(name: str, folders: dict[str, Pat
 def test_reward_json_comes_before_the_paper_and_arguments_before_both(tmp_path: Path) -> None:
     folder = save_published(tmp_path / "grm", "grm")
     write_json(folder / "reward.json", {"mean": 5.0, "std": 6.0})
-    found = load_reward(str(folder), published="grm")
-    assert (found.mean, found.std) == (5.0, 6.0)
+    reward_model = load_reward(str(folder), published="grm")
+    assert (reward_model.mean, reward_model.std) == (5.0, 6.0)
     assert load_reward(str(folder), published="grm", mean=7).mean == 7.0
     elsewhere = write_json(tmp_path / "calibrated.json", {"mean": 8.0, "std": 9.0})
     assert load_reward(str(folder), published="grm", statistics=elsewhere).mean == 8.0
@@ -282,11 +286,11 @@ def test_reward_json_comes_before_the_paper_and_arguments_before_both(tmp_path: 
 @pytest.mark.parametrize("name", ["intern", "eurus", "qrm", "skywork"])
 def test_networks_load_in_the_dtype_that_is_asked_for(name: str, folders: dict[str, Path]) -> None:
     exact: Any = load_reward(str(folders[name]), published=name)
-    found: Any = load_reward(str(folders[name]), published=name, dtype="bfloat16")
-    assert {tensor.dtype for tensor in found.model.parameters()} == {torch.bfloat16}
-    assert found.score(["the cat"], ["sat ."]) == pytest.approx(exact.score(["the cat"], ["sat ."]), abs=0.5)
+    reward_model: Any = load_reward(str(folders[name]), published=name, dtype="bfloat16")
+    assert {tensor.dtype for tensor in reward_model.model.parameters()} == {torch.bfloat16}
+    assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx(exact.score(["the cat"], ["sat ."]), abs=0.5)
     if name == "qrm":
-        assert {tensor.dtype for tensor in found.head.parameters()} == {torch.float32}
+        assert {tensor.dtype for tensor in reward_model.head.parameters()} == {torch.float32}
 
 
 @pytest.mark.parametrize(("name", "stored"), [("intern", "float16"), ("eurus", "bfloat16"), ("qrm", "bfloat16")])
@@ -298,8 +302,10 @@ def test_weights_stored_in_half_precision_are_read_as_they_are(name: str, stored
     }
     write_shards(folder, halved, shards=3)
     (folder / "model-00002-of-00002.safetensors").unlink()
-    found = load_reward(str(folder), published=name)
-    assert found.score(["the cat"], ["sat ."]) == pytest.approx([reference(name, "the cat", "sat .", kind)], abs=1e-5)
+    reward_model = load_reward(str(folder), published=name)
+    assert reward_model.score(["the cat"], ["sat ."]) == pytest.approx(
+        [reference(name, "the cat", "sat .", kind)], abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -311,13 +317,13 @@ def test_a_text_that_does_not_fit_is_refused_so_nothing_that_is_read_is_cut(
 
 
 def test_the_gate_reads_the_last_turn_and_refuses_a_text_without_one(folders: dict[str, Path]) -> None:
-    found = load_reward(str(folders["qrm"]), published="qrm")
-    assert isinstance(found, QuantileReward)
-    ids = found.ids("the cat", "sat")
+    reward_model = load_reward(str(folders["qrm"]), published="qrm")
+    assert isinstance(reward_model, QuantileReward)
+    ids = reward_model.ids("the cat", "sat")
     turn = [LLAMA3.index("<|eot_id|>"), LLAMA3.index("<|start_header_id|>")]
-    assert ids[found.gate(ids) :][:2] == turn and found.gate([*ids, *ids]) > len(ids)
+    assert ids[reward_model.gate(ids) :][:2] == turn and reward_model.gate([*ids, *ids]) > len(ids)
     with pytest.raises(ValueError, match=r"has no assistant's turn, which its gate reads"):
-        found.gate(ids[:5])
+        reward_model.gate(ids[:5])
 
 
 # What is refused, in one line.
@@ -369,10 +375,10 @@ HEADS = {"intern": "v_head.weight", "eurus": "regression_head.weight", "qrm": "g
         (pickled, r"only pickled weights \(pytorch_model.bin\)"),
         (lambda folder: max(folder.glob("*.safetensors")).unlink(), r"model-00002-of-00002.safetensors is missing"),
         (
-            lambda folder: rewritten(folder, lambda found: found.pop(HEADS.get(folder.name, "score.weight"))),
+            lambda folder: rewritten(folder, lambda tensors: tensors.pop(HEADS.get(folder.name, "score.weight"))),
             "lacks wei",
         ),
-        (lambda folder: rewritten(folder, lambda found: found.update(odd=torch.ones(2))), r"config.* ask for: odd"),
+        (lambda folder: rewritten(folder, lambda tensors: tensors.update(odd=torch.ones(2))), r"config.* ask for: odd"),
         (lambda folder: rewritten(folder, not_a_number), r"holds NaN"),
         (lambda folder: changed(folder, num_hidden_layers=1), r"does not ask for: model.layers.1"),
         (lambda folder: changed(folder, num_hidden_layers=3), r"lacks weights: model.layers.2"),

@@ -36,8 +36,8 @@ LOW, HIGH = 0.05, 30.0
 def paths(seed: int, **options: Any) -> tuple[ScalePath, ScalePath]:
     predictor = table_predictor(seed)
     asked: dict[str, Any] = SHAPE | options
-    one = scale_path(predictor, "", LOW, HIGH, **grouped(**asked))
-    return one, scale_path(predictor, "", LOW, HIGH, over="reward-scale", reward=REWARD, **grouped(**asked))
+    by_temperature = scale_path(predictor, "", LOW, HIGH, **grouped(**asked))
+    return by_temperature, scale_path(predictor, "", LOW, HIGH, over="reward-scale", reward=REWARD, **grouped(**asked))
 
 
 def split(reach: Reach) -> list[set[tuple[int, ...]]]:
@@ -87,14 +87,14 @@ def test_nothing_is_denied_of_what_was_not_explored() -> None:
 
 
 def test_other_axes_and_answers_of_another_length_are_refused() -> None:
-    one, two = paths(0)
+    by_temperature, by_reward_scale = paths(0)
     with pytest.raises(ValueError, match="temperature_path is over 'reward-scale'"):
-        compare_reach(two, one)
+        compare_reach(by_reward_scale, by_temperature)
     with pytest.raises(ValueError, match="reward_path is over 'temperature'"):
-        compare_reach(one, one)
+        compare_reach(by_temperature, by_temperature)
     short = scale_path(table_predictor(0), [1, 2, 3, 4], LOW, HIGH, Shape(length=4, steps=4, block=4))
     with pytest.raises(ValueError, match="answers of different lengths"):
-        compare_reach(short, two)
+        compare_reach(short, by_reward_scale)
 
 
 run_reach = partial(single_stage_runs.run, "reach")
@@ -128,11 +128,18 @@ def test_rows_count_what_the_paths_hold_and_the_last_adds_them_up(finished: Path
         unit = units[row["prompt"]]
         paths = {path["over"]: path for path in unit["paths"]}
         reached = {over: {tuple(piece["tokens"]) for piece in path["pieces"]} for over, path in paths.items()}
-        one, two = reached["temperature"], reached["reward-scale"]
+        by_temperature, by_reward_scale = reached["temperature"], reached["reward-scale"]
         assert unit["prompt"] == prompt["prompt"] == PROMPTS[int(row["prompt"])]
-        assert (row["temperature"], row["reward_scale"], row["shared"]) == (len(one), len(two), len(one & two))
-        assert (row["only_temperature"], row["only_reward_scale"]) == (len(one - two), len(two - one))
-        assert {tuple(output["tokens"]) for output in prompt["outputs"]} == one | two
+        assert (row["temperature"], row["reward_scale"], row["shared"]) == (
+            len(by_temperature),
+            len(by_reward_scale),
+            len(by_temperature & by_reward_scale),
+        )
+        assert (row["only_temperature"], row["only_reward_scale"]) == (
+            len(by_temperature - by_reward_scale),
+            len(by_reward_scale - by_temperature),
+        )
+        assert {tuple(output["tokens"]) for output in prompt["outputs"]} == by_temperature | by_reward_scale
         assert (row["certified"], row["open"]) == (2, 0)
         for path in paths.values():
             assert (path["c_min"], path["c_max"]) == (0.1, 20.0)

@@ -50,13 +50,13 @@ def check_shape(path: ScalePath) -> None:
     """Pieces and unexplored intervals cover the range in rising order, and meet inside enclosures."""
     parts = sorted([*path.pieces, *path.unexplored], key=lambda part: part.lower)
     assert (parts[0].lower, parts[-1].upper) == (path.c_min, path.c_max)
-    for one, two in pairwise(parts):
-        assert one.lower < one.upper == two.lower < two.upper
-        assert any(gap.lower <= one.upper <= gap.upper for gap in path.breakpoints)
-    for one, two in pairwise(path.pieces):
-        assert one.upper < two.lower or (one.tokens, one.commit_step) != (two.tokens, two.commit_step)
-    for one, two in pairwise(path.breakpoints):
-        assert one.lower <= one.upper < two.lower <= two.upper
+    for left, right in pairwise(parts):
+        assert left.lower < left.upper == right.lower < right.upper
+        assert any(gap.lower <= left.upper <= gap.upper for gap in path.breakpoints)
+    for left, right in pairwise(path.pieces):
+        assert left.upper < right.lower or (left.tokens, left.commit_step) != (right.tokens, right.commit_step)
+    for left, right in pairwise(path.breakpoints):
+        assert left.lower <= left.upper < right.lower <= right.upper
     assert path.grid_forwards == len(path.pieces) * (1 + max(path.pieces[0].commit_step) if path.pieces else 0)
     assert path.forwards <= path.states and bool(path.unexplored) == (path.forwards < path.states)
 
@@ -72,9 +72,9 @@ def check_against_decode(
     ends = [end for gap in path.breakpoints for end in (gap.lower, gap.upper)]
     at += [c for c in more if all(abs(c / end - 1) > 1e-9 for end in ends)]
     at = [c for c in at if path.at(c) is not None]
-    for c, found in zip(at, outcomes(predictor, prompt, path, at, **options), strict=True):
+    for c, commits in zip(at, outcomes(predictor, prompt, path, at, **options), strict=True):
         piece = path.at(c)
-        assert piece is not None and found == (piece.tokens, piece.commit_step), f"at scale {c!r}"
+        assert piece is not None and commits == (piece.tokens, piece.commit_step), f"at scale {c!r}"
 
 
 @given(
@@ -128,20 +128,20 @@ def test_exactly_solvable_models(seed: int, chain: bool, holes: float, rewarded:
 def reference(decoded: Callable[[float], Commits], low: float, high: float, points: int) -> list[tuple[float, Commits]]:
     """Decode on a grid, and go on halving between two points that differ: starts of the pieces, and what they give."""
     grid = np.geomspace(low, high, points).tolist()
-    found = [(low, decoded(low))]
+    decodes = [(low, decoded(low))]
     for a, b in pairwise(grid):
         stack = [(a, decoded(a), b, decoded(b))]
         while stack:
-            left, one, right, two = stack.pop()
-            if one == two:
+            left, at_left, right, at_right = stack.pop()
+            if at_left == at_right:
                 continue
             if right <= left * (1 + 1e-6):
-                found.append((right, two))
+                decodes.append((right, at_right))
                 continue
             middle = math.sqrt(left * right)
             between = decoded(middle)
-            stack += [(middle, between, right, two), (left, one, middle, between)]
-    return found
+            stack += [(middle, between, right, at_right), (left, at_left, middle, between)]
+    return decodes
 
 
 @pytest.mark.parametrize(("seed", "over"), [(0, "temperature"), (1, "reward-scale")])
@@ -187,8 +187,10 @@ def test_a_canvas_is_evaluated_once_however_many_intervals_lead_to_it() -> None:
 def test_the_size_of_batches_does_not_matter(seed: int, batch: int, rewarded: bool) -> None:
     predictor = table_predictor(seed)
     asked: dict[str, Any] = {"over": "reward-scale", "reward": REWARD} if rewarded else {}
-    one, many = (scale_path(predictor, "", LOW, HIGH, batch=size, **grouped(**SHAPE, **asked)) for size in (batch, 64))
-    assert many.batches == 8 and replace(one, batches=8) == many
+    small, many = (
+        scale_path(predictor, "", LOW, HIGH, batch=size, **grouped(**SHAPE, **asked)) for size in (batch, 64)
+    )
+    assert many.batches == 8 and replace(small, batches=8) == many
 
 
 @given(st.integers(0, 10**6), st.integers(8, 40), st.booleans())
@@ -293,8 +295,8 @@ def test_each_completed_text_is_scored_once() -> None:
 
 def doubtful(change: Callable[[list[Bracket], float, float], list[Bracket]]) -> Callable[..., SelectionPath]:
     def path(logits: Any, k: int, low: float, high: float) -> SelectionPath:
-        found = selection_path(logits, k, low, high)
-        return replace(found, brackets=tuple(change(list(found.brackets), low, high)))
+        selection = selection_path(logits, k, low, high)
+        return replace(selection, brackets=tuple(change(list(selection.brackets), low, high)))
 
     return path
 

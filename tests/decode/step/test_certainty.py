@@ -15,10 +15,10 @@ from rws_theory.selection import selection_path
 
 def ask(z: np.ndarray, k: int, low: float, high: float, error: float = 0.0) -> bool:
     logits, count = torch.tensor(z), len(z)
-    place = torch.zeros(count, dtype=torch.int64), torch.arange(count)
+    coordinates = torch.zeros(count, dtype=torch.int64), torch.arange(count)
     everywhere = torch.ones(1, count, dtype=torch.bool)
     errors = torch.full((count,), error)
-    return bool(certain(logits, logits.argmax(-1), *place, everywhere, torch.tensor([k]), low, high, errors))
+    return bool(certain(logits, logits.argmax(-1), *coordinates, everywhere, torch.tensor([k]), low, high, errors))
 
 
 @st.composite
@@ -77,9 +77,9 @@ def test_rows_are_judged_apart_and_positions_that_do_not_compete_are_left_out() 
     row, position = torch.tensor([0, 0, 1, 1, 1]), torch.tensor([0, 1, 0, 1, 2])
     contested = torch.tensor([[True, True, False], [True, True, False]])
     k, none = torch.tensor([1, 2]), torch.zeros(5)
-    place = (z.argmax(-1), row, position)
-    assert certain(z, *place, contested, k, 0.1, 8.0, none).tolist() == [False, True]
-    assert certain(z, *place, contested, k, 0.1, 4.8, none).tolist() == [True, True]
+    candidates = (z.argmax(-1), row, position)
+    assert certain(z, *candidates, contested, k, 0.1, 8.0, none).tolist() == [False, True]
+    assert certain(z, *candidates, contested, k, 0.1, 4.8, none).tolist() == [True, True]
     contested[1, 1:] = torch.tensor([False, True])
-    assert certain(z, *place, contested, torch.tensor([1, 1]), 0.1, 8.0, none).tolist() == [False, True]
-    assert certain(z, *place, contested, torch.tensor([0, 0]), 0.1, 8.0, none).tolist() == [True, True]
+    assert certain(z, *candidates, contested, torch.tensor([1, 1]), 0.1, 8.0, none).tolist() == [False, True]
+    assert certain(z, *candidates, contested, torch.tensor([0, 0]), 0.1, 8.0, none).tolist() == [True, True]

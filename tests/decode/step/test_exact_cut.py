@@ -65,7 +65,7 @@ def test_decoding_is_on_the_scale_path_however_coarse_the_logits(
     predictor, shape = predictor_of(rows), {"length": count, "steps": min(steps, count), "block": count}
     path = scale_path(predictor, [], 0.01, 60.0, **grouped(**shape))
     (trace,) = decode(predictor, [[]], Temperature(scale), **grouped(**shape))
-    if all(not one.lower * (1 - 1e-9) < scale < one.upper * (1 + 1e-9) for one in path.breakpoints):
+    if all(not gap.lower * (1 - 1e-9) < scale < gap.upper * (1 + 1e-9) for gap in path.breakpoints):
         piece = path.at(scale)
         assert piece is not None and piece.commit_step == tuple(trace.commit_step.tolist())
     assert replay(trace).parted_at is None
@@ -74,9 +74,9 @@ def test_decoding_is_on_the_scale_path_however_coarse_the_logits(
 def test_a_diff_with_another_model_certifies_nothing() -> None:
     rows = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
     shape = {"length": 2, "steps": 2, "block": 2}
-    own, other = predictor_of(rows), predictor_of([[2 * z for z in row] for row in rows])
-    runs = [decode(own, [[]], rule, **grouped(**shape))[0] for rule in (Confidence(), Temperature(8.0))]
-    parting = diff(*runs, own).parting
+    predictor, other = predictor_of(rows), predictor_of([[2 * z for z in row] for row in rows])
+    runs = [decode(predictor, [[]], rule, **grouped(**shape))[0] for rule in (Confidence(), Temperature(8.0))]
+    parting = diff(*runs, predictor).parting
     assert parting is not None and parting.reversals[0].certified
     parting = diff(*runs, other).parting
     assert parting is not None and not parting.reversals[0].certified

@@ -56,16 +56,16 @@ def contests(draw: st.DrawFn, wide: bool = True) -> tuple[Floats, int, float]:
     """Rows that tie, all but tie or differ; how many are chosen; a factor, often within ulps of a crossing of two."""
     z, k, low, _ = draw(strategies.selection_cases())
     if len(z) > 1 and draw(st.booleans()):
-        one, other = draw(st.permutations(range(len(z))))[:2]
-        found = [c.root for c in crossings(z[one], z[other]).crossings if 1e-4 < c.root < 1e4]
-        if found:
-            low = draw(st.sampled_from(found))
+        first, second = draw(st.permutations(range(len(z))))[:2]
+        roots = [c.root for c in crossings(z[first], z[second]).crossings if 1e-4 < c.root < 1e4]
+        if roots:
+            low = draw(st.sampled_from(roots))
             for _ in range(draw(st.integers(0, 3))):
                 low = float(np.nextafter(low, draw(st.sampled_from([0.0, np.inf]))))
     # Powers of two keep ties and crossings.
     sizes = [(0, 0), (0, 0), (-1040, 0), (-1040, 1000), (-300, 300), (40, -40), (300, -300)]
-    power, other = draw(st.sampled_from(sizes)) if wide else (0, 0)
-    return z * 2.0**power, k, low * 2.0**other
+    power, shift = draw(st.sampled_from(sizes)) if wide else (0, 0)
+    return z * 2.0**power, k, low * 2.0**shift
 
 
 def places(count: int) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]:
@@ -85,16 +85,16 @@ def test_log_odds_are_within_the_documented_error(precision: Precision, x: Float
     row = logits[0].double().tolist()
     token = at % len(row)
     assume(row[token] > -np.inf)
-    found = rank_values(logits, torch.tensor([token]), c, "log-odds", precision).item()
+    value = rank_values(logits, torch.tensor([token]), c, "log-odds", precision).item()
     gaps = exact_gaps(row, token)
     if not gaps:
-        assert found == np.inf
+        assert value == np.inf
         return
     lead = abs(float(min(gaps))) * c
     if lead > float(torch.finfo(dtype).max) / 4:
         return
     exact = log_odds_ball(gaps, Fraction(c))
-    assert abs(ball(Fraction(found)) - exact) < documented(precision, lead, len(row)) + 1e-320
+    assert abs(ball(Fraction(value)) - exact) < documented(precision, lead, len(row)) + 1e-320
 
 
 @pytest.mark.parametrize("precision", EPS)
@@ -106,8 +106,8 @@ def test_log_odds_of_a_whole_vocabulary_are_within_it_too(precision: Precision, 
     row = np.sort(logits[0].double().numpy().astype(np.longdouble))[::-1]
     others = (np.longdouble(c) * (row[1:] - row[1])).astype(np.float64)
     exact = c * float(row[0] - row[1]) - math.log(math.fsum(np.exp(others)))
-    found = rank_values(logits, logits.argmax(-1), c, "log-odds", precision).item()
-    assert abs(found - exact) < documented(precision, c * float(row[0] - row[1]), size)
+    value = rank_values(logits, logits.argmax(-1), c, "log-odds", precision).item()
+    assert abs(value - exact) < documented(precision, c * float(row[0] - row[1]), size)
 
 
 @given(contests())
@@ -115,10 +115,10 @@ def test_log_odds_of_a_whole_vocabulary_are_within_it_too(precision: Precision, 
 @example((np.array([[0.0, -0.0, -2.0], [0.0, 0.0, 0.0], [0.0, -0.0, -2.0], [-0.0, 0.0, -2.0]]), 1, 1.0))  # signed zeros
 def test_what_is_chosen_is_the_exact_top_with_exact_ties_leftmost(case: tuple[Floats, int, float]) -> None:
     z, k, c = case
-    logits, (place, everywhere) = torch.tensor(z), places(len(z))
+    logits, (coordinates, everywhere) = torch.tensor(z), places(len(z))
     values = rank_values(logits, logits.argmax(-1), c)[None]
     scale = torch.full((len(z),), c, dtype=torch.float64)
-    settled = exact_at_the_cut(values, logits, scale, place, everywhere, ~everywhere, k)
+    settled = exact_at_the_cut(values, logits, scale, coordinates, everywhere, ~everywhere, k)
     chosen, ties = select_top(settled, everywhere, k)
     assert (set(chosen[0].nonzero()[:, 0].tolist()), int(ties)) == exact_top(z.tolist(), k, Fraction(c))
 
@@ -136,13 +136,17 @@ def misplaced(z: Floats, chosen: torch.Tensor, c: float, error: Callable[[float]
     """Pairs of a position left out and one chosen of which the former leads by more than both errors."""
     gaps = [exact_gaps(row) for row in z.tolist()]
     odds = [log_odds_ball(u, Fraction(c)) if u else None for u in gaps]
-    found = []
+    pairs = []
     for out, into in itertools.product((~chosen).nonzero()[:, 0].tolist(), chosen.nonzero()[:, 0].tolist()):
         if compared(gaps[out], gaps[into], Fraction(c)) > 0:
-            one, other = odds[out], odds[into]
-            if one is None or other is None or one - other > error(float(one.mid())) + error(float(other.mid())):
-                found.append((out, into))
-    return found
+            odds_out, odds_in = odds[out], odds[into]
+            if (
+                odds_out is None
+                or odds_in is None
+                or odds_out - odds_in > error(float(odds_out.mid())) + error(float(odds_in.mid()))
+            ):
+                pairs.append((out, into))
+    return pairs
 
 
 # --- the compact decoder's choice -------------------------------------------------------------------------------------
@@ -154,10 +158,10 @@ def test_compact_choice_is_exact_up_to_the_stated_error(case: tuple[Floats, int,
     assume(k > 0)
     logits = torch.tensor(z).to(getattr(torch, precision))
     z = logits.double().numpy()
-    found = row_statistics(logits, torch.tensor([c], dtype=torch.float64))
-    log_f = found.log_f.float().T
+    statistics = row_statistics(logits, torch.tensor([c], dtype=torch.float64))
+    log_f = statistics.log_f.float().T
     factor, error = torch.tensor([c], dtype=torch.float64), torch.zeros(1, len(z), dtype=torch.float64)
-    choice = choose(logits[None], found.token[None], log_f, factor, error, k)
+    choice = choose(logits[None], statistics.token[None], log_f, factor, error, k)
     chosen, (best, level) = choice.chosen[0], exact_top(z.tolist(), k, Fraction(c))
     assert int(chosen.sum()) == k
     if bool(choice.inexact[0]):
@@ -175,10 +179,10 @@ def test_compact_choice_among_many_positions_is_the_exact_one(seed: int, count: 
     rng = np.random.default_rng(seed)
     logits = torch.from_numpy(rng.normal(scale=2.0, size=(count, 12))).float()
     logits[:, 0] += torch.from_numpy(rng.uniform(0, 9, size=count)).float()
-    found = row_statistics(logits, torch.tensor([c], dtype=torch.float64), backend="torch")
+    statistics = row_statistics(logits, torch.tensor([c], dtype=torch.float64), backend="torch")
     k = int(rng.integers(1, count + 1))
     factor, error = torch.tensor([c], dtype=torch.float64), torch.zeros(1, count, dtype=torch.float64)
-    choice = choose(logits[None], found.token[None], found.log_f.T, factor, error, k)
+    choice = choose(logits[None], statistics.token[None], statistics.log_f.T, factor, error, k)
     best, level = exact_top(logits.double().tolist(), k, Fraction(c))
     assert not choice.inexact[0] and level == int(choice.ties[0]) == 0
     assert set(choice.chosen[0].nonzero()[:, 0].tolist()) == best
@@ -192,10 +196,10 @@ def test_a_certain_set_is_the_exact_top_at_every_factor(
     case: tuple[Floats, int, float, float], error: float, seed: int
 ) -> None:
     z, k, low, high = case
-    logits, (place, everywhere) = torch.tensor(z), places(len(z))
+    logits, (coordinates, everywhere) = torch.tensor(z), places(len(z))
     errors = torch.full((len(z),), error, dtype=torch.float64)
     token = logits.argmax(-1)
-    if not bool(certain(logits, token, *place, everywhere, torch.tensor([k]), low, high, errors)):
+    if not bool(certain(logits, token, *coordinates, everywhere, torch.tensor([k]), low, high, errors)):
         return
     rng = np.random.default_rng(seed)
     inner = [float(min(max(low * (high / low) ** t, low), high)) for t in rng.uniform(0, 1, 3)]
@@ -216,9 +220,9 @@ def test_a_set_that_known_curves_make_certain_is_the_exact_top(
     assume(low < high)
     logits = torch.tensor(z).to(getattr(torch, precision))
     scales = torch.from_numpy(np.geomspace(low, high, count))
-    found = row_statistics(logits, scales, slopes=True)
-    assert found.slope is not None
-    if not bool(certain_from(found.log_f[None], found.slope[None], scales, k, RELATIVE)):
+    statistics = row_statistics(logits, scales, slopes=True)
+    assert statistics.slope is not None
+    if not bool(certain_from(statistics.log_f[None], statistics.slope[None], scales, k, RELATIVE)):
         return
     gaps = [exact_gaps(row) for row in logits.double().tolist()]
     roots = [c.root for a, b in itertools.combinations(logits.double().numpy(), 2) for c in crossings(a, b).crossings]
@@ -279,21 +283,24 @@ def exact_decode(
         sizes = [block // per_block + (number < block % per_block) for number in range(per_block)]
         for size in sizes:
             rows = predictor.logits(torch.tensor([canvas]), None)[0].tolist()
-            masked = [place for place in range(length) if canvas[place] == predictor.mask_id]
-            best = {place: max(range(len(rows[place])), key=lambda t, p=place: (rows[p][t], -t)) for place in masked}
-            factor = scale([best.get(place, token) for place, token in enumerate(canvas)])
-            here = [place for place in masked if start <= place < start + block]
-            chosen, level = exact_top([rows[place] for place in here], size, factor)
+            masked = [position for position in range(length) if canvas[position] == predictor.mask_id]
+            best = {
+                position: max(range(len(rows[position])), key=lambda t, p=position: (rows[p][t], -t))
+                for position in masked
+            }
+            factor = scale([best.get(position, token) for position, token in enumerate(canvas)])
+            here = [position for position in masked if start <= position < start + block]
+            chosen, level = exact_top([rows[position] for position in here], size, factor)
             ties.append(level)
-            for place in (here[index] for index in chosen):
-                canvas[place], commit_step[place] = best[place], step
+            for position in (here[index] for index in chosen):
+                canvas[position], commit_step[position] = best[position], step
             step += 1
         start += block
     return canvas, commit_step, ties
 
 
 def reward_of(seed: int) -> Callable[[Sequence[int]], int]:
-    return lambda tokens: (seed // 7 + sum((place + 3) * (token + 1) ** 3 for place, token in enumerate(tokens))) % 17
+    return lambda tokens: (seed // 7 + sum((index + 3) * (token + 1) ** 3 for index, token in enumerate(tokens))) % 17
 
 
 def rws_scale(seed: int, reward_scale: float, mean: float, std: float, eps: float = 1e-5) -> Scale:
@@ -351,9 +358,9 @@ def test_the_reference_decoder_of_the_theory_is_exact_too(
     c = float(np.random.default_rng(seed).uniform(0.2, 8.0))
     score = reward_of(seed)
     rule = rws_rule(c) if guided else constant_rule(c)
-    found = decode_masked(table, rule, per_step=per_step, reward=lambda x: (score(x) - 7.25) / 5.5)
+    decoded = decode_masked(table, rule, per_step=per_step, reward=lambda x: (score(x) - 7.25) / 5.5)
     scale = rws_scale(seed, c, 7.25, 5.5) if guided else (lambda tokens: Fraction(c))
     steps = -(-length // per_step)
     assume(length % per_step == 0)
     tokens, commit_step, _ = exact_decode(exact_predictor(table), scale, length, steps, length)
-    assert found.tokens.tolist() == tokens and found.commit_step.tolist() == commit_step
+    assert decoded.tokens.tolist() == tokens and decoded.commit_step.tolist() == commit_step

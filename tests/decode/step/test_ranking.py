@@ -144,16 +144,16 @@ def test_probability_is_what_public_decoders_compute(precision: str, factor: flo
 def test_log_odds_in_a_precision_are_computed_throughout_in_it(precision: str, factor: float) -> None:
     logits, best = random_logits(100, 30)
     logits = logits.bfloat16() if precision == "model" else logits
-    held = logits.to(torch.bfloat16 if precision == "model" else getattr(torch, precision))
+    rounded = logits.to(torch.bfloat16 if precision == "model" else getattr(torch, precision))
     expected = []
-    for row, token in zip(held, best.tolist(), strict=True):
+    for row, token in zip(rounded, best.tolist(), strict=True):
         others = torch.cat([row[:token], row[token + 1 :]]) - row[token]
         expected.append(-torch.logsumexp(others * factor, dim=-1).double())
-    found = rank_values(logits, best, factor, "log-odds", precision)
+    values = rank_values(logits, best, factor, "log-odds", precision)
     # Sums of bfloat16 are rounded once, whatever their order; others to the last digits.
-    eps = 0.0 if held.dtype == torch.bfloat16 else 4 * torch.finfo(held.dtype).eps
-    assert found.dtype == torch.float64
-    np.testing.assert_allclose(found, torch.stack(expected), rtol=eps, atol=eps)
+    eps = 0.0 if rounded.dtype == torch.bfloat16 else 4 * torch.finfo(rounded.dtype).eps
+    assert values.dtype == torch.float64
+    np.testing.assert_allclose(values, torch.stack(expected), rtol=eps, atol=eps)
 
 
 @pytest.mark.parametrize("precision", ["float16", "float64"])
@@ -169,14 +169,16 @@ def test_a_choice_by_topk_is_among_the_candidates_and_needs_the_columns_of_the_c
     values = torch.tensor([[3.0, 1.0, 2.0], [0.25, 0.5, 0.125]], dtype=torch.float64)
     candidates = torch.tensor([[False, True, True], [True, True, True]])
     columns = torch.tensor([[2, 3, 4], [0, 1, 2]])
-    found = select_topk(values, candidates, torch.tensor([1, 2]), columns=columns, width=5, dtype=torch.float32)
-    assert found.chosen.tolist() == [[False, False, True], [True, True, False]] and found.ties.tolist() == [0, 0]
+    choice = select_topk(values, candidates, torch.tensor([1, 2]), columns=columns, width=5, dtype=torch.float32)
+    assert choice.chosen.tolist() == [[False, False, True], [True, True, False]] and choice.ties.tolist() == [0, 0]
     # In bfloat16 the two largest are level: which of them comes first is what torch.topk says of that row.
     level = torch.tensor([[1.0, 1.0009765625, 0.5]], dtype=torch.float64)
     row = torch.full((7,), -math.inf, dtype=torch.bfloat16)
     row[3:6] = level[0].bfloat16()
-    one = select_topk(level, torch.ones(1, 3).bool(), 1, columns=torch.tensor([[3, 4, 5]]), width=7, dtype=row.dtype)
-    assert one.chosen[0].nonzero().tolist() == [[int(torch.topk(row, 1).indices) - 3]]
+    level_choice = select_topk(
+        level, torch.ones(1, 3).bool(), 1, columns=torch.tensor([[3, 4, 5]]), width=7, dtype=row.dtype
+    )
+    assert level_choice.chosen[0].nonzero().tolist() == [[int(torch.topk(row, 1).indices) - 3]]
 
 
 def test_the_cut_lies_in_one_of_the_two_groups_of_each_row() -> None:
@@ -186,9 +188,9 @@ def test_the_cut_lies_in_one_of_the_two_groups_of_each_row() -> None:
     early, late = [True, True, False, False], [False, False, True, False]
     assert places.tolist() == [early, early, late, late] and left.tolist() == [0, 1, 0, 1]
     values = torch.tensor([[1.0, 1.0, 5.0, 9.0]] * 4)
-    found = select_deferring(select_top, values, eligible, deferred, torch.tensor([0, 1, 2, 3]))
-    assert found.chosen.sum(dim=1).tolist() == [0, 1, 2, 3] and found.ties.tolist() == [0, 1, 0, 0]
-    assert found.chosen[2].tolist() == early
+    choice = select_deferring(select_top, values, eligible, deferred, torch.tensor([0, 1, 2, 3]))
+    assert choice.chosen.sum(dim=1).tolist() == [0, 1, 2, 3] and choice.ties.tolist() == [0, 1, 0, 0]
+    assert choice.chosen[2].tolist() == early
 
 
 def test_rows_without_positions_choose_nothing() -> None:

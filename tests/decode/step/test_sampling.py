@@ -64,8 +64,8 @@ def test_logits_beyond_the_exponents_of_float64_are_drawn_all_the_same(shift: fl
 
 def test_temperature_zero_is_greedy_and_draws_nothing() -> None:
     z = torch.randn(5, 7, generator=torch.Generator().manual_seed(0))
-    found = TokenSampler(0.0, 0, rows=1).draw(z, torch.zeros(5, dtype=torch.int64))
-    assert torch.equal(found.token, z.argmax(-1))
+    drawn = TokenSampler(0.0, 0, rows=1).draw(z, torch.zeros(5, dtype=torch.int64))
+    assert torch.equal(drawn.token, z.argmax(-1))
     assert greedy(torch.zeros(2, 1)).lead.tolist() == [math.inf, math.inf]
     runs = [decode(PREDICTOR, ["a dog"], Confidence(), **grouped(seed=seed, **SIZE)) for seed in (0, 9)]
     assert runs[0].tokens.tolist() == runs[1].tokens.tolist()
@@ -126,10 +126,10 @@ def test_guidance_is_the_published_combination_with_the_prompt_masked() -> None:
     predictor = CallablePredictor(logits, mask_id=MASK)
     canvas, prompt = torch.tensor([[7, 9, MASK, 8]]), torch.tensor([[True, True, False, False]])
     places = torch.tensor([0, 0]), torch.tensor([2, 3])
-    found, error = guided_logits(predictor, canvas, None, prompt, *places, 1.5)
+    guided, error = guided_logits(predictor, canvas, None, prompt, *places, 1.5)
     assert [batch.tolist() for batch in seen] == [[[7, 9, MASK, 8], [MASK, MASK, MASK, 8]]]
     conditional, blind = logits(canvas), logits(torch.tensor([[MASK, MASK, MASK, 8]]))
-    assert torch.equal(found, (blind + 2.5 * (conditional - blind))[places])
+    assert torch.equal(guided, (blind + 2.5 * (conditional - blind))[places])
     assert torch.equal(error, 2.5 * logit_error(conditional[places]) + 1.5 * logit_error(blind[places]))
     plain, none = guided_logits(predictor, canvas, None, prompt, *places, 0.0)
     assert torch.equal(plain, conditional[places]) and none is None

@@ -74,18 +74,18 @@ def test_tokens_are_the_same_with_each_saving(
     predictor, strategy = PREDICTORS[model], rule(scale)
     full = decode(predictor, prompts, strategy, savings=Savings.nothing(), **grouped(**options))
     less = decode(predictor, prompts, strategy, savings=ALL[name], **grouped(**options))
-    for one, other in zip(full, less, strict=True):
+    for trace, other in zip(full, less, strict=True):
         run = other.commit_step >= 0
-        if (one.near_ties[: other.steps_run].any() or one.near_tokens[: other.steps_run].any()) and not np.array_equal(
-            one.commit_step[run], other.commit_step[run]
-        ):
+        if (
+            trace.near_ties[: other.steps_run].any() or trace.near_tokens[: other.steps_run].any()
+        ) and not np.array_equal(trace.commit_step[run], other.commit_step[run]):
             continue  # counted: the forwards of another batch may round otherwise
-        assert np.array_equal(one.commit_step[run], other.commit_step[run])
-        assert np.array_equal(one.tokens[run], other.tokens[run])
-        assert one.text == other.text
+        assert np.array_equal(trace.commit_step[run], other.commit_step[run])
+        assert np.array_equal(trace.tokens[run], other.tokens[run])
+        assert trace.text == other.text
         assert run.all() or ALL[name].settled
         known = ~np.isnan(other.factor)
-        np.testing.assert_allclose(other.factor[known], one.factor[: other.steps_run][known], rtol=1e-5)
+        np.testing.assert_allclose(other.factor[known], trace.factor[: other.steps_run][known], rtol=1e-5)
 
 
 def ending_after(kept: int) -> torch.Tensor:
@@ -139,9 +139,9 @@ def test_a_row_that_stays_keeps_its_prompt_and_its_padding(padding: Any, cfg: fl
     full = decode(predictor, prompts, Confidence(), **grouped(**options))
     less = decode(predictor, prompts, Confidence(), savings=Savings(settled=True), **grouped(**options))
     assert [trace.steps_run for trace in less] == [4, 10]
-    for one, other in zip(full, less, strict=True):
-        assert other.text == one.text
-        np.testing.assert_array_equal(other.value, one.value[: other.steps_run])
+    for trace, other in zip(full, less, strict=True):
+        assert other.text == trace.text
+        np.testing.assert_array_equal(other.value, trace.value[: other.steps_run])
 
 
 def test_without_a_reward_only_the_block_is_completed_if_asked() -> None:
@@ -195,11 +195,11 @@ def test_savings_save_on_a_tiny_model() -> None:
 def test_batches_hold_every_row_once_and_keep_to_memory_and_spread(
     widths: list[int], row: int, memory: int, spread: float | None
 ) -> None:
-    found = batches(widths, row, memory, spread)
-    assert sorted(index for batch in found for index in batch) == list(range(len(widths)))
-    assert all(len(batch) == 1 or len(batch) * row <= memory for batch in found)
-    assert all(batch == sorted(batch) for batch in found)
-    spans = [(min(widths[i] for i in batch), max(widths[i] for i in batch)) for batch in found]
+    partition = batches(widths, row, memory, spread)
+    assert sorted(index for batch in partition for index in batch) == list(range(len(widths)))
+    assert all(len(batch) == 1 or len(batch) * row <= memory for batch in partition)
+    assert all(batch == sorted(batch) for batch in partition)
+    spans = [(min(widths[i] for i in batch), max(widths[i] for i in batch)) for batch in partition]
     assert all(first[1] <= second[0] for first, second in pairwise(spans))
     assert spread is None or all(widest <= narrowest * (1 + spread) for narrowest, widest in spans)
 
@@ -222,8 +222,8 @@ def test_small_batches_give_each_prompt_its_own_and_report_it_when_done(rule: St
     assert (together.forwards, apart.forwards) == (6, 24)
     assert sorted(row for row, _ in order) == [0, 1, 2, 3] and order[0][0] == 2  # the shortest first
     assert all(trace is apart[row] for row, trace in order)
-    for one, other in zip(together, apart, strict=True):
-        assert one.tokens.tolist() == other.tokens.tolist() and one.prompt_text == other.prompt_text
+    for trace, other in zip(together, apart, strict=True):
+        assert trace.tokens.tolist() == other.tokens.tolist() and trace.prompt_text == other.prompt_text
 
 
 def test_nonsense_is_refused() -> None:
@@ -263,26 +263,28 @@ def test_modernbert_at_a_few_places_is_the_model(padding: str) -> None:
     seen = seen if padding == "left" else seen.flip(1)
     wanted = seen & (torch.rand(canvas.shape, generator=torch.Generator().manual_seed(1)) < 0.4)
     wanted[0] = False  # a row that asks for nothing
-    place = wanted.nonzero(as_tuple=True)
+    coordinates = wanted.nonzero(as_tuple=True)
     with torch.inference_mode():
         for mask in (seen, None):
             whole = predictor.logits(canvas, mask)
-            torch.testing.assert_close(predictor.logits_at(canvas, mask, *place), whole[place], rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(
+                predictor.logits_at(canvas, mask, *coordinates), whole[coordinates], rtol=1e-5, atol=1e-5
+            )
         predictor.model.model.embeddings.tok_embeddings.weight.mul_(1.5)
-        changed = predictor.logits(canvas, seen)[place]
-        torch.testing.assert_close(predictor.logits_at(canvas, seen, *place), changed, rtol=1e-5, atol=1e-5)
-    assert not torch.allclose(changed, whole[place])
+        changed = predictor.logits(canvas, seen)[coordinates]
+        torch.testing.assert_close(predictor.logits_at(canvas, seen, *coordinates), changed, rtol=1e-5, atol=1e-5)
+    assert not torch.allclose(changed, whole[coordinates])
 
 
 def test_the_bench_finds_the_same_tokens_in_every_way() -> None:
     predictor = PREDICTORS["bert"]
-    found = bench(predictor, REWARDS["words"], PROMPTS, length=12, steps=6, block=6, repeats=1)
-    ways = {way["way"]: way for way in found["ways"]}
-    assert all(way["same_text"] + way["near"] >= len(PROMPTS) for way in ways.values())
-    assert ways["naive rws"]["reward_calls"] == 6 * len(PROMPTS) == ways["rws whole one"]["reward_calls"]
-    assert ways["rws one"]["reward_calls"] + ways["rws one"]["reward_calls_saved"] <= 6 * len(PROMPTS)
-    assert ways["whole one"]["forwards"] == 6 * len(PROMPTS) and ways["whole all"]["forwards"] == 6
-    assert set(found["ratios"]) >= {"one prompt", "all at once", "rws overhead, one prompt"}
+    results = bench(predictor, REWARDS["words"], PROMPTS, length=12, steps=6, block=6, repeats=1)
+    rows = {way["way"]: way for way in results["ways"]}
+    assert all(way["same_text"] + way["near"] >= len(PROMPTS) for way in rows.values())
+    assert rows["naive rws"]["reward_calls"] == 6 * len(PROMPTS) == rows["rws whole one"]["reward_calls"]
+    assert rows["rws one"]["reward_calls"] + rows["rws one"]["reward_calls_saved"] <= 6 * len(PROMPTS)
+    assert rows["whole one"]["forwards"] == 6 * len(PROMPTS) and rows["whole all"]["forwards"] == 6
+    assert set(results["ratios"]) >= {"one prompt", "all at once", "rws overhead, one prompt"}
     with pytest.raises(ValueError, match="repeats is 0"):
         bench(predictor, REWARDS["words"], PROMPTS, repeats=0)
 
@@ -421,5 +423,6 @@ def test_tokens_that_rounding_could_change_are_counted_where_they_count() -> Non
     for lead, counted in ((2.0**-12, 1), (2.0**-12 + 2.0**-19, 0)):
         exact = torch.zeros(1, VOCABULARY)
         exact[:, 8], exact[:, 9] = 16.0, 16.0 - lead
-        one = CallablePredictor(lambda canvas, exact=exact: exact[None], mask_id=MASK)
-        assert decode(one, [[]], Confidence(), Shape(length=1, steps=1, block=1))[0].near_tokens.tolist() == [counted]
+        row_predictor = CallablePredictor(lambda canvas, exact=exact: exact[None], mask_id=MASK)
+        (trace,) = decode(row_predictor, [[]], Confidence(), Shape(length=1, steps=1, block=1))
+        assert trace.near_tokens.tolist() == [counted]

@@ -148,8 +148,8 @@ def test_only_rws_runs_of_one_setting_have_a_shuffled_control() -> None:
     (plain,) = decode(llada_predictor(), PROMPTS[:1], Confidence(), Shape(length=4, steps=2, block=4))
     (other,) = decode(llada_predictor(), PROMPTS[:1], RWS(2.0), Shape(length=4, steps=2, block=4), reward=REWARD)
     default, eight, two = {"name": "default"}, RUN[0].strategy, other.strategy
-    for traces, found in ((plain, [default]), ([RUN[0], other], [eight, two]), ([], [])):
-        message = f"traces come from {found}: rws runs of one reward_scale and eps are needed"
+    for traces, strategies in ((plain, [default]), ([RUN[0], other], [eight, two]), ([], [])):
+        message = f"traces come from {strategies}: rws runs of one reward_scale and eps are needed"
         with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
             shuffled(traces, np.random.default_rng(0))
 

@@ -207,16 +207,16 @@ def test_misuse_is_named(strategy: object, options: dict[str, object], message: 
 def test_a_factor_may_be_one_number_or_a_list_and_an_order_any_array() -> None:
     exact = decode(PREDICTOR, PROMPTS, Temperature((2.0, 2.0)), **grouped(**SIZE))
     for value in (2, [2, 2], np.float32(2)):
-        found = decode(PREDICTOR, PROMPTS, OddFactor(lambda view, value=value: value), **grouped(**SIZE))  # type: ignore[arg-type]
-        for one, other in zip(exact, found, strict=True):
-            assert one.arrays().keys() == other.arrays().keys()
-            for name, array in one.arrays().items():
+        decoding = decode(PREDICTOR, PROMPTS, OddFactor(lambda view, value=value: value), **grouped(**SIZE))  # type: ignore[arg-type]
+        for trace, other in zip(exact, decoding, strict=True):
+            assert trace.arrays().keys() == other.arrays().keys()
+            for name, array in trace.arrays().items():
                 np.testing.assert_array_equal(array, other.arrays()[name], name)
     (left,) = decode(PREDICTOR, PROMPTS[:1], LeftToRight(), **grouped(**SIZE))
-    (own,) = decode(
+    (by_array,) = decode(
         PREDICTOR, PROMPTS[:1], Odd(lambda view: -view.position.numpy().astype(np.float32)), **grouped(**SIZE)
     )
-    assert own.commit_step.tolist() == left.commit_step.tolist() and own.value.dtype == np.float64
+    assert by_array.commit_step.tolist() == left.commit_step.tolist() and by_array.value.dtype == np.float64
 
 
 @pytest.mark.parametrize(
@@ -262,8 +262,8 @@ def test_a_batch_of_orders_and_factors_cannot_be_repeated_as_one() -> None:
     factor = decode(PREDICTOR, PROMPTS[:1], Confidence(), **grouped(**SIZE))[0]
     assert isinstance(recorded([order, order]), RecordedOrder) and isinstance(recorded([factor]), Schedule)
     for traces in ([order, factor], []):
-        found = [trace.strategy for trace in traces]
-        message = f"traces come from {found}: factors or orders, not both, are needed"
+        strategies = [trace.strategy for trace in traces]
+        message = f"traces come from {strategies}: factors or orders, not both, are needed"
         with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
             recorded(traces)
 

@@ -183,9 +183,9 @@ def test_every_strategy_commits_what_its_definition_says(model: str, name: str, 
 
 
 def test_the_strategies_are_not_all_alike() -> None:
-    found = {
+    outcomes = {
         name: tuple(decode(PREDICTORS["bert"], [PROMPT], strategy, reward=REWARD, **grouped(**SHAPE))[0].commit_step)
         for name, (strategy, _) in rules(PREDICTORS["bert"], {}).items()
     }
-    assert len(set(found.values())) >= 6
-    assert found["schedule"] == found["rws"]
+    assert len(set(outcomes.values())) >= 6
+    assert outcomes["schedule"] == outcomes["rws"]

@@ -154,9 +154,9 @@ def test_deferred_positions_are_kept_after_the_others() -> None:
     value = np.concatenate([np.full(20, 9.0), np.arange(20.0)])[None]
     commit_step = np.full(40, -1)
     commit_step[39] = 0
-    one = made(40, 40, 40, fewer=39, end_of_text="defer", end_ids=[1])
+    recorded = made(40, 40, 40, fewer=39, end_of_text="defer", end_ids=[1])
     tokens = np.where(commit_step == 0, 7, 1)
-    trace = replace(one, candidate=candidate, value=value, commit_step=commit_step, tokens=tokens)
+    trace = replace(recorded, candidate=candidate, value=value, commit_step=commit_step, tokens=tokens)
     assert np.flatnonzero(np.isfinite(trace.value[0])).tolist() == list(range(23, 40))
     assert replay(trace).parted_at is None
 
@@ -239,8 +239,8 @@ def test_a_truncated_or_damaged_file_is_refused_wherever_it_is(tmp_path: Path) -
         path.write_bytes(data[:length])
         with pytest.raises(ValueError, match=r"part.parquet: not a whole Parquet file"):
             load(path)
-    for place in range(6, len(data) - 8, 97):
-        path.write_bytes(data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :])
+    for offset in range(6, len(data) - 8, 97):
+        path.write_bytes(data[:offset] + bytes([data[offset] ^ 0x55]) + data[offset + 1 :])
         try:
             assert isinstance(load(path), Trace)  # a harmless byte: of a text, a name
         except ValueError as error:
@@ -406,8 +406,10 @@ def test_metadata_that_no_trace_could_save_are_refused(tmp_path: Path, odd: str)
 def test_a_file_with_other_metadata_is_no_trace(tmp_path: Path, text: str | None) -> None:
     path = tmp_path / "p.parquet"
     table = TRACE.to_frame() if text is None else pq.read_table(TRACE.save(path)).to_pandas()
-    found = pa.Table.from_pandas(table, preserve_index=False)
-    pq.write_table(found.replace_schema_metadata(None if text is None else {SCHEMA: text}), path, store_schema=False)
+    arrow_table = pa.Table.from_pandas(table, preserve_index=False)
+    pq.write_table(
+        arrow_table.replace_schema_metadata(None if text is None else {SCHEMA: text}), path, store_schema=False
+    )
     with pytest.raises(ValueError, match=rf"^{re.escape(str(path))}: not a trace: the metadata lacks {SCHEMA}$"):
         load(path)
 
@@ -424,23 +426,23 @@ def test_a_byte_that_changed_in_a_column_is_noticed(tmp_path: Path) -> None:
     for number in range(columns.num_columns):
         column = columns.column(number)
         start = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
-        for place in (start + column.total_compressed_size - 1, start + column.total_compressed_size - 2):
-            path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        for offset in (start + column.total_compressed_size - 1, start + column.total_compressed_size - 2):
+            path.write_bytes(data[:offset] + bytes([data[offset] ^ 1]) + data[offset + 1 :])
             with pytest.raises(ValueError, match=rf"^{re.escape(str(path))}: not a whole Parquet file: "):
                 load(path)
 
 
 def test_the_file_is_one_compressed_group_with_short_metadata_in_the_words_of_the_text(tmp_path: Path) -> None:
     path = replace(TRACE, text="Zürich → 🐈").save(tmp_path / "t.parquet")
-    found = pq.read_metadata(path)
-    assert found.num_row_groups == 1 and found.num_rows == len(TRACE.to_frame())
-    columns = {found.schema.column(i).name: found.row_group(0).column(i) for i in range(found.num_columns)}
+    footer = pq.read_metadata(path)
+    assert footer.num_row_groups == 1 and footer.num_rows == len(TRACE.to_frame())
+    columns = {footer.schema.column(i).name: footer.row_group(0).column(i) for i in range(footer.num_columns)}
     assert {column.compression for column in columns.values()} == {"ZSTD"}
     assert [name for name in columns if not columns[name].has_dictionary_page] == [*OF_ROWS, "inexact"]
     assert "BYTE_STREAM_SPLIT" in columns["value"].encodings
     assert not any(column.is_stats_set for column in columns.values())
-    text = found.metadata[SCHEMA.encode()].decode("utf-8")
-    assert list(found.metadata) == [SCHEMA.encode()]
+    text = footer.metadata[SCHEMA.encode()].decode("utf-8")
+    assert list(footer.metadata) == [SCHEMA.encode()]
     assert text.startswith('{"prompt":[2,6,8,11,3],"schema":"rws_decode.trace","trace":{"block":12,"cfg":0.0,')
     assert text.endswith('"text":"Zürich → 🐈","width":17},"uncommitted_token":-1,"version":3,"whole_candidates":true}')
     assert json.loads(text)["trace"] == TRACE.metadata() | {"text": "Zürich → 🐈"}
@@ -451,9 +453,9 @@ NEVER = int(np.flatnonzero(EARLY.commit_step < 0)[0])
 NOT_COMMITTED = "commit_step must be -1 where a position was not committed, and the tokens there the same"
 
 
-def at(array: Any, place: Any, value: object) -> Any:
+def at(array: Any, index: Any, value: object) -> Any:
     array = array.copy()
-    array[place] = value
+    array[index] = value
     return array
 
 
@@ -483,15 +485,15 @@ def test_arrays_that_contradict_each_other_are_refused(trace: Trace, fields: dic
 
 
 def test_a_trace_keeps_its_own_copy_of_what_it_was_given_and_one_nan() -> None:
-    one = unneeded(TRACE, 2)
-    given = {name: array.copy() for name, array in one.arrays().items()}
+    trace = unneeded(TRACE, 2)
+    given = {name: array.copy() for name, array in trace.arrays().items()}
     for name in ("value", "factor", "reward_raw"):
         given[name][np.isnan(given[name])] = -np.float64("nan")  # other bits
-        assert given[name].tobytes() != getattr(one, name).tobytes()
-    copy = replace(one, **given)
+        assert given[name].tobytes() != getattr(trace, name).tobytes()
+    copy = replace(trace, **given)
     for array in given.values():
         array[...] = 0
-    assert copy == one and replace(TRACE, candidate=np.asfortranarray(TRACE.candidate)) == TRACE
+    assert copy == trace and replace(TRACE, candidate=np.asfortranarray(TRACE.candidate)) == TRACE
     assert TRACE != "a trace" and TRACE.__eq__("a trace") is NotImplemented
 
 
@@ -506,9 +508,9 @@ def test_candidates_that_change_are_kept_up_to_the_limit(masks: int, whole: bool
 
 
 def test_where_one_candidate_was_not_computed_those_of_kept_positions_are_kept(tmp_path: Path) -> None:
-    one = made(100, 100, 100, fewer=99)
-    left_out = int(np.flatnonzero(np.isnan(one.value[0]))[0])
-    trace = replace(one, candidate=at(one.candidate, (0, left_out), -1))
+    recorded = made(100, 100, 100, fewer=99)
+    left_out = int(np.flatnonzero(np.isnan(recorded.value[0]))[0])
+    trace = replace(recorded, candidate=at(recorded.candidate, (0, left_out), -1))
     assert np.array_equal(trace.candidate >= 0, ~np.isnan(trace.value)) and not trace.whole_candidates
     assert load(trace.save(tmp_path / "t.parquet")) == trace
 

@@ -268,10 +268,10 @@ def test_graded_answers_are_graded_by_the_truth() -> None:
 
 def test_a_reward_starts_on_the_trunk_of_mini(tokenizer) -> None:
     mini = build_mini(TINY, tokenizer)
-    one, two = build_reward(mini, 1), build_reward(mini, 2)
-    assert all(torch.equal(a, b) for a, b in zip(one.model.parameters(), mini.model.parameters(), strict=True))
-    assert one.config.num_labels == 1
-    assert not torch.equal(one.classifier.weight, two.classifier.weight)
+    reward, other_reward = build_reward(mini, 1), build_reward(mini, 2)
+    assert all(torch.equal(a, b) for a, b in zip(reward.model.parameters(), mini.model.parameters(), strict=True))
+    assert reward.config.num_labels == 1
+    assert not torch.equal(reward.classifier.weight, other_reward.classifier.weight)
 
 
 def test_exported_models_load_with_plain_transformers(tmp_path: Path, tokenizer) -> None:

@@ -47,13 +47,13 @@ def test_logits_are_those_of_the_first_ones_canvases(setting: Setting, work: Wor
         trace = first.traces["default"][prompt]
         canvas = torch.tensor([[*trace.prompt.tolist(), *trace.canvas[step].tolist()]])
         with torch.inference_mode():
-            logits = predictor.logits(canvas, None)[0, [len(trace.prompt) + place for place in positions]]
+            logits = predictor.logits(canvas, None)[0, [len(trace.prompt) + position for position in positions]]
         rows.append(logits.double().numpy())
-    found = record(work, setting, first).logits
-    known = np.isfinite(found)
-    assert found.shape == np.concatenate(rows).shape and known.mean() > 0.8
+    recorded = record(work, setting, first).logits
+    known = np.isfinite(recorded)
+    assert recorded.shape == np.concatenate(rows).shape and known.mean() > 0.8
     tolerance = 1e-10 if setting.dtype == "float64" else 1e-5
-    np.testing.assert_allclose(found[known], np.concatenate(rows)[known], rtol=0, atol=tolerance)
+    np.testing.assert_allclose(recorded[known], np.concatenate(rows)[known], rtol=0, atol=tolerance)
 
 
 def test_every_answer_and_several_steps_are_looked_at(first: Recording) -> None:
@@ -97,7 +97,7 @@ def test_settings_are_read_from_their_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["dtype=float64"], "SETTING is dtype=float64 alone"),
         (["", "speed=3"], "setting is 'speed=3': name=value is needed, of device, dtype"),
@@ -111,17 +111,17 @@ def test_settings_are_read_from_their_names() -> None:
         (["--steps", "5"], "steps is 5"),
     ],
 )
-def test_bad_settings_are_refused(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_settings_are_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["devices", *words]) == 2
     said = capsys.readouterr()
-    assert told in said.err and said.out == "" and said.err.count("\n") == 1
+    assert message in said.err and said.out == "" and said.err.count("\n") == 1
 
 
 def test_the_command_compares_processes(work: Work, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["devices", "", "batch=1,cpu=default", "--model", work.model, "--reward", str(work.reward)]
     words += ["--prompts", "2", "--length", "16", "--steps", "8", "--block", "8"]
     assert main([*words, "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert found["first"]["threads"] == 1 and [row["strategy"] for row in found["rows"]] == ["default", "rws"]
-    for row in found["rows"]:
+    comparison: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert comparison["first"]["threads"] == 1 and [row["strategy"] for row in comparison["rows"]] == ["default", "rws"]
+    for row in comparison["rows"]:
         assert row["setting"] == "batch=1,cpu=default" and row["answers"] == 2 and row["logits"] < 1e-3

@@ -105,10 +105,10 @@ def test_agreement_finds_where_answers_part_and_whether_a_tie_explains_it() -> N
 def test_every_way_decodes_what_the_loop_in_use_does() -> None:
     predictor, reward = make_models(TINY)
     it = Answering(predictor, reward, tuple(random_prompts(TINY, 2, 6)), 8, 4, 4, 8.0, 2**30)
-    ways = {way.name: way for way in all_ways((1, 2))}
-    assert len(ways) == 6 + (1 + 2 * 4) + (1 + 2 * 5)
-    outcomes = {name: way.run(it) for name, way in ways.items()}
-    for name, way in ways.items():
+    by_name = {way.name: way for way in all_ways((1, 2))}
+    assert len(by_name) == 6 + (1 + 2 * 4) + (1 + 2 * 5)
+    outcomes = {name: way.run(it) for name, way in by_name.items()}
+    for name, way in by_name.items():
         if way.compared is not None:
             compared = agreement(outcomes[name].traces, outcomes[way.compared])
             assert compared.equal + compared.explained == 2, name
@@ -124,8 +124,8 @@ def test_a_run_measures_all_ways_and_holds_what_figures_read(run: dict[str, Any]
     assert run["provenance"]["device"] == "cpu" and run["settings"]["length"] == 8
     assert json.loads(json.dumps(run, allow_nan=False)).keys() == run.keys()
     assert run["parameters"]["predictor"] == 23_712 and run["ceilings"]["bandwidth"] > 0
-    ways = rows_of(run, 1)
-    assert list(ways) == ["plain", "default", "naive rws", "rws", "rws every 1", "rws every 2"]
+    rows = rows_of(run, 1)
+    assert list(rows) == ["plain", "default", "naive rws", "rws", "rws every 1", "rws every 2"]
     assert list(rows_of(run, 2)) == ["plain", "default", "naive rws", "rws"]
     assert len(rows_of(run, 1, "savings")) == 2 + 9 + 11
     for row in run["ways"]:
@@ -134,8 +134,8 @@ def test_a_run_measures_all_ways_and_holds_what_figures_read(run: dict[str, Any]
         assert row["ms_per_step"] == pytest.approx(1e3 * row["median_seconds"] / 4)
         if row["compared"] is not None:
             assert row["agreement"]["unexplained"] == 0 and row["agreement"]["answers"] == row["batch"]
-    assert ways["default"]["compared"] == "plain" and ways["rws"]["compared"] == "naive rws"
-    assert ways["naive rws"]["reward_calls"] == 4 and ways["default"]["reward_calls"] == 0
+    assert rows["default"]["compared"] == "plain" and rows["rws"]["compared"] == "naive rws"
+    assert rows["naive rws"]["reward_calls"] == 4 and rows["default"]["reward_calls"] == 0
     assert [(row["batch"], row["method"]) for row in run["floor"]] == [
         (batch, method) for batch in (1, 2) for method in ("default", "rws")
     ]
@@ -158,24 +158,24 @@ def test_what_recordings_compute_in_counts_for_the_ways_that_replay_them(monkeyp
 
 
 def test_the_tables_follow_from_the_times(run: dict[str, Any]) -> None:
-    ways = {name: row["median_seconds"] for name, row in rows_of(run, 1).items()}
+    seconds = {name: row["median_seconds"] for name, row in rows_of(run, 1).items()}
     assert all(row["goal"] is row["met"] is None for row in run["ratios"])  # those of another shape, on a GPU
     aimed = ratios(run["ways"], run["floor"])
     assert [(row["name"], row["value"]) for row in aimed] == [(row["name"], row["value"]) for row in run["ratios"]]
     by_name = {(row["name"], row["batch"]): row for row in aimed}
     least = next(row["seconds"] for row in run["floor"] if (row["batch"], row["method"]) == (1, "default"))
-    assert by_name["default over floor", 1]["value"] == pytest.approx(ways["default"] / least)
+    assert by_name["default over floor", 1]["value"] == pytest.approx(seconds["default"] / least)
     assert by_name["default over floor", 1]["goal"] == "at most 1.25" and not by_name["default over floor", 1]["met"]
     faster = by_name["naive rws over rws", 1]
-    assert faster["value"] == pytest.approx(ways["naive rws"] / ways["rws"])
+    assert faster["value"] == pytest.approx(seconds["naive rws"] / seconds["rws"])
     assert faster["goal"] == "at least 2" and faster["met"] == (faster["value"] >= 2)
     assert not any("GiB" in row["name"] for row in run["ratios"])
     increases = {(row["batch"], row["of"]): row for row in run["overhead"]}
     assert set(increases) == {(1, "ours"), (1, "every step"), (1, "naive"), (2, "ours"), (2, "naive")}
-    assert increases[1, "ours"]["increase"] == pytest.approx(100 * (ways["rws"] / ways["default"] - 1))
+    assert increases[1, "ours"]["increase"] == pytest.approx(100 * (seconds["rws"] / seconds["default"] - 1))
     assert increases[1, "ours"]["added_bytes"] is None
     assert [row["every"] for row in run["frequency"]] == [None, 1, 2]
-    assert run["frequency"][2]["over_every_step"] == pytest.approx(ways["rws every 2"] / ways["rws every 1"])
+    assert run["frequency"][2]["over_every_step"] == pytest.approx(seconds["rws every 2"] / seconds["rws every 1"])
     assert [(row["method"], row["saving"]) for row in run["savings"]][:2] == [
         ("default", "graphs"),
         ("default", "places"),
@@ -184,22 +184,22 @@ def test_the_tables_follow_from_the_times(run: dict[str, Any]) -> None:
 
 
 def test_memory_is_what_is_held_above_the_weights() -> None:
-    ways = [
+    rows = [
         {"batch": 1, "group": "ways", "way": way, "median_seconds": seconds, "memory_bytes": memory, "reward_calls": 0}
         for way, seconds, memory in (("default", 1.0, 2**30), ("rws", 1.5, 3 * 2**30), ("rws every 1", 3.0, 2**31))
     ]
-    by_name = {row["name"]: row for row in ratios(ways, [])}
+    by_name = {row["name"]: row for row in ratios(rows, [])}
     assert by_name["default: GiB above the weights"]["met"] and not by_name["rws: GiB above the weights"]["met"]
-    ours = overhead(ways, 100)[0]
+    ours = overhead(rows, 100)[0]
     assert ours["added_bytes"] == 100 + 2**31 and ours["increase"] == pytest.approx(50)
-    assert frequency(ways, 1)[0] | {"reward_calls": 0} == {
+    assert frequency(rows, 1)[0] | {"reward_calls": 0} == {
         "every": None,
         "seconds": 1.0,
         "over_every_step": pytest.approx(1 / 3),
         "increase": 0.0,
         "reward_calls": 0,
     }
-    assert savings_table(ways) == [] and frequency(ways[:2], 1) == []
+    assert savings_table(rows) == [] and frequency(rows[:2], 1) == []
 
 
 def test_runs_that_differ_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,9 +214,9 @@ def test_runs_that_differ_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(whole, "all_ways", drifting)
     plan = replace(PLAN, batches=(1,), repeats=2, ways=("plain", "naive"))
-    ways = rows_of(measure(plan, CPU, Ceilings(1e9, 1e9, "float32")), 1)
-    assert ways["plain"]["repeatable"] is True and ways["naive rws"]["repeatable"] is False
-    assert ways["plain"]["runs"] == 2 and len(ways["plain"]["seconds"]) == 2
+    rows = rows_of(measure(plan, CPU, Ceilings(1e9, 1e9, "float32")), 1)
+    assert rows["plain"]["repeatable"] is True and rows["naive rws"]["repeatable"] is False
+    assert rows["plain"]["runs"] == 2 and len(rows["plain"]["seconds"]) == 2
 
 
 def test_what_cannot_be_measured_says_why_and_stands_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,27 +235,27 @@ def test_what_cannot_be_measured_says_why_and_stands_for_nothing(monkeypatch: py
 
     monkeypatch.setattr(whole, "all_ways", fails)
     result = measure(replace(PLAN, batches=(1,), ways=("naive", "rws")), CPU, limits)
-    ways = rows_of(result, 1)
-    assert ways["naive rws"]["status"] == "failed: OutOfMemoryError: no memory left"
-    assert ways["rws"]["status"] == "measured" and ways["rws"]["compared"] is None
+    rows = rows_of(result, 1)
+    assert rows["naive rws"]["status"] == "failed: OutOfMemoryError: no memory left"
+    assert rows["rws"]["status"] == "measured" and rows["rws"]["compared"] is None
     assert [row["name"] for row in result["ratios"]] == ["rws over floor"]
 
 
 def test_the_kernel_table_agrees_with_what_is_defined() -> None:
     table = kernel_table(CPU, compiled=False, bandwidth=1e9, **KERNELS)
-    ways = {(row["way"], row["dtype"], row["factors"]): row for row in table["ways"]}
+    rows = {(row["way"], row["dtype"], row["factors"]): row for row in table["ways"]}
     for dtype, error in (("bfloat16", 1e-5), ("float32", 1e-5)):
-        assert ways["ours, triton", dtype, 1]["status"].startswith("not run: ")
-        assert ways["ours, triton", dtype, 1] == vars(
-            KernelRow("ours, triton", dtype, 1, ways["ours, triton", dtype, 1]["status"], goal=0.8)
+        assert rows["ours, triton", dtype, 1]["status"].startswith("not run: ")
+        assert rows["ours, triton", dtype, 1] == vars(
+            KernelRow("ours, triton", dtype, 1, rows["ours, triton", dtype, 1]["status"], goal=0.8)
         )
         for number in (1, 3):
-            row = ways["ours, torch", dtype, number]
+            row = rows["ours, torch", dtype, number]
             assert row["status"] == "measured" and row["tokens"] and row["leads"] and row["error"] < error
             nbytes = 3 * 70 * (2 if dtype == "bfloat16" else 4)
             assert row["share"] == pytest.approx(nbytes / (row["ms"] / 1e3) / 1e9)
-        assert ways["published, float64", dtype, 1]["error"] < 1e-12 and ("published", dtype, 3) not in ways
-    assert ways["published", "bfloat16", 1]["error"] > 1e-4 and ways["published", "bfloat16", 1]["leads"] is None
+        assert rows["published, float64", dtype, 1]["error"] < 1e-12 and ("published", dtype, 3) not in rows
+    assert rows["published", "bfloat16", 1]["error"] > 1e-4 and rows["published", "bfloat16", 1]["leads"] is None
     with pytest.raises(ValueError, match="rows is 0"):
         kernel_table(CPU, rows=0, bandwidth=1e9)
 

@@ -97,10 +97,10 @@ def test_a_benchmark_reads_alike_from_every_kind_of_file(name: str, ending: str,
     # A table has one type a column and every field in every row, so rows that lack one get it first.
     rows = [{"reference": [], "turns": [], **row} if name == "mt-bench" else row for row in rows]
     file = written(tmp_path / f"rows{ending}", rows)
-    found = load(file)
-    assert found.rows == load(written(tmp_path / "plain.jsonl", rows)).rows
-    assert found.name == name
-    assert found.origin == Origin(file.name, hashlib.sha256(file.read_bytes()).hexdigest())
+    benchmark = load(file)
+    assert benchmark.rows == load(written(tmp_path / "plain.jsonl", rows)).rows
+    assert benchmark.name == name
+    assert benchmark.origin == Origin(file.name, hashlib.sha256(file.read_bytes()).hexdigest())
 
 
 def test_reward_bench(tmp_path: Path) -> None:
@@ -249,9 +249,9 @@ def test_the_datasets_library_is_asked_for_split_and_revision(monkeypatch: pytes
     library(monkeypatch, load)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.delenv("HF_DATASETS_OFFLINE", raising=False)
-    found = load_reward_bench()
-    assert [row.id for row in found.rows] == ["xstest-should-respond/12", "math-prm/13"]
-    assert found.origin == Origin("allenai/reward-bench", None, "filtered", commit, "f1")
+    benchmark = load_reward_bench()
+    assert [row.id for row in benchmark.rows] == ["xstest-should-respond/12", "math-prm/13"]
+    assert benchmark.origin == Origin("allenai/reward-bench", None, "filtered", commit, "f1")
     assert load_reward_bench(revision="v1").origin.revision == "v1"
     assert asked[0] == (("allenai/reward-bench", None), {"split": "filtered", "revision": None})
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

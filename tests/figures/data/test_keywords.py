@@ -58,12 +58,12 @@ def test_what_the_model_reads_includes_every_keyword_and_the_wording_none() -> N
 def test_the_card_says_what_the_checker_finds() -> None:
     card = (Path(__file__).parents[3] / "paper_figures" / "data" / "KEYWORDS.md").read_text(encoding="utf-8")
     report = check_keywords(OWN)
-    letters = [found.letters for found in report.difficulty.values()]
-    words = [found.words for found in report.difficulty.values()]
+    letters = [difficulty.letters for difficulty in report.difficulty.values()]
+    words = [difficulty.words for difficulty in report.difficulty.values()]
     assert f"{words.count(8)} prompts have 8 keyword words" in card
     assert f"between {min(letters):.2f} and {max(letters):.2f} letters" in card
     assert f"{sum(report.overlaps.values())} pairs of prompts of one topic" in card
-    assert f"{sum(found.given > 0 for found in report.difficulty.values())} prompts use one word" in card
+    assert f"{sum(difficulty.given > 0 for difficulty in report.difficulty.values())} prompts use one word" in card
 
 
 def test_stories_are_held_out_balanced_and_seeded() -> None:
@@ -89,9 +89,9 @@ def test_inclusion_is_that_of_the_stories_in_their_domain() -> None:
     counts = set()
     for asked in tasks:
         for answered in tasks[::5]:
-            found = sum(included_keywords(asked.keywords, answered.answer))
-            assert found == keyword_inclusion(asked.keywords, answered.answer), (asked.keywords, answered.answer)
-            counts.add(found)
+            included = sum(included_keywords(asked.keywords, answered.answer))
+            assert included == keyword_inclusion(asked.keywords, answered.answer), (asked.keywords, answered.answer)
+            counts.add(included)
     assert counts >= {0, 1, 2, 4}
 
 

@@ -338,7 +338,7 @@ def test_a_wait_of_an_hour_is_an_error_not_a_wait(serve: Callable[..., JudgeServ
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b'{"choices": [', "no chat completion"),
         (b"<html>busy</html>", "no chat completion, <html>busy</html>"),
@@ -350,10 +350,10 @@ def test_a_wait_of_an_hour_is_an_error_not_a_wait(serve: Callable[..., JudgeServ
     ids="broken html empty number bytes deep".split(),
 )
 def test_what_is_no_completion_is_told_in_one_line_and_not_stored(
-    content: bytes, told: str, serve: Callable[..., JudgeServer], tmp_path: Path
+    content: bytes, message: str, serve: Callable[..., JudgeServer], tmp_path: Path
 ) -> None:
     server = serve(in_turn("1", sends(content)))
-    with pytest.raises(ConnectionError, match=rf"{told}.* 1 of 6 verdicts are stored") as error:
+    with pytest.raises(ConnectionError, match=rf"{message}.* 1 of 6 verdicts are stored") as error:
         compare(judge_at(server), PAIRS, tmp_path, progress=False)
     assert len(str(error.value)) < 600 and "\n" not in str(error.value)
     assert outcomes(compare(judge_at(server), PAIRS, tmp_path, progress=False)) == ["win", "loss", "loss"]

@@ -40,12 +40,12 @@ def page(request: pytest.FixtureRequest) -> Path:
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(page: Path) -> None:
-    found, text = Page(page), page.read_text(encoding="utf-8")
+    parsed, text = Page(page), page.read_text(encoding="utf-8")
     assert len(text.encode()) < LARGEST
     assert not re.search(r"https?:|\bsrc=\"(?!data:)|@import|url\(|<script", text)
-    (policy,) = (one["content"] for one in found.of("meta") if "http-equiv" in one)
+    (policy,) = (element["content"] for element in parsed.of("meta") if "http-equiv" in element)
     assert policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-    (icon,) = found.of("link")
+    (icon,) = parsed.of("link")
     assert icon["href"] == "data:,"  # else browsers ask for one
     assert str(page.parent) not in text and str(Path.home()) not in text
 
@@ -63,12 +63,12 @@ def test_pictures_are_in_the_page_whole_and_described(page: Path) -> None:
 
 
 def test_every_link_leads_somewhere(page: Path) -> None:
-    found = Page(page)
-    ids = [attributes["id"] for _, attributes in found.elements if attributes.get("id")]
+    parsed = Page(page)
+    ids = [attributes["id"] for _, attributes in parsed.elements if attributes.get("id")]
     assert len(ids) == len(set(ids))
-    for link in found.links:
+    for link in parsed.links:
         assert link[1:] in ids if link.startswith("#") else (page.parent / link).exists(), link
-    named = [attributes.get("aria-labelledby") for _, attributes in found.elements]
+    named = [attributes.get("aria-labelledby") for _, attributes in parsed.elements]
     assert {name for name in named if name} <= set(ids)
 
 
@@ -85,11 +85,15 @@ def test_headings_nest_and_landmarks_are_there(page: Path) -> None:
 
 
 def test_heads_of_tables_say_what_they_are_of(page: Path) -> None:
-    found = Page(page)
-    assert found.of("table") and all(one.get("aria-labelledby") or one.get("aria-label") for one in found.of("table"))
-    assert {one.get("scope") for one in found.of("th")} <= {"row", "col", "colgroup"}
-    boxes = [one for one in found.of("div", "pre") if "wide" in (one.get("class") or "") or one.get("role")]
-    assert all(one["tabindex"] == "0" and one["role"] == "group" and one["aria-label"] for one in boxes)
+    parsed = Page(page)
+    assert parsed.of("table") and all(
+        element.get("aria-labelledby") or element.get("aria-label") for element in parsed.of("table")
+    )
+    assert {element.get("scope") for element in parsed.of("th")} <= {"row", "col", "colgroup"}
+    boxes = [
+        element for element in parsed.of("div", "pre") if "wide" in (element.get("class") or "") or element.get("role")
+    ]
+    assert all(element["tabindex"] == "0" and element["role"] == "group" and element["aria-label"] for element in boxes)
 
 
 def test_the_first_page_begins_with_verdicts_then_headlines(small: Path) -> None:
@@ -108,11 +112,11 @@ def test_the_first_page_is_read_in_two_minutes(figure_page: Path) -> None:
     first = text[text.index('id="conclusions"') : text.index('id="contents"')]
     unfolded = re.sub(r"<details>.*?</details>", "", first, flags=re.DOTALL)
     assert 100 < len(re.sub(r"<[^>]*>", " ", unfolded).split()) < 450
-    found = Page(figure_page)
+    parsed = Page(figure_page)
     for name in NAMES:
         record = json.loads((figure_page.parent / "figures" / f"{name}.json").read_text(encoding="utf-8"))
         assert len(record["conclusions"][0].split()) <= 50, f"the headline of {name} is more than one plain finding"
-    assert "RWS" in [text for path, text in found.texts if path[-1:] == ("dt",)]
+    assert "RWS" in [text for path, text in parsed.texts if path[-1:] == ("dt",)]
 
 
 def test_the_page_says_that_small_models_are_no_large_ones(figure_page: Path) -> None:
@@ -125,31 +129,31 @@ def test_the_page_says_that_small_models_are_no_large_ones(figure_page: Path) ->
 def test_statements_of_ours_count_neither_for_nor_against_the_paper() -> None:
     claims = [("T1-exclusive", "Theorem 1", "false"), ("T1-dimension", "Ours, on Theorem 1", "true")]
     claims.append(("TAB-rows-sum", "Ours, on Table 1", "false"))
-    held = [{"id": name, "where": where, "verdict": verdict} for name, where, verdict in claims]
-    assert Ledger(held, True).counts() == {
+    entries = [{"id": name, "where": where, "verdict": verdict} for name, where, verdict in claims]
+    assert Ledger(entries, True).counts() == {
         "Theorem 1, rank reversal": {"false": 1},
         OURS: {"true": 1, "false": 1},
     }
 
 
 def test_every_exhibit_is_shown_with_its_files(figure_page: Path) -> None:
-    found, out = Page(figure_page), figure_page.parent
-    sections = [one["id"] for one in found.of("section")]
+    parsed, out = Page(figure_page), figure_page.parent
+    sections = [element["id"] for element in parsed.of("section")]
     assert [name for name in sections if name in NAMES] == list(NAMES)
     records = {name: json.loads((out / "figures" / f"{name}.json").read_text(encoding="utf-8")) for name in NAMES}
     wanted = {
-        f"{folder}/{one['stem']}.{suffix}"
+        f"{folder}/{item['stem']}.{suffix}"
         for record in records.values()
         for folder, part, suffixes in (
             ("figures", "pictures", ("png", "pdf")),
             ("tables", "tables", ("csv", "md", "tex")),
             ("texts", "passages", ("txt",)),
         )
-        for one in record[part]
+        for item in record[part]
         for suffix in suffixes
     }
-    assert wanted <= set(found.links)
-    assert len(found.of("img")) == sum(len(record["pictures"]) for record in records.values())
+    assert wanted <= set(parsed.links)
+    assert len(parsed.of("img")) == sum(len(record["pictures"]) for record in records.values())
 
 
 def test_nothing_of_the_data_is_taken_for_markup(small: Path) -> None:
@@ -182,7 +186,7 @@ def _contrast(ink: str, ground: str) -> float:
     """Return the ratio of luminances as WCAG 2 defines it."""
 
     def luminance(colour: str) -> float:
-        parts = np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+        parts = np.array([int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)])
         linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
         return float(linear @ [0.2126, 0.7152, 0.0722])
 
@@ -241,7 +245,7 @@ def test_records_of_other_names_are_left_alone(tmp_path: Path) -> None:
 def test_a_later_call_keeps_the_others_on_the_page(tmp_path: Path) -> None:
     out = small_page(tmp_path / "out").parent
     assert main(["appendix_d", "--runs", str(out / "runs"), "--out", str(out)]) == 0
-    sections = [one["id"] for one in Page(out / "index.html").of("section")]
+    sections = [element["id"] for element in Page(out / "index.html").of("section")]
     assert [name for name in sections if name in NAMES] == ["appendix_d", "table8_temperature", "ledger"]
     assert "fig1_commit_order" in (out / "index.html").read_text(encoding="utf-8").split("Not drawn: ")[1]
 

@@ -82,10 +82,10 @@ def test_the_page_is_silent_whole_and_readable(browser: Chromium, page: Path, wi
 
 
 def _check_text(tab: Tab) -> None:
-    found: dict[str, Any] = tab.evaluate(CONTRASTS)
-    assert {"a", "p", "li", "th", "figcaption", "h1", "h2"} <= found.keys()
-    assert {name: ratio for name, (ratio, _) in found.items() if ratio < 4.5} == {}
-    assert {name: size for name, (_, size) in found.items() if size < 12} == {}
+    text_styles: dict[str, Any] = tab.evaluate(CONTRASTS)
+    assert {"a", "p", "li", "th", "figcaption", "h1", "h2"} <= text_styles.keys()
+    assert {name: ratio for name, (ratio, _) in text_styles.items() if ratio < 4.5} == {}
+    assert {name: size for name, (_, size) in text_styles.items() if size < 12} == {}
 
 
 def test_wide_tables_scroll_in_their_own_box_and_long_ones_keep_their_head(browser: Chromium, small: Path) -> None:

@@ -40,20 +40,20 @@ def test_every_module_that_work_loads_is_behind_it() -> None:
 
 
 def test_what_only_shows_results_is_not_behind_work() -> None:
-    found = set(modules_behind("paper_figures.studies.work.measuring"))
+    modules = set(modules_behind("paper_figures.studies.work.measuring"))
     shown = ("commands", "exhibits", "figures", "report", "tables", "studies.summaries", "studies.reward_bench")
-    assert not any(name.startswith(tuple(f"paper_figures.{part}" for part in shown)) for name in found)
-    assert not any(name.startswith("rws_decode.commands") for name in found)
-    assert {"paper_figures.sandbox.worker", "rws_decode.mini.stories.lexicon", "rws_theory.gain"} <= found
+    assert not any(name.startswith(tuple(f"paper_figures.{part}" for part in shown)) for name in modules)
+    assert not any(name.startswith("rws_decode.commands") for name in modules)
+    assert {"paper_figures.sandbox.worker", "rws_decode.mini.stories.lexicon", "rws_theory.gain"} <= modules
 
 
 def test_work_of_one_s_own_counts_with_what_it_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     file = tmp_path / "own_work_of_mine.py"
     file.write_text("def f(unit):\n    from rws_theory.orders.deviation import god\n    return []\n")
-    found = modules_behind("own_work_of_mine")
-    assert found["own_work_of_mine"] == file and "rws_theory.orders.deviation" in found
-    assert "rws_decode.decode" not in found
+    modules = modules_behind("own_work_of_mine")
+    assert modules["own_work_of_mine"] == file and "rws_theory.orders.deviation" in modules
+    assert "rws_decode.decode" not in modules
     before = code_digest.__wrapped__("own_work_of_mine")
     assert code_digest.__wrapped__("own_work_of_mine") == before
     file.write_text("def f(unit):\n    return []\n")

@@ -66,7 +66,7 @@ def settings_of(problems: Path, **changes: Any) -> dict[str, Any]:
 
 def ran(out: Path, problems: Path, backend: Backend) -> Report:
     units = [unit(answer, settings_of(problems)) for answer in ANSWERS]
-    assert len({batch_key(one) for one in units}) == 1
+    assert len({batch_key(unit) for unit in units}) == 1
     return run_units(units, run_programs, out, origin=ORIGIN, backend=backend, batch=4, progress=False)
 
 
@@ -97,8 +97,8 @@ def test_every_answer_is_a_row_and_the_harness_unharmed(
 @needs_bubblewrap
 def test_rows_follow_from_problems_answer_and_limits(problems: Path) -> None:
     settings = settings_of(problems)
-    held = json.loads(json.dumps(settings))
-    assert held == settings and settings["limits"] == asdict(LIMITS)
+    stored = json.loads(json.dumps(settings))
+    assert stored == settings and settings["limits"] == asdict(LIMITS)
     other = settings_of(problems, limits=asdict(Limits(seconds=1)))
     different = [unit("a", settings), unit("b", settings), unit("a", other), unit("a", settings, problem="mine/1")]
     assert len(set(different)) == 4

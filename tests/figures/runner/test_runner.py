@@ -175,10 +175,10 @@ def test_damaged_and_foreign_files_are_named_and_done_again(tmp_path: Path, caps
     (cut.parent / "notes.txt").write_text("mine")
     with pytest.warns(ResultsWarning) as caught:
         assert len(read_results(tmp_path)["unit"].unique()) == 2
-    told = [str(warning.message) for warning in caught]
-    assert len(told) == 4 and all("\n" not in line for line in told)
+    messages = [str(warning.message) for warning in caught]
+    assert len(messages) == 4 and all("\n" not in line for line in messages)
     for name in (cut.name, flipped.name, "0" * 64, "notes.txt"):
-        assert sum(name in line for line in told) == 1
+        assert sum(name in line for line in messages) == 1
     assert len(unit_work.run(tmp_path, 8, batch=2).computed) == 6
     assert cut.name in capsys.readouterr().err
     with pytest.warns(ResultsWarning):
@@ -245,28 +245,28 @@ def test_rows_without_results_and_traces_beside_rows(tmp_path: Path) -> None:
 def test_bad_rows_are_the_unit_s_failure(tmp_path: Path) -> None:
     work = Each(lambda unit: [{"prompt": "mine"}] if unit.prompt == "prompt 1" else [{"value": object()}])
     run_units(unit_work.units(2), work, tmp_path, origin=ORIGIN, progress=False)
-    errors = {one["fields"]["prompt"]: one["error"] for one in read_failures(tmp_path)}
+    errors = {failure["fields"]["prompt"]: failure["error"] for failure in read_failures(tmp_path)}
     assert "['prompt']: these are columns of the unit" in errors["prompt 1"]["message"]
     assert errors["prompt 0"]["type"].startswith("Arrow")
 
 
 def test_progress_goes_to_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_units(unit_work.units(3), Each(unit_work.rows), tmp_path, origin=ORIGIN)
-    found = capsys.readouterr()
-    assert not found.out and "tiny: 100%" in found.err and "3/3" in found.err and "unit/s" in found.err
+    output = capsys.readouterr()
+    assert not output.out and "tiny: 100%" in output.err and "3/3" in output.err and "unit/s" in output.err
 
 
 def test_misuse_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     two = [unit_work.units(1)[0], replace(unit_work.units(1)[0], experiment="other")]
-    for units, out, options, told in (
+    for units, out, options, message in (
         (two, tmp_path, {}, "one experiment is needed"),
         ([], tmp_path, {}, "units is empty"),
         (two[:1], tmp_path / "file", {}, "a directory is needed"),
         (two[:1], tmp_path, {"batch": 0}, "batch is 0"),
         (two[:1], tmp_path, {"max_crashes": 0}, "max_crashes is 0"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             run_units(units, Each(unit_work.rows), out, origin=ORIGIN, **options)
     with pytest.raises(ValueError, match="no results of experiments here"):
         read_results(tmp_path)

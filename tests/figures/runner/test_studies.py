@@ -24,35 +24,39 @@ JUDGES = ("one", "two", "three")
 SHAPE = {"predictor": "mini", "length": 64, "steps": 32, "block": 32, "device": "cpu", "reward_cost": 1.0}
 
 
-def answer(method: str, text: str, example: int = 0, **own: Any) -> dict[str, Any]:
+def answer(method: str, text: str, example: int = 0, **columns: Any) -> dict[str, Any]:
     """Return a row of a decoded answer, of guide `one` at 8.0 unless the method has none."""
     free = method in ("default", "margin", "sample")
     row = {"strategy": method, "method": method, "text": text, "prompt": f"p {example}", "example": str(example)}
-    row |= {"guide": None if free else "one", "reward_scale": None if free else own.get("scale", 8.0), "history": []}
+    row |= {
+        "guide": None if free else "one",
+        "reward_scale": None if free else columns.get("scale", 8.0),
+        "history": [],
+    }
     row |= {"turn": 0, "split": "test", "sample": None, "forwards": 32, "reward_calls": 0 if free else 32, "judges": []}
-    return row | {"god_tokens": len(text) / 8, "god_steps": 1.0} | SHAPE | own
+    return row | {"god_tokens": len(text) / 8, "god_steps": 1.0} | SHAPE | columns
 
 
-def score(judge: str, text: str, value: float, example: int = 0, **own: Any) -> dict[str, Any]:
+def score(judge: str, text: str, value: float, example: int = 0, **columns: Any) -> dict[str, Any]:
     row = {"strategy": "score", "prompt": f"p {example}", "history": [], "judges": [judge], "answer": text}
-    return row | {"score": value, "normalised_score": value} | own
+    return row | {"score": value, "normalised_score": value} | columns
 
 
 @pytest.mark.parametrize("module", [controls, humaneval, reward_bench], ids=lambda module: module.NAME)
 def test_no_result_is_no_table(module: Any) -> None:
     unjudged = pd.DataFrame([answer("rws", "a"), answer("default", "b")])
     for frame in (pd.DataFrame(), unjudged, unjudged[unjudged["method"] == "rws"]):
-        assert [one for one in module.tables(frame) if not one.name.startswith("printed: ")] == []
+        assert [table for table in module.tables(frame) if not table.name.startswith("printed: ")] == []
 
 
 def test_mean_over_the_other_judges_is_over_all_of_them() -> None:
     rows = [answer("rws", "a"), answer("default", "b"), answer("rws", "a", 1), answer("default", "b", 1)]
-    rows += [score(judge, "b", 0.0, place) for judge in JUDGES for place in (0, 1)]
+    rows += [score(judge, "b", 0.0, example) for judge in JUDGES for example in (0, 1)]
     rows += [score("one", "a", 1.0), score("two", "a", 1.0), score("three", "a", -1.0)]
     rows += [score("one", "a", 1.0, 1), score("two", "a", 1.0, 1)]  # judge three failed at prompt 1
     judged = judged_by_guide(answers_of(pd.DataFrame(rows)))
-    found = {(row["method"], row["example"]): row["others_net"] for row in judged.to_dict("records")}
-    assert found["rws", "0"] == 0 and pd.isna(found["rws", "1"])
+    nets = {(row["method"], row["example"]): row["others_net"] for row in judged.to_dict("records")}
+    assert nets["rws", "0"] == 0 and pd.isna(nets["rws", "1"])
 
 
 def test_best_of_n_takes_no_dialogue_that_broke_off() -> None:
@@ -68,7 +72,7 @@ def test_best_of_n_takes_no_dialogue_that_broke_off() -> None:
 
 def test_every_sample_of_a_dialogue_is_followed_to_its_end() -> None:
     """The first turn buys two samples, the second, whose rewards were all saved, one."""
-    told: list[dict[str, Any]] = []
+    collected: list[dict[str, Any]] = []
 
     class Asked:
         def __init__(self, units: list[Unit]) -> None:
@@ -80,40 +84,40 @@ def test_every_sample_of_a_dialogue_is_followed_to_its_end() -> None:
                     row |= {"score": float(len(unit.labels["answer"])), "normalised_score": 0.0}
                     del row["text"]
                 self.rows.append(row)
-            told.extend(self.rows)
+            collected.extend(self.rows)
 
         def read(self) -> pd.DataFrame:
             return pd.DataFrame(self.rows)
 
     base = Unit(experiment="x", prompt="", strategy={"name": "default"}, settings={"reward_cost": 1.0})
     run_arms(Arms(base, (Prompt("0", ("one", "two")),), {"guide": (8.0,)}), Stages(Asked))
-    samples = [(row["sample"], row["turn"]) for row in told if row.get("method") == "sample"]
+    samples = [(row["sample"], row["turn"]) for row in collected if row.get("method") == "sample"]
     assert sorted(samples) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    best = answers_of(pd.DataFrame(told)).query("method == 'best-of-n'")
+    best = answers_of(pd.DataFrame(collected)).query("method == 'best-of-n'")
     assert sorted(best["turn"]) == [0, 1] and set(best["reward_calls"]) == {2}
 
 
 @pytest.mark.parametrize("module", [reward_bench, mt_bench], ids=lambda module: module.NAME)
 def test_scales_of_one_guide_are_set_apart_in_every_table(module: Any) -> None:
-    rows = [answer("default", "d", place) | {"scale": None} for place in range(4)]
-    rows += [score("one", "d", 0.0, place) for place in range(4)]
-    for place, scale in itertools.product(range(4), (2.0, 8.0)):
-        rows.append(answer("rws", f"r {scale}", place, scale=scale))
-        rows.append(score("one", f"r {scale}", 1.0 if scale == 8 or place == 0 else -1.0, place))
-    found = {table.name: table.rows for table in module.tables(pd.DataFrame(rows))}
+    rows = [answer("default", "d", example) | {"scale": None} for example in range(4)]
+    rows += [score("one", "d", 0.0, example) for example in range(4)]
+    for example, scale in itertools.product(range(4), (2.0, 8.0)):
+        rows.append(answer("rws", f"r {scale}", example, scale=scale))
+        rows.append(score("one", f"r {scale}", 1.0 if scale == 8 or example == 0 else -1.0, example))
+    by_name = {table.name: table.rows for table in module.tables(pd.DataFrame(rows))}
     percent = 100 if module is reward_bench else 1
     for name, unit in (("win_rates", percent), ("mean_win_rates", percent), ("cross_judging", 1)):
-        rows = [row for row in found[name] if (row["method"], row["measure"]) == ("rws", "net")]
+        rows = [row for row in by_name[name] if (row["method"], row["measure"]) == ("rws", "net")]
         nets = {row["reward_scale"]: row["mean"] for row in rows}
         assert nets == {2.0: -0.5 * unit, 8.0: 1.0 * unit}
 
 
 def test_tables_do_not_follow_the_order_of_the_rows() -> None:
     methods = ("default", "rws", "random", "constant")
-    rows = [answer(method, f"{method} {place}", place) for method in methods for place in range(3)]
+    rows = [answer(method, f"{method} {example}", example) for method in methods for example in range(3)]
     rows += [score("one", row["text"], len(row["text"]) % 7, int(row["example"])) for row in list(rows)]
-    one, other = (reward_bench.tables(pd.DataFrame(order)) for order in (rows, rows[::-1]))
-    assert [table.rows for table in one] == [table.rows for table in other]
+    forward, backward = (reward_bench.tables(pd.DataFrame(order)) for order in (rows, rows[::-1]))
+    assert [table.rows for table in forward] == [table.rows for table in backward]
 
 
 @pytest.fixture(scope="module")
@@ -130,10 +134,10 @@ def told(words: list[str], out: Path, capsys: pytest.CaptureFixture[str]) -> dic
     """Return the tables that an experiment prints, after seeing that `summarize` prints the same."""
     capsys.readouterr()
     assert main(["experiment", "controls", *words, "--out", str(out), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["tables"]
+    tables = json.loads(capsys.readouterr().out)["tables"]
     assert main(["summarize", str(out / "controls"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["tables"] == {"controls": found}
-    return found
+    assert json.loads(capsys.readouterr().out)["tables"] == {"controls": tables}
+    return tables
 
 
 def test_summarize_prints_what_the_last_run_printed(

@@ -86,13 +86,15 @@ def test_order_of_keys_changes_nothing_and_any_value_does(settings: dict[str, An
 
 
 @given(st.text(), st.text(), st.floats(0.01, 100), st.floats(0.01, 100), st.integers(0, 9), st.integers(0, 9))
-def test_equal_just_where_the_hash_is(one: str, two: str, scale: float, other: float, seed: int, second: int) -> None:
+def test_equal_just_where_the_hash_is(
+    first_text: str, second_text: str, scale: float, other: float, seed: int, second: int
+) -> None:
     pair = [
         Unit(experiment="x", prompt=text, strategy={"name": "temperature", "scale": number}, seed=start)
-        for text, number, start in ((one, scale, seed), (two, other, second))
+        for text, number, start in ((first_text, scale, seed), (second_text, other, second))
     ]
     equal = unit_hash(pair[0], ORIGIN) == unit_hash(pair[1], ORIGIN)
-    assert equal == (pair[0] == pair[1]) == ((one, scale, seed) == (two, other, second))
+    assert equal == (pair[0] == pair[1]) == ((first_text, scale, seed) == (second_text, other, second))
     # Prompt, seed and the scale of a temperature may differ within one decode.
     assert batch_key(pair[0]) == batch_key(pair[1])
 

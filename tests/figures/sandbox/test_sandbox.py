@@ -155,9 +155,7 @@ def test_a_hostile_program_is_stopped_and_counted_as_failed(name: str, port: int
 
 
 @needs_bubblewrap
-def test_no_process_and_no_scratch_directory_outlives_its_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_process_and_no_scratch_directory_outlives_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     tmp_path.chmod(0o755)
     mark = f"stays-{os.getpid()}"
@@ -198,9 +196,7 @@ def test_files_of_the_user_cannot_be_read(tmp_path: Path) -> None:
 
 
 @needs_bubblewrap
-def test_the_environment_and_installed_packages_are_not_there(
-    monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_and_installed_packages_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_TOKEN", "secret")
     test = "def check(f):\n    assert f(0) == ['HOME', 'LC_ALL', 'PATH', 'PYTHONHASHSEED', 'TMPDIR'], f(0)\n"
     # The shell that makes the namespaces adds its own.
@@ -304,7 +300,7 @@ def test_nothing_runs_unless_it_is_allowed(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "message"),
     [
         (None, r"bwrap is not installed: .* \(apt install bubblewrap, or dnf install bubblewrap\)"),
         ("echo 'bwrap: No permissions to create new namespace' >&2; exit 1", r"\(bwrap: No permissions .*namespaces"),
@@ -314,7 +310,7 @@ def test_nothing_runs_unless_it_is_allowed(capsys: pytest.CaptureFixture[str]) -
 )
 def test_without_bubblewrap_nothing_runs_and_one_line_says_what_to_do(
     script: str | None,
-    told: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -325,7 +321,7 @@ def test_without_bubblewrap_nothing_runs_and_one_line_says_what_to_do(
     monkeypatch.setenv("PATH", str(tmp_path))
     check_bubblewrap.cache_clear()
     monkeypatch.setattr(run, "_starter", lambda *_: pytest.fail("a program was started"))
-    with pytest.raises(ValueError, match=told) as refusal:
+    with pytest.raises(ValueError, match=message) as refusal:
         ran(in_f("return x + 1"))
     assert "\n" not in str(refusal.value)
     row = PROBLEM | {"task_id": "T/0", "canonical_solution": "    return 2\n"}
@@ -334,7 +330,7 @@ def test_without_bubblewrap_nothing_runs_and_one_line_says_what_to_do(
     study = ["experiment", "humaneval", "--data", "humaneval", "--out", str(tmp_path / "out")]
     for words in (check, study):
         assert main([*words, "--allow-code-execution"]) == 2
-        assert re.search(told, capsys.readouterr().err.splitlines()[-1])
+        assert re.search(message, capsys.readouterr().err.splitlines()[-1])
     assert not (tmp_path / "out").exists()
 
 

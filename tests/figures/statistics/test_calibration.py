@@ -124,15 +124,15 @@ def test_statistics_are_those_of_their_definitions(groups: list[list[float]]) ->
     spread = sum((value - mean) ** 2 for value in scores)
     if spread < 1e-9:
         return
-    found = statistics(scores, rows)
-    assert (found.n, found.rows) == (count, len(groups))
-    assert found.mean == pytest.approx(mean, abs=1e-9)
-    assert found.std == pytest.approx(math.sqrt(spread / (count - 1)), rel=1e-9)
+    estimate = statistics(scores, rows)
+    assert (estimate.n, estimate.rows) == (count, len(groups))
+    assert estimate.mean == pytest.approx(mean, abs=1e-9)
+    assert estimate.std == pytest.approx(math.sqrt(spread / (count - 1)), rel=1e-9)
     between = sum(sum(value - mean for value in group) ** 2 for group in groups)
     factor = len(groups) / (len(groups) - 1)
-    assert found.standard_error == pytest.approx(math.sqrt(factor * between) / count, rel=1e-6, abs=1e-9)
+    assert estimate.standard_error == pytest.approx(math.sqrt(factor * between) / count, rel=1e-6, abs=1e-9)
     if len(groups) == count:
-        assert found.standard_error == pytest.approx(found.std / math.sqrt(count), rel=1e-6)
+        assert estimate.standard_error == pytest.approx(estimate.std / math.sqrt(count), rel=1e-6)
 
 
 def test_scores_without_a_deviation_are_refused() -> None:
@@ -149,13 +149,13 @@ def test_it_writes_what_load_reward_reads(
     reward: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = save_reward(tmp_path / "mine", None)
-    status, found, err = calibrate(capsys, "--reward", folder, "--data", data, "--out", folder / "reward.json")
+    status, report, err = calibrate(capsys, "--reward", folder, "--data", data, "--out", folder / "reward.json")
     assert status == 0 and "calibrate" in err
-    assert json.loads((folder / "reward.json").read_text()) == found
+    assert json.loads((folder / "reward.json").read_text()) == report
     loaded = load_reward(str(folder))
     scores = loaded.score(*(list(column) for column in zip(*((p.prompt, p.answer) for p in pairs()), strict=True)))
     assert (loaded.mean, loaded.std) == (pytest.approx(np.mean(scores)), pytest.approx(np.std(scores, ddof=1)))
-    about = found["calibration"]
+    about = report["calibration"]
     assert (about["n"], about["rows"], about["pairs"], about["chosen"], about["skipped"]) == (24, 12, 24, "all", 0)
     assert about["data"] == {"file": "nectar.jsonl", "sha256": hashlib.sha256(data.read_bytes()).hexdigest()}
     assert sorted(path.name for path in folder.glob("reward*")) == ["reward.json"]
@@ -181,10 +181,10 @@ def test_the_layout_of_a_published_model_is_kept(
 ) -> None:
     folder = save_published(tmp_path / "grm", "grm")
     out = folder / "reward.json"
-    status, found, _ = calibrate(capsys, "--reward", folder, "--published", "grm", "--data", data, "--out", out)
-    assert status == 0 and found["template"] == "chat"
+    status, report, _ = calibrate(capsys, "--reward", folder, "--published", "grm", "--data", data, "--out", out)
+    assert status == 0 and report["template"] == "chat"
     again = load_reward(str(folder), published="grm")
-    assert (again.mean, again.std) == (found["mean"], found["std"])
+    assert (again.mean, again.std) == (report["mean"], report["std"])
     assert load_reward(str(folder)).score(["the cat"], ["sat"]) == again.score(["the cat"], ["sat"])
 
 
@@ -221,10 +221,10 @@ def test_longer_pairs_are_refused_or_left_out_and_counted(
     reward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     long = write(tmp_path / "long.jsonl", [*ROWS, {"prompt": "the " * 200, "answers": [{"answer": "cat"}]}])
-    status, found, err = calibrate(capsys, "--reward", reward, "--data", long)
-    assert (status, found) == (2, None) and "1 of 25 pairs are longer than tiny reads: --skip-long leaves" in err
-    status, found, _ = calibrate(capsys, "--reward", reward, "--data", long, "--skip-long")
-    assert status == 0 and (found["calibration"]["n"], found["calibration"]["skipped"]) == (24, 1)
+    status, report, err = calibrate(capsys, "--reward", reward, "--data", long)
+    assert (status, report) == (2, None) and "1 of 25 pairs are longer than tiny reads: --skip-long leaves" in err
+    status, report, _ = calibrate(capsys, "--reward", reward, "--data", long, "--skip-long")
+    assert status == 0 and (report["calibration"]["n"], report["calibration"]["skipped"]) == (24, 1)
 
 
 class _Nectar(list[dict[str, Any]]):
@@ -237,12 +237,12 @@ def test_nectar_is_the_default_where_its_library_is_installed(
     library, asked = ModuleType("datasets"), []
     library.load_dataset = lambda name, config, split, **_: asked.append((name, split)) or _Nectar(ROWS)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "datasets", library)
-    _, found, _ = calibrate(capsys, "--reward", reward)
-    assert asked == [("berkeley-nest/Nectar", "train")] and found["calibration"]["n"] == 24
-    assert found["calibration"]["data"] == {"dataset": asked[0][0], "split": "train", "fingerprint": "abc"}
+    _, report, _ = calibrate(capsys, "--reward", reward)
+    assert asked == [("berkeley-nest/Nectar", "train")] and report["calibration"]["n"] == 24
+    assert report["calibration"]["data"] == {"dataset": asked[0][0], "split": "train", "fingerprint": "abc"}
     monkeypatch.setitem(sys.modules, "datasets", None)
-    status, found, err = calibrate(capsys, "--reward", reward)
-    assert (status, found) == (2, None) and len(err.strip().splitlines()) == 1
+    status, report, err = calibrate(capsys, "--reward", reward)
+    assert (status, report) == (2, None) and len(err.strip().splitlines()) == 1
     assert "berkeley-nest/Nectar is loaded by the library datasets" in err
 
 
@@ -263,8 +263,8 @@ def test_nectar_is_the_default_where_its_library_is_installed(
 def test_misuse_is_one_line_and_status_2(
     options: list[str], named: str, reward: Path, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status, found, err = calibrate(capsys, "--reward", reward, "--data", data, *options)
-    assert (status, found) == (2, None)
+    status, report, err = calibrate(capsys, "--reward", reward, "--data", data, *options)
+    assert (status, report) == (2, None)
     assert named in err and len(err.strip().splitlines()) == 1
 
 

@@ -40,89 +40,89 @@ def test_difference_interval_and_p_are_those_of_the_definition(
         return distinct_n([a for a, _ in chosen], n, per=per) - distinct_n([b for _, b in chosen], n, per=per)
 
     texts_a, texts_b = zip(*pairs, strict=True)
-    found = distinct_difference(texts_a, texts_b, n, rng(), per=per, resamples=32).whole
-    assert found.first == distinct_n(texts_a, n, per=per) and found.second == distinct_n(texts_b, n, per=per)
-    assert found.difference.mean == difference(pairs)
+    comparison = distinct_difference(texts_a, texts_b, n, rng(), per=per, resamples=32).whole
+    assert comparison.first == distinct_n(texts_a, n, per=per) and comparison.second == distinct_n(texts_b, n, per=per)
+    assert comparison.difference.mean == difference(pairs)
     swaps = itertools.product((False, True), repeat=len(pairs))
     patterns = [[(b, a) if swap else (a, b) for swap, (a, b) in zip(swap, pairs, strict=True)] for swap in swaps]
     far = [abs(difference(pattern)) >= abs(difference(pairs)) - 1e-12 for pattern in patterns]
-    assert found.p == pytest.approx(np.mean(far))
+    assert comparison.p == pytest.approx(np.mean(far))
     if len(pairs) == 1:
-        assert found.difference[1:] == (-1.0, 1.0)
+        assert comparison.difference[1:] == (-1.0, 1.0)
         return
     without = [difference(pairs[:out] + pairs[out + 1 :]) for out in range(len(pairs))]
     error = math.sqrt((len(pairs) - 1) / len(pairs) * sum((value - np.mean(without)) ** 2 for value in without))
     reach = stats.t(len(pairs) - 1).ppf(0.975) * error
-    assert found.difference.low == pytest.approx(max(-1.0, found.difference.mean - reach))
-    assert found.difference.high == pytest.approx(min(1.0, found.difference.mean + reach))
+    assert comparison.difference.low == pytest.approx(max(-1.0, comparison.difference.mean - reach))
+    assert comparison.difference.high == pytest.approx(min(1.0, comparison.difference.mean + reach))
 
 
 @given(PAIRS, st.integers(1, 2))
 def test_equal_length_is_the_comparison_of_cut_texts(pairs: list[tuple[str, str]], n: int) -> None:
     texts_a, texts_b = zip(*pairs, strict=True)
-    found = distinct_difference(texts_a, texts_b, n, rng())
+    comparison = distinct_difference(texts_a, texts_b, n, rng())
     lengths = [min(len(a.split()), len(b.split())) for a, b in pairs]
     cut_a, cut_b = (
         [" ".join(text.split()[:length]) for text, length in zip(side, lengths, strict=True)]
         for side in (texts_a, texts_b)
     )
-    assert found.equal_length == distinct_difference(cut_a, cut_b, n, rng()).whole
-    assert (found.n, found.pairs) == (n, len(pairs))
+    assert comparison.equal_length == distinct_difference(cut_a, cut_b, n, rng()).whole
+    assert (comparison.n, comparison.pairs) == (n, len(pairs))
 
 
 def test_length_alone_is_not_taken_for_diversity() -> None:
     long = zipf_texts(np.random.default_rng(2), 40)
     short = [" ".join(text.split()[:8]) for text in zipf_texts(np.random.default_rng(3), 40)]
-    found = distinct_difference(short, long, 1, rng(), resamples=999)
-    assert found.whole.p == 0.001 and found.whole.difference.low > 0
-    assert found.equal_length.p > 0.05
-    assert found.equal_length.difference.low < 0 < found.equal_length.difference.high
+    comparison = distinct_difference(short, long, 1, rng(), resamples=999)
+    assert comparison.whole.p == 0.001 and comparison.whole.difference.low > 0
+    assert comparison.equal_length.p > 0.05
+    assert comparison.equal_length.difference.low < 0 < comparison.equal_length.difference.high
 
 
 def test_order_does_not_matter_and_exchange_turns_signs() -> None:
     source = np.random.default_rng(4)
     texts_a, texts_b = zipf_texts(source, 30), zipf_texts(source, 30, exponent=1.1)
-    found = distinct_difference(texts_a, texts_b, 2, rng(), resamples=500)
+    comparison = distinct_difference(texts_a, texts_b, 2, rng(), resamples=500)
     order = source.permutation(30)
     moved = distinct_difference([texts_a[i] for i in order], [texts_b[i] for i in order], 2, rng(), resamples=500)
-    assert moved == found
+    assert moved == comparison
     turned = distinct_difference(texts_b, texts_a, 2, rng(), resamples=500)
-    for one, other in ((turned.whole, found.whole), (turned.equal_length, found.equal_length)):
-        assert (one.first, one.second, one.p) == (other.second, other.first, other.p)
-        wanted = (-other.difference.mean, -other.difference.high, -other.difference.low)
-        assert tuple(one.difference) == pytest.approx(wanted)
+    for exchanged, original in ((turned.whole, comparison.whole), (turned.equal_length, comparison.equal_length)):
+        assert (exchanged.first, exchanged.second, exchanged.p) == (original.second, original.first, original.p)
+        wanted = (-original.difference.mean, -original.difference.high, -original.difference.low)
+        assert tuple(exchanged.difference) == pytest.approx(wanted)
 
 
 def test_many_texts_are_counted_like_few() -> None:
     source = np.random.default_rng(7)
-    texts_a, texts_b = (
-        [" ".join(map(str, source.integers(0, top, 220))) for _ in range(13)] for top in (900, 870)
-    )
+    texts_a, texts_b = ([" ".join(map(str, source.integers(0, top, 220))) for _ in range(13)] for top in (900, 870))
     sides = [[{*itertools.pairwise(text.split())} for text in side] for side in (texts_a, texts_b)]
-    types = {gram: place for place, gram in enumerate(sorted(set().union(*sides[0], *sides[1])))}
-    held = np.zeros((2, 13, len(types)), dtype=bool)
+    types = {gram: index for index, gram in enumerate(sorted(set().union(*sides[0], *sides[1])))}
+    occurrences = np.zeros((2, 13, len(types)), dtype=bool)
     for side, lines in enumerate(sides):
         for pair, grams in enumerate(lines):
-            held[side, pair, [types[gram] for gram in grams]] = True
+            occurrences[side, pair, [types[gram] for gram in grams]] = True
     far = 0
-    observed = abs(int(held[0].any(axis=0).sum()) - int(held[1].any(axis=0).sum()))
+    observed = abs(int(occurrences[0].any(axis=0).sum()) - int(occurrences[1].any(axis=0).sum()))
     for pattern in itertools.product((0, 1), repeat=13):
-        one, other = held[list(pattern), range(13)], held[[1 - side for side in pattern], range(13)]
-        far += abs(int(one.any(axis=0).sum()) - int(other.any(axis=0).sum())) >= observed
-    found = distinct_difference(texts_a, texts_b, 2, rng())  # of one length: it is the number of types that differs
-    assert found.whole.p == far / 2**13 == found.equal_length.p
+        first_side = occurrences[list(pattern), range(13)]
+        second_side = occurrences[[1 - side for side in pattern], range(13)]
+        far += abs(int(first_side.any(axis=0).sum()) - int(second_side.any(axis=0).sum())) >= observed
+    # The texts are of one length: it is the number of types that differs.
+    comparison = distinct_difference(texts_a, texts_b, 2, rng())
+    assert comparison.whole.p == far / 2**13 == comparison.equal_length.p
     drawn = distinct_difference(texts_a, texts_b, 2, rng(), resamples=3000).whole
     assert drawn.p == pytest.approx(far / 2**13, abs=0.03)
 
 
 def test_p_keeps_its_level_and_finds_a_difference() -> None:
     source = np.random.default_rng(12)
-    found = []
+    comparisons = []
     for _ in range(200):
         texts = zipf_texts(source, 15), zipf_texts(source, 15)
-        found.append(distinct_difference(*texts, 1, source, resamples=99))
-    assert_super_uniform([one.whole.p for one in found])
-    assert_super_uniform([one.equal_length.p for one in found])
+        comparisons.append(distinct_difference(*texts, 1, source, resamples=99))
+    assert_super_uniform([comparison.whole.p for comparison in comparisons])
+    assert_super_uniform([comparison.equal_length.p for comparison in comparisons])
     apart = distinct_difference(zipf_texts(source, 40), zipf_texts(source, 40, exponent=1.4), 1, source, resamples=999)
     assert apart.equal_length.p == 0.001 and apart.equal_length.difference.low > 0
 
@@ -157,12 +157,12 @@ def test_a_bootstrap_would_lie_below_the_estimate_and_the_jackknife_covers() -> 
 
 def test_the_same_texts_and_empty_ones_do_not_differ() -> None:
     for texts in (["a b", "c a b"], ["", ""], ["a"] * 20):
-        found = distinct_difference(texts, texts, 2, rng())
-        assert found.whole == found.equal_length and found.whole.p == 1.0
-        assert found.whole.difference == (0.0, 0.0, 0.0)
-    one = distinct_difference(["a b"], ["a a"], 1, rng()).whole
-    assert one.difference == (0.5, -1.0, 1.0) and one.p == 1.0
-    assert distinct_difference(["ab"], ["aa"], 1, rng(), split=list).whole == one
+        comparison = distinct_difference(texts, texts, 2, rng())
+        assert comparison.whole == comparison.equal_length and comparison.whole.p == 1.0
+        assert comparison.whole.difference == (0.0, 0.0, 0.0)
+    single_pair = distinct_difference(["a b"], ["a a"], 1, rng()).whole
+    assert single_pair.difference == (0.5, -1.0, 1.0) and single_pair.p == 1.0
+    assert distinct_difference(["ab"], ["aa"], 1, rng(), split=list).whole == single_pair
 
 
 def test_misuse_is_refused() -> None:

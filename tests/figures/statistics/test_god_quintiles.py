@@ -28,30 +28,30 @@ def rng() -> np.random.Generator:
 
 def slow_groups(values: list[float], groups: int) -> list[int]:
     """Find each value's group by comparing its mid-rank with every cut, in fractions."""
-    found = []
+    labels = []
     for value in values:
         below, ties = sum(other < value for other in values), values.count(value)
-        place = (below + Fraction(ties + 1, 2) - Fraction(1, 2)) / len(values)
-        found.append(max(group for group in range(groups) if place >= Fraction(group, groups)))
-    return found
+        mid_rank = (below + Fraction(ties + 1, 2) - Fraction(1, 2)) / len(values)
+        labels.append(max(group for group in range(groups) if mid_rank >= Fraction(group, groups)))
+    return labels
 
 
 @given(VALUES, st.integers(1, 6))
 def test_groups_are_cut_by_mid_rank(values: list[float], groups: int) -> None:
-    found = quantile_groups(values, groups)
-    assert list(found.labels) == slow_groups(values, groups)
-    for group, (size, held) in enumerate(zip(found.sizes, found.ranges, strict=True)):
-        members = [value for value, label in zip(values, found.labels, strict=True) if label == group]
+    grouping = quantile_groups(values, groups)
+    assert list(grouping.labels) == slow_groups(values, groups)
+    for group, (size, span) in enumerate(zip(grouping.sizes, grouping.ranges, strict=True)):
+        members = [value for value, label in zip(values, grouping.labels, strict=True) if label == group]
         assert size == len(members)
-        assert held == ((min(members), max(members)) if members else None)
+        assert span == ((min(members), max(members)) if members else None)
 
 
 @given(st.lists(st.integers(-99, 99), min_size=1, max_size=30, unique=True), st.integers(1, 7))
 def test_groups_without_ties_are_even_and_follow_the_ranks_alone(values: list[int], groups: int) -> None:
-    found = quantile_groups(values, groups)
-    assert max(found.sizes) - min(found.sizes) <= 1
-    assert found.labels == quantile_groups([value**3 for value in values], groups).labels
-    assert [found.labels[i] for i in np.argsort(values)] == sorted(found.labels)
+    grouping = quantile_groups(values, groups)
+    assert max(grouping.sizes) - min(grouping.sizes) <= 1
+    assert grouping.labels == quantile_groups([value**3 for value in values], groups).labels
+    assert [grouping.labels[i] for i in np.argsort(values)] == sorted(grouping.labels)
 
 
 def test_equal_values_share_one_group() -> None:
@@ -64,26 +64,26 @@ def test_equal_values_share_one_group() -> None:
 def test_rates_are_those_of_each_group() -> None:
     source = np.random.default_rng(4)
     god, outcome = source.integers(0, 30, 80) / 8, source.integers(-1, 2, 80)
-    found = quintile_rates(god, outcome, rng())
+    rates = quintile_rates(god, outcome, rng())
     labels = np.array(slow_groups(god.tolist(), 5))
-    for group, one in enumerate(found.groups):
+    for group, fifth in enumerate(rates.groups):
         members = outcome[labels == group]
         wanted = rate_of_outcomes(members, rng())
-        assert one.n == members.size and one.god == (god[labels == group].min(), god[labels == group].max())
-        assert one.rate is not None
-        assert (one.rate.wins, one.rate.draws, one.rate.losses, one.rate.p) == (
+        assert fifth.n == members.size and fifth.god == (god[labels == group].min(), god[labels == group].max())
+        assert fifth.rate is not None
+        assert (fifth.rate.wins, fifth.rate.draws, fifth.rate.losses, fifth.rate.p) == (
             *(wanted.wins, wanted.draws, wanted.losses, wanted.p),
         )
-        assert one.rate.win == wanted.win
+        assert fifth.rate.win == wanted.win
     order = source.permutation(80)
-    assert quintile_rates(god[order], outcome[order], rng()) == found
-    assert found.chance == monotone_chance(int((outcome == 1).sum()), [one.n for one in found.groups])
+    assert quintile_rates(god[order], outcome[order], rng()) == rates
+    assert rates.chance == monotone_chance(int((outcome == 1).sum()), [fifth.n for fifth in rates.groups])
 
 
 def test_a_rising_column_is_found_past_an_empty_group() -> None:
-    found = quintile_rates([0.0] * 6 + [1.0, 2.0, 3.0, 4.0], [-1] * 6 + [1, 0, 1, 1], rng())
-    assert [one.rate is None for one in found.groups] == [True, False, True, False, False]
-    assert found.monotone and 0 < found.chance < 1
+    rates = quintile_rates([0.0] * 6 + [1.0, 2.0, 3.0, 4.0], [-1] * 6 + [1, 0, 1, 1], rng())
+    assert [fifth.rate is None for fifth in rates.groups] == [True, False, True, False, False]
+    assert rates.monotone and 0 < rates.chance < 1
     assert not quintile_rates([1.0] * 4, [1, 1, 0, 0], rng()).monotone
     assert not is_monotone([3, 2, 4], [5, 5, 5]) and not is_monotone([2, 2], [5, 5])
     assert is_monotone([1, 1], [5, 4]) and not is_monotone([4], [5]) and not is_monotone([], [])
@@ -94,13 +94,13 @@ def test_chance_counts_all_ways_to_place_the_wins(sizes: list[int], data: st.Dat
     total = sum(sizes)
     wins = data.draw(st.integers(0, total))
     group = [number for number, size in enumerate(sizes) for _ in range(size)]
-    ways = list(itertools.combinations(range(total), wins))
+    placements = list(itertools.combinations(range(total), wins))
     rising = 0
-    for won in ways:
-        counts = [sum(group[place] == number for place in won) for number in range(len(sizes))]
+    for won in placements:
+        counts = [sum(group[index] == number for index in won) for number in range(len(sizes))]
         shares = [Fraction(count, size) for count, size in zip(counts, sizes, strict=True) if size]
         rising += len(shares) > 1 and all(low < high for low, high in itertools.pairwise(shares))
-    assert monotone_chance(wins, sizes) == pytest.approx(rising / len(ways), abs=1e-12)
+    assert monotone_chance(wins, sizes) == pytest.approx(rising / len(placements), abs=1e-12)
 
 
 def test_chance_agrees_with_simulation_and_nears_one_in_120() -> None:
@@ -121,15 +121,15 @@ def slow_tau(god: tuple[float, ...], outcome: tuple[int, ...]) -> int:
 @given(PROMPTS)
 def test_exact_trend_counts_every_permutation(prompts: list[tuple[float, int]]) -> None:
     god, outcome = zip(*prompts, strict=True)
-    found = trend_test(god, outcome, rng(), resamples=720)
+    trend = trend_test(god, outcome, rng(), resamples=720)
     observed = abs(slow_tau(god, outcome))
     far = [abs(slow_tau(god, way)) >= observed for way in itertools.permutations(outcome)]
-    assert found.exact and found.p == pytest.approx(np.mean(far))
-    if found.status == "ok":
-        assert found.tau == pytest.approx(stats.kendalltau(god, outcome).statistic)
+    assert trend.exact and trend.p == pytest.approx(np.mean(far))
+    if trend.status == "ok":
+        assert trend.tau == pytest.approx(stats.kendalltau(god, outcome).statistic)
     else:
-        assert found.tau is None and found.p == 1.0
-        assert len({*(god if found.status == "constant god" else outcome)}) == 1
+        assert trend.tau is None and trend.p == 1.0
+        assert len({*(god if trend.status == "constant god" else outcome)}) == 1
 
 
 def test_drawn_trend_is_near_the_exact_one_and_keeps_signs() -> None:
@@ -155,11 +155,11 @@ def test_slope_is_the_least_squares_line_and_its_bootstrap_cuts_anew() -> None:
     def slope(picked: np.ndarray) -> float:
         return np.polyfit(quantile_groups(god[picked]).labels, outcome[picked] == 1, 1)[0]
 
-    found = trend_test(god, outcome, rng(), resamples=2000).slope
-    assert found is not None and found.mean == pytest.approx(slope(np.arange(60)))
+    fitted = trend_test(god, outcome, rng(), resamples=2000).slope
+    assert fitted is not None and fitted.mean == pytest.approx(slope(np.arange(60)))
     slow = np.quantile([slope(source.integers(60, size=60)) for _ in range(600)], [0.025, 0.975])
-    assert (found.low, found.high) == pytest.approx(tuple(slow), abs=0.012)
-    assert found.low > 0
+    assert (fitted.low, fitted.high) == pytest.approx(tuple(slow), abs=0.012)
+    assert fitted.low > 0
 
 
 def test_trend_keeps_its_level_and_finds_a_trend() -> None:
@@ -172,8 +172,8 @@ def test_trend_keeps_its_level_and_finds_a_trend() -> None:
 
 
 def test_nothing_varies() -> None:
-    one = trend_test([1.0], [1], rng())
-    assert (one.status, one.tau, one.p, one.slope) == ("constant god", None, 1.0, None)
+    trend = trend_test([1.0], [1], rng())
+    assert (trend.status, trend.tau, trend.p, trend.slope) == ("constant god", None, 1.0, None)
     draws = trend_test([1.0, 2.0, 3.0, 4.0, 5.0], [0] * 5, rng())
     assert (draws.status, draws.p, draws.slope) == ("constant outcome", 1.0, (0.0, 0.0, 0.0))
 

@@ -131,23 +131,23 @@ def test_distinct_n_refuses_other_variants() -> None:
 
 def test_bootstrap_is_the_quantile_of_resampled_means() -> None:
     values = np.random.default_rng(1).normal(size=40)
-    found = bootstrap_interval(values, np.random.default_rng(0))
+    interval = bootstrap_interval(values, np.random.default_rng(0))
     means = [np.random.default_rng([7, draw]).choice(values, 40).mean() for draw in range(4000)]
     low, high = np.quantile(means, [0.025, 0.975])
-    assert found.mean == values.mean()
-    assert (found.low, found.high) == (pytest.approx(low, abs=0.03), pytest.approx(high, abs=0.03))
-    assert found == bootstrap_interval(values, np.random.default_rng(0))
+    assert interval.mean == values.mean()
+    assert (interval.low, interval.high) == (pytest.approx(low, abs=0.03), pytest.approx(high, abs=0.03))
+    assert interval == bootstrap_interval(values, np.random.default_rng(0))
     wider = bootstrap_interval(values, np.random.default_rng(0), level=0.99)
-    assert wider.low < found.low < found.mean < found.high < wider.high
+    assert wider.low < interval.low < interval.mean < interval.high < wider.high
 
 
 @settings(deadline=None, max_examples=20)
 @given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=1, max_size=8), st.integers(0, 9))
 def test_paired_interval_is_that_of_the_differences(pairs: list[tuple[float, float]], seed: int) -> None:
     first, second = (np.array(side) for side in zip(*pairs, strict=True))
-    found = paired_bootstrap_interval(first, second, np.random.default_rng(seed), resamples=200)
-    assert found == bootstrap_interval(first - second, np.random.default_rng(seed), resamples=200)
-    assert (first - second).min() - 1e-9 <= found.low <= found.high <= (first - second).max() + 1e-9
+    interval = paired_bootstrap_interval(first, second, np.random.default_rng(seed), resamples=200)
+    assert interval == bootstrap_interval(first - second, np.random.default_rng(seed), resamples=200)
+    assert (first - second).min() - 1e-9 <= interval.low <= interval.high <= (first - second).max() + 1e-9
 
 
 def test_intervals_refuse_what_has_none() -> None:

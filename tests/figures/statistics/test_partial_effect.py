@@ -54,19 +54,19 @@ def studentised(d: Array, g: Array) -> float:
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=3, max_size=7))
 def test_exact_p_counts_every_joint_flip(pairs: list[tuple[float, float]]) -> None:
     d, g = np.array(pairs).T
-    found = partial_effect(d, 0 * d, g, 0 * g, rng(), resamples=128)
-    if found.status != "ok":
+    effect = partial_effect(d, 0 * d, g, 0 * g, rng(), resamples=128)
+    if effect.status != "ok":
         assert min(np.ptp(np.delete(g, out)) for out in range(len(g))) == 0
         return
-    assert found.alpha is not None and found.beta is not None and found.p is not None
-    assert (found.alpha.mean, found.beta.mean) == pytest.approx(fitted(d, g), abs=1e-9)
-    assert found.difference.mean == pytest.approx(found.alpha.mean + found.beta.mean * found.god_difference.mean)
+    assert effect.alpha is not None and effect.beta is not None and effect.p is not None
+    assert (effect.alpha.mean, effect.beta.mean) == pytest.approx(fitted(d, g), abs=1e-9)
+    assert effect.difference.mean == pytest.approx(effect.alpha.mean + effect.beta.mean * effect.god_difference.mean)
     observed = abs(studentised(d, g))
     far = [
         abs(studentised(signs * d, signs * g)) >= observed * (1 - 1e-6) - 1e-6
         for signs in map(np.array, itertools.product((-1, 1), repeat=len(d)))
     ]
-    assert found.p == pytest.approx(np.mean(far))
+    assert effect.p == pytest.approx(np.mean(far))
 
 
 def study(source: np.random.Generator, n: int) -> tuple[Array, Array, Array, Array]:
@@ -78,40 +78,40 @@ def study(source: np.random.Generator, n: int) -> tuple[Array, Array, Array, Arr
 
 def test_intervals_are_the_bootstrap_of_pairs() -> None:
     outcome, control, god, control_god = study(np.random.default_rng(3), 40)
-    found = partial_effect(outcome, control, god, control_god, rng(), resamples=4000)
+    effect = partial_effect(outcome, control, god, control_god, rng(), resamples=4000)
     d, g = outcome - control, god - control_god
     source = np.random.default_rng(9)
     slow = np.array([fitted(d[picked], g[picked]) for picked in source.integers(40, size=(1500, 40))])
     low, high = np.quantile(slow, [0.025, 0.975], axis=0)
-    assert found.alpha is not None and found.beta is not None
-    assert tuple(found.alpha) == pytest.approx((fitted(d, g)[0], low[0], high[0]), abs=0.02)
-    assert tuple(found.beta) == pytest.approx((fitted(d, g)[1], low[1], high[1]), abs=0.012)
-    assert found.p == pytest.approx(1 / 4001) and found.undetermined == 0
+    assert effect.alpha is not None and effect.beta is not None
+    assert tuple(effect.alpha) == pytest.approx((fitted(d, g)[0], low[0], high[0]), abs=0.02)
+    assert tuple(effect.beta) == pytest.approx((fitted(d, g)[1], low[1], high[1]), abs=0.012)
+    assert effect.p == pytest.approx(1 / 4001) and effect.undetermined == 0
 
 
 def test_order_does_not_matter_and_exchange_turns_alpha() -> None:
     outcome, control, god, control_god = study(np.random.default_rng(5), 30)
     control += 0.45  # leaves a small alpha, and a p between 0 and 1
-    found = partial_effect(outcome, control, god, control_god, rng(), resamples=500)
-    assert found.alpha is not None and found.beta is not None and found.p is not None and found.p > 1 / 501
+    effect = partial_effect(outcome, control, god, control_god, rng(), resamples=500)
+    assert effect.alpha is not None and effect.beta is not None and effect.p is not None and effect.p > 1 / 501
     order = np.random.default_rng(1).permutation(30)
     moved = partial_effect(outcome[order], control[order], god[order], control_god[order], rng(), resamples=500)
-    assert moved == found
+    assert moved == effect
     turned = partial_effect(control, outcome, control_god, god, rng(), resamples=500)
     assert turned.alpha is not None and turned.beta is not None
-    assert tuple(turned.alpha) == pytest.approx((-found.alpha.mean, -found.alpha.high, -found.alpha.low))
-    assert tuple(turned.beta) == pytest.approx(tuple(found.beta))
-    assert turned.p == found.p
+    assert tuple(turned.alpha) == pytest.approx((-effect.alpha.mean, -effect.alpha.high, -effect.alpha.low))
+    assert tuple(turned.beta) == pytest.approx(tuple(effect.beta))
+    assert turned.p == effect.p
 
 
 def p_values(pairs: Callable[[np.random.Generator], tuple[Array, Array]], runs: int) -> list[float]:
-    source, found = np.random.default_rng(17), []
+    source, values = np.random.default_rng(17), []
     for _ in range(runs):
         d, g = pairs(source)
         p = partial_effect(d, 0 * d, g, 0 * g, source, resamples=199).p
         assert p is not None
-        found.append(p)
-    return found
+        values.append(p)
+    return values
 
 
 def test_p_is_valid_where_the_methods_are_exchangeable() -> None:
@@ -128,8 +128,8 @@ def test_p_keeps_its_level_where_only_god_differs_and_alpha_alone_would_not() ->
         g = source.normal(2, 1, 40)
         return 0.3 * g + source.normal(size=40), g
 
-    found = np.array(p_values(pairs, 300))
-    assert (found <= 0.05).mean() < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
+    values = np.array(p_values(pairs, 300))
+    assert (values <= 0.05).mean() < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
     source, raw = np.random.default_rng(17), []
     for _ in range(150):
         d, g = pairs(source)
@@ -153,20 +153,20 @@ def test_alpha_is_found_where_god_explains_nothing_and_not_where_it_explains_all
 def test_statuses_where_god_tells_nothing() -> None:
     d = np.array([1.0, 2.0, 0.5, 1.5])
     for shift, status in ((0.0, "equal"), (0.7, "constant")):
-        own = np.array([0.1, 0.2, 0.3, 0.6]) + shift  # differences of 0.7 up to rounding
-        found = partial_effect(d, 0 * d, own, [0.1, 0.2, 0.3, 0.6], rng())
-        assert (found.status, found.alpha, found.beta) == (status, found.difference, None)
-        assert found.p == paired_test(d, 0 * d, rng()) == 0.125
+        god = np.array([0.1, 0.2, 0.3, 0.6]) + shift  # differences of 0.7 up to rounding
+        effect = partial_effect(d, 0 * d, god, [0.1, 0.2, 0.3, 0.6], rng())
+        assert (effect.status, effect.alpha, effect.beta) == (status, effect.difference, None)
+        assert effect.p == paired_test(d, 0 * d, rng()) == 0.125
     for few in (d[:1], d[:2]):
-        found = partial_effect(few, 0 * few, np.arange(few.size), 0 * few, rng())
-        assert (found.n, found.status, found.alpha, found.beta, found.p) == (few.size, "few", None, None, None)
+        effect = partial_effect(few, 0 * few, np.arange(few.size), 0 * few, rng())
+        assert (effect.n, effect.status, effect.alpha, effect.beta, effect.p) == (few.size, "few", None, None, None)
     single = partial_effect(d, 0 * d, [1.0, 1.0, 5.0, 1.0], 0 * d, rng())
     assert single.status == "few" and single.difference.mean == 1.25
 
 
 def test_resamples_without_variation_are_counted() -> None:
-    found = partial_effect([1.0, 0.0, 1.0, 2.0], [0.0] * 4, [1.0, 1.0, 2.0, 2.0], [0.0] * 4, rng(), resamples=4000)
-    assert found.undetermined / 4000 == pytest.approx(2 / 16, abs=0.02)
+    effect = partial_effect([1.0, 0.0, 1.0, 2.0], [0.0] * 4, [1.0, 1.0, 2.0, 2.0], [0.0] * 4, rng(), resamples=4000)
+    assert effect.undetermined / 4000 == pytest.approx(2 / 16, abs=0.02)
     flat = partial_effect([0.0] * 5, [0.0] * 5, [1.0, 2.0, 3.0, 5.0, 4.0], [0.0] * 5, rng())
     assert flat.alpha == (0.0, 0.0, 0.0) and flat.p == 1.0
 
@@ -176,13 +176,13 @@ def test_caliper_takes_the_pairs_near_in_god(pairs: list[tuple[float, float]], w
     d, g = np.array(pairs).T
     kept = d[np.abs(g) <= width]
     # GOD of 0.1 more on both sides leaves g with rounding errors, which must not decide.
-    found = caliper_effect(d, 0 * d, g + 0.1, np.full(len(d), 0.1), width, rng(), resamples=600)
-    assert (found.width, found.pairs, found.n) == (width, len(d), kept.size)
+    effect = caliper_effect(d, 0 * d, g + 0.1, np.full(len(d), 0.1), width, rng(), resamples=600)
+    assert (effect.width, effect.pairs, effect.n) == (width, len(d), kept.size)
     if kept.size:
-        assert found.difference is not None and found.difference.mean == pytest.approx(kept.mean())
-        assert found.p == paired_test(kept, 0 * kept, rng(), resamples=600)
+        assert effect.difference is not None and effect.difference.mean == pytest.approx(kept.mean())
+        assert effect.p == paired_test(kept, 0 * kept, rng(), resamples=600)
     else:
-        assert found.difference is None and found.p is None
+        assert effect.difference is None and effect.p is None
 
 
 def test_misuse_is_refused() -> None:

@@ -46,13 +46,13 @@ def slow(causal: CausalScorer, prompt: str, text: str, window: int, stride: int)
     total, count, reached = 0.0, 0, 0
     for begin in range(0, len(ids), stride):
         stop = min(begin + window, len(ids))
-        for place in range(reached, stop):
-            if place < skipped or place == 0:
+        for position in range(reached, stop):
+            if position < skipped or position == 0:
                 continue
-            assert place - begin >= min(place, window - stride)
+            assert position - begin >= min(position, window - stride)
             with torch.inference_mode():
-                row = causal.model(input_ids=torch.tensor([ids[begin:place]])).logits[0, -1].double()
-            total += float(row.logsumexp(0) - row[ids[place]])
+                row = causal.model(input_ids=torch.tensor([ids[begin:position]])).logits[0, -1].double()
+            total += float(row.logsumexp(0) - row[ids[position]])
             count += 1
         reached = stop
         if stop == len(ids):
@@ -66,15 +66,15 @@ def slow(causal: CausalScorer, prompt: str, text: str, window: int, stride: int)
 def test_scores_are_those_of_one_forward_per_token(bos: bool, window: int, stride: int, prompted: bool) -> None:
     causal = with_bos(bos)
     prompts = PROMPTS if prompted else None
-    found = perplexity(causal, TEXTS, prompts=prompts, window=window, stride=stride, batch_size=3)
+    measured = perplexity(causal, TEXTS, prompts=prompts, window=window, stride=stride, batch_size=3)
     expected = [slow(causal, p, t, window, stride) for p, t in zip(prompts or [""] * len(TEXTS), TEXTS, strict=True)]
-    assert [score.tokens for score in found.scores] == [count for _, count in expected]
-    np.testing.assert_allclose([score.nll for score in found.scores], [nll for nll, _ in expected], rtol=1e-5)
-    assert (found.window, found.stride, found.model) == (window, stride, "tiny-causal")
+    assert [score.tokens for score in measured.scores] == [count for _, count in expected]
+    np.testing.assert_allclose([score.nll for score in measured.scores], [nll for nll, _ in expected], rtol=1e-5)
+    assert (measured.window, measured.stride, measured.model) == (window, stride, "tiny-causal")
     total, count = (sum(column) for column in zip(*expected, strict=True))
-    assert found.pooled == pytest.approx(math.exp(total / count), rel=1e-5)
+    assert measured.pooled == pytest.approx(math.exp(total / count), rel=1e-5)
     known = [math.exp(nll / tokens) for nll, tokens in expected if tokens]
-    assert found.mean == pytest.approx(np.mean(known), rel=1e-5)
+    assert measured.mean == pytest.approx(np.mean(known), rel=1e-5)
 
 
 @pytest.mark.parametrize("bos", [False, True])
@@ -111,7 +111,7 @@ def test_what_has_nothing_to_score_has_a_status_and_no_number() -> None:
     assert perplexity(bare, ["a"], prompts=["the"]).scores[0].status == "scored"
     for nothing in (perplexity(bare, ["", "a", " "]), perplexity(bare, []), perplexity(marked, [""], prompts=["a"])):
         assert nothing.pooled is None and nothing.mean is None
-        assert all(found is None for found in nothing.per_text)
+        assert all(value is None for value in nothing.per_text)
     mixed = perplexity(bare, ["", TEXTS[0]])
     assert mixed.per_text[0] is None and mixed.mean == mixed.pooled == mixed.per_text[1]
 
@@ -164,13 +164,13 @@ def test_misuse_is_refused(options: dict[str, Any], said: str) -> None:
 def test_the_default_model_is_the_users_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RWS_CAUSAL", raising=False)
     assert load_causal().name == "mini-causal"
-    own = with_bos(True)
-    own.model.save_pretrained(tmp_path / "own")
-    own.tokenizer.save_pretrained(tmp_path / "own")
+    scorer = with_bos(True)
+    scorer.model.save_pretrained(tmp_path / "own")
+    scorer.tokenizer.save_pretrained(tmp_path / "own")
     monkeypatch.setenv("RWS_CAUSAL", str(tmp_path / "own"))
     chosen = load_causal()
     assert chosen.name == "own"
-    assert perplexity(chosen, TEXTS, window=16) == Perplexity(perplexity(own, TEXTS, window=16).scores, "own", 16, 8)
+    assert perplexity(chosen, TEXTS, window=16) == Perplexity(perplexity(scorer, TEXTS, window=16).scores, "own", 16, 8)
     assert load_causal("mini").model.config.vocab_size != chosen.model.config.vocab_size
     half = load_causal(dtype="bfloat16")
     assert half.model.dtype == torch.bfloat16
@@ -203,12 +203,12 @@ def test_a_real_model_prefers_english_to_shuffled_english() -> None:
     causal = load_causal(str(SMOL))
     words = ENGLISH.split()
     shuffles = [" ".join(np.random.default_rng(seed).permutation(words)) for seed in range(3)]
-    found = perplexity(causal, [ENGLISH, *shuffles], window=256)
-    plain, *mixed = found.per_text
+    measured = perplexity(causal, [ENGLISH, *shuffles], window=256)
+    plain, *mixed = measured.per_text
     assert plain is not None and 1 < plain < 60
     assert all(other is not None and other > 5 * plain for other in mixed)
     narrow = perplexity(causal, [ENGLISH], window=16, stride=4)
-    assert narrow.scores[0].tokens == found.scores[0].tokens
+    assert narrow.scores[0].tokens == measured.scores[0].tokens
     assert narrow.per_text[0] is not None and plain < narrow.per_text[0] < mixed[0]
     prompted = perplexity(causal, [ENGLISH[200:]], prompts=[ENGLISH[:200]])
     assert prompted.per_text[0] < perplexity(causal, [ENGLISH[200:]]).per_text[0]

@@ -19,8 +19,8 @@ def _slow_power(win: float, loss: float, n: int, alpha: float) -> float:
         drawn = n - won - lost
         if drawn < 0 or won + lost == 0 or binomtest(won, won + lost).pvalue > alpha:
             continue
-        ways = factorial(n) / (factorial(won) * factorial(lost) * factorial(drawn))
-        total += ways * win**won * loss**lost * max(0.0, 1 - win - loss) ** drawn
+        arrangements = factorial(n) / (factorial(won) * factorial(lost) * factorial(drawn))
+        total += arrangements * win**won * loss**lost * max(0.0, 1 - win - loss) ** drawn
     return total
 
 

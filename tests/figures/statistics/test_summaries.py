@@ -35,9 +35,9 @@ def test_exact_test_counts_every_pattern_of_signs(pairs: list[tuple[float, float
     differences = first - second
     patterns = [np.dot(signs, differences) for signs in itertools.product((-1, 1), repeat=len(differences))]
     share = np.mean(np.abs(patterns) >= abs(differences.sum()) - 1e-9)
-    found = paired_test(first, second, np.random.default_rng(0))
-    assert found == pytest.approx(min(1.0, share))
-    assert paired_test(second, first, np.random.default_rng(0)) == pytest.approx(found)
+    p = paired_test(first, second, np.random.default_rng(0))
+    assert p == pytest.approx(min(1.0, share))
+    assert paired_test(second, first, np.random.default_rng(0)) == pytest.approx(p)
 
 
 def test_drawn_test_is_near_the_exact_one_and_never_zero() -> None:
@@ -63,11 +63,13 @@ def test_holm_is_its_step_down_procedure(values: list[float]) -> None:
 def frame() -> pd.DataFrame:
     """Return 8 prompts under a baseline and two scales, in no order, one value missing."""
     rows: list[dict[str, Any]] = []
-    for place in range(8):
+    for example in range(8):
         for strategy, scale in (("default", None), ("temperature", 2.0), ("temperature", 4.0)):
-            value = place + (scale or 0.0) * (1 + place % 3)
-            rows.append({"example": str(place), "prompt": f"p{place}", "seed": 0, "strategy": strategy, "scale": scale})
-            rows[-1] |= {"god": value, "right": place % 2 == 0, "length": 64, "strategy_json": ""}
+            value = example + (scale or 0.0) * (1 + example % 3)
+            rows.append(
+                {"example": str(example), "prompt": f"p{example}", "seed": 0, "strategy": strategy, "scale": scale}
+            )
+            rows[-1] |= {"god": value, "right": example % 2 == 0, "length": 64, "strategy_json": ""}
     rows[1]["god"] = None
     return pd.DataFrame(rows).sample(frac=1.0, random_state=3, ignore_index=True)
 
@@ -78,7 +80,7 @@ def test_summary_pairs_prompts_and_corrects_over_scales() -> None:
     assert len(table) == 6 and json.dumps(table, allow_nan=False)
     two, four = rows["temperature", 2.0, "god"], rows["temperature", 4.0, "god"]
     assert (two["n"], two["pairs"], four["pairs"]) == (7, 7, 8)
-    wanted = [2.0 * (1 + place % 3) for place in range(1, 8)]
+    wanted = [2.0 * (1 + example % 3) for example in range(1, 8)]
     assert two["difference"] == pytest.approx(np.mean(wanted))
     interval = paired_bootstrap_interval(wanted, np.zeros(7), np.random.default_rng(0))
     assert (two["difference_low"], two["difference_high"]) == pytest.approx(interval[1:], abs=0.15)
@@ -111,8 +113,8 @@ def test_missing_columns_are_named() -> None:
 
 
 def test_printed_numbers_stand_beside_ours() -> None:
-    own = Printed("table8_temperature", "god", {"scale": "scale"}, {"strategy": "temperature"})
-    table = summarise(frame(), Summary(("god",), printed={"god": own}))
+    printed = Printed("table8_temperature", "god", {"scale": "scale"}, {"strategy": "temperature"})
+    table = summarise(frame(), Summary(("god",), printed={"god": printed}))
     assert {row["scale"]: row["printed"] for row in table} == {None: None, 2.0: 1.56, 4.0: table[-1]["printed"]}
     shown = markdown_rows(table)
     assert [row["god, paper"] for row in shown][:2] == [None, 1.56] and "p 0.016" in shown[1]["god"]
@@ -140,8 +142,8 @@ def test_paired_test_is_that_of_scipy(n: int) -> None:
         wanted = stats.permutation_test(
             (moved,), np.mean, permutation_type="samples", vectorized=True, n_resamples=9999, rng=rng
         )
-        found = paired_test(first, np.zeros(n), rng)
-        assert found == pytest.approx(wanted.pvalue, abs=1e-12 if 2 ** len(moved) <= 9999 else 0.03)
+        p = paired_test(first, np.zeros(n), rng)
+        assert p == pytest.approx(wanted.pvalue, abs=1e-12 if 2 ** len(moved) <= 9999 else 0.03)
 
 
 def test_rows_of_several_runs_in_one_line_are_refused() -> None:

@@ -36,65 +36,65 @@ def test_outcomes_are_signs_of_differences_beyond_the_tolerance(
 @given(PAIRS)
 def test_counts_and_shares_are_those_of_the_pairs(pairs: list[tuple[float, float]]) -> None:
     method, default = zip(*pairs, strict=True)
-    found = win_rate(method, default, rng(), resamples=50)
+    rate = win_rate(method, default, rng(), resamples=50)
     wins, losses = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
-    assert (found.wins, found.draws, found.losses) == (wins, len(pairs) - wins - losses, losses)
-    assert found.n == len(pairs)
-    assert found.win == share_interval(wins, len(pairs)) and found.loss == share_interval(losses, len(pairs))
-    assert found.win.mean + found.draw.mean + found.loss.mean == pytest.approx(1)
-    assert found.net.mean == pytest.approx((wins - losses) / len(pairs))
-    assert found.half_draws.mean == pytest.approx((wins + found.draws / 2) / len(pairs))
-    assert -1 <= found.net.low <= found.net.high <= 1
+    assert (rate.wins, rate.draws, rate.losses) == (wins, len(pairs) - wins - losses, losses)
+    assert rate.n == len(pairs)
+    assert rate.win == share_interval(wins, len(pairs)) and rate.loss == share_interval(losses, len(pairs))
+    assert rate.win.mean + rate.draw.mean + rate.loss.mean == pytest.approx(1)
+    assert rate.net.mean == pytest.approx((wins - losses) / len(pairs))
+    assert rate.half_draws.mean == pytest.approx((wins + rate.draws / 2) / len(pairs))
+    assert -1 <= rate.net.low <= rate.net.high <= 1
     if wins + losses:
-        assert found.decided == share_interval(wins, wins + losses)
+        assert rate.decided == share_interval(wins, wins + losses)
     else:
-        assert found.decided is None and found.p == 1.0
+        assert rate.decided is None and rate.p == 1.0
 
 
 @given(st.integers(0, 6), st.integers(0, 3), st.integers(0, 6))
 def test_sign_test_counts_every_pattern_of_signs(wins: int, draws: int, losses: int) -> None:
     if wins + draws + losses == 0:
         return
-    found = rate_of_counts(wins, draws, losses, rng(), resamples=9)
+    rate = rate_of_counts(wins, draws, losses, rng(), resamples=9)
     patterns = [abs(sum(signs)) for signs in itertools.product((-1, 1), repeat=wins + losses)]
-    assert found.p == pytest.approx(np.mean([far >= abs(wins - losses) for far in patterns]))
+    assert rate.p == pytest.approx(np.mean([far >= abs(wins - losses) for far in patterns]))
     outcomes = np.repeat([1.0, 0.0, -1.0], [wins, draws, losses])
-    assert found.p == pytest.approx(paired_test(outcomes, 0 * outcomes, rng()))
+    assert rate.p == pytest.approx(paired_test(outcomes, 0 * outcomes, rng()))
 
 
 def test_net_win_has_the_bootstrap_interval_over_prompts() -> None:
     outcomes = np.repeat([1, 0, -1], [60, 15, 45])
-    found, slow = rate_of_outcomes(outcomes, rng()), bootstrap_interval(outcomes, np.random.default_rng(5))
-    assert tuple(found.net) == pytest.approx(tuple(slow), abs=0.012)
-    assert tuple(found.half_draws) == pytest.approx([(1 + bound) / 2 for bound in slow], abs=0.006)
+    rate, slow = rate_of_outcomes(outcomes, rng()), bootstrap_interval(outcomes, np.random.default_rng(5))
+    assert tuple(rate.net) == pytest.approx(tuple(slow), abs=0.012)
+    assert tuple(rate.half_draws) == pytest.approx([(1 + bound) / 2 for bound in slow], abs=0.006)
     wider = rate_of_outcomes(outcomes, rng(), level=0.99)
-    assert wider.net.low < found.net.low and wider.win.low < found.win.low and wider.p == found.p
+    assert wider.net.low < rate.net.low and wider.win.low < rate.win.low and wider.p == rate.p
 
 
 def test_order_of_prompts_does_not_matter_and_exchange_mirrors() -> None:
     outcomes = np.repeat([1, 0, -1], [9, 4, 5])
-    found = rate_of_outcomes(outcomes, rng())
-    assert found == rate_of_outcomes(np.random.default_rng(3).permutation(outcomes), rng())
+    rate = rate_of_outcomes(outcomes, rng())
+    assert rate == rate_of_outcomes(np.random.default_rng(3).permutation(outcomes), rng())
     turned = rate_of_outcomes(-outcomes, rng())
-    assert (turned.win, turned.loss, turned.p) == (found.loss, found.win, found.p)
-    assert tuple(turned.net) == pytest.approx((-found.net.mean, -found.net.high, -found.net.low), abs=0.06)
+    assert (turned.win, turned.loss, turned.p) == (rate.loss, rate.win, rate.p)
+    assert tuple(turned.net) == pytest.approx((-rate.net.mean, -rate.net.high, -rate.net.low), abs=0.06)
 
 
 def test_intervals_cover_and_p_keeps_its_level() -> None:
     source = np.random.default_rng(11)
     shares = np.array([0.4, 0.2, 0.4])
-    found = [rate_of_counts(*map(int, source.multinomial(60, shares)), source, resamples=300) for _ in range(300)]
-    assert_super_uniform([one.p for one in found])
+    rates = [rate_of_counts(*map(int, source.multinomial(60, shares)), source, resamples=300) for _ in range(300)]
+    assert_super_uniform([rate.p for rate in rates])
     for name, truth in (("win", 0.4), ("draw", 0.2), ("decided", 0.5), ("net", 0.0), ("half_draws", 0.5)):
-        covered = np.mean([getattr(one, name).low <= truth <= getattr(one, name).high for one in found])
+        covered = np.mean([getattr(rate, name).low <= truth <= getattr(rate, name).high for rate in rates])
         assert covered > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 300), name
 
 
 def test_one_prompt_and_draws_only_say_little() -> None:
     draws = win_rate([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], rng())
     assert (draws.draws, draws.decided, draws.p, draws.net) == (3, None, 1.0, (0.0, 0.0, 0.0))
-    one = win_rate([1.0], [0.0], rng())
-    assert one.p == 1.0 and one.win.low < 0.3 and one.decided == one.win
+    rate = win_rate([1.0], [0.0], rng())
+    assert rate.p == 1.0 and rate.win.low < 0.3 and rate.decided == rate.win
     assert win_rate([1e308], [-1e308], rng()).wins == 1
 
 

@@ -81,10 +81,10 @@ def test_rows_are_those_of_plain_decodes(options: list[str], finished: Path) -> 
             "margin": [Margin()] * 3,
         }
         for method, strategies in plain.items():
-            own = rows(finished, method, scale)
-            prompts = [EXAMPLES[place]["prompt"] for place in (0, 2, 3)]
-            assert own["example"].tolist() == ["0", "2", "3"] and own["prompt"].tolist() == prompts
-            for prompt, rule, (_, row) in zip(prompts, strategies, own.iterrows(), strict=True):
+            method_rows = rows(finished, method, scale)
+            prompts = [EXAMPLES[index]["prompt"] for index in (0, 2, 3)]
+            assert method_rows["example"].tolist() == ["0", "2", "3"] and method_rows["prompt"].tolist() == prompts
+            for prompt, rule, (_, row) in zip(prompts, strategies, method_rows.iterrows(), strict=True):
                 (trace,) = decode(
                     predictor, [prompt], rule, reward=guide if rule.needs_reward else None, **grouped(**SHAPE)
                 )
@@ -121,16 +121,16 @@ def test_best_of_n_picks_by_the_guide_at_a_cost_near_that_of_rws(finished: Path)
         assert best["cost"].tolist() == [9.0 * count] * 3 and best["forwards"].tolist() == [8.0 * count] * 3
         for _, row in best.iterrows():
             drawn = samples[(samples["example"] == row["example"]) & (samples["sample"] < count)]
-            found = {text: scored[row["prompt"], text] for text in drawn["text"]}
-            assert len(drawn) == count and row["text"] in found
-            assert row["own_score"] == pytest.approx(max(found.values()), abs=1e-9)
+            scores_by_text = {text: scored[row["prompt"], text] for text in drawn["text"]}
+            assert len(drawn) == count and row["text"] in scores_by_text
+            assert row["own_score"] == pytest.approx(max(scores_by_text.values()), abs=1e-9)
     assert samples["seed"].nunique() == len(samples)
 
 
 def test_each_different_text_is_scored_once_by_each_judge(finished: Path) -> None:
     frame = read_results(finished)
     texts = frame[frame["text"].notna()][["prompt", "text"]].drop_duplicates()
-    scores = frame[frame["strategy"] == "score"].assign(judge=lambda found: found["judges"].map(tuple))
+    scores = frame[frame["strategy"] == "score"].assign(judge=lambda table: table["judges"].map(tuple))
     assert len(scores) == 2 * len(texts) and not scores.duplicated(["prompt", "answer", "judge"]).any()
     assert scores["predictor"].isna().all()
 
@@ -145,8 +145,8 @@ def test_judgements_are_against_the_default_of_the_same_prompt(finished: Path) -
         assert row["win"] + row["draw"] + row["loss"] == 1
         assert (row["relation"] == "own") == (row["judge"] == row["guide"])
     assert (judged[judged["method"] == "default"]["draw"] == 1).all()
-    own = judged_by_guide(answers)
-    assert len(own) == len(answers) and set(own["others_net"]) <= {-1.0, 0.0, 1.0}
+    by_guide = judged_by_guide(answers)
+    assert len(by_guide) == len(answers) and set(by_guide["others_net"]) <= {-1.0, 0.0, 1.0}
 
 
 def test_second_run_computes_nothing_and_says_the_same(
@@ -154,12 +154,12 @@ def test_second_run_computes_nothing_and_says_the_same(
 ) -> None:
     before = {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()}
     assert main([*options, "--out", str(finished), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["units"]["computed"] == 0 and found["units"]["found"] == found["units"]["asked"]
+    report = json.loads(capsys.readouterr().out)
+    assert report["units"]["computed"] == 0 and report["units"]["found"] == report["units"]["asked"]
     assert {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()} == before
     assert main(["summarize", str(finished), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["tables"]["controls"] == found["tables"]
-    table = found["tables"]["controls"]
+    assert json.loads(capsys.readouterr().out)["tables"]["controls"] == report["tables"]
+    table = report["tables"]["controls"]
     rws = {row["reward_scale"]: row for row in table if (row["method"], row["measure"]) == ("rws", "own_score")}
     for row in table:
         if row["measure"] == "own_score" and row["method"] != "rws":
@@ -178,12 +178,12 @@ def test_run_that_lost_half_its_parts_ends_the_same(options: list[str], finished
 def test_worker_processes_decode_the_same(options: list[str], finished: Path, tmp_path: Path) -> None:
     small = [*options, "--out", str(tmp_path), "--reward-scale", "8", "--prompts", "1", "--methods", "rws"]
     assert main([*small, "--workers", "2"]) == 0
-    found = read_results(tmp_path).set_index("unit")
+    results = read_results(tmp_path).set_index("unit")
     wanted = read_results(finished).set_index("unit")
-    guided = found[found["method"] == "rws"]
+    guided = results[results["method"] == "rws"]
     assert len(guided) == 1 and guided.index.isin(wanted.index).all()
     assert guided["text"].equals(wanted.loc[guided.index, "text"])
-    assert set(answers_of(found.reset_index())["method"]) == {"rws", "default"}
+    assert set(answers_of(results.reset_index())["method"]) == {"rws", "default"}
 
 
 def test_failing_judge_is_recorded_and_the_rest_stands(
@@ -202,14 +202,14 @@ def test_failing_judge_is_recorded_and_the_rest_stands(
     assert len(answers) == 6 and answers["own_score"].notna().all()
 
 
-def same_results(one: Path, other: Path) -> bool:
+def same_results(first: Path, second: Path) -> bool:
     """Say whether all is equal but how long it took, bit for bit."""
-    frames = [read_results(out).drop(columns="seconds") for out in (one, other)]
+    frames = [read_results(out).drop(columns="seconds") for out in (first, second)]
     return repr(frames[0].to_dict("records")) == repr(frames[1].to_dict("records"))
 
 
 @pytest.mark.parametrize(
-    ("extra", "told"),
+    ("extra", "message"),
     [
         (["--prompts", "9"], "data is 'examples:keywords': it has 3 different prompts, 9 are wanted"),
         (["--data", "tales"], "data is 'tales'"),
@@ -223,11 +223,11 @@ def same_results(one: Path, other: Path) -> bool:
     ],
 )
 def test_misuse_is_one_line(
-    extra: list[str], told: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*options, "--out", str(tmp_path), *extra]) == 2
     err = capsys.readouterr().err
-    assert re.search(told, err) and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))
+    assert re.search(message, err) and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))
 
 
 def test_shipped_judges_of_another_model_are_told_of(
@@ -235,5 +235,5 @@ def test_shipped_judges_of_another_model_are_told_of(
 ) -> None:
     few = ["--reward-scale", "8", "--methods", "rws", "--prompts", "1"]
     assert main([*options, *few, "--judges", "mini-judge", "--out", str(tmp_path)]) == 0
-    told = f"name mini-judge, which read the language of the shipped models, not of {named(options, 'model')}"
-    assert told in capsys.readouterr().err
+    warning = f"name mini-judge, which read the language of the shipped models, not of {named(options, 'model')}"
+    assert warning in capsys.readouterr().err

@@ -35,8 +35,8 @@ def answers(finished: Path) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def made(finished: Path) -> dict[str, Table]:
-    return {one.name: one for one in tables(frame_of(finished))}
+def named_tables(finished: Path) -> dict[str, Table]:
+    return {table.name: table for table in tables(frame_of(finished))}
 
 
 def texts_of(answers: pd.DataFrame, guide: str, method: str) -> list[list[str]]:
@@ -50,8 +50,8 @@ def distinct(lines: list[list[str]], n: int) -> float:
     return len(grams) / total if total else 0.0
 
 
-def test_table_counts_different_words_over_all_words(answers: pd.DataFrame, made: dict[str, Table]) -> None:
-    rows = pd.DataFrame(made["distinct"].rows)
+def test_table_counts_different_words_over_all_words(answers: pd.DataFrame, named_tables: dict[str, Table]) -> None:
+    rows = pd.DataFrame(named_tables["distinct"].rows)
     assert len(rows) == 2 * len(COMPARED) and set(rows["answers"]) == {4}
     for _, row in rows.iterrows():
         lines = texts_of(answers, row["guide"], row["method"])
@@ -61,8 +61,10 @@ def test_table_counts_different_words_over_all_words(answers: pd.DataFrame, made
         assert row["repeated"] == 1 - len({tuple(line) for line in lines}) / 4
 
 
-def test_differences_are_of_the_same_prompts_and_at_equal_length(answers: pd.DataFrame, made: dict[str, Table]) -> None:
-    rows = pd.DataFrame(made["differences"].rows)
+def test_differences_are_of_the_same_prompts_and_at_equal_length(
+    answers: pd.DataFrame, named_tables: dict[str, Table]
+) -> None:
+    rows = pd.DataFrame(named_tables["differences"].rows)
     assert len(rows) == 2 * (len(COMPARED) - 1) * 4 and set(rows["pairs"]) == {4}
     for _, row in rows.iterrows():
         pairs = list(
@@ -76,22 +78,22 @@ def test_differences_are_of_the_same_prompts_and_at_equal_length(answers: pd.Dat
         assert 0 < row["p"] <= row["p_holm"] <= 1
 
 
-def test_holm_is_over_the_guides(made: dict[str, Table]) -> None:
-    rows = pd.DataFrame(made["differences"].rows)
+def test_holm_is_over_the_guides(named_tables: dict[str, Table]) -> None:
+    rows = pd.DataFrame(named_tables["differences"].rows)
     for _, family in rows.groupby(["against", "n", "length"]):
         least, most = sorted(family["p"])
         assert sorted(family["p_holm"]) == pytest.approx(sorted([min(1, 2 * least), max(min(1, 2 * least), most)]))
 
 
-def test_paper_stands_beside_and_is_not_written(made: dict[str, Table], finished: Path) -> None:
-    printed = {row["model"]: row["distinct_1"] for row in made["printed: table6_diversity"].rows}
+def test_paper_stands_beside_and_is_not_written(named_tables: dict[str, Table], finished: Path) -> None:
+    printed = {row["model"]: row["distinct_1"] for row in named_tables["printed: table6_diversity"].rows}
     assert printed["Default"] == 0.1885 and printed["LlamaOB"] == 0.199
     assert {path.name for path in (finished / "diversity").glob("*.md")} == {"distinct.md", "differences.md"}
-    assert not any("paper" in column for column in made["distinct"].rows[0]), "guides that the paper has not"
+    assert not any("paper" in column for column in named_tables["distinct"].rows[0]), "guides that the paper has not"
 
 
 def test_second_run_computes_nothing(
-    options: list[str], finished: Path, made: dict[str, Table], capsys: pytest.CaptureFixture[str]
+    options: list[str], finished: Path, named_tables: dict[str, Table], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = run_again("diversity", options, finished, capsys)
-    assert found["tables"]["differences"] == [dict(row) for row in made["differences"].rows]
+    report = run_again("diversity", options, finished, capsys)
+    assert report["tables"]["differences"] == [dict(row) for row in named_tables["differences"].rows]

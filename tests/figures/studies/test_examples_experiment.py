@@ -22,7 +22,7 @@ from paper_figures.studies.work.word_pieces import text_pieces
 from rws_decode.predictors import load_predictor
 from rws_decode.trace.trace import load
 
-NAMES = [str(81 + place) for place in range(len(TURNS))]
+NAMES = [str(81 + index) for index in range(len(TURNS))]
 
 
 @pytest.fixture(scope="module")
@@ -61,20 +61,20 @@ def answers(finished: Path) -> pd.DataFrame:
 
 def test_first_dialogues_are_shown_as_they_were_decoded(finished: Path, answers: pd.DataFrame, models: Path) -> None:
     shown = json.loads((finished / "examples" / "examples.json").read_text())
-    assert [one["name"] for one in shown["dialogues"]] == ["81", "82"] and shown["test"] == len(TURNS)
+    assert [dialogue["name"] for dialogue in shown["dialogues"]] == ["81", "82"] and shown["test"] == len(TURNS)
     for dialogue, asked in zip(shown["dialogues"], TURNS, strict=False):
         assert [turn["prompt"] for turn in dialogue["turns"]] == list(asked)
         for number, turn in enumerate(dialogue["turns"]):
-            who = [(one["method"], one["guide"]) for one in turn["answers"]]
+            who = [(answer["method"], answer["guide"]) for answer in turn["answers"]]
             guides = [str(models / "one"), str(models / "two")]
             pairs = [(method, guide) for method in ("rws", "constant") for guide in guides]
             assert who == [("default", None), *pairs] and turn["answers"][0]["same"]
-            for one in turn["answers"]:
+            for answer in turn["answers"]:
                 rows = answers[(answers["example"] == dialogue["name"]) & (answers["turn"] == number)]
-                rows = rows[rows["method"] == one["method"]]
-                row = (rows if one["guide"] is None else rows[rows["guide"] == one["guide"]]).iloc[0]
-                assert one["text"] == row["text"] and one["same"] == (row["text"] == turn["answers"][0]["text"])
-                assert one["scores"] == {guide: row[f"score of {guide}"] for guide in guides}
+                rows = rows[rows["method"] == answer["method"]]
+                row = (rows if answer["guide"] is None else rows[rows["guide"] == answer["guide"]]).iloc[0]
+                assert answer["text"] == row["text"] and answer["same"] == (row["text"] == turn["answers"][0]["text"])
+                assert answer["scores"] == {guide: row[f"score of {guide}"] for guide in guides}
 
 
 def test_tokens_carry_the_step_of_the_trace(finished: Path, answers: pd.DataFrame, models: Path) -> None:
@@ -123,18 +123,18 @@ def test_rules_choose_what_they_say(answers: pd.DataFrame) -> None:
     assert pick(answers, NAMES, "different", 9)["different"] == len(different)
     gain = {}
     for name in NAMES:
-        own = []
+        gains = []
         for guide, std in zip(sorted(set(rws["guide"])), (0.5, 1.0), strict=True):
             rows = answers[(answers["example"] == name) & (answers["guide"] == guide)]
-            scores = {method: one[f"score of {guide}"].mean() for method, one in rows.groupby("method")}
-            own.append((scores["rws"] - scores["default"]) / std)
-        gain[name] = sum(own) / 2
+            scores = {method: group[f"score of {guide}"].mean() for method, group in rows.groupby("method")}
+            gains.append((scores["rws"] - scores["default"]) / std)
+        gain[name] = sum(gains) / 2
     ranked = sorted(NAMES, key=lambda name: gain[name])
     assert pick(answers, NAMES, "worst", 1)["names"] == ranked[:1]
     assert pick(answers, NAMES, "best", 1)["names"] == ranked[-1:]
     drawn = [tuple(pick(answers, NAMES, "random", 2, seed)["names"]) for seed in range(6)]
     assert drawn[0] == tuple(pick(answers, NAMES, "random", 2, 0)["names"])
-    assert len(set(drawn)) > 2 and all(sorted(one, key=NAMES.index) == list(one) for one in drawn)
+    assert len(set(drawn)) > 2 and all(sorted(names, key=NAMES.index) == list(names) for names in drawn)
 
 
 def test_dialogue_that_broke_off_is_not_shown(answers: pd.DataFrame) -> None:
@@ -161,22 +161,22 @@ def test_pieces_follow_a_decoder_that_takes_spaces_back() -> None:
     words = ["it", "was", ".", "so"]
 
     def decode(ids: Any) -> str:
-        return " ".join(words[place] for place in ids).replace(" .", ".")
+        return " ".join(words[token] for token in ids).replace(" .", ".")
 
     assert text_pieces(decode, [0, 1, 2, 3]) == ["it", " was", ".", " so"] and text_pieces(decode, []) == []
 
 
 @pytest.mark.parametrize(
-    ("extra", "told"),
+    ("extra", "message"),
     [(["--show", "0"], "--show is 0"), (["--pick", "nice"], "invalid choice"), (["--prompts", "9"], "9 are wanted")],
     ids=["show", "pick", "prompts"],
 )
 def test_misuse_is_one_line(
-    extra: list[str], told: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
         code = main([*options, "--out", str(tmp_path), *extra])
     except SystemExit as error:
         code = int(error.code or 0)
     err = capsys.readouterr().err
-    assert code == 2 and told in err and err.count("\n") == 1
+    assert code == 2 and message in err and err.count("\n") == 1

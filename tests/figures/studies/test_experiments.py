@@ -95,12 +95,14 @@ def rows_in(out: Path, table: str) -> list[dict[str, Any]]:
 
 
 def rows_of(frame: pd.DataFrame, method: str, scale: float | None) -> list[dict[str, Any]]:
-    own = frame[frame["method"] == method]
+    method_rows = frame[frame["method"] == method]
     if scale is not None:
-        own = own[own["reward_scale"].where(own["reward_scale"].notna(), own["scale"]) == scale]
-    found = own.sort_values("example").to_dict("records")
-    assert [row["example"] for row in found] == list(CHOSEN)
-    return found
+        method_rows = method_rows[
+            method_rows["reward_scale"].where(method_rows["reward_scale"].notna(), method_rows["scale"]) == scale
+        ]
+    records = method_rows.sort_values("example").to_dict("records")
+    assert [row["example"] for row in records] == list(CHOSEN)
+    return records
 
 
 def times(out: Path) -> dict[str, int]:
@@ -157,10 +159,10 @@ def test_traces_are_kept_of_default_temperature_and_rws(finished: Path, frame: p
 
 def test_temperature_ranks_exactly_and_its_twin_as_public_decoders_do(frame: pd.DataFrame) -> None:
     for name, twin in (("temperature", False), ("temperature-bf16", True)):
-        own = frame[frame["method"] == name]
+        method_rows = frame[frame["method"] == name]
         wanted = ("probability", "bfloat16") if twin else ("log-odds", "float64")
-        assert set(zip(own["ranking"], own["precision"], strict=True)) == {wanted}
-        assert (own[own["scale"] == 8.0]["saturated"].sum() > 0) == twin
+        assert set(zip(method_rows["ranking"], method_rows["precision"], strict=True)) == {wanted}
+        assert (method_rows[method_rows["scale"] == 8.0]["saturated"].sum() > 0) == twin
     same = [[row["text"] for row in rows_of(frame, *at)] for at in (("temperature", 1.0), ("default", None))]
     assert same[0] == same[1]
 
@@ -185,14 +187,18 @@ def test_the_summary_is_that_of_the_rows(finished: Path, frame: pd.DataFrame) ->
         assert {key: None if text == "" else text for key, text in read.items()} == {
             key: None if value is None else str(value) for key, value in line.items()
         }
-        own = answers[answers["method"] == line["method"]]
-        own = own[own["reward_scale"] == (8.0 if line["method"] in ("default", "margin") else line["scale"])]
+        selected = answers[answers["method"] == line["method"]]
+        selected = selected[
+            selected["reward_scale"] == (8.0 if line["method"] in ("default", "margin") else line["scale"])
+        ]
         for field in ("perplexity", "god_tokens", "god_steps", "judge"):
-            assert line[field] == pytest.approx(own[field].mean())
+            assert line[field] == pytest.approx(selected[field].mean())
             assert line[f"{field}_low"] <= line[field] <= line[f"{field}_high"]
         for field in ("reward", "keywords_included", "mean_factor", "ended", "ties", "reward_calls", "cost"):
-            assert line[field] == pytest.approx(own[field].astype(float).mean())
-        scores = [AnswerScore(*pair) for pair in zip(own["nll"], own["causal_tokens"].astype(int), strict=True)]
+            assert line[field] == pytest.approx(selected[field].astype(float).mean())
+        scores = [
+            AnswerScore(*pair) for pair in zip(selected["nll"], selected["causal_tokens"].astype(int), strict=True)
+        ]
         assert line["perplexity_pooled"] == pytest.approx(pooled_perplexity(scores))
         assert (line["n"], line["coherent"], line["true_perplexity_n"]) == (PROMPTS, None, 0)
         printed = line["method"] == "temperature"
@@ -200,8 +206,8 @@ def test_the_summary_is_that_of_the_rows(finished: Path, frame: pd.DataFrame) ->
     same = {(line["method"], line["scale"]): line["same_as_default"] for line in summary}
     assert same["default", 1.0] == same["temperature", 1.0] == 1.0
     assert (finished / "temperature/summary.md").read_text().count("\n| ") == 1 + len(table)
-    own = frame[frame["method"].notna()]
-    assert results["seconds"] == pytest.approx(own["seconds"].sum(), abs=1e-3)
+    selected = frame[frame["method"].notna()]
+    assert results["seconds"] == pytest.approx(selected["seconds"].sum(), abs=1e-3)
     assert results["settings"]["reward_scale"] == list(GRID) and "code" in results["sources"]
 
 
@@ -232,12 +238,12 @@ def test_a_second_run_decodes_nothing_and_touches_no_file(
 ) -> None:
     before = times(finished)
     assert temperature(finished, options, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["units"]["computed"] == 0 and found["units"]["found"] == found["units"]["asked"]
+    report = json.loads(capsys.readouterr().out)
+    assert report["units"]["computed"] == 0 and report["units"]["found"] == report["units"]["asked"]
     assert times(finished) == before
-    assert found["tables"] == {name: rows_in(finished, name) for name in ("summary", "controls")}
+    assert report["tables"] == {name: rows_in(finished, name) for name in ("summary", "controls")}
     assert main(["summarize", str(finished), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["tables"]["temperature"] == found["tables"]
+    assert json.loads(capsys.readouterr().out)["tables"]["temperature"] == report["tables"]
 
 
 def test_what_is_lost_is_made_again(finished: Path, options: list[str], tmp_path: Path) -> None:
@@ -256,9 +262,9 @@ def test_a_larger_grid_keeps_what_it_shares_and_fewer_methods_leave_out_the_rest
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     extra = ["--scales", "1", "2", "8", "--methods", "temperature", "rws", "constant", "--json"]
     assert temperature(tmp_path, options, *extra) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert {line["method"] for line in found["tables"]["summary"]} == {"default", "temperature", "rws", "constant"}
-    assert {line["control"] for line in found["tables"]["controls"]} == {"constant", "temperature", "default"}
+    report = json.loads(capsys.readouterr().out)
+    assert {line["method"] for line in report["tables"]["summary"]} == {"default", "temperature", "rws", "constant"}
+    assert {line["control"] for line in report["tables"]["controls"]} == {"constant", "temperature", "default"}
     frame = read_results(tmp_path)
     computed = frame[frame["method"].notna() & ~frame["unit"].isin(read_results(finished)["unit"])]
     assert len(computed) == 3 * PROMPTS and set(computed["method"]) == {"temperature", "rws", "constant"}
@@ -277,9 +283,9 @@ def test_changed_weights_make_everything_again(
         units = json.loads(capsys.readouterr().out)["units"]
         assert units["computed"] > 3 * PROMPTS - 1 and units["failed"] == 0
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("warnings.warn", lambda *told, **how: None)  # it says that older rows are left out
-            own = read_results(tmp_path / "out")
-        texts.append(sorted(own[own["method"] == "rws"]["text"]))
+            patch.setattr("warnings.warn", lambda *message, **how: None)  # it says that older rows are left out
+            frame = read_results(tmp_path / "out")
+        texts.append(sorted(frame[frame["method"] == "rws"]["text"]))
     assert texts[0] != texts[1]
 
 
@@ -289,16 +295,16 @@ def test_guides_judge_each_other_where_no_judge_is_named(
     both = [str(models / name) for name in ("reward", "judge")]
     words = ["--scales", "8", "--methods", "temperature", "constant", "--rewards", *both, "--judges"]
     assert temperature(tmp_path, options, *words, "--json") == 0
-    found = json.loads(capsys.readouterr().out)["tables"]
-    assert {(row["control"], row["guide"]) for row in found["controls"]} == {
+    tables = json.loads(capsys.readouterr().out)["tables"]
+    assert {(row["control"], row["guide"]) for row in tables["controls"]} == {
         (control, guide) for control in ("constant", "temperature", "default") for guide in both
     }
     answers = answers_table(read_results(tmp_path))
-    for row in found["summary"]:
-        own = answers[(answers["method"] == row["method"]) & (answers["guide"] == row["guide"])]
+    for row in tables["summary"]:
+        selected = answers[(answers["method"] == row["method"]) & (answers["guide"] == row["guide"])]
         other = both[1 - both.index(row["guide"])]
-        assert row["judge"] == pytest.approx(own[f"normalised score of {other}"].mean())
-        assert row["reward"] == pytest.approx(own[f"score of {row['guide']}"].mean())
+        assert row["judge"] == pytest.approx(selected[f"normalised score of {other}"].mean())
+        assert row["reward"] == pytest.approx(selected[f"score of {row['guide']}"].mean())
     assert "| guide |" in (tmp_path / "temperature/summary.md").read_text()
 
 
@@ -465,6 +471,6 @@ def test_summarize_prints_the_orders(models: Path, tmp_path: Path, capsys: pytes
     capsys.readouterr()
     assert main(["summarize", str(tmp_path), "--json"]) == 0
     (rows,) = json.loads(capsys.readouterr().out)["tables"]["commit-order"].values()
-    found = {(row["method"], row["example"]): row["god_steps"] for row in rows}
-    assert found == {(row["method"], str(row["example"])): row["god_steps"] for row in results["rows"]}
-    np.testing.assert_array_equal([found["left-to-right", "3"]], [0.0])
+    deviations = {(row["method"], row["example"]): row["god_steps"] for row in rows}
+    assert deviations == {(row["method"], str(row["example"])): row["god_steps"] for row in results["rows"]}
+    np.testing.assert_array_equal([deviations["left-to-right", "3"]], [0.0])

@@ -58,7 +58,7 @@ def test_nothing_runs_unless_it_is_allowed(
     before = read_results(tmp_path / "out")
     assert "execute" not in set(before["strategy"]) and not (tmp_path / "out/humaneval/pass_at_k.csv").exists()
     assert main([*words, "--allow-code-execution", "--program-seconds", "5", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    report = json.loads(capsys.readouterr().out)
     after = read_results(tmp_path / "out")
     runs = after[after["strategy"] == "execute"]
     answers = after[after["method"].notna()][["problem", "text"]].drop_duplicates()
@@ -66,8 +66,8 @@ def test_nothing_runs_unless_it_is_allowed(
         answers.itertuples(index=False, name=None)
     )
     # The tiny model answers with words: not one is a program.
-    assert not runs["passed"].any() and found["units"]["computed"] == len(runs)
-    rows = [row for row in found["tables"]["pass_at_k"] if row["measure"] == "pass@1"]
+    assert not runs["passed"].any() and report["units"]["computed"] == len(runs)
+    rows = [row for row in report["tables"]["pass_at_k"] if row["measure"] == "pass@1"]
     assert {row["method"]: row["mean"] for row in rows} == {"rws": 0.0, "constant": 0.0, "default": 0.0}
 
 
@@ -79,9 +79,9 @@ def test_programs_of_answers_pass_where_they_are_right(problems: Path) -> None:
 
     settings = program_settings(problems, allow_code_execution=True)
     rows = []
-    for place, problem in enumerate(load_humaneval(problems).rows):
+    for index, problem in enumerate(load_humaneval(problems).rows):
         for method, guide in (("default", None), ("rws", "g")):
-            text = problem.canonical_solution if method == "default" or place == 0 else "    return None\n"
+            text = problem.canonical_solution if method == "default" or index == 0 else "    return None\n"
             labels = {"problem": problem.id, "method": method, "guide": guide, "reward_scale": 8.0 if guide else None}
             row = {"strategy": method, "prompt": problem.prompt, "history": [], "text": text, "example": problem.id}
             row |= labels | {"split": "test", "turn": 0, "forwards": 8, "reward_calls": 8, "steps": 8}
@@ -98,9 +98,9 @@ def test_programs_of_answers_pass_where_they_are_right(problems: Path) -> None:
             rows.append({"strategy": "execute", "prompt": problem.id, "answer": text, "judges": []} | ran)
             rows[-1]["history"] = []
     table = tables(pd.DataFrame(rows))[0]
-    found = {(row["method"], row["measure"]): row for row in table.rows}
-    assert found["rws", "pass@1"]["mean"] == 50.0 and found["default", "pass@1"]["mean"] == 100.0
-    assert found["default", "pass@1"]["difference"] == 50.0 and found["default", "pass@1"]["pairs"] == 2
+    measured = {(row["method"], row["measure"]): row for row in table.rows}
+    assert measured["rws", "pass@1"]["mean"] == 50.0 and measured["default", "pass@1"]["mean"] == 100.0
+    assert measured["default", "pass@1"]["difference"] == 50.0 and measured["default", "pass@1"]["pairs"] == 2
 
 
 def test_several_samples_of_puzzles_are_counted_without_bias(
@@ -108,23 +108,22 @@ def test_several_samples_of_puzzles_are_counted_without_bias(
 ) -> None:
     words = [*models, "--prompts", "2", "--samples", "5", "--decode-temperature", "2", "--out", str(tmp_path)]
     assert main([*words, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["tables"]["pass_at_k"]
+    table_rows = json.loads(capsys.readouterr().out)["tables"]["pass_at_k"]
     frame = read_results(tmp_path)
     rws = frame[frame["method"] == "rws"]
     assert rws.groupby("example").size().tolist() == [5, 5] and rws["seed"].nunique() == 5
     assert rws.groupby("example")["text"].nunique().min() > 1
     right = [
-        [judge(row["prompt"], row["text"]).coherent for _, row in rows.iterrows()]
-        for _, rows in rws.groupby("example")
+        [judge(row["prompt"], row["text"]).coherent for _, row in rows.iterrows()] for _, rows in rws.groupby("example")
     ]
     for k in (1, 5):
-        (row,) = [row for row in found if (row["method"], row["measure"]) == ("rws", f"pass@{k}")]
+        (row,) = [row for row in table_rows if (row["method"], row["measure"]) == ("rws", f"pass@{k}")]
         assert row["n"] == 2
-        assert row["mean"] == pytest.approx(100 * sum(pass_at_k(5, sum(one), k) for one in right) / 2)
+        assert row["mean"] == pytest.approx(100 * sum(pass_at_k(5, sum(passes), k) for passes in right) / 2)
 
 
 @pytest.mark.parametrize(
-    ("extra", "told"),
+    ("extra", "message"),
     [
         (["--samples", "0"], "--samples is 0"),
         (["--samples", "2", "--decode-temperature", "0"], "--decode-temperature is 0"),
@@ -133,8 +132,8 @@ def test_several_samples_of_puzzles_are_counted_without_bias(
     ],
 )
 def test_misuse_is_one_line(
-    extra: list[str], told: str, models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    extra: list[str], message: str, models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*models, "--out", str(tmp_path), *extra]) == 2
     err = capsys.readouterr().err
-    assert told in err and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))
+    assert message in err and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))

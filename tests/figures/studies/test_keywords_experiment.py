@@ -51,24 +51,24 @@ def plain(options: list[str], frame: pd.DataFrame) -> dict[str, list[tuple[Any, 
     """Decode the prompts one by one by default and by rws of the first guide, and score the answers."""
     predictor, guide = load_predictor(named(options, "model")), load_reward(named(options, "rewards"))
     causal = load_causal(named(options, "causal"))
-    found: dict[str, list[tuple[Any, AnswerScore]]] = {}
+    answers: dict[str, list[tuple[Any, AnswerScore]]] = {}
     for method, rule in (("default", Confidence()), ("rws", RWS(8.0))):
-        for one in EXAMPLES[:3]:
-            prompt = one["prompt"]
+        for example in EXAMPLES[:3]:
+            prompt = example["prompt"]
             (trace,) = decode(
                 predictor, [prompt], rule, reward=guide if rule.needs_reward else None, **grouped(**SHAPE)
             )
-            found.setdefault(method, []).append((trace, *answer_scores(causal, [prompt], [trace.text or ""])))
-    return found
+            answers.setdefault(method, []).append((trace, *answer_scores(causal, [prompt], [trace.text or ""])))
+    return answers
 
 
 @pytest.fixture(scope="module")
-def made(frame: pd.DataFrame) -> dict[str, Table]:
-    return {one.name: one for one in tables(frame)}
+def named_tables(frame: pd.DataFrame) -> dict[str, Table]:
+    return {table.name: table for table in tables(frame)}
 
 
-def table(made: dict[str, Table], name: str) -> pd.DataFrame:
-    return pd.DataFrame(made[name].rows)
+def table(named_tables: dict[str, Table], name: str) -> pd.DataFrame:
+    return pd.DataFrame(named_tables[name].rows)
 
 
 def pooled(scores: list[AnswerScore]) -> float:
@@ -80,9 +80,9 @@ def per_text(scores: list[AnswerScore]) -> float:
 
 
 def test_both_perplexities_are_those_of_plain_decodes(
-    options: list[str], made: dict[str, Table], plain: dict[str, list[tuple[Any, AnswerScore]]]
+    options: list[str], named_tables: dict[str, Table], plain: dict[str, list[tuple[Any, AnswerScore]]]
 ) -> None:
-    rows = table(made, "perplexity_and_god")
+    rows = table(named_tables, "perplexity_and_god")
     rows = rows[rows["guide"] == named(options, "rewards")].set_index(["method", "measure"])
     for measure, statistic in (("perplexity_pooled", pooled), ("perplexity_per_text", per_text)):
         values = {name: statistic([score for _, score in runs]) for name, runs in plain.items()}
@@ -98,19 +98,19 @@ def test_both_perplexities_are_those_of_plain_decodes(
         assert rows.loc[("rws", measure)]["mean"] == pytest.approx(mean)
 
 
-def test_every_line_has_both_perplexities_and_every_control(made: dict[str, Table]) -> None:
-    rows = table(made, "perplexity_and_god")
-    assert {tuple(sorted(found["method"])) for _, found in rows.groupby(["guide", "measure"])} == {
+def test_every_line_has_both_perplexities_and_every_control(named_tables: dict[str, Table]) -> None:
+    rows = table(named_tables, "perplexity_and_god")
+    assert {tuple(sorted(group["method"])) for _, group in rows.groupby(["guide", "measure"])} == {
         tuple(sorted(COMPARED))
     }
-    assert len({tuple(row) for row in made["perplexity_and_god"].shown}) == 1, "every row has the same columns"
+    assert len({tuple(row) for row in named_tables["perplexity_and_god"].shown}) == 1, "every row has the same columns"
     assert (rows.dropna(subset=["p"])["p_holm"] >= rows.dropna(subset=["p"])["p"]).all()
 
 
 def test_claims_are_ratios_to_the_default(
-    options: list[str], made: dict[str, Table], plain: dict[str, list[tuple[Any, AnswerScore]]]
+    options: list[str], named_tables: dict[str, Table], plain: dict[str, list[tuple[Any, AnswerScore]]]
 ) -> None:
-    rows = table(made, "claims")
+    rows = table(named_tables, "claims")
     mine = rows[(rows["guide"] == named(options, "rewards")) & (rows["method"] == "rws")].set_index("quantity")
     scores = {name: [score for _, score in runs] for name, runs in plain.items()}
     for quantity, statistic in (
@@ -130,8 +130,8 @@ def test_claims_are_ratios_to_the_default(
     assert len(controls) == 6 and controls["printed"].isna().all()
 
 
-def test_mean_over_the_guides_is_taken_prompt_by_prompt(made: dict[str, Table]) -> None:
-    rows = table(made, "claims")
+def test_mean_over_the_guides_is_taken_prompt_by_prompt(named_tables: dict[str, Table]) -> None:
+    rows = table(named_tables, "claims")
     keywords = rows[rows["quantity"] == "keywords included"].set_index(["guide", "method"])["value"]
     guides = [guide for guide in set(rows["guide"]) if guide != "all"]
     for method in COMPARED:
@@ -141,34 +141,34 @@ def test_mean_over_the_guides_is_taken_prompt_by_prompt(made: dict[str, Table]) 
 
 
 def test_examples_show_the_prompts_and_what_was_answered(
-    options: list[str], made: dict[str, Table], plain: dict[str, list[tuple[Any, AnswerScore]]]
+    options: list[str], named_tables: dict[str, Table], plain: dict[str, list[tuple[Any, AnswerScore]]]
 ) -> None:
-    rows = table(made, "examples")
-    assert list(dict.fromkeys(rows["prompt"])) == [one["prompt"] for one in EXAMPLES[:3]]
-    for place, one in enumerate(EXAMPLES[:3]):
-        own = rows[rows["prompt"] == one["prompt"]]
-        assert own["method"].tolist() == ["default", "rws", "rws"]
-        assert set(own["keywords"]) == {", ".join(one["keywords"])}
-        assert own["answer"].iloc[0] == plain["default"][place][0].text
-        guided = own[own["guide"] == named(options, "rewards")]
-        assert guided["answer"].tolist() == [plain["rws"][place][0].text]
+    rows = table(named_tables, "examples")
+    assert list(dict.fromkeys(rows["prompt"])) == [example["prompt"] for example in EXAMPLES[:3]]
+    for index, example in enumerate(EXAMPLES[:3]):
+        answers = rows[rows["prompt"] == example["prompt"]]
+        assert answers["method"].tolist() == ["default", "rws", "rws"]
+        assert set(answers["keywords"]) == {", ".join(example["keywords"])}
+        assert answers["answer"].iloc[0] == plain["default"][index][0].text
+        guided = answers[answers["guide"] == named(options, "rewards")]
+        assert guided["answer"].tolist() == [plain["rws"][index][0].text]
         said = guided["answer"].iloc[0].split()
-        assert guided["included"].iloc[0] >= sum(word in said for word in one["keywords"])
+        assert guided["included"].iloc[0] >= sum(word in said for word in example["keywords"])
 
 
 def test_second_run_computes_nothing_and_the_order_of_rows_does_not_matter(
-    options: list[str], finished: Path, made: dict[str, Table], capsys: pytest.CaptureFixture[str]
+    options: list[str], finished: Path, named_tables: dict[str, Table], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = run_again("keywords", options, finished, capsys)
-    assert set(found["tables"]) == {"perplexity_and_god", "claims", "examples"}
-    for name, rows in found["tables"].items():
+    report = run_again("keywords", options, finished, capsys)
+    assert set(report["tables"]) == {"perplexity_and_god", "claims", "examples"}
+    for name, rows in report["tables"].items():
         # A run has its rows in the order asked for, a folder that is read in that of their hashes.
-        assert rows == [dict(row) for row in made[name].rows]
+        assert rows == [dict(row) for row in named_tables[name].rows]
         assert (finished / "keywords" / f"{name}.md").is_file() and (finished / "keywords" / f"{name}.csv").is_file()
 
 
 @pytest.mark.parametrize(
-    ("extra", "told"),
+    ("extra", "message"),
     [
         (["--causal", "nowhere"], "causal"),
         (["--prompts", "9"], "9 are wanted"),
@@ -177,8 +177,8 @@ def test_second_run_computes_nothing_and_the_order_of_rows_does_not_matter(
     ids=["causal", "prompts", "rewards"],
 )
 def test_misuse_is_one_line(
-    extra: list[str], told: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    extra: list[str], message: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["experiment", "keywords", *options, "--out", str(tmp_path), *extra]) == 2
     err = capsys.readouterr().err
-    assert re.search(told, err) and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))
+    assert re.search(message, err) and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))

@@ -48,7 +48,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_reward(root / "one", {"mean": 0.1, "std": 0.5})
     save_reward(root / "two", {"mean": 0.0, "std": 1.0})
     classifier(1).save_pretrained(root / "two")
-    rows = [{"question_id": 81 + place, "category": "x", "turns": turns} for place, turns in enumerate(TURNS)]
+    rows = [{"question_id": 81 + index, "category": "x", "turns": turns} for index, turns in enumerate(TURNS)]
     (root / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return root
 
@@ -85,10 +85,10 @@ def asked(options: list[str], out: Path, server: JudgeServer, *extra: str) -> tu
     from contextlib import redirect_stdout
 
     words = [*options, "--out", str(out), "--llm-judge", "test", "--base-url", server.url, "--yes", "--json", *extra]
-    told = io.StringIO()
-    with redirect_stdout(told):
+    output = io.StringIO()
+    with redirect_stdout(output):
         code = main(words)
-    whole = json.loads(told.getvalue()) if code == 0 else {}
+    whole = json.loads(output.getvalue()) if code == 0 else {}
     return code, whole.get("tables", {}), whole
 
 
@@ -104,10 +104,10 @@ def test_turns_are_decoded_after_the_methods_own_answers(
     guided = frame[frame["guide"] == str(models / "one")]
     for method in ("rws", "constant", "default"):
         rows = guided[guided["method"] == method].set_index(["example", "turn"])
-        for place, (first, second) in enumerate(TURNS[:2]):
+        for index, (first, second) in enumerate(TURNS[:2]):
             said: tuple[str, ...] = ()
             for turn, prompt in enumerate((first, second)):
-                row = rows.loc[str(81 + place), turn]
+                row = rows.loc[str(81 + index), turn]
                 rule = {"rws": RWS(8.0), "default": Confidence()}.get(method) or Temperature(row["mean_factor"])
                 asks = Dialogue((*said, prompt))
                 options: dict[str, Any] = {"reward": reward} if rule.needs_reward else {}
@@ -120,19 +120,19 @@ def test_turns_are_decoded_after_the_methods_own_answers(
 
 def test_win_rates_are_means_over_the_turns(models: Path, judged: tuple[Path, Tables, JudgeServer]) -> None:
     out, tables, _ = judged
-    one, two = str(models / "one"), str(models / "two")
+    first, second = str(models / "one"), str(models / "two")
     frame = answers_of(read_results(out))
-    rows = frame[(frame["guide"] == one) & frame["method"].isin(["rws", "default"])]
-    for judge, table, of in ((one, "win_rates", {}), (two, "cross_judging", {"judge": two})):
+    rows = frame[(frame["guide"] == first) & frame["method"].isin(["rws", "default"])]
+    for judge, table, of in ((first, "win_rates", {}), (second, "cross_judging", {"judge": second})):
         scores = rows.pivot(index=["example", "turn"], columns="method", values=f"score of {judge}")
         nets = np.sign(scores["rws"] - scores["default"])
-        wanted = {"guide": one, "method": "rws", "measure": "net", **of}
-        (found,) = [row for row in tables[table] if wanted.items() <= row.items()]
-        assert found["mean"] == pytest.approx(nets.groupby("example").mean().mean()) and found["n"] == len(TURNS)
+        wanted = {"guide": first, "method": "rws", "measure": "net", **of}
+        (summary,) = [row for row in tables[table] if wanted.items() <= row.items()]
+        assert summary["mean"] == pytest.approx(nets.groupby("example").mean().mean()) and summary["n"] == len(TURNS)
         for turn in (1, 2):
-            own = [row for row in tables["win_rates_by_turn"] if (wanted | {"turn": turn}).items() <= row.items()]
-            if judge == one:
-                assert own[0]["mean"] == pytest.approx(nets.xs(turn - 1, level="turn").mean())
+            turn_rows = [row for row in tables["win_rates_by_turn"] if (wanted | {"turn": turn}).items() <= row.items()]
+            if judge == first:
+                assert turn_rows[0]["mean"] == pytest.approx(nets.xs(turn - 1, level="turn").mean())
     assert {row["method"] for row in tables["win_rates"]} == {"rws", "constant", "default"}
 
 
@@ -152,11 +152,11 @@ def test_judge_sees_both_answers_of_a_dialogue_in_both_orders(judged: tuple[Path
 def test_tables_follow_from_the_verdicts(judged: tuple[Path, Tables, JudgeServer], models: Path) -> None:
     out, tables, _ = judged
     with open(out / "mt-bench" / "verdicts.csv", newline="") as stream:
-        held = list(csv.DictReader(stream))
-    assert len(held) == 2 * 2 * 2 * len(TURNS)  # guides, methods, orders
+        records = list(csv.DictReader(stream))
+    assert len(records) == 2 * 2 * 2 * len(TURNS)  # guides, methods, orders
     for guide in (str(models / "one"), str(models / "two")):
         for method in ("rws", "constant"):
-            rows = [row for row in held if (row["guide"], row["method"]) == (guide, method)]
+            rows = [row for row in records if (row["guide"], row["method"]) == (guide, method)]
             sides = {
                 order: {row["example"]: row["choice"] for row in rows if row["order"] == order}
                 for order in ("first", "second")
@@ -203,9 +203,11 @@ def test_second_run_and_summarize_ask_nothing(
 def test_run_without_a_judge_says_so(small: tuple[list[str], Path], capsys: pytest.CaptureFixture[str]) -> None:
     options, out = small
     assert main([*options, "--out", str(out)]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("no LLM judge has judged these dialogues") == (not (out / "mt-bench/verdicts.csv").exists())
-    assert "printed: table2_llm_judge" in told
+    output = capsys.readouterr().out
+    assert output.startswith("no LLM judge has judged these dialogues") == (
+        not (out / "mt-bench/verdicts.csv").exists()
+    )
+    assert "printed: table2_llm_judge" in output
 
 
 def test_server_that_dies_midway_loses_nothing(
@@ -217,8 +219,8 @@ def test_server_that_dies_midway_loses_nothing(
     rule: Rule = lambda number, body: dies if number == 2 else "1"  # noqa: E731
     with JudgeServer(rule) as server:
         assert asked(options, out, server, *extra)[0] == 2
-        told = capsys.readouterr().err.splitlines()[-1]
-        assert re.search(r"; 2 of \d+ verdicts are stored in .*, another run asks only the rest", told)
+        message = capsys.readouterr().err.splitlines()[-1]
+        assert re.search(r"; 2 of \d+ verdicts are stored in .*, another run asks only the rest", message)
         assert len(server.arrivals) == 3
         server.start()
         code, tables, whole = asked(options, out, server, *extra)
@@ -270,8 +272,8 @@ def test_the_number_of_requests_is_told_first(
     with JudgeServer(longer) as server:
         words = [*options, "--out", str(out), "--llm-judge", "test", "--base-url", server.url]
         assert main([*words, "--yes", "--llm-options", '{"seed": 9}']) == 0 and server.arrivals
-        told = re.search(r"(\d+) requests \(0 verdicts are stored\)", capsys.readouterr().err)
-        assert told is not None and int(told[1]) == len(server.arrivals)
+        announced = re.search(r"(\d+) requests \(0 verdicts are stored\)", capsys.readouterr().err)
+        assert announced is not None and int(announced[1]) == len(server.arrivals)
 
 
 class _Terminal(io.StringIO):
@@ -308,7 +310,7 @@ def test_printed_intervals_are_those_of_eighty_dialogues() -> None:
 
 
 @pytest.mark.parametrize(
-    ("extra", "told"),
+    ("extra", "message"),
     [
         (["--yes"], "--yes is given without --llm-judge"),
         (["--base-url", "http://localhost/v1"], "--base-url is given without --llm-judge"),
@@ -323,7 +325,7 @@ def test_printed_intervals_are_those_of_eighty_dialogues() -> None:
 )
 def test_misuse_is_one_line_before_anything_is_decoded(
     extra: list[str],
-    told: str,
+    message: str,
     options: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -333,4 +335,4 @@ def test_misuse_is_one_line_before_anything_is_decoded(
     monkeypatch.setattr("sys.stdin", io.StringIO())
     assert main([*options, "--out", str(tmp_path), *extra]) == 2
     err = capsys.readouterr().err
-    assert told in err and err.count("\n") == 1 and not list(tmp_path.iterdir())
+    assert message in err and err.count("\n") == 1 and not list(tmp_path.iterdir())

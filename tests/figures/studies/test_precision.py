@@ -54,9 +54,9 @@ def finished(options: list[str], tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 def cell(frame: pd.DataFrame, strategy: str, scale: float, ranking: str) -> pd.DataFrame:
-    own = frame[(frame["method"] == strategy) & (frame["at"] == scale) & (frame["rounding"] == ranking)]
-    assert len(own) == len(PROMPTS)
-    return own.sort_values("example", ignore_index=True)
+    rows = frame[(frame["method"] == strategy) & (frame["at"] == scale) & (frame["rounding"] == ranking)]
+    assert len(rows) == len(PROMPTS)
+    return rows.sort_values("example", ignore_index=True)
 
 
 def test_rows_are_what_the_decoder_did(finished: Path, models: Path) -> None:
@@ -70,10 +70,10 @@ def test_rows_are_what_the_decoder_did(finished: Path, models: Path) -> None:
                 batch = decode(
                     predictor, PROMPTS, strategy, reward=reward if strategy.needs_reward else None, **grouped(**how)
                 )
-                own = cell(frame, strategy.name, scale, name)
-                assert own["prompt"].tolist() == PROMPTS
-                assert [list(tokens) for tokens in own["tokens"]] == batch.tokens.tolist()
-                for row, trace in zip(own.to_dict("records"), batch, strict=True):
+                rows = cell(frame, strategy.name, scale, name)
+                assert rows["prompt"].tolist() == PROMPTS
+                assert [list(tokens) for tokens in rows["tokens"]] == batch.tokens.tolist()
+                for row, trace in zip(rows.to_dict("records"), batch, strict=True):
                     assert (row["god_tokens"], row["god_steps"]) == (trace.god_tokens, trace.god_steps)
                     assert (row["inexact"], row["tied"]) == (trace.inexact.sum(), (trace.ties > 0).sum())
                     assert (row["saturated"], row["eligible"]) == (trace.saturated.sum(), trace.eligible.sum())
@@ -105,16 +105,16 @@ def test_the_summary_is_the_mean_and_the_difference_to_the_exact_ranking(finishe
         (strategy, str(scale), name) for strategy in STRATEGIES for scale in SCALES for name in RANKINGS
     ]
     for line in summary:
-        own, exact = (cell(frame, line["strategy"], line["scale"], name) for name in (line["ranking"], "exact"))
+        ranked, exact = (cell(frame, line["strategy"], line["scale"], name) for name in (line["ranking"], "exact"))
         for field in ("god_tokens", "god_steps"):
-            assert line[field] == pytest.approx(own[field].mean())
-            assert line[f"{field}_due"] == pytest.approx(own[field].mean() - exact[field].mean())
+            assert line[field] == pytest.approx(ranked[field].mean())
+            assert line[f"{field}_due"] == pytest.approx(ranked[field].mean() - exact[field].mean())
             assert line[f"{field}_due_low"] <= line[f"{field}_due"] <= line[f"{field}_due_high"]
             family = [row for row in summary if all(row[name] == line[name] for name in ("strategy", "ranking"))]
             assert [row[f"{field}_due_p_holm"] for row in family] == holm([row[f"{field}_due_p"] for row in family])
-        assert line["inexact"] == own["inexact"].sum() / (3 * 8)
-        assert line["saturated"] == own["saturated"].sum() / (3 * 2 * (8 + 6 + 4 + 2))
-        same = [list(a) == list(b) for a, b in zip(own["tokens"], exact["tokens"], strict=True)]
+        assert line["inexact"] == ranked["inexact"].sum() / (3 * 8)
+        assert line["saturated"] == ranked["saturated"].sum() / (3 * 2 * (8 + 6 + 4 + 2))
+        same = [list(a) == list(b) for a, b in zip(ranked["tokens"], exact["tokens"], strict=True)]
         assert line["same_tokens"] == np.mean(same)
         if line["ranking"] == "exact":
             assert (line["god_tokens_due"], line["inexact"], line["same_tokens"]) == (0, 0, 1)
@@ -194,9 +194,9 @@ def test_bad_input_is_one_line_and_exit_two(
 def test_a_bfloat16_model_is_ranked_in_its_own_precision() -> None:
     predictor = HFMaskPredictor(bert().to(torch.bfloat16), tokenizer(), name="half")
     options_ = {"length": 16, "steps": 8, "block": 16}
-    own, named = (
+    native, named = (
         decode(predictor, PROMPTS, Temperature(4.0), **grouped(ranking="topk", precision=precision, **options_))  # type: ignore[arg-type]
         for precision in ("model", "bfloat16")
     )
-    assert own.tokens.tolist() == named.tokens.tolist()
-    assert {trace.logits_dtype for trace in own} == {"bfloat16"}
+    assert native.tokens.tolist() == named.tokens.tolist()
+    assert {trace.logits_dtype for trace in native} == {"bfloat16"}

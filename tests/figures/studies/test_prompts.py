@@ -14,12 +14,12 @@ from rws_decode.mini.stories.answers import judge
 
 @pytest.mark.parametrize("source", ["stories", "stories:all", "stories:puzzle", "dialogues", "keywords", "humaneval"])
 def test_test_and_validation_share_no_prompt_and_follow_from_the_seed(source: str) -> None:
-    found = prompts_of(source, 8, 5, seed=3)
+    prompts = prompts_of(source, 8, 5, seed=3)
     again, other = prompts_of(source, 8, 5, seed=3), prompts_of(source, 8, 5, seed=4)
-    assert found == again and found.digest == again.digest != other.digest
-    texts = [one.turns for part in (found.test, found.validation) for one in part]
-    assert len(set(texts)) == 13 and len({one.name for one in found.test}) == 8
-    assert {one.turns for one in found.test} != {one.turns for one in other.test}
+    assert prompts == again and prompts.digest == again.digest != other.digest
+    texts = [prompt.turns for part in (prompts.test, prompts.validation) for prompt in part]
+    assert len(set(texts)) == 13 and len({prompt.name for prompt in prompts.test}) == 8
+    assert {prompt.turns for prompt in prompts.test} != {prompt.turns for prompt in other.test}
 
 
 def test_more_prompts_begin_with_the_same_stories() -> None:
@@ -28,13 +28,13 @@ def test_more_prompts_begin_with_the_same_stories() -> None:
 
 
 def test_all_kinds_of_stories_come_in_turn() -> None:
-    found = prompts_of("stories:all", 8)
-    assert [one.labels["kind"] for one in found.test] == ["keywords", "continuation", "dialogue", "puzzle"] * 2
-    assert all(judge(one.text, "").kind == one.labels["kind"] for one in found.test)
+    prompts = prompts_of("stories:all", 8)
+    assert [prompt.labels["kind"] for prompt in prompts.test] == ["keywords", "continuation", "dialogue", "puzzle"] * 2
+    assert all(judge(prompt.text, "").kind == prompt.labels["kind"] for prompt in prompts.test)
 
 
 def test_dialogues_have_two_turns() -> None:
-    assert {len(one.turns) for one in prompts_of("dialogues", 4, 2).test} == {2}
+    assert {len(prompt.turns) for prompt in prompts_of("dialogues", 4, 2).test} == {2}
 
 
 def test_benchmark_rows_are_drawn_and_keep_their_order(tmp_path: Path) -> None:
@@ -44,30 +44,30 @@ def test_benchmark_rows_are_drawn_and_keep_their_order(tmp_path: Path) -> None:
         for category in ["math" if number < 15 else "writing"]
     ]
     (tmp_path / "question.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    found = prompts_of(f"mt-bench:{tmp_path / 'question.jsonl'}", 10, 6)
-    for part in (found.test, found.validation):
-        numbers = [int(one.name) for one in part]
-        assert numbers == sorted(numbers) and all(len(one.turns) == 2 for one in part)
-    assert {one.labels["category"] for one in found.test} == {"math", "writing"}
+    prompts = prompts_of(f"mt-bench:{tmp_path / 'question.jsonl'}", 10, 6)
+    for part in (prompts.test, prompts.validation):
+        numbers = [int(prompt.name) for prompt in part]
+        assert numbers == sorted(numbers) and all(len(prompt.turns) == 2 for prompt in part)
+    assert {prompt.labels["category"] for prompt in prompts.test} == {"math", "writing"}
     # How many are held for validation does not change the test.
-    assert prompts_of(f"mt-bench:{tmp_path / 'question.jsonl'}", 10).test == found.test
+    assert prompts_of(f"mt-bench:{tmp_path / 'question.jsonl'}", 10).test == prompts.test
     everything = prompts_of(f"mt-bench:{tmp_path / 'question.jsonl'}", None, 6)
     assert len(everything.test) == 24 and len(everything.validation) == 6
 
 
 def test_file_and_examples_keep_their_first_prompts(tmp_path: Path) -> None:
     (tmp_path / "prompts.txt").write_text("one\n\ntwo\nthree\ntwo\nfour\n", encoding="utf-8")
-    found = prompts_of(f"text:{tmp_path / 'prompts.txt'}", 2, 2)
-    assert [one.text for one in found.test] == ["one", "two"]
-    assert [one.text for one in found.validation] == ["three", "four"]
+    prompts = prompts_of(f"text:{tmp_path / 'prompts.txt'}", 2, 2)
+    assert [prompt.text for prompt in prompts.test] == ["one", "two"]
+    assert [prompt.text for prompt in prompts.validation] == ["three", "four"]
     save_predictor(tmp_path / "model", examples=[{"kind": "a", "prompt": "x"}, {"kind": "b", "prompt": "y"}])
     model = str(tmp_path / "model")
-    assert [one.text for one in prompts_of("examples", None, model=model).test] == ["x", "y"]
-    assert [one.name for one in prompts_of("examples:b", 1, model=model).test] == ["1"]
+    assert [prompt.text for prompt in prompts_of("examples", None, model=model).test] == ["x", "y"]
+    assert [prompt.name for prompt in prompts_of("examples:b", 1, model=model).test] == ["1"]
 
 
 @pytest.mark.parametrize(
-    ("source", "count", "told"),
+    ("source", "count", "message"),
     [
         ("tales", 1, "data is 'tales': stories, "),
         ("stories:tales", 1, "data is 'stories:tales'"),
@@ -79,8 +79,8 @@ def test_file_and_examples_keep_their_first_prompts(tmp_path: Path) -> None:
         ("reward-bench:/nowhere", 1, "no such file"),
     ],
 )
-def test_misuse_names_what_is_wrong(source: str, count: int, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_misuse_names_what_is_wrong(source: str, count: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         prompts_of(source, count)
 
 

@@ -52,8 +52,8 @@ def test_six_reward_models_guide_and_judge_llada(
     words += ["--grid", "1", "8", "--dtype", "bfloat16", "--reward-dtype", "bfloat16", "--methods", "rws", "constant"]
     words += ["--length", "8", "--steps", "4", "--block", "4", "--out", str(tmp_path / "out")]
     assert main([*words, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert not read_failures(tmp_path / "out") and found["data"] == {
+    report = json.loads(capsys.readouterr().out)
+    assert not read_failures(tmp_path / "out") and report["data"] == {
         "source": words[words.index("--data") + 1],
         "test": 2,
         "validation": 2,
@@ -61,7 +61,7 @@ def test_six_reward_models_guide_and_judge_llada(
     # LLaDA is of the commit named, the reward models of those that the registry names.
     assert set(hub) == {(MODEL, commit), *((PUBLISHED[name].hub_id, PUBLISHED[name].revision) for name in SIX)}
     wins = {
-        row["guide"]: row for row in found["tables"]["win_rates"] if (row["method"], row["measure"]) == ("rws", "win")
+        row["guide"]: row for row in report["tables"]["win_rates"] if (row["method"], row["measure"]) == ("rws", "win")
     }
     assert {guide: row["printed"] for guide, row in wins.items()} == {
         "skywork-v0.2": 60.2,
@@ -71,11 +71,11 @@ def test_six_reward_models_guide_and_judge_llada(
         "grm": 55.8,
         "qrm": 60.2,
     }
-    cross = [row for row in found["tables"]["cross_judging"] if (row["method"], row["measure"]) == ("rws", "net")]
-    assert {(row["guide"], row["judge"]) for row in cross} == {(one, two) for one in SIX for two in SIX}
+    cross = [row for row in report["tables"]["cross_judging"] if (row["method"], row["measure"]) == ("rws", "net")]
+    assert {(row["guide"], row["judge"]) for row in cross} == {(guide, judge) for guide in SIX for judge in SIX}
     frame = read_results(tmp_path / "out")
     assert set(frame[frame["method"] == "rws"]["dtype"]) == {"bfloat16"}
     before = len(hub)
     assert main([*words, "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
-    assert again["units"]["computed"] == 0 and again["tables"] == found["tables"] and len(hub) == before
+    assert again["units"]["computed"] == 0 and again["tables"] == report["tables"] and len(hub) == before

@@ -91,13 +91,13 @@ def test_shares_have_intervals_that_know_of_prompts() -> None:
     assert clustered_share([9, 8], [9, 8], rng) == exact_share(2, 2)
     assert clustered_share([3], [9], rng)[1:] == (0.0, 1.0)
     counts, totals = [1, 5, 3, 0, 4, 2], [6, 8, 8, 8, 8, 7]
-    found = clustered_share(counts, totals, np.random.default_rng(1))
+    interval = clustered_share(counts, totals, np.random.default_rng(1))
     slow, draw = [], np.random.default_rng(2)
     for _ in range(4000):
         picked = draw.integers(6, size=6)
         slow.append(sum(counts[k] for k in picked) / sum(totals[k] for k in picked))
-    assert found.mean == 15 / 45
-    assert found[1:] == pytest.approx(np.quantile(slow, [0.025, 0.975]), abs=0.02)
+    assert interval.mean == 15 / 45
+    assert interval[1:] == pytest.approx(np.quantile(slow, [0.025, 0.975]), abs=0.02)
     with pytest.raises(ValueError, match="counts of at least one cluster"):
         clustered_share([2], [1], rng)
 
@@ -113,8 +113,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def options(models: Path) -> list[str]:
-    own = {"pairs_per_step": 3, "random_pairs": 15, "dimensions": (3, 6)}
-    return options_of(models, **SHAPE, **own)
+    sizes = {"pairs_per_step": 3, "random_pairs": 15, "dimensions": (3, 6)}
+    return options_of(models, **SHAPE, **sizes)
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def test_tables_count_the_pairs(finished: Path) -> None:
             pairs = results["pairs"]
             assert row["interval"] == "prompts resampled"
         else:
-            (unit,) = [one for one in units if one["example"] == f"{row['source']}-{row['dimension']}"]
+            (unit,) = [unit for unit in units if unit["example"] == f"{row['source']}-{row['dimension']}"]
             pairs = unit["pairs"]
             assert row["interval"] == "Clopper-Pearson" and len(pairs) == 15
         kept = [pair for pair in pairs if not pair["identical"]]
@@ -156,15 +156,15 @@ def test_tables_count_the_pairs(finished: Path) -> None:
         assert row["count"] == sum(map(MEASURES[row["measure"]], kept))
         assert row["low"] <= row["share"] == row["count"] / row["pairs"] <= row["high"]
     for source in {(row["source"], row["dimension"]) for row in results["cases"]}:
-        own = [row for row in results["cases"] if (row["source"], row["dimension"]) == source]
+        cases = [row for row in results["cases"] if (row["source"], row["dimension"]) == source]
         (false,) = [
             row
             for row in results["summary"]
             if (row["source"], row["dimension"]) == source and row["measure"] == "printed false"
         ]
-        assert sum(row["pairs"] for row in own) == false["pairs"]
-        assert sum(row["printed false"] for row in own) == false["count"]
-        for row in own:
+        assert sum(row["pairs"] for row in cases) == false["pairs"]
+        assert sum(row["printed false"] for row in cases) == false["count"]
+        for row in cases:
             assert sum(row[name] for name in ("none", "below 1", "above 1", "both sides")) == row["pairs"]
             assert row["corrected false"] == 0
 
@@ -184,7 +184,7 @@ def test_reach_counts_crossings_and_orders_that_turn(finished: Path, models: Pat
         for pair in (pair for pair in results["pairs"] if pair["prompt"] == str(index)):
             within += sum(trace.factor.min() <= root <= trace.factor.max() for root in pair["roots"])
             step = steps[pair["step"]]
-            i, j = (step.position.tolist().index(place) for place in pair["positions"])
+            i, j = (step.position.tolist().index(position) for position in pair["positions"])
             at_one, there = (log_odds(step.logits[[i, j]], scale) for scale in (1.0, step.factor))
             assert pair["reversed"] == ((at_one[0] > at_one[1]) != (there[0] > there[1]))
             orders += pair["reversed"]
@@ -238,8 +238,8 @@ def shown(folder: Path, results: dict[str, Any]) -> Exhibit:
 
 def test_what_the_file_holds_is_drawn_and_listed(finished: Path, tmp_path: Path) -> None:
     results = results_of(finished)
-    made = shown(tmp_path, results)
-    plane, bars, false = made.pictures[0].figure.axes
+    exhibit = shown(tmp_path, results)
+    plane, bars, false = exhibit.pictures[0].figure.axes
     drawn = np.concatenate([np.asarray(part.get_offsets()) for part in plane.collections])
     kept = [pair for pair in results["pairs"] if not pair["identical"]]
     assert sorted(map(tuple, drawn.tolist())) == sorted((pair["sigma"], pair["delta"]) for pair in kept)
@@ -254,7 +254,7 @@ def test_what_the_file_holds_is_drawn_and_listed(finished: Path, tmp_path: Path)
         assert line.get_ydata().tolist() == pytest.approx([100 * row["share"] for row in rows])
         whiskers = np.array([segment[:, 1] for segment in ends.get_segments()])
         assert whiskers == pytest.approx(np.array([[100 * row["low"], 100 * row["high"]] for row in rows]))
-    assert [list(table.rows) for table in made.tables] == [results[name] for name in ("summary", "cases", "reach")]
+    assert [list(table.rows) for table in exhibit.tables] == [results[name] for name in ("summary", "cases", "reach")]
 
 
 def test_conclusions_follow_from_the_counts(finished: Path, tmp_path: Path) -> None:
@@ -289,10 +289,12 @@ def test_results_that_are_not_there_or_hold_no_pairs(finished: Path, tmp_path: P
 
 def test_a_real_run_makes_a_whole_exhibit(figure_runs: Path) -> None:
     with styled():
-        made = figure.exhibit(figure_runs)
-    (picture,) = made.pictures
-    assert len(picture.alt) > 40 and len(made.conclusions) == 8
-    assert all(text.get_fontsize() >= 8 for text in picture.figure.findobj(lambda one: hasattr(one, "get_fontsize")))
+        exhibit = figure.exhibit(figure_runs)
+    (picture,) = exhibit.pictures
+    assert len(picture.alt) > 40 and len(exhibit.conclusions) == 8
+    assert all(
+        text.get_fontsize() >= 8 for text in picture.figure.findobj(lambda artist: hasattr(artist, "get_fontsize"))
+    )
     with open(figure_runs / "regimes/cases.csv", newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if row["source"] == "real"]
-    assert sum(int(row["pairs"]) for row in rows) == sum(int(row["pairs"]) for row in made.tables[1].rows[-4:]) > 0
+    assert sum(int(row["pairs"]) for row in rows) == sum(int(row["pairs"]) for row in exhibit.tables[1].rows[-4:]) > 0

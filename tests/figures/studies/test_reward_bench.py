@@ -25,12 +25,12 @@ def frame() -> pd.DataFrame:
     rng = np.random.default_rng(7)
     rows: list[dict[str, Any]] = []
     shape = {"predictor": "mini", "length": 64, "steps": 32, "block": 32, "device": "cpu", "reward_cost": 1.0}
-    for place, method in itertools.product(range(PROMPTS), METHODS):
+    for index, method in itertools.product(range(PROMPTS), METHODS):
         for guide, scale in [(None, None)] if method == "default" else GUIDES.items():
             # A quarter of the prompts give the same text by every method: a draw.
-            text = "same" if place % 4 == 0 else f"{method} {guide}"
-            row: dict[str, Any] = {"strategy": method, "prompt": f"p {place}", "history": [], "text": text}
-            row |= {"example": str(place), "turn": 0, "split": "test", "method": method, "guide": guide}
+            text = "same" if index % 4 == 0 else f"{method} {guide}"
+            row: dict[str, Any] = {"strategy": method, "prompt": f"p {index}", "history": [], "text": text}
+            row |= {"example": str(index), "turn": 0, "split": "test", "method": method, "guide": guide}
             row |= {"reward_scale": scale, "forwards": 32, "reward_calls": 0 if guide is None else 32, "judges": []}
             rows.append(row | shape | {"god_tokens": float(rng.integers(20)) / 4, "god_steps": 1.0})
     texts = {(row["prompt"], row["text"]) for row in rows}
@@ -42,25 +42,25 @@ def frame() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def found(frame: pd.DataFrame) -> dict[str, Table]:
+def named_tables(frame: pd.DataFrame) -> dict[str, Table]:
     return {table.name: table for table in tables(frame)}
 
 
 def scores(frame: pd.DataFrame, judge: str, method: str, guide: str) -> list[float]:
     """Return a judge's scores of a method's answers, prompt by prompt, the slow way."""
-    told = {
+    scores_by_text = {
         (row["prompt"], row["answer"]): row["score"]
         for _, row in frame[frame["strategy"] == "score"].iterrows()
         if row["judges"] == [judge]
     }
-    own = frame[
+    selected = frame[
         (frame["method"] == method) & (frame["guide"].isna() if method == "default" else frame["guide"] == guide)
     ]
-    return [told[row["prompt"], row["text"]] for _, row in own.sort_values("prompt").iterrows()]
+    return [scores_by_text[row["prompt"], row["text"]] for _, row in selected.sort_values("prompt").iterrows()]
 
 
-def test_win_rates_are_counted_prompt_by_prompt(frame: pd.DataFrame, found: dict[str, Table]) -> None:
-    rows = {(row["guide"], row["method"], row["measure"]): row for row in found["win_rates"].rows}
+def test_win_rates_are_counted_prompt_by_prompt(frame: pd.DataFrame, named_tables: dict[str, Table]) -> None:
+    rows = {(row["guide"], row["method"], row["measure"]): row for row in named_tables["win_rates"].rows}
     for guide, method in itertools.product(GUIDES, METHODS):
         signs = np.sign(np.subtract(scores(frame, guide, method, guide), scores(frame, guide, "default", guide)))
         for measure, sign in (("win", 1), ("draw", 0), ("loss", -1)):
@@ -75,54 +75,58 @@ def test_win_rates_are_counted_prompt_by_prompt(frame: pd.DataFrame, found: dict
     assert rows["own", "default", "draw"]["mean"] == 100
 
 
-def test_corrections_are_over_the_reward_models(frame: pd.DataFrame, found: dict[str, Table]) -> None:
-    rows = [row for row in found["win_rates"].rows if (row["method"], row["measure"]) == ("constant", "own_score")]
+def test_corrections_are_over_the_reward_models(frame: pd.DataFrame, named_tables: dict[str, Table]) -> None:
+    rows = [
+        row for row in named_tables["win_rates"].rows if (row["method"], row["measure"]) == ("constant", "own_score")
+    ]
     assert [row["p_holm"] for row in rows] == pytest.approx(holm([row["p"] for row in rows]))
     for row in rows:
         pair = (scores(frame, row["guide"], method, row["guide"]) for method in ("constant", "rws"))
         assert row["p"] == pytest.approx(paired_test(*pair, np.random.default_rng(0)), abs=0.02)
-    cross = [row for row in found["cross_judging"].rows if (row["method"], row["measure"]) == ("constant", "net")]
+    cross = [
+        row for row in named_tables["cross_judging"].rows if (row["method"], row["measure"]) == ("constant", "net")
+    ]
     assert len(cross) == 9 and [row["p_holm"] for row in cross] == pytest.approx(holm([row["p"] for row in cross]))
 
 
-def test_paper_stands_beside_the_reward_models_that_it_ran(found: dict[str, Table]) -> None:
-    rows = {(row["guide"], row["method"], row["measure"]): row for row in found["win_rates"].rows}
+def test_paper_stands_beside_the_reward_models_that_it_ran(named_tables: dict[str, Table]) -> None:
+    rows = {(row["guide"], row["method"], row["measure"]): row for row in named_tables["win_rates"].rows}
     assert rows["skywork-v0.2", "rws", "win"]["printed"] == 60.2
     assert rows["grm", "rws", "loss"]["printed"] == 40.2 and rows["grm", "rws", "god_tokens"]["printed"] == 2.621
     assert rows["own", "rws", "win"]["printed"] is None and rows["grm", "constant", "win"]["printed"] is None
-    fifths = [row["printed_percent"] for row in found["god_quintiles"].rows if row["guide"] == "grm"]
+    fifths = [row["printed_percent"] for row in named_tables["god_quintiles"].rows if row["guide"] == "grm"]
     assert fifths == [46.2, 56.2, 58.9, 61.1, 57.8]
-    assert [row["model"] for row in found["printed: table1_win_rate"].rows][:2] == ["Default", "Skywork"]
+    assert [row["model"] for row in named_tables["printed: table1_win_rate"].rows][:2] == ["Default", "Skywork"]
 
 
-def test_fifths_hold_every_prompt_and_their_wins_add_up(found: dict[str, Table]) -> None:
+def test_fifths_hold_every_prompt_and_their_wins_add_up(named_tables: dict[str, Table]) -> None:
     wins = {
         row["guide"]: row["mean"]
-        for row in found["win_rates"].rows
+        for row in named_tables["win_rates"].rows
         if row["measure"] == "win" and row["method"] == "rws"
     }
     for guide in GUIDES:
-        rows = [row for row in found["god_quintiles"].rows if row["guide"] == guide]
+        rows = [row for row in named_tables["god_quintiles"].rows if row["guide"] == guide]
         assert [row["fifth"] for row in rows] == [1, 2, 3, 4, 5] and sum(row["n"] for row in rows) == PROMPTS
         total = sum(row["n"] * row["win"] for row in rows if row["n"])
         assert total == pytest.approx(PROMPTS * wins[guide] / 100)
         edges = [(row["god_low"], row["god_high"]) for row in rows if row["n"]]
-        assert all(one[1] < two[0] for one, two in itertools.pairwise(edges))
-    assert [row["guide"] for row in found["god_trends"].rows] == sorted(GUIDES)
+        assert all(fifth[1] < following[0] for fifth, following in itertools.pairwise(edges))
+    assert [row["guide"] for row in named_tables["god_trends"].rows] == sorted(GUIDES)
 
 
-def test_reward_at_equal_god_is_that_of_the_pairs(frame: pd.DataFrame, found: dict[str, Table]) -> None:
-    rows = {(row["guide"], row["control"], row["outcome"]): row for row in found["reward_at_equal_god"].rows}
+def test_reward_at_equal_god_is_that_of_the_pairs(frame: pd.DataFrame, named_tables: dict[str, Table]) -> None:
+    rows = {(row["guide"], row["control"], row["outcome"]): row for row in named_tables["reward_at_equal_god"].rows}
     assert set(rows) == {(g, c, o) for g in GUIDES for c in ("default", "constant") for o in ("net", "score")}
-    own = {
+    own_scores = {
         method: frame[(frame["method"] == method) & (frame["guide"] == "grm")].sort_values("prompt")["god_tokens"]
         for method in ("rws", "constant")
     }
     direct = partial_effect(
         np.divide(scores(frame, "grm", "rws", "grm"), 2),
         np.divide(scores(frame, "grm", "constant", "grm"), 2),
-        own["rws"],
-        own["constant"],
+        own_scores["rws"],
+        own_scores["constant"],
         np.random.default_rng(0),
         resamples=99,
     )
@@ -133,9 +137,9 @@ def test_reward_at_equal_god_is_that_of_the_pairs(frame: pd.DataFrame, found: di
 
 
 def test_tables_do_not_depend_on_the_order_of_rows(frame: pd.DataFrame) -> None:
-    few = frame["prompt"].isin([f"p {place}" for place in range(10)]) & ~frame["guide"].isin(["grm", "own"])
-    one = tables(frame[few])
-    other = tables(frame[few].sample(frac=1.0, random_state=3).reset_index(drop=True))
-    assert [table.name for table in other] == [table.name for table in one]
-    for first, second in zip(one, other, strict=True):
+    few = frame["prompt"].isin([f"p {index}" for index in range(10)]) & ~frame["guide"].isin(["grm", "own"])
+    ordered = tables(frame[few])
+    shuffled = tables(frame[few].sample(frac=1.0, random_state=3).reset_index(drop=True))
+    assert [table.name for table in shuffled] == [table.name for table in ordered]
+    for first, second in zip(ordered, shuffled, strict=True):
         assert sorted(map(repr, first.rows)) == sorted(map(repr, second.rows)), first.name

@@ -51,25 +51,27 @@ def test_grid_counts_what_plain_decodes_win(run: tuple[list[str], Path]) -> None
     words, out = run
     record = json.loads((out / "reward-bench/selection.json").read_text())
     predictor = load_predictor(words[words.index("--model") + 1])
-    assert [one["guide"] for one in record["guides"]] == words[words.index("--rewards") + 1 :][:2]
-    for one in record["guides"]:
-        guide = load_reward(one["guide"])
-        held = LINES[3:]
+    assert [choice["guide"] for choice in record["guides"]] == words[words.index("--rewards") + 1 :][:2]
+    for choice in record["guides"]:
+        guide = load_reward(choice["guide"])
+        validation = LINES[3:]
         base = guide.score(
-            held, [t.text or "" for p in held for t in decode(predictor, [p], Confidence(), **grouped(**SHAPE))]
+            validation,
+            [t.text or "" for p in validation for t in decode(predictor, [p], Confidence(), **grouped(**SHAPE))],
         )
-        assert [row["scale"] for row in one["grid"]] == list(GRID)
-        for row in one["grid"]:
+        assert [row["scale"] for row in choice["grid"]] == list(GRID)
+        for row in choice["grid"]:
             runs = [
-                decode(predictor, [p], RWS(row["scale"]), reward=guide, **grouped(**SHAPE))[0].text or "" for p in held
+                decode(predictor, [p], RWS(row["scale"]), reward=guide, **grouped(**SHAPE))[0].text or ""
+                for p in validation
             ]
-            scores = guide.score(held, runs)
+            scores = guide.score(validation, runs)
             assert row["score"] == pytest.approx(np.mean(scores), abs=1e-4) and row["n"] == 3
             assert row["net"] == pytest.approx(np.mean(np.sign(np.subtract(scores, base).round(5))))
             assert row["win"] - row["loss"] == pytest.approx(row["net"])
-        top = max(one["grid"], key=lambda row: (row["net"], row["score"], -row["scale"]))
-        assert one["chosen"] == one["best"] == top["scale"]
-        path = one["path"]
+        top = max(choice["grid"], key=lambda row: (row["net"], row["score"], -row["scale"]))
+        assert choice["chosen"] == choice["best"] == top["scale"]
+        path = choice["path"]
         assert path["n"] == 2 and path["explored"] == pytest.approx(1.0)
         assert GRID[0] <= path["lower"] < path["middle"] < path["upper"] <= GRID[-1]
         assert path["net"] >= path["grid_net"]
@@ -82,7 +84,7 @@ def test_test_prompts_take_no_part(run: tuple[list[str], Path]) -> None:
     guided = decoded[decoded["method"] == "rws"]
     record = json.loads((run[1] / "reward-bench/selection.json").read_text())
     assert dict(zip(guided["guide"], guided["reward_scale"], strict=True)) == {
-        one["guide"]: one["chosen"] for one in record["guides"]
+        choice["guide"]: choice["chosen"] for choice in record["guides"]
     }
 
 
@@ -90,7 +92,7 @@ def test_middle_of_the_best_stretch_may_be_taken_instead(run: tuple[list[str], P
     words, out = run
     assert main([*words, "--out", str(out), "--select", "path"]) == 0
     record = json.loads((out / "reward-bench/selection.json").read_text())
-    assert all(one["chosen"] == one["path"]["middle"] for one in record["guides"])
+    assert all(choice["chosen"] == choice["path"]["middle"] for choice in record["guides"])
     assert main([*words, "--out", str(tmp_path), "--select", "path", "--path-prompts", "0"]) == 2
     assert main([*words, "--out", str(tmp_path), "--validation", "0"]) == 2
 
@@ -103,7 +105,7 @@ def test_best_interval_is_the_best_of_a_fine_grid(data: st.DataObject) -> None:
         ends = [1.0, *cuts, 8.0]
         values = [data.draw(st.sampled_from([-1, 0, 1, None])) for _ in ends[1:]]
         parts.append([(a, b, v) for a, b, v in zip(ends[:-1], ends[1:], values, strict=True)])
-    found = best_interval(parts, (1.0, 4.0, 8.0))
+    interval = best_interval(parts, (1.0, 4.0, 8.0))
 
     def mean(scale: float) -> float | None:
         nets = [next(v for a, b, v in part if a < scale < b) for part in parts]
@@ -112,16 +114,16 @@ def test_best_interval_is_the_best_of_a_fine_grid(data: st.DataObject) -> None:
     fine = [1.5, 2.5, 4.0, 6.0, 7.5]  # one inside each cell that the cuts can make
     known = {scale: value for scale in fine if (value := mean(scale)) is not None}
     if not known:
-        assert found is None
+        assert interval is None
         return
-    assert found is not None
+    assert interval is not None
     top = max(known.values())
-    assert found["net"] == pytest.approx(top) and all(known[scale] <= top for scale in known)
-    inside = [scale for scale in fine if found["lower"] < scale < found["upper"]]
+    assert interval["net"] == pytest.approx(top) and all(known[scale] <= top for scale in known)
+    inside = [scale for scale in fine if interval["lower"] < scale < interval["upper"]]
     assert inside and all(known[scale] == pytest.approx(top) for scale in inside)
     widths = {1.5: (1, 2), 2.5: (2, 3), 4.0: (3, 5), 6.0: (5, 7), 7.5: (7, 8)}
     share = math.fsum(math.log(b / a) for scale, (a, b) in widths.items() if scale in known) / math.log(8)
-    assert found["explored"] == pytest.approx(share)
+    assert interval["explored"] == pytest.approx(share)
 
 
 def select(scores: dict[tuple[str, float], float], failed: set[tuple[str, float]], by: str = "grid") -> Selection:
@@ -143,16 +145,16 @@ def select(scores: dict[tuple[str, float], float], failed: set[tuple[str, float]
             return pd.DataFrame(rows)
 
     base = Unit(experiment="x", prompt="", strategy={"name": "default"})
-    held = tuple(Prompt(name, (name,)) for name in ("a", "b"))
-    return select_scales(base, Prompts("", (), held), ["one"], Stages(Asked), grid=(1.0, 2.0), paths=1, by=by)
+    prompts = tuple(Prompt(name, (name,)) for name in ("a", "b"))
+    return select_scales(base, Prompts("", (), prompts), ["one"], Stages(Asked), grid=(1.0, 2.0), paths=1, by=by)
 
 
 def test_scale_that_failed_where_others_did_not_is_not_chosen() -> None:
     scores = {("a", 1.0): 1.0, ("b", 1.0): -1.0, ("a", 2.0): 1.0, ("b", 2.0): -1.0}
     assert select(scores | {("b", 2.0): 1.0}, set()).scales == {"one": (2.0,)}
     # On prompt a alone, scale 2 wins all that it has a result for: b, where scale 1 loses, is the harder one.
-    found = select(scores, {("b", 2.0)})
-    assert found.scales == {"one": (1.0,)} and [row["n"] for row in found.guides[0].grid] == [2]
+    selection = select(scores, {("b", 2.0)})
+    assert selection.scales == {"one": (1.0,)} and [row["n"] for row in selection.guides[0].grid] == [2]
 
 
 def test_choice_by_paths_that_failed_is_refused() -> None:

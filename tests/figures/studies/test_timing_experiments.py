@@ -58,8 +58,8 @@ def frames(finished: Path) -> dict[str, pd.DataFrame]:
 
 @pytest.fixture(scope="module")
 def tables(frames: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    made = [*frequency.tables(frames["frequency"]), *overhead.tables(frames["overhead"])]
-    return {one.name: pd.DataFrame(one.rows) for one in made}
+    all_tables = [*frequency.tables(frames["frequency"]), *overhead.tables(frames["overhead"])]
+    return {table.name: pd.DataFrame(table.rows) for table in all_tables}
 
 
 def named(options: list[str], name: str) -> str:
@@ -75,14 +75,14 @@ def test_what_is_timed_is_what_was_decoded(frames: dict[str, pd.DataFrame]) -> N
         for _, row in timed[timed["savings"] == "usual"].iterrows():
             assert row["text"] == texts[tuple(row[keys])]
         assert (timed["seconds"].map(len) == 2).all() and timed["seconds"].map(min).gt(0).all()
-        assert [median(one) for one in timed["seconds"]] == timed["median_seconds"].tolist()
+        assert [median(runs) for runs in timed["seconds"]] == timed["median_seconds"].tolist()
 
 
 def test_every_way_is_timed_on_every_prompt(frames: dict[str, pd.DataFrame]) -> None:
-    ways = {name: measured(frame).groupby(["guide", "example"]) for name, frame in frames.items()}
-    assert {tuple(rows["method"]) for _, rows in ways["frequency"]} == {("default", "rws", "rws every 3", "constant")}
-    assert len(ways["frequency"]) == len(ways["overhead"]) == 4
-    for _, rows in ways["overhead"]:
+    groups = {name: measured(frame).groupby(["guide", "example"]) for name, frame in frames.items()}
+    assert {tuple(rows["method"]) for _, rows in groups["frequency"]} == {("default", "rws", "rws every 3", "constant")}
+    assert len(groups["frequency"]) == len(groups["overhead"]) == 4
+    for _, rows in groups["overhead"]:
         assert set(rows["method"]) == set(COMPARED) and len(rows) == len(COMPARED) + 4
         assert set(rows[rows["method"] == "rws"]["savings"]) == {"usual", "everything", "nothing"}
 
@@ -90,10 +90,13 @@ def test_every_way_is_timed_on_every_prompt(frames: dict[str, pd.DataFrame]) -> 
 def test_savings_leave_out_calls_and_change_no_text(frames: dict[str, pd.DataFrame]) -> None:
     timed = measured(frames["overhead"])
     for _, rows in timed[timed["method"] == "rws"].groupby(["guide", "example"]):
-        own = rows.set_index("savings")
-        assert own.loc["nothing", "reward_calls"] == SHAPE["steps"] and own.loc["nothing", "reward_calls_saved"] == 0
-        assert own.loc["everything", "reward_calls"] <= own.loc["usual", "reward_calls"] <= SHAPE["steps"]
-        assert own["text"].nunique() == 1
+        by_savings = rows.set_index("savings")
+        assert (
+            by_savings.loc["nothing", "reward_calls"] == SHAPE["steps"]
+            and by_savings.loc["nothing", "reward_calls_saved"] == 0
+        )
+        assert by_savings.loc["everything", "reward_calls"] <= by_savings.loc["usual", "reward_calls"] <= SHAPE["steps"]
+        assert by_savings["text"].nunique() == 1
     best = timed[timed["method"] == "best-of-n"]
     assert (best["forwards"] == SHAPE["steps"] * best["reward_calls"]).all(), "a score of each sample's answer"
 
@@ -101,9 +104,9 @@ def test_savings_leave_out_calls_and_change_no_text(frames: dict[str, pd.DataFra
 def test_rarer_calls_are_those_of_plain_decodes(options: list[str], frames: dict[str, pd.DataFrame]) -> None:
     predictor, guide = load_predictor(named(options, "model")), load_reward(named(options, "rewards"))
     answers = answers_of(untimed(frames["frequency"]))
-    own = answers[(answers["guide"] == named(options, "rewards")) & (answers["method"] == "rws every 3")]
-    assert len(own) == 3
-    for _, row in own.iterrows():
+    guided = answers[(answers["guide"] == named(options, "rewards")) & (answers["method"] == "rws every 3")]
+    assert len(guided) == 3
+    for _, row in guided.iterrows():
         (trace,) = decode(predictor, [row["prompt"]], RWSEvery(8.0, 3), reward=guide, **grouped(**SHAPE))
         assert row["text"] == trace.text and row["god_tokens"] == trace.god_tokens
         assert row["reward_calls"] == trace.reward_calls <= 3
@@ -122,30 +125,30 @@ def test_ways_take_turns_and_answers_are_decoded_one_at_a_time(monkeypatch: pyte
     base = Unit(experiment="x", prompt="", strategy={"name": "default"}, length=4, steps=2, block=4)
     run = {"seed": 0, "sampling_temperature": 0.0}
     scales = {"default": 1.0, "slower": 2.0, "faster": 4.0}
-    ways = [
+    variants = [
         {"method": name, "savings": "usual", "runs": [{"strategy": {"name": "temperature", "scale": scale}} | run]}
         for name, scale in scales.items()
     ]
     extra: dict[str, Any] = {"repetitions": 3, "workers": "1", "threads": None, "memory": False}
-    units = [timing.timing_unit(base, Prompt(text, (text,)), "mini", 8.0, ways, **extra) for text in ("one", "two")]
+    units = [timing.timing_unit(base, Prompt(text, (text,)), "mini", 8.0, variants, **extra) for text in ("one", "two")]
     rows = timing.time_units(units)
     assert decoded[0] == ("one", 1.0), "one run that is not counted"
-    counted = [decoded[1:][place : place + 3] for place in range(0, 18, 3)]
+    counted = [decoded[1:][start : start + 3] for start in range(0, 18, 3)]
     assert [[prompt for prompt, _ in turn] for turn in counted] == [["one"] * 3, ["two"] * 3] * 3
     orders = [tuple(scale for _, scale in turn) for turn in counted[::2]]
     assert orders == [(1.0, 2.0, 4.0), (2.0, 4.0, 1.0), (4.0, 1.0, 2.0)] and len(decoded) == 19
-    assert [[one["method"] for one in row[0]["timed_seconds"]] for row in rows] == [list(scales)] * 2
+    assert [[timed["method"] for timed in row[0]["timed_seconds"]] for row in rows] == [list(scales)] * 2
 
 
 def timed_by_hand(seconds: dict[tuple[str, str], list[list[float]]], **columns: Any) -> pd.DataFrame:
     """Return timing rows of made-up seconds: (guide, method) -> runs, prompt by prompt."""
     rows = []
     for (guide, method), prompts in seconds.items():
-        for place, runs in enumerate(prompts):
-            row = {"guide": guide, "reward_scale": 8.0, "method": method, "savings": "usual", "example": str(place)}
+        for example, runs in enumerate(prompts):
+            row = {"guide": guide, "reward_scale": 8.0, "method": method, "savings": "usual", "example": str(example)}
             row |= {"turn": 0, "split": "timing", "measured_on": "here", "torch_threads": 1, "workers": "1"}
             row |= {"repetitions": len(runs), "seconds": runs, "median_seconds": median(runs), "load": 0.5}
-            row |= {"cpu_seconds": [one / 2 for one in runs], "median_cpu_seconds": median(runs) / 2}
+            row |= {"cpu_seconds": [value / 2 for value in runs], "median_cpu_seconds": median(runs) / 2}
             rows.append(row | {"forwards": 4, "reward_calls": 0, "reward_calls_saved": 0, "text": method} | columns)
     return pd.DataFrame(rows)
 
@@ -185,9 +188,9 @@ def test_trade_off_is_the_mean_over_the_guides(
 ) -> None:
     answers, rows = answers_of(untimed(frames["frequency"])), tables["trade_off"].set_index("method")
     for method in ("default", "rws", "rws every 3", "constant"):
-        own = answers[answers["method"] == method]
-        assert rows.loc[method, "god_tokens"] == pytest.approx(own["god_tokens"].mean())
-        assert rows.loc[method, "reward_calls"] == pytest.approx(own["reward_calls"].mean())
+        selected = answers[answers["method"] == method]
+        assert rows.loc[method, "god_tokens"] == pytest.approx(selected["god_tokens"].mean())
+        assert rows.loc[method, "reward_calls"] == pytest.approx(selected["reward_calls"].mean())
     base = answers[answers["method"] == "default"]["god_tokens"].mean()
     assert rows.loc["rws", "god_tokens_ratio"] == pytest.approx(rows.loc["rws", "god_tokens"] / base)
     timed = measured(frames["frequency"])
@@ -199,15 +202,20 @@ def test_trade_off_is_the_mean_over_the_guides(
 
 
 def test_every_table_of_seconds_says_what_measured_them(frames: dict[str, pd.DataFrame]) -> None:
-    made = {one.name: one for one in frequency.tables(frames["frequency"]) + overhead.tables(frames["overhead"])}
+    named_tables = {
+        table.name: table for table in frequency.tables(frames["frequency"]) + overhead.tables(frames["overhead"])
+    }
     for name in ("trade_off", "seconds", "overhead"):
-        assert f"Measured on {timing.machine_name('cpu')}, PyTorch threads: 1, workers at once: 1" in made[name].caption
+        assert (
+            f"Measured on {timing.machine_name('cpu')}, PyTorch threads: 1, workers at once: 1"
+            in named_tables[name].caption
+        )
 
 
 def test_run_that_stopped_before_the_measures_has_the_tables_that_it_can_have(frames: dict[str, pd.DataFrame]) -> None:
     frame = frames["frequency"]
     early = frame[~frame["strategy"].isin(["score", "perplexity", "timing"])].dropna(axis="columns", how="all")
-    assert [one.name for one in frequency.tables(early)] == ["trade_off", "printed: table12_frequency"]
+    assert [table.name for table in frequency.tables(early)] == ["trade_off", "printed: table12_frequency"]
     assert frequency.tables(early[early["method"] != "rws"]) == [] == overhead.tables(early)
 
 
@@ -219,12 +227,12 @@ def test_printed_overhead_is_computed_as_ours(tables: dict[str, pd.DataFrame]) -
 def test_memory_is_that_of_the_weights(options: list[str], tables: dict[str, pd.DataFrame]) -> None:
     guide = Path(named(options, "rewards"))
     weights = load_file(guide / "model.safetensors").values()
-    least = sum(one.numel() * one.element_size() for one in weights)
+    least = sum(weight.numel() * weight.element_size() for weight in weights)
     model = load_reward(str(guide)).model  # type: ignore[attr-defined]
-    held = sum(one.numel() * one.element_size() for one in [*model.parameters(), *model.buffers()])
-    assert timing.weight_bytes(load_reward(str(guide))) == held >= least
+    size = sum(tensor.numel() * tensor.element_size() for tensor in [*model.parameters(), *model.buffers()])
+    assert timing.weight_bytes(load_reward(str(guide))) == size >= least
     row = tables["memory"].set_index("guide").loc[str(guide)]
-    assert row["reward_mib"] == held / 2**20 and row["added_mib"] is None
+    assert row["reward_mib"] == size / 2**20 and row["added_mib"] is None
 
 
 def test_peaks_on_cuda_are_without_and_with_the_guide(
@@ -237,22 +245,26 @@ def test_peaks_on_cuda_are_without_and_with_the_guide(
         peaks.append("reward" in loaded._LOADED)
         return 1000 + 500 * peaks[-1]
 
-    told = {"is_initialized": lambda: True, "device_count": lambda: 1, "memory_allocated": lambda device: 0}
-    told |= {"max_memory_allocated": peak, "reset_peak_memory_stats": lambda device: None, "empty_cache": lambda: None}
-    for name, function in told.items():
+    functions = {"is_initialized": lambda: True, "device_count": lambda: 1, "memory_allocated": lambda device: 0}
+    functions |= {
+        "max_memory_allocated": peak,
+        "reset_peak_memory_stats": lambda device: None,
+        "empty_cache": lambda: None,
+    }
+    for name, function in functions.items():
         monkeypatch.setattr(torch.cuda, name, function)
     guide = named(options, "rewards")
     rows = frames["overhead"]
     rows = rows[(rows["split"] == "test") & (rows["guide"].isna() | (rows["guide"] == guide))]
     first = rows[rows["method"] == "rws"].iloc[0]
     prompt = Prompt(first["example"], (first["prompt"],))
-    ways = []
+    variants = []
     for method in ("default", "rws"):
         row = rows[(rows["method"] == method) & (rows["example"] == first["example"])].iloc[0].to_dict()
-        ways.append(timing.way_of(method, [row | {"seed": int(row["seed"])}]))
+        variants.append(timing.way_of(method, [row | {"seed": int(row["seed"])}]))
     base = Unit(experiment="x", prompt="", strategy={"name": "default"}, predictor=named(options, "model"), **SHAPE)
     extra: dict[str, Any] = {"repetitions": 1, "workers": "1", "threads": None, "memory": True}
-    unit = timing.timing_unit(base, prompt, guide, 8.0, ways, **extra)
+    unit = timing.timing_unit(base, prompt, guide, 8.0, variants, **extra)
     decoding.reward_of(guide)
     ((row,),) = timing.time_units([unit])
     assert peaks == [False, True] and (row["peak_bytes_without"], row["peak_bytes"]) == (1000, 1500)
@@ -261,12 +273,12 @@ def test_peaks_on_cuda_are_without_and_with_the_guide(
 
 def test_models_that_are_forgotten_are_loaded_again(options: list[str]) -> None:
     guide = named(options, "rewards")
-    held = decoding.reward_of(guide)
-    assert decoding.reward_of(guide) is held
+    reward_model = decoding.reward_of(guide)
+    assert decoding.reward_of(guide) is reward_model
     loaded.forget("causal")
-    assert decoding.reward_of(guide) is held
+    assert decoding.reward_of(guide) is reward_model
     loaded.forget("reward", "causal")
-    assert decoding.reward_of(guide) is not held
+    assert decoding.reward_of(guide) is not reward_model
 
 
 def test_second_run_measures_nothing_again(
@@ -284,7 +296,7 @@ def test_several_workers_are_warned_of(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize(
-    ("experiment", "extra", "told"),
+    ("experiment", "extra", "message"),
     [
         ("frequency", ["--every", "0"], "--every is"),
         ("frequency", ["--every", "2", "2"], "--every is"),
@@ -296,11 +308,11 @@ def test_several_workers_are_warned_of(capsys: pytest.CaptureFixture[str]) -> No
 def test_misuse_is_one_line(
     experiment: str,
     extra: list[str],
-    told: str,
+    message: str,
     options: list[str],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["experiment", experiment, *options, "--out", str(tmp_path), *extra]) == 2
     err = capsys.readouterr().err
-    assert re.search(told, err) and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))
+    assert re.search(message, err) and err.count("\n") == 1 and not list(tmp_path.rglob("*.parquet"))

@@ -65,16 +65,16 @@ def test_batched_decodes_are_the_reference_decodes(ensemble: Ensemble, reward: R
         decodes = decode_tables(tables, rewards, rule)
         for m in range(12):
             table = JointTable(tables[m])
-            one = decode_masked(table, rule_of(m), reward=table_reward(table, rewards[m]))
-            assert decodes.tokens[m].tolist() == one.tokens.tolist()
-            assert decodes.commit_step[m].tolist() == one.commit_step.tolist()
-            assert decodes.factors[m] == pytest.approx(one.factors, rel=1e-9)
-            assert decodes.rewards[m] == pytest.approx(one.rewards, abs=1e-9)
-            assert decodes.final[m] == rewards[m][tuple(one.tokens)]
+            decoded = decode_masked(table, rule_of(m), reward=table_reward(table, rewards[m]))
+            assert decodes.tokens[m].tolist() == decoded.tokens.tolist()
+            assert decodes.commit_step[m].tolist() == decoded.commit_step.tolist()
+            assert decodes.factors[m] == pytest.approx(decoded.factors, rel=1e-9)
+            assert decodes.rewards[m] == pytest.approx(decoded.rewards, abs=1e-9)
+            assert decodes.final[m] == rewards[m][tuple(decoded.tokens)]
             p = np.exp(tables[m])
             assert decodes.initial[m] == pytest.approx((p * rewards[m]).sum())
-            place = int(one.commit_step.argmin())
-            kept, worth = (x.take(one.tokens[place], axis=place) for x in (p, rewards[m]))
+            position = int(decoded.commit_step.argmin())
+            kept, worth = (x.take(decoded.tokens[position], axis=position) for x in (p, rewards[m]))
             assert decodes.after_first[m] == pytest.approx((kept * worth).sum() / kept.sum())
 
 
@@ -153,14 +153,15 @@ def test_study_is_its_models_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPat
                     flipped_rule(4.0, 0.25),
                 )
                 others = [decode_masked(table, rule, reward=scored) for rule in rules]
-                factors.append([one.factors for one in (run, *others)])
+                factors.append([decode.factors for decode in (run, *others)])
                 final.append([np.sign(reward[tuple(run.tokens)] - reward[tuple(other.tokens)]) for other in others])
                 before, ours, theirs = (
-                    expected_after(table, reward, one, count) for one, count in ((run, 0), (run, 1), (others[0], 1))
+                    expected_after(table, reward, decode, count)
+                    for decode, count in ((run, 0), (run, 1), (others[0], 1))
                 )
                 first.append([np.sign(ours - theirs) * (abs(ours - theirs) > 1e-12), np.sign(ours - before)])
-            for one in range(5):
-                assert next(batched).factors == pytest.approx(np.array(factors)[:, one], rel=1e-9)
+            for index in range(5):
+                assert next(batched).factors == pytest.approx(np.array(factors)[:, index], rel=1e-9)
             cell = next(cells)
             assert (cell.ensemble, cell.reward) == (ensemble, kind)
             for computed, signs in ((cell.final, final), (cell.first_step, first)):
@@ -173,18 +174,18 @@ def test_study_is_its_models_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPat
 def expected_after(table: JointTable, reward: Floats, computed: MaskedDecode, commits: int) -> float:
     """E_p[R | the first so many commits of a decode]."""
     p = np.exp(table.log_p)
-    for place in np.flatnonzero(computed.commit_step < commits):
-        others = np.arange(p.shape[place]) != computed.tokens[place]
-        p[(slice(None),) * int(place) + (others,)] = 0.0
+    for position in np.flatnonzero(computed.commit_step < commits):
+        others = np.arange(p.shape[position]) != computed.tokens[position]
+        p[(slice(None),) * int(position) + (others,)] = 0.0
     return float((p * reward).sum() / p.sum())
 
 
 def test_what_a_study_does_unless_told() -> None:
     short = corollary_study(length=2, words=2)
     assert (short.models, short.seed, short.reward_scale, short.eps) == (200, 0, 8.0, 1e-5)
-    one = corollary_study(1)
-    assert one == corollary_study(1, 0, length=5, words=4, reward_scale=8.0, eps=1e-5)
-    assert (one.length, one.words) == (5, 4)
+    study = corollary_study(1)
+    assert study == corollary_study(1, 0, length=5, words=4, reward_scale=8.0, eps=1e-5)
+    assert (study.length, study.words) == (5, 4)
 
 
 def test_tables_of_any_kind_of_number_are_decoded_in_float64() -> None:

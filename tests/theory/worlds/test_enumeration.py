@@ -179,61 +179,61 @@ def enumerate_decode(
     computed = Reference([], [-1] * (truth.length - start), [math.nan] * (truth.length - start), [], [])
     noise = torch.Generator().manual_seed(seed)
     for step, planned in enumerate(block_plan(**case.shape)):
-        masked = [place for place in range(start, truth.length) if canvas[place] == MASK]
+        masked = [position for position in range(start, truth.length) if canvas[position] == MASK]
         try:
-            rows = {place: truth.row(canvas, place) for place in masked}
+            rows = {position: truth.row(canvas, position) for position in masked}
         except ValueError:
             computed.dead = step
             return computed
         if cfg:
             blind = [MASK] * start + canvas[start:]
-            for place in masked:
-                free = truth.row(blind, place)
-                rows[place] = {token: p ** (cfg + 1) / free[token] ** cfg for token, p in rows[place].items()}
+            for position in masked:
+                free = truth.row(blind, position)
+                rows[position] = {token: p ** (cfg + 1) / free[token] ** cfg for token, p in rows[position].items()}
         known = rows  # what the model's logits are made of
         if end_of_text == "suppress":
-            rows = {place: {token: p for token, p in row.items() if token != end} for place, row in rows.items()}
+            rows = {position: {token: p for token, p in row.items() if token != end} for position, row in rows.items()}
         if not all(rows.values()):
             computed.dead = step
             return computed
-        rows = {place: {token: p / sum(row.values()) for token, p in row.items()} for place, row in rows.items()}
+        rows = {position: {token: p / sum(row.values()) for token, p in row.items()} for position, row in rows.items()}
 
         scores: dict[int, dict[int, Any]] = dict(rows)
         if sampling_temperature:
             drawn = torch.rand(len(masked), truth.vocabulary + 1, generator=noise, dtype=torch.float64).tolist()
-            for place, uniform in zip(masked, drawn, strict=True):
-                scores[place] = {
+            for position, uniform in zip(masked, drawn, strict=True):
+                scores[position] = {
                     token: float(p) / (-math.log(uniform[token])) ** sampling_temperature
-                    for token, p in rows[place].items()
+                    for token, p in rows[position].items()
                 }
-        chosen = {place: max(sorted(score), key=score.__getitem__) for place, score in scores.items()}
+        chosen = {position: max(sorted(score), key=score.__getitem__) for position, score in scores.items()}
         # Equal probabilities have equal logits in an Enumeration; elsewhere, and with noise, rounding might decide.
         counted = case.model is truth and not (cfg or sampling_temperature)
-        for place, score in scores.items():
-            rivals = [s for token, s in score.items() if token != chosen[place]]
-            if rivals and max(rivals) >= score[chosen[place]] * (1 - NEAR) and not counted:
+        for position, score in scores.items():
+            rivals = [s for token, s in score.items() if token != chosen[position]]
+            if rivals and max(rivals) >= score[chosen[position]] * (1 - NEAR) and not counted:
                 computed.clear = False
 
-        completed = [chosen.get(place, token) for place, token in enumerate(canvas)]
+        completed = [chosen.get(position, token) for position, token in enumerate(canvas)]
         computed.rewards.append(case.normalised(completed))
-        here = [place for place in masked if planned.start <= place - start < planned.stop]
+        here = [position for position in masked if planned.start <= position - start < planned.stop]
         if order:
-            values = {place: rule(place - start, rows[place]) for place in here}  # type: ignore[arg-type]
+            values = {position: rule(position - start, rows[position]) for position in here}  # type: ignore[arg-type]
         else:
             computed.factors.append(rule(step, computed.rewards[-1]))  # type: ignore[arg-type]
-            values = {place: log_odds(rows[place], chosen[place], computed.factors[-1]) for place in here}
-        late = {place for place in here if end_of_text == "defer" and chosen[place] == end}
-        ranked = sorted(here, key=lambda place: (place in late, -values[place], place))
+            values = {position: log_odds(rows[position], chosen[position], computed.factors[-1]) for position in here}
+        late = {position for position in here if end_of_text == "defer" and chosen[position] == end}
+        ranked = sorted(here, key=lambda position: (position in late, -values[position], position))
         taken, left = ranked[: planned.commits], ranked[planned.commits :]
-        for one, other in itertools.product(taken, left):
-            if (one in late) == (other in late) and not values[one] > values[other] + NEAR:
+        for inside, outside in itertools.product(taken, left):
+            if (inside in late) == (outside in late) and not values[inside] > values[outside] + NEAR:
                 # Rows of one possible token rank as certain, exactly; equal rows rank alike where they have equal bits.
-                certain = len(rows[one]) == len(rows[other]) == 1
-                alike = (known[one], chosen[one]) == (known[other], chosen[other])
+                certain = len(rows[inside]) == len(rows[outside]) == 1
+                alike = (known[inside], chosen[inside]) == (known[outside], chosen[outside])
                 computed.clear &= certain or (alike and case.model is truth and not cfg)
-        for place in taken:
-            canvas[place], computed.commit_step[place - start] = chosen[place], step
-            computed.values[place - start] = values[place]
+        for position in taken:
+            canvas[position], computed.commit_step[position - start] = chosen[position], step
+            computed.values[position - start] = values[position]
     computed.tokens = canvas[start:]
     return computed
 

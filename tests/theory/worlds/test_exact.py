@@ -70,9 +70,9 @@ def test_a_chain_is_its_table(seed: int, length: int, words: int, holes: float) 
     chain = random_chain(seed, words, holes=holes)
     table = chain.table(length)
     everything = list(itertools.product(range(words), repeat=length))
-    one, other = ([model.log_prob(x) for x in everything] for model in (chain, table))
-    assert one == pytest.approx(other, abs=1e-12)
-    assert np.exp(one).sum() == pytest.approx(1.0, rel=1e-12)
+    chain_values, table_values = ([model.log_prob(x) for x in everything] for model in (chain, table))
+    assert chain_values == pytest.approx(table_values, abs=1e-12)
+    assert np.exp(chain_values).sum() == pytest.approx(1.0, rel=1e-12)
     assert chain.log_probability_statistics(length) == pytest.approx(reward_statistics(table, table.log_p), abs=1e-7)
 
 
@@ -196,8 +196,10 @@ def test_every_canvas_of_a_chain_is_that_of_its_table() -> None:
 
 
 def test_rules_take_the_eps_they_are_told() -> None:
-    told = [rule(0, np.inf) for rule in (rws_rule(8.0, 3.0), flipped_rule(8.0, 3.0), replay_rule([np.inf], 8.0, 3.0))]
-    assert [float(factor) for factor in told] == [16.0, 8.0 * math.sqrt(3.0), 16.0]
+    factors = [
+        rule(0, np.inf) for rule in (rws_rule(8.0, 3.0), flipped_rule(8.0, 3.0), replay_rule([np.inf], 8.0, 3.0))
+    ]
+    assert [float(factor) for factor in factors] == [16.0, 8.0 * math.sqrt(3.0), 16.0]
     least = 8.0 * math.sqrt(1e-5)
     assert [rws_rule(8.0)(0, -np.inf), flipped_rule(8.0)(0, np.inf), replay_rule([-np.inf], 8.0)(0, 1.0)] == [least] * 3
 

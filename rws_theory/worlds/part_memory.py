@@ -1,0 +1,43 @@
+"""Conditionals of parts of canvases that were computed before."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from rws_theory.worlds.backoff import Floats
+
+__all__ = ["PartMemory"]
+
+Part = tuple[int, bytes]
+
+
+class PartMemory:
+    """A memory of parts by the state before each and its tokens; the longest unused go first.
+
+    mebibytes: what its arrays may hold together; None for no limit.
+
+    >>> memory = PartMemory(64)
+    >>> len(memory)
+    0
+    """
+
+    def __init__(self, mebibytes: float | None = 64) -> None:
+        self._limit = float("inf") if mebibytes is None else mebibytes * 2**20
+        self._parts: OrderedDict[Part, Floats] = OrderedDict()
+        self._bytes = 0
+
+    def __contains__(self, part: Part) -> bool:
+        return part in self._parts
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __getitem__(self, part: Part) -> Floats:
+        self._parts.move_to_end(part)
+        return self._parts[part]
+
+    def __setitem__(self, part: Part, rows: Floats) -> None:
+        self._parts[part] = rows
+        self._bytes += rows.nbytes
+        while self._bytes > self._limit and self._parts:
+            self._bytes -= self._parts.popitem(last=False)[1].nbytes

@@ -1,0 +1,130 @@
+"""Small n-gram worlds that are written down from their definition and enumerated."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from rws_theory.worlds import MASK, Automaton, NGram, keywords
+
+Floats = NDArray[np.float64]
+DISCOUNT = 0.75
+
+
+def by_definition(
+    sequences: list[list[int]], order: int, vocabulary: int, minimum: int, history: list[int], word: int
+) -> float:
+    """Return P(word | history) of interpolated absolute discounting, by recursion over ever shorter histories."""
+    if order == 1 or not history:
+        counts = Counter(token for sequence in sequences for token in sequence)
+        total = sum(counts.values())
+        kept = sum(max(count - DISCOUNT, 0.0) for count in counts.values())
+        return (max(counts[word] - DISCOUNT, 0.0) + (total - kept) / vocabulary) / total
+    recent = tuple(history[-(order - 1) :])
+    after: Counter[int] = Counter()
+    for sequence in sequences:
+        for i in range(len(sequence) - len(recent)):
+            if tuple(sequence[i : i + len(recent)]) == recent:
+                after[sequence[i + len(recent)]] += 1
+    total = sum(after.values())
+    listed = {token: count for token, count in after.items() if count >= minimum}
+    shorter = by_definition(sequences, len(recent), vocabulary, minimum, list(recent[1:]), word)
+    if not total:
+        return shorter
+    kept = 1.0 - sum(count - DISCOUNT for count in listed.values()) / total
+    return max(listed.get(word, DISCOUNT) - DISCOUNT, 0.0) / total + kept * shorter
+
+
+@dataclass
+class Case:
+    """A small world, a context, all texts of one length with their log-probabilities, rewards of each kind."""
+
+    sequences: list[list[int]]
+    order: int
+    vocabulary: int
+    minimum: int
+    context: list[int]
+    length: int
+    canvas: list[int]
+    rewards: tuple[Floats, Floats, Automaton]
+
+    @property
+    def world(self) -> NGram:
+        return NGram.fit(self.sequences, self.order, vocabulary=self.vocabulary, minimum=self.minimum)
+
+    @property
+    def texts(self) -> NDArray[np.int64]:
+        return np.array(list(itertools.product(range(self.vocabulary), repeat=self.length)))
+
+    @property
+    def log_p(self) -> Floats:
+        """The log-probability of each text, word by word from the definition."""
+        known: dict[tuple[int, ...], float] = {}
+
+        def log_prob(history: tuple[int, ...], word: int) -> float:
+            key = (*history[-(self.order - 1) :], word) if self.order > 1 else (word,)
+            if key not in known:
+                known[key] = by_definition(
+                    self.sequences, self.order, self.vocabulary, self.minimum, list(key[:-1]), word
+                )
+            return float(np.log(known[key]))
+
+        return np.array(
+            [
+                sum(log_prob((*self.context, *text[:i]), int(word)) for i, word in enumerate(text))
+                for text in self.texts.tolist()
+            ]
+        )
+
+    def score(self, reward: Floats | Automaton, text: NDArray[np.int64]) -> float:
+        """Return what a reward gives a text, by its definition."""
+        if isinstance(reward, Automaton):
+            return reward.score(text)
+        if reward.ndim == 1:
+            return float(reward[text].sum())
+        joined = [*self.context[-1:], *text]
+        return float(sum(reward[first, second] for first, second in itertools.pairwise(joined)))
+
+    def scores(self, reward: Floats | Automaton) -> Floats:
+        return np.array([self.score(reward, text) for text in self.texts])
+
+    @property
+    def allowed(self) -> NDArray[np.bool_]:
+        """Which texts the canvas allows."""
+        canvas = np.array(self.canvas)
+        return ((self.texts == canvas) | (canvas == MASK)).all(axis=1)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    vocabulary = draw(st.integers(1, 4))
+    length = draw(st.integers(1, 4))
+    words = st.integers(0, vocabulary - 1)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    phrases = draw(st.lists(st.lists(words, min_size=1, max_size=2), min_size=1, max_size=2))
+    return Case(
+        sequences=draw(st.lists(st.lists(words, min_size=1, max_size=12), min_size=1, max_size=4)),
+        order=draw(st.integers(1, 4)),
+        vocabulary=vocabulary,
+        minimum=draw(st.integers(1, 2)),
+        context=draw(st.lists(words, max_size=4)),
+        length=length,
+        canvas=draw(st.lists(st.one_of(words, st.just(MASK)), min_size=length, max_size=length)),
+        rewards=(rng.normal(size=vocabulary), rng.normal(size=(vocabulary, vocabulary)), keywords(phrases, vocabulary)),
+    )
+
+
+@st.composite
+def tilted(draw: st.DrawFn) -> tuple[Case, NGram, Floats]:
+    """A case, a tilt by up to three rewards, and the log-weight of each text."""
+    case = draw(cases())
+    world, log_weight = case.world, case.log_p
+    for reward in draw(st.lists(st.sampled_from(case.rewards), max_size=3)):
+        beta = draw(st.floats(-3, 3))
+        world, log_weight = world.tilt(reward, beta), log_weight + beta * case.scores(reward)
+    return case, world, log_weight

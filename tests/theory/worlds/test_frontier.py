@@ -1,0 +1,59 @@
+"""The frontier against all texts of small worlds, and against methods on a larger one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_worlds import Case, cases
+
+from rws_theory.worlds import NGram, frontier
+from rws_theory.worlds.tilts import score
+
+
+@given(case=cases(), kind=st.integers(0, 2), beta=st.floats(0.1, 20.0))
+def test_the_complete_frontier_is_the_hull_of_all_texts(case: Case, kind: int, beta: float) -> None:
+    reward = case.rewards[kind]
+    curve = frontier(case.world, reward, case.canvas, case.context, beta=beta, texts=1000)
+    log_p, rewards = case.log_p[case.allowed], case.scores(reward)[case.allowed]
+    assert curve.complete
+    for weight in np.linspace(0.0, beta, 50):
+        best = max(point.log_prob + weight * point.reward for point in curve.points)
+        assert best == pytest.approx((log_p + weight * rewards).max(), abs=1e-7)
+    weights = [point.beta for point in curve.points]
+    assert weights == sorted(weights) and weights[0] == 0.0
+    for point in curve.points:
+        value = point.log_prob + point.beta * point.reward
+        assert value == pytest.approx((log_p + point.beta * rewards).max(), abs=1e-7)
+
+
+@given(case=cases(), kind=st.integers(0, 2), texts=st.integers(2, 4))
+def test_no_text_lies_above_it_also_where_searches_run_out(case: Case, kind: int, texts: int) -> None:
+    reward = case.rewards[kind]
+    curve = frontier(case.world, reward, case.length, case.context, beta=3.0, texts=texts)
+    assert len(curve.lines) <= texts
+    for text, log_prob in zip(case.texts, case.log_p, strict=True):
+        assert curve.regret(log_prob, score(reward, text, case.context)) >= -1e-9
+
+
+def test_no_method_lies_above_it() -> None:
+    rng = np.random.default_rng(0)
+    text = rng.zipf(1.4, 4_000) % 60
+    world, reward = NGram.fit([text], 3, vocabulary=60), rng.normal(size=60)
+    curve = frontier(world, reward, 24, [3, 5], beta=4.0)
+    assert curve.complete and len(curve.points) > 5
+    for weight in (0.0, 0.5, 2.0):
+        model = world.tilt(reward, weight)
+        drawn = [model.sample(24, rng, [3, 5]) for _ in range(20)]
+        for answer in [*drawn, model.best(24, [3, 5])]:
+            assert curve.regret(world.log_prob(answer, [3, 5]), score(reward, answer)) >= -1e-9
+    on_it = curve.points[2]
+    assert curve.regret(on_it.log_prob, on_it.reward) == pytest.approx(0.0, abs=1e-9)
+    assert curve.regret(on_it.log_prob - 1.0, on_it.reward) == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("change", "message"), [({"beta": 0.0}, "beta is 0.0"), ({"texts": 1}, "texts is 1")])
+def test_misuse_is_refused(change: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        frontier(NGram.fit([[0, 1]], vocabulary=2), [0.0, 1.0], 2, **change)  # type: ignore[arg-type]

@@ -1,0 +1,210 @@
+"""N-gram worlds against a model that is written down from its definition and enumerated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from small_worlds import Case, cases, tilted
+
+from rws_theory.worlds import MASK, Automaton, MarkovChain, NGram, keywords
+from rws_theory.worlds.part_memory import PartMemory
+
+Floats = NDArray[np.float64]
+
+
+@given(case=cases())
+def test_texts_have_the_probabilities_of_the_definition(case: Case) -> None:
+    got = np.array([case.world.log_prob(text, case.context) for text in case.texts])
+    np.testing.assert_allclose(got, case.log_p, rtol=0, atol=1e-12)
+    assert abs(np.exp(got).sum() - 1) < 1e-12
+
+
+@given(drawn=tilted())
+def test_conditionals_partition_and_means_are_those_of_enumeration(drawn: tuple[Case, NGram, Floats]) -> None:
+    case, world, log_weight = drawn
+    log_z = np.logaddexp.reduce(log_weight)
+    p = np.exp(log_weight - log_z)
+    assert world.log_partition(case.length, case.context) == pytest.approx(log_z, abs=1e-11)
+    text = case.texts[-1]
+    assert world.log_prob(text, case.context) == pytest.approx(log_weight[-1] - log_z, abs=1e-11)
+    allowed = np.where(case.allowed, p, 0.0)
+    total = np.log(allowed.sum()) + log_z
+    assert world.log_partition(case.canvas, case.context) == pytest.approx(total, abs=1e-11)
+    expected = np.zeros((case.length, case.vocabulary))
+    for text, share in zip(case.texts, allowed / allowed.sum(), strict=True):
+        expected[np.arange(case.length), text] += share
+    np.testing.assert_allclose(np.exp(world.conditionals(case.canvas, case.context)), expected, rtol=0, atol=1e-12)
+    for reward in case.rewards:
+        mean = (allowed * case.scores(reward)).sum() / allowed.sum()
+        assert world.mean(reward, case.canvas, case.context) == pytest.approx(mean, abs=1e-10)
+    divergence = (p * (log_weight - log_z - case.log_p)).sum()
+    assert world.divergence(case.length, case.context) == pytest.approx(divergence, abs=1e-10)
+
+
+@given(drawn=tilted())
+def test_the_best_text_has_the_largest_weight_of_all_that_are_allowed(drawn: tuple[Case, NGram, Floats]) -> None:
+    case, world, log_weight = drawn
+    best = world.best(case.canvas, case.context)
+    chosen = (case.texts == best).all(axis=1)
+    assert case.allowed[chosen].all()
+    assert log_weight[chosen][0] == pytest.approx(log_weight[case.allowed].max(), abs=1e-11)
+
+
+@given(drawn=tilted(), seed=st.integers(0, 2**32))
+@settings(max_examples=10)
+def test_samples_have_the_laws_frequencies(drawn: tuple[Case, NGram, Floats], seed: int) -> None:
+    case, world, log_weight = drawn
+    p = np.where(case.allowed, np.exp(log_weight - log_weight.max()), 0.0)
+    p /= p.sum()
+    rng, draws = np.random.default_rng(seed), 400
+    counts = Counter(tuple(world.sample(case.canvas, rng, case.context).tolist()) for _ in range(draws))
+    shares = np.array([counts[tuple(text)] / draws for text in case.texts.tolist()])
+    # Total variation of an empirical law: at most half the sum of deviations on average, and 1 in 10^6 is far above.
+    bound = 0.5 * np.sqrt(p * (1 - p) / draws).sum() + np.sqrt(np.log(1e6) / (2 * draws))
+    assert 0.5 * np.abs(shares - p).sum() <= bound
+    assert sum(counts[tuple(text)] for text in case.texts[case.allowed].tolist()) == draws
+
+
+@given(case=cases(), others=st.lists(st.integers(0, 3), max_size=3))
+def test_a_batch_gives_what_single_canvases_give(case: Case, others: list[int]) -> None:
+    canvases = [case.canvas, [*case.canvas, MASK], [MASK] * 7, *([token % case.vocabulary, MASK] for token in others)]
+    contexts = [case.context if i % 2 else [] for i in range(len(canvases))]
+    for world in (case.world, *(case.world.tilt(reward, 1.5) for reward in case.rewards)):
+        together = world.conditionals_batch(canvases, contexts)
+        for canvas, context, rows in zip(canvases, contexts, together, strict=True):
+            assert (rows == world.conditionals(canvas, context)).all()  # to the last bit
+
+
+def text_of(rng: np.random.Generator, words: int, vocabulary: int) -> NDArray[np.int64]:
+    """Return a text whose words have Zipf's frequencies, each drawn near the one before: repeated n-grams occur."""
+    ranks = np.minimum(rng.zipf(1.3, words), vocabulary) - 1
+    return np.where(rng.random(words) < 0.5, ranks, (np.roll(ranks, 1) * 7 + 1) % vocabulary)
+
+
+@pytest.mark.parametrize("order", [2, 3, 4])
+def test_conditionals_obey_bayes_rule_at_length(order: int) -> None:
+    rng = np.random.default_rng(order)
+    world = NGram.fit([text_of(rng, 20_000, 500)], order, vocabulary=500, minimum=list(range(1, order)))
+    canvas = np.full(64, MASK)
+    canvas[[3, 20, 21, 22, 40, 63]] = rng.integers(0, 500, 6)
+    context = rng.integers(0, 500, 5)
+    for model in (world, world.tilt(rng.normal(size=500), 2.0)):
+        rows = model.conditionals(canvas, context)
+        assert np.abs(np.logaddexp.reduce(rows, axis=1)).max() < 1e-12
+        base = model.log_partition(canvas, context)
+        for position in (0, 2, 4, 19, 23, 30, 62):
+            word = int(rng.integers(0, 500))
+            shown = canvas.copy()
+            shown[position] = word
+            assert rows[position, word] == pytest.approx(model.log_partition(shown, context) - base, abs=1e-10)
+
+
+def test_a_commit_touches_only_its_part() -> None:
+    rng = np.random.default_rng(0)
+    world = NGram.fit([text_of(rng, 2_000, 50)], 3, vocabulary=50)
+    canvas = np.full(20, MASK)
+    canvas[[8, 9]] = 3, 4
+    assert world.parts(canvas) == [(0, 10), (10, 20)]
+    memory = PartMemory()
+    (before,) = world.conditionals_batch([canvas], [()], memory)
+    assert len(memory) == 2
+    canvas[12] = 5
+    (after,) = world.conditionals_batch([canvas], [()], memory)
+    assert len(memory) == 3  # the first part was there
+    assert (after == world.conditionals(canvas)).all()
+    assert (before[:10] == after[:10]).all() and np.abs(np.exp(before[10:]) - np.exp(after[10:])).max() > 0.1
+
+
+def test_a_memory_keeps_to_its_size() -> None:
+    rng = np.random.default_rng(0)
+    world = NGram.fit([text_of(rng, 2_000, 50)], 3, vocabulary=50)
+    memory = PartMemory(10 * 50 * 8 / 2**20)  # ten positions
+    for word in range(5):
+        (rows,) = world.conditionals_batch([[MASK] * 5], [[word]], memory)
+        assert (rows == world.conditionals([MASK] * 5, [word])).all() and len(memory) <= 2
+
+
+def test_a_bigram_world_is_its_markov_chain() -> None:
+    rng = np.random.default_rng(0)
+    world = NGram.fit([text_of(rng, 3_000, 12)], 2, vocabulary=12)
+    rows = np.stack([world.chain.row(word)[0] for word in range(12)])
+    chain = MarkovChain(np.log(world.chain.unigram), np.log(rows))
+    canvas = [MASK, 3, MASK, MASK, 1, MASK]
+    np.testing.assert_allclose(world.conditionals(canvas), chain.conditionals(canvas), rtol=0, atol=1e-11)
+
+
+def test_tilting_twice_is_tilting_by_the_sum() -> None:
+    rng = np.random.default_rng(0)
+    world = NGram.fit([text_of(rng, 500, 8)], 3, vocabulary=8)
+    first, second = rng.normal(size=(2, 8))
+    twice = world.tilt(first, 0.5).tilt(second, -1.0)
+    assert twice.log_partition(9) == pytest.approx(world.tilt(0.5 * first - second, 1.0).log_partition(9), abs=1e-12)
+    assert world.tilt(first, 0.5).divergence(9) > 0 == world.divergence(9)
+
+
+def test_a_law_of_large_beta_gives_its_best_text() -> None:
+    rng = np.random.default_rng(0)
+    world = NGram.fit([text_of(rng, 500, 8)], 3, vocabulary=8)
+    reward = np.zeros(8)
+    reward[5] = 1.0
+    tilted = world.tilt(reward, 500.0)
+    assert tilted.best(12).tolist() == [5] * 12 == tilted.sample(12, rng).tolist()
+    assert tilted.mean(reward, 12) == pytest.approx(12.0)
+
+
+def test_keywords_count_once_each_also_where_they_overlap() -> None:
+    reward = keywords([[1, 1], [1, 2], [3]], 4)
+    assert reward.score([1, 1, 1, 2, 1, 2]) == 2.0
+    assert reward.score([3, 0, 3]) == 1.0
+    assert reward.score([1, 0, 2, 1]) == 0.0
+
+
+FIT: dict[str, Any] = {"sequences": [[0, 1, 2]], "order": 3, "vocabulary": 3}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"order": 5}, "order is 5: 1, 2, 3 or 4"),
+        ({"discount": 1.0}, "discount is 1.0: a number between 0 and 1"),
+        ({"minimum": (3, 2)}, "minimum is"),
+        ({"minimum": 0}, "minimum is 0"),
+        ({"sequences": [[]]}, "sequences hold no word"),
+        ({"sequences": [[0, 3]]}, "rows of ids from 0 to 2"),
+        ({"sequences": [[0.5]]}, "rows of ids from 0 to 2"),
+    ],
+)
+def test_fit_refuses_in_one_line(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as refusal:
+        NGram.fit(**(FIT | change))
+    assert "\n" not in str(refusal.value)
+
+
+def test_other_misuse_is_refused_in_one_line() -> None:
+    world = NGram.fit(**FIT)
+    refused = {
+        "canvas holds 3": lambda: world.conditionals([3]),
+        "canvas holds -1": lambda: world.log_prob([0, MASK]),
+        "n is 0": lambda: world.sample(0, np.random.default_rng(0)),
+        r"reward has shape \(2,\)": lambda: world.tilt(np.zeros(2), 1.0),
+        "reward must be finite": lambda: world.tilt([np.nan, 0.0, 0.0], 1.0),
+        "beta is inf": lambda: world.tilt(np.zeros(3), float("inf")),
+        "at most 600": lambda: world.tilt([0.0, 0.0, 1.0], 601.0),
+        "reward is of 2 words": lambda: world.tilt(keywords([[0]], 2), 1.0),
+        "contexts are 0": lambda: world.conditionals_batch([[MASK]], []),
+        "phrases are": lambda: keywords([[]], 3),
+        "phrases hold": lambda: keywords([[3]], 3),
+        "more than 4096 states": lambda: keywords([[i] for i in range(13)], 13),
+        "following names state": lambda: Automaton(np.array([[1]]), np.array([[0.0]])),
+        "one shape": lambda: Automaton(np.array([[0]]), np.array([[0.0, 1.0]])),
+    }
+    for message, call in refused.items():
+        with pytest.raises(ValueError, match=message) as refusal:
+            call()
+        assert "\n" not in str(refusal.value)
