@@ -53,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
 
     `--json`: `frontier`, the texts that are best at some weight `beta` of the reward, by rising beta; `points`, the
     methods' texts; `complete`, whether the frontier has all such texts. log_prob is in nats, `reward` the world's exact
-    reward of the text, and `regret` how many nats a text lies below the frontier.
+    reward of the text, and `regret` how many nats a text lies below the frontier. `slopes`: what tilting and what
+    scaling first do to the mean reward of the world's texts (`rws_theory.worlds.RewardSlopes`).
     """
     options = read_options(FrontierOptions, args)
 
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     from rws_decode.predictors import WorldPredictor, load_predictor
     from rws_decode.rewards import load_reward
     from rws_decode.rewards.world import WorldReward
-    from rws_theory.worlds import frontier
+    from rws_theory.worlds import frontier, reward_slopes
 
     for name in options.strategies:
         check_method(name)
@@ -87,7 +88,9 @@ def run(args: argparse.Namespace) -> int:
     ]
     if options.plot is not None:
         _draw(options.plot, curve, points, options.reward)
+    slopes = reward_slopes(predictor.world, reward.world_reward, length, context)
     result = {"frontier": best, "points": [asdict(point) for point in points], "complete": curve.complete}
+    result["slopes"] = asdict(slopes)
     print(json.dumps(result, allow_nan=False) if options.json else _tables(result, predictor.words.text))
     return 0
 
@@ -103,6 +106,13 @@ def _tables(result: dict[str, Any], text: Any) -> str:
         numbers = f"{row['log_prob']:8.2f} {row['reward']:8.2f} {row['regret']:8.2f}"
         lines.append(f"{row['strategy']:<20} {numbers}  {text(row['tokens'])}")
     lines += ["", "log p and regret in nats; regret is how far a text lies below the best text of its reward or more"]
+    slopes = result["slopes"]
+    lines += [
+        "",
+        f"over all texts of the world the mean reward is {slopes['mean_reward']:.2f}; it changes by",
+        f"{slopes['tilting']:+.2f} per unit of beta where the law is tilted by the reward (Theorem 2), at beta = 0",
+        f"{slopes['scaling']:+.2f} per unit of c where log p is scaled (what a factor of all logits does), at c = 1",
+    ]
     return "\n".join(lines)
 
 
