@@ -1,0 +1,142 @@
+"""`python -m paper_figures frontier`: the best log-probability at every reward, and how far below it methods write."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rws_decode.commands.options import SHAPE, PromptOptions
+from rws_decode.settings import Shape
+from rws_theory.commands.options import add_options, group, json_option, option, read_options
+
+if TYPE_CHECKING:
+    from rws_theory.worlds import Frontier
+
+__all__ = ["FrontierOptions", "add_arguments", "run"]
+
+_MARKERS = "os^vD<>ph*"
+_METHODS = "default temperature:0.5 temperature:2 temperature:8 rws:2 rws:8 constant:8 best-of:8 tilt:0.5 tilted:0.5"
+
+
+@dataclass(frozen=True)
+class FrontierOptions:
+    """The world, its reward, the prompt, the methods, and how far the frontier is searched."""
+
+    prompt: PromptOptions = group(PromptOptions, "the prompt: one of", one_of=True)
+    model: str = option("english", "world: shipped name or directory", metavar="NAME")
+    reward: str = option("era", "reward of the world: era, keywords or keywords:WORD,...", metavar="NAME")
+    strategies: tuple[str, ...] = option(
+        tuple(_METHODS.split()),
+        "strategies of generate with their number, the rws controls with the reward scale of their run; sample, "
+        "best-of:N, tilt:BETA (draws), tilted:BETA (the default decoder on the tilt)",
+        metavar="NAME",
+    )
+    shape: Shape = group(Shape, "the answer", help=SHAPE, default=Shape(32, 16, 32))
+    beta: float = option(4.0, "largest weight of the reward on the frontier")
+    texts: int = option(64, "searches of the frontier at most", least=2)
+    seed: int = option(0, "of the draws", least=0)
+    plot: Path | None = option(None, "draw the frontier and the texts to this PNG", metavar="FILE")
+    json: bool = json_option()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `frontier` to a parser."""
+    add_options(parser, FrontierOptions)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Find the frontier, write with each method, and print both; ValueError for input that cannot be used.
+
+    `--json`: `frontier`, the texts that are best at some weight `beta` of the reward, by rising beta; `points`, the
+    methods' texts; `complete`, whether the frontier has all such texts. log_prob is in nats, `reward` the world's exact
+    reward of the text, and `regret` how many nats a text lies below the frontier. `slopes`: what tilting and what
+    scaling first do to the mean reward of the world's texts (`rws_theory.worlds.RewardSlopes`).
+    """
+    options = read_options(FrontierOptions, args)
+
+    from paper_figures.statistics.frontier_points import check_method, texts_of
+    from rws_decode.predictors import WorldPredictor, load_predictor
+    from rws_decode.rewards import load_reward
+    from rws_decode.rewards.world import WorldReward
+    from rws_theory.worlds import frontier, reward_slopes
+
+    for name in options.strategies:
+        check_method(name)
+    predictor, reward = load_predictor(options.model), load_reward(options.reward)
+    if not isinstance(predictor, WorldPredictor):
+        raise ValueError(f"--model is {options.model}: a world is needed, such as english")
+    if not isinstance(reward, WorldReward):
+        raise ValueError(f"--reward is {options.reward}: a reward of the world is needed, such as era")
+    if len(reward.words) != predictor.world.vocabulary:
+        raise ValueError(f"--reward is {options.reward}: it reads other words than --model {options.model}")
+    prompt = options.prompt.read(predictor)
+    context = predictor.encode_prompt(prompt) if isinstance(prompt, str) else prompt
+    print("searching the frontier", file=sys.stderr, flush=True)
+    length = options.shape.length
+    curve = frontier(predictor.world, reward.world_reward, length, context, beta=options.beta, texts=options.texts)
+    points = []
+    for point in texts_of(predictor, prompt, reward, options.shape, curve, options.strategies, options.seed):
+        print(f"{point.strategy}: {predictor.words.text(point.tokens)}", file=sys.stderr, flush=True)
+        points.append(point)
+    best = [
+        {"beta": each.beta, "log_prob": each.log_prob, "reward": each.reward, "tokens": each.tokens.tolist()}
+        for each in curve.points
+    ]
+    if options.plot is not None:
+        _draw(options.plot, curve, points, options.reward)
+    slopes = reward_slopes(predictor.world, reward.world_reward, length, context)
+    result = {"frontier": best, "points": [asdict(point) for point in points], "complete": curve.complete}
+    result["slopes"] = asdict(slopes)
+    print(json.dumps(result, allow_nan=False) if options.json else _tables(result, predictor.words.text))
+    return 0
+
+
+def _tables(result: dict[str, Any], text: Any) -> str:
+    lines = [f"{'the frontier: beta':<20} {'log p':>8} {'reward':>8}  text"]
+    for row in result["frontier"]:
+        lines.append(f"{row['beta']:<20.3f} {row['log_prob']:8.2f} {row['reward']:8.2f}  {text(row['tokens'])}")
+    if not result["complete"]:
+        lines.append("more texts are on it: --texts allows more searches")
+    lines += ["", f"{'strategy':<20} {'log p':>8} {'reward':>8} {'regret':>8}  text"]
+    for row in result["points"]:
+        numbers = f"{row['log_prob']:8.2f} {row['reward']:8.2f} {row['regret']:8.2f}"
+        lines.append(f"{row['strategy']:<20} {numbers}  {text(row['tokens'])}")
+    lines += ["", "log p and regret in nats; regret is how far a text lies below the best text of its reward or more"]
+    slopes = result["slopes"]
+    lines += [
+        "",
+        f"over all texts of the world the mean reward is {slopes['mean_reward']:.2f}; it changes by",
+        f"{slopes['tilting']:+.2f} per unit of beta where the law is tilted by the reward (Theorem 2), at beta = 0",
+        f"{slopes['scaling']:+.2f} per unit of c where log p is scaled (what a factor of all logits does), at c = 1",
+    ]
+    return "\n".join(lines)
+
+
+def _draw(path: Path, curve: Frontier, points: list[Any], reward: str) -> None:
+    import io
+
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    from rws_decode.common.files import write_bytes
+
+    figure = Figure(figsize=(8.0, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    rewards = [point.reward for point in (*curve.points, *points)]
+    grid = np.linspace(min(rewards), max(rewards), 400)
+    axes.plot([curve.bound(at) for at in grid], grid, color="0.2", label="frontier: no text\nlies to its right")
+    axes.plot([each.log_prob for each in curve.points], [each.reward for each in curve.points], ".", color="0.2")
+    for number, point in enumerate(points):
+        style = {"marker": _MARKERS[number % len(_MARKERS)], "color": f"C{number % 10}", "markerfacecolor": "none"}
+        axes.plot(point.log_prob, point.reward, linestyle="", markersize=8, label=point.strategy, **style)
+    axes.set_xlabel("log-probability of the text (nats)")
+    axes.set_ylabel(f"reward of the text ({reward})")
+    figure.legend(frameon=False, loc="outside right upper")
+    axes.spines[["top", "right"]].set_visible(False)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=150, metadata={"Software": None})
+    write_bytes(path, picture.getvalue())

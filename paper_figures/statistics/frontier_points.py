@@ -1,0 +1,114 @@
+"""Texts that methods write in an exact world, beside the frontier of log-probability and reward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rws_decode.decode import decode
+from rws_decode.predictors import WorldPredictor
+from rws_decode.rewards.world import WorldReward
+from rws_decode.settings import Shape
+from rws_decode.strategies.table import OFFERED, STRATEGIES, strategy_named
+from rws_theory.worlds import Frontier, NGram
+
+__all__ = ["DRAWS", "FrontierText", "check_method", "texts_of"]
+
+# Methods that decode nothing: draws of the world itself, and of its tilt.
+DRAWS = {
+    "sample": "one text drawn from the world",
+    "best-of:N": "the text of most reward among N draws",
+    "tilt:BETA": "one text drawn from p exp(beta R) / Z",
+    "tilted:BETA": "the default decoder on the tilt's conditionals",
+}
+
+
+@dataclass(frozen=True)
+class FrontierText:
+    """A method's text: log_prob in nats, the exact reward, and how far below the frontier it lies in nats."""
+
+    strategy: str
+    log_prob: float
+    reward: float
+    regret: float
+    tokens: list[int]
+
+
+def check_method(name: str) -> tuple[str, float | None]:
+    """Return a method's name and number from NAME or NAME:NUMBER; ValueError for another.
+
+    >>> check_method("rws:8")
+    ('rws', 8.0)
+    """
+    kind, colon, text = name.partition(":")
+    draws = {draw.partition(":")[0]: ":" in draw for draw in DRAWS}
+    table = {known: bool(_numbers_of(known)) for known in OFFERED if len(_numbers_of(known)) < 2}
+    known = draws | table
+    if kind not in known:
+        raise ValueError(f"--strategies holds {name!r}: one of {', '.join(known)} is needed, such as rws:8")
+    if known[kind] != bool(colon):
+        raise ValueError(f"--strategies holds {name!r}: {kind} takes {'a' if known[kind] else 'no'} number")
+    try:
+        number = float(text) if colon else None
+    except ValueError as error:
+        raise ValueError(f"--strategies holds {name!r}: {text!r} is no number") from error
+    if kind == "best-of" and (number is None or number < 1 or number != int(number)):
+        raise ValueError(f"--strategies holds {name!r}: a whole number of draws is needed, such as best-of:8")
+    return kind, number
+
+
+def texts_of(
+    predictor: WorldPredictor,
+    prompt: str | Sequence[int],
+    reward: WorldReward,
+    shape: Shape,
+    curve: Frontier,
+    methods: Sequence[str],
+    seed: int = 0,
+) -> Iterator[FrontierText]:
+    """Yield what each method writes after a prompt; the numbers of the rws controls are the scale of the rws run."""
+    context = list(predictor.encode_prompt(prompt) if isinstance(prompt, str) else prompt)
+    world: NGram = predictor.world
+    for name in methods:
+        kind, number = check_method(name)
+        tokens = _written(predictor, context, reward, shape, kind, number, np.random.default_rng(seed))
+        log_prob, score = world.log_prob(tokens, context), reward.world_reward.score(tokens)
+        yield FrontierText(name, log_prob, score, curve.regret(log_prob, score), [int(token) for token in tokens])
+
+
+def _written(
+    predictor: WorldPredictor,
+    context: list[int],
+    reward: WorldReward,
+    shape: Shape,
+    kind: str,
+    number: float | None,
+    rng: np.random.Generator,
+) -> Any:
+    world, score = predictor.world, reward.world_reward.score
+    if kind == "sample":
+        return world.sample(shape.length, rng, context)
+    if kind == "best-of":
+        return max((world.sample(shape.length, rng, context) for _ in range(int(number or 0))), key=score)
+    if kind in ("tilt", "tilted"):
+        tilt = world.tilt(reward.world_reward, number or 0.0)
+        if kind == "tilt":
+            return tilt.sample(shape.length, rng, context)
+        predictor = WorldPredictor(tilt, predictor.words, name=predictor.name)
+        kind, number = "default", None
+    run = None
+    if "run" in STRATEGIES[kind].reads:
+        rws = strategy_named("rws", reward_scale=number)
+        (run,) = decode(predictor, [context], rws, shape, reward=reward)
+    numbers = dict.fromkeys(_numbers_of(kind), number) if run is None else {}
+    strategy = strategy_named(kind, run=run, seed=int(rng.integers(2**31)), **numbers)
+    (trace,) = decode(predictor, [context], strategy, shape, reward=reward)
+    return trace.tokens
+
+
+def _numbers_of(kind: str) -> list[str]:
+    """Return the options of a strategy that one number gives; "run" stands for the reward scale of its rws run."""
+    return [option for option in STRATEGIES[kind].reads if option != "reward"]

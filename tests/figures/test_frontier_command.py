@@ -1,0 +1,74 @@
+"""`python -m paper_figures frontier`: its JSON, its table, its picture, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from paper_figures.__main__ import main
+from paper_figures.statistics.frontier_points import check_method
+from rws_decode.predictors import WorldPredictor, load_predictor
+from rws_decode.rewards.world import era_reward
+
+SHAPE = ["--length", "8", "--steps", "4", "--block", "8"]
+METHODS = "default temperature:8 rws:8 constant:8 shuffled:8 left-to-right sample best-of:3 tilt:1 tilted:1".split()
+
+
+def test_no_method_lies_above_the_frontier_and_every_number_is_the_worlds(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    picture = tmp_path / "frontier.png"
+    words = ["frontier", "--example", "3", "--reward", "era", "--json", "--plot", str(picture), "--seed", "1", *SHAPE]
+    assert main([*words, "--strategies", *METHODS]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    predictor, reward = load_predictor("english"), era_reward().world_reward
+    assert isinstance(predictor, WorldPredictor)
+    context = predictor.encode_prompt(predictor.examples[3]["prompt"])
+    for row in (*result["frontier"], *result["points"]):
+        assert row["log_prob"] == pytest.approx(predictor.world.log_prob(row["tokens"], context))
+        assert row["reward"] == pytest.approx(reward.score(row["tokens"]))
+    assert result["complete"] and result["frontier"][0]["beta"] == 0.0
+    for low, high in pairwise(result["frontier"]):
+        assert low["beta"] < high["beta"] and low["reward"] < high["reward"] and low["log_prob"] > high["log_prob"]
+    assert [point["strategy"] for point in result["points"]] == METHODS
+    for point in result["points"]:
+        assert point["regret"] > -1e-9
+        for best in result["frontier"]:
+            assert (
+                point["log_prob"] + best["beta"] * point["reward"]
+                <= best["log_prob"] + best["beta"] * best["reward"] + 1e-9
+            )
+
+
+def test_it_prints_a_table_of_texts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["frontier", "--prompt", "my fellow", "--strategies", "default", "--texts", "2", *SHAPE]) == 0
+    printed = capsys.readouterr()
+    assert "regret" in printed.out and "default" in printed.out
+    assert "default:" in printed.err  # progress
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--strategies", "rws"], "--strategies holds 'rws': rws takes a number"),
+        (["--strategies", "default:2"], "default takes no number"),
+        (["--strategies", "none"], "--strategies holds 'none': one of"),
+        (["--strategies", "rws:x"], "'x' is no number"),
+        (["--strategies", "best-of:0"], "a whole number of draws is needed"),
+        (["--model", "mini"], "--model is mini: a world is needed, such as english"),
+        (["--reward", "exact"], "--reward is exact: a reward of the world is needed, such as era"),
+        (["--beta", "0"], "beta is 0.0: a positive number is needed"),
+    ],
+)
+def test_it_refuses_in_one_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["frontier", "--example", "0", *SHAPE, *words]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert message in error
+
+
+def test_every_strategy_of_one_number_or_none_is_a_method() -> None:
+    assert check_method("rws-random:4") == ("rws-random", 4.0) and check_method("margin") == ("margin", None)
