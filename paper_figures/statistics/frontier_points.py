@@ -103,7 +103,7 @@ def _written(
     if "run" in STRATEGIES[kind].reads:
         rws = strategy_named("rws", reward_scale=number)
         (run,) = decode(predictor, [context], rws, shape, reward=reward)
-    numbers = dict.fromkeys(_numbers_of(kind), number) if run is None else {}
+    numbers: dict[str, Any] = dict.fromkeys(_numbers_of(kind), number) if run is None else {}
     strategy = strategy_named(kind, run=run, seed=int(rng.integers(2**31)), **numbers)
     (trace,) = decode(predictor, [context], strategy, shape, reward=reward)
     return trace.tokens

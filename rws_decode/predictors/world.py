@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
@@ -15,6 +16,7 @@ from rws_decode.predictors.base import before_end
 from rws_decode.text.words import Words
 from rws_theory.worlds.joint_table import MASK
 from rws_theory.worlds.ngram import NGram
+from rws_theory.worlds.part_memory import PartMemory
 from rws_theory.worlds.stored import world_of
 
 __all__ = ["MODEL_TYPE", "WorldPredictor", "load_world"]
@@ -59,6 +61,7 @@ class WorldPredictor:
         self.mask_id = world.vocabulary
         self.vocab_size = world.vocabulary + 1
         self.end_id = words.end
+        self._memory = PartMemory()  # parts of canvases that a commit left alone
 
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return log-probabilities [B, L, V + 1]; 0 on padding."""
@@ -78,15 +81,26 @@ class WorldPredictor:
             shown = np.where(shown == self.mask_id, MASK, shown)
             begin = int((shown == MASK).argmax()) if (shown == MASK).any() else len(shown)
             begin = min(begin, int(wanted.min()) - real[0])
-            texts.append(shown[begin:])
+            end = self._end(shown, int(wanted.max()) - real[0])
+            texts.append(shown[begin:end])
             contexts.append(shown[:begin])
             places.append(wanted.numpy() - real[0] - begin)
         found = np.full((len(row), self.vocab_size), -np.inf)
         done = 0
-        for made, place in zip(self.world.conditionals_batch(texts, contexts), places, strict=True):
+        for made, place in zip(self.world.conditionals_batch(texts, contexts, self._memory), places, strict=True):
             found[done : done + len(place), :-1] = made[place]
             done += len(place)
         return torch.from_numpy(found)
+
+    def _end(self, shown: NDArray[np.int64], last: int) -> int:
+        """Return where the words end that matter to the last one wanted: masks beyond all revealed words do not.
+
+        Under a tilt they do, as it is a law over texts of one length.
+        """
+        if not self.world.plain:
+            return len(shown)
+        revealed = np.flatnonzero(shown != MASK)
+        return max(last, int(revealed[-1]) if len(revealed) else 0) + 1
 
     def canvas(self, text: str) -> Tensor:
         """Return a text with gaps [MASK:n] of n words as a canvas, int64 [1, L]; ValueError for unknown words."""

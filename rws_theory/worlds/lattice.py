@@ -55,19 +55,17 @@ class Lattice:
                 mass, active = mass[:, lengths[active] > i], [k for k in active if lengths[k] > i]
             tokens = np.array([canvases[k][i] for k in active])
             mass, root = self._emit(self._forward(mass, root), tokens), None
-            for column in np.flatnonzero((tokens != MASK) | (not self.plain)):
-                mass[:, column] /= mass[:, column].max()
-            if (tokens != MASK).all():
-                for k, token in zip(active, tokens, strict=True):
-                    rows[k][i, token] = 1.0
-                continue
-            joint = mass.copy() if any(i in backs[k] for k in active) else mass
+            if not self.plain:
+                mass /= mass.max(axis=(0, 2), keepdims=True)
+            free = [column for column, k in enumerate(active) if tokens[column] == MASK and i not in backs[k]]
+            ahead = self._by_word(mass) if free else None  # where nothing follows that says anything
             for column, k in enumerate(active):
-                if i in backs[k]:
-                    joint[:, column] *= backs[k][i]
-            words = self.by_word @ (joint[:, :, 0] if self.automaton_states == 1 else joint.sum(axis=2))
-            for column, k in enumerate(active):
-                rows[k][i] = words[:, column] / np.ascontiguousarray(words[:, column]).sum()
+                if tokens[column] != MASK:
+                    rows[k][i, tokens[column]] = 1.0
+                elif ahead is not None and i not in backs[k]:
+                    rows[k][i] = _normalised(ahead[:, column])
+                else:
+                    rows[k][i] = _normalised(self._by_word((mass[:, column] * backs[k][i])[:, None])[:, 0])
         return rows
 
     def backward(self, canvases: Sequence[Ints]) -> list[dict[int, Floats]]:
@@ -85,7 +83,8 @@ class Lattice:
             active = np.concatenate([active, new])
             weighed = self._weighed(value, np.array([canvases[k][i] for k in active]))
             value = self.passes.back(weighed.reshape(len(weighed), -1))[:-1].reshape(value.shape)
-            value /= value.max(axis=(0, 2), keepdims=True)
+            if not self.plain:
+                value /= value.max(axis=(0, 2), keepdims=True)
             for column, k in enumerate(active):
                 backs[k][i - 1] = value[:, column]
         return backs
@@ -95,7 +94,10 @@ class Lattice:
         mass, root = self._start([start])
         total = canvas.size * self.word_shift + (canvas.size - (start == self.chain.root)) * self.pair_shift
         for token in canvas:
-            mass, root = self._emit(self._forward(mass, root), np.array([token])), None
+            mass, root = self._forward(mass, root), None
+            if token != MASK:
+                total += float(np.log(mass[self._ends(int(token)), 0].max()))  # what `_emit` divides out
+            mass = self._emit(mass, np.array([token]))
             some = float(mass.sum())
             total += float(np.log(some))
             mass /= some
@@ -139,18 +141,26 @@ class Lattice:
     def _forward(self, mass: Floats, root: Floats | None) -> Floats:
         return self.passes.forward(mass.reshape(len(mass), -1), root).reshape(mass.shape)
 
+    def _by_word(self, mass: Floats) -> Floats:
+        """Return the mass of the states that end with each word, [V, K]."""
+        flat = mass[:, :, 0] if self.automaton_states == 1 else mass.sum(axis=2)
+        # A vector's product is much faster than that of a matrix of one column, and sums in the same order.
+        return self.by_word @ flat if flat.shape[1] > 1 else (self.by_word @ flat[:, 0])[:, None]
+
     def _weighed(self, value: Floats, tokens: Ints) -> Floats:
         """Return by the automaton's state *before* a word what the word weighs and what follows, given the tokens."""
         if self.automaton_states > 1:
             value = np.take_along_axis(value, self.to[:, None], axis=2)
         if not self.plain:
             value = value * self.weight[:, None]
-        return value if (tokens == MASK).all() else value * self._allowed(tokens)
+        elif (tokens != MASK).any():
+            value = value.copy()
+        self._keep(value, tokens)
+        return value
 
     def _emit(self, mass: Floats, tokens: Ints) -> Floats:
         """Return mass by the automaton's state *after* a word, weighed, given the tokens; `mass` is used up."""
-        if (tokens != MASK).any():
-            mass *= self._allowed(tokens)
+        self._keep(mass, tokens)
         if self.plain:
             return mass
         mass *= self.weight[:, None]
@@ -161,8 +171,24 @@ class Lattice:
             moved[states, :, self.to[:, before]] += mass[:, :, before]
         return moved
 
-    def _allowed(self, tokens: Ints) -> NDArray[np.bool_]:
-        return ((tokens == MASK) | (self.chain.last[:, None] == tokens))[:, :, None]
+    def _keep(self, message: Floats, tokens: Ints) -> None:
+        """Keep of each column whose token is revealed only the states that end with it, in place; scale what is left.
+
+        The largest becomes 1, so that a long text of revealed words does not leave float64.
+        """
+        for column in np.flatnonzero(tokens != MASK):
+            ends = self._ends(int(tokens[column]))
+            kept = message[ends, column]
+            message[:, column] = 0.0
+            message[ends, column] = kept / kept.max()
+
+    def _ends(self, word: int) -> Ints:
+        return self.by_word.indices[self.by_word.indptr[word] : self.by_word.indptr[word + 1]]
+
+
+def _normalised(weights: Floats) -> Floats:
+    weights = np.ascontiguousarray(weights)  # sums in one order, however it was stored
+    return weights / weights.sum()
 
 
 def lattice_of(chain: Backoff, tilt: Tilt, passes: Passes | None = None) -> Lattice:
