@@ -137,6 +137,9 @@ HERE: dict[str, Here] = {
     "python -m paper_figures grid": Here(
         more="--examples 2 --scales 8 --length 4 --steps 2 --block 4", says=("| rws | 8 |",)
     ),
+    "python -m paper_figures frontier .*": Here(
+        more="--strategies default --texts 2 --length 4 --steps 2 --block 4", says=("the frontier", "default")
+    ),
     "python -m rws_decode train mini --runs out/training": Here(
         more="--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)
     ),
