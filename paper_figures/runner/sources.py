@@ -10,6 +10,7 @@ from typing import Any
 from paper_figures.runner.digests import DECODER, code_digest
 from rws_decode.checkpoints.files import locate, models_directory, split_revision
 from rws_decode.rewards.registry import published_reward
+from rws_decode.rewards.world import NAMES as WORLD_REWARDS
 
 __all__ = ["sources"]
 
@@ -32,6 +33,9 @@ def sources(root: str = DECODER, **models: tuple[str, dict[str, str]]) -> dict[s
 def _model(argument: str, name: str, shipped: dict[str, str]) -> Any:
     if argument in ("reward", "judge") and name == "exact":
         return {"exact.json": _file(models_directory() / "exact.json")}
+    if argument in ("reward", "judge") and name.partition(":")[0] in WORLD_REWARDS:
+        folder = models_directory() / "english"
+        return {each: _file(folder / each) for each in ("rewards.json", "words.json", "world.npz")}
     short, revision = split_revision(name)
     if argument in ("reward", "judge") and (entry := published_reward(short)) is not None:
         return f"{entry.hub_id}@{revision or entry.revision}"

@@ -18,6 +18,7 @@ _MEMBER = re.compile(r"package/data/((\d{4})_\w+)\.txt", re.ASCII)
 _TEXT_BYTES, _ALL_BYTES, _MEMBERS = 2**20, 2**26, 4096
 # What a transcript says of the audience: "(Applause.)", "[Laughter]".
 _STAGE = re.compile(r"[(\[][^()\[\]]{0,40}\b(?:applause|laughter|cheers)\b[^()\[\]]{0,40}[)\]]", re.IGNORECASE)
+_ELLIPSIS = re.compile(r"\.(?:\s*\.)+")
 
 
 class Address(NamedTuple):
@@ -50,10 +51,15 @@ def read_addresses(package: Path) -> list[Address]:
                 if member.size > _TEXT_BYTES or named[1] in found or stream is None:
                     raise ValueError(f"{member.name} is longer than 1 MiB, or there twice")
                 text = stream.read(_TEXT_BYTES).decode("utf-8")
-                found[named[1]] = Address(named[1], int(named[2]), _STAGE.sub(" ", text))
+                found[named[1]] = Address(named[1], int(named[2]), _cleaned(text))
     except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"--package is {package}: not the archive of {PACKAGE} ({reason})") from error
     if not found:
         raise ValueError(f"--package is {package}: it holds no package/data/YEAR_NAME.txt, as that of {PACKAGE} does")
     return [found[name] for name in sorted(found)]
+
+
+def _cleaned(text: str) -> str:
+    """Return a text without what is told of the audience, and with one full stop for several in a row."""
+    return _ELLIPSIS.sub(".", _STAGE.sub(" ", text))
