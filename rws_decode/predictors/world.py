@@ -15,6 +15,7 @@ from rws_decode.predictors.base import before_end
 from rws_decode.text.words import Words
 from rws_theory.worlds.joint_table import MASK
 from rws_theory.worlds.ngram import NGram
+from rws_theory.worlds.part_memory import PartMemory
 from rws_theory.worlds.stored import world_of
 
 __all__ = ["MODEL_TYPE", "WorldPredictor", "load_world"]
@@ -59,6 +60,8 @@ class WorldPredictor:
         self.mask_id = world.vocabulary
         self.vocab_size = world.vocabulary + 1
         self.end_id = words.end
+        # Parts of canvases that were computed before; None to compute all of them.
+        self.memory: PartMemory | None = None
 
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return log-probabilities [B, L, V + 1]; 0 on padding."""
@@ -83,7 +86,7 @@ class WorldPredictor:
             places.append(wanted.numpy() - real[0] - begin)
         found = np.full((len(row), self.vocab_size), -np.inf)
         done = 0
-        for made, place in zip(self.world.conditionals_batch(texts, contexts), places, strict=True):
+        for made, place in zip(self.world.conditionals_batch(texts, contexts, self.memory), places, strict=True):
             found[done : done + len(place), :-1] = made[place]
             done += len(place)
         return torch.from_numpy(found)
