@@ -20,8 +20,9 @@ both. A unit has the columns `text`; `words`, ids in reading order; `word_steps`
 the reward's deviations; `mean_factor`; `rewards`, those of rws step by step.
 
 The summary has a row per method, locality and measure (see `summaries.means.summarise`), with the difference from the
-default at the same locality on the same prompts. `same` has the shares of prompts with `default_text`, the words of the
-default at that locality, and `same_commits`, the words at the steps of the same method at the greatest locality.
+default at the same locality on the same prompts. `same` has the shares of prompts with `default_words` and `rws_words`,
+the words of these methods at that locality, `same_words`, those of the same method at the greatest locality, and
+`same_commits`, with each word at the same step, too.
 """
 
 from __future__ import annotations
@@ -48,14 +49,15 @@ NAME = "locality"
 METHODS = ("default", "temperature", "rws", "constant", "shuffled", "left-to-right", "random-order")
 _BY_POSITION = METHODS[-2:]
 _MEASURES = ("god_steps", "god_tokens", "log_probability", "normalised_score")
+_SAME = ("default_words", "rws_words", "same_words", "same_commits")
 _CAPTION = (
     "Mean over prompts of GOD in steps and in tokens, log-probability of the words in nats, and reward in its "
     "deviations. In brackets the mean difference from the default at the same locality on the same prompts, its 95 % "
     "bootstrap interval, and p of the sign-flip permutation test, corrected over the localities by Holm's method."
 )
 _SAME_CAPTION = (
-    "Share of prompts: default_text, with the words of the default at that locality; same_commits, with the words, and "
-    "the step of each, of the same method at the greatest locality."
+    "Share of prompts: default_words and rws_words, with the words of these methods at that locality; same_words, with "
+    "those of the same method at the greatest locality; same_commits, with each word at the same step, too."
 )
 
 
@@ -163,7 +165,7 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
         return []
     by = ("method", "locality")
     means = Summary(_MEASURES, by, {"method": "default"}, over=("locality",))
-    shares = Summary(("default_text", "same_commits"), by, {"method": None})
+    shares = Summary(_SAME, by, {"method": None})
     made = (
         summary_table("summary", _CAPTION, frame, means, seed),
         summary_table("same", _SAME_CAPTION, _with_same(frame), shares, seed),
@@ -172,16 +174,18 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
 
 
 def _with_same(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """Return the rows with `default_text` and `same_commits`; None where there is nothing to compare with."""
+    """Return the rows with the columns of `_SAME`; None where there is nothing to compare with."""
     words = {_key(row): list(row["words"]) for row in records(frame)}
     commits = {key: (words[key], list(row["word_steps"])) for key, row in zip(words, records(frame), strict=True)}
     greatest = frame["locality"].max()
-    defaults, same = [], []
-    for key in words:
-        default, local = ("default", *key[1:]), (key[0], greatest, *key[2:])
-        defaults.append(words[key] == words[default] if default in words else None)
-        same.append(commits[key] == commits[local] if local in commits else None)
-    return frame.assign(default_text=defaults, same_commits=same)
+
+    def same(of: Mapping[Any, Any], **at: Any) -> list[bool | None]:
+        others = [(at.get("method", key[0]), at.get("locality", key[1]), *key[2:]) for key in of]
+        return [of[key] == of[other] if other in of else None for key, other in zip(of, others, strict=True)]
+
+    of_methods = same(words, method="default"), same(words, method="rws")
+    columns = *of_methods, same(words, locality=greatest), same(commits, locality=greatest)
+    return frame.assign(**dict(zip(_SAME, columns, strict=True)))
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -22,8 +22,9 @@ class ScatteredPredictor(WorldPredictor):
 
     The last n positions of a canvas are the answer, n = len(order), and those before them are the context in reading
     order. Logits are exact for this canvas. `decode_answer` puts words back into reading order and cuts at the end of
-    text there; the canvas has no end, so end_id is None. memory: shared by predictors of one world in several orders, as
-    parts are kept in reading order. ValueError for a canvas shorter than n.
+    text there; the canvas has no end, so end_id is None. ValueError for a canvas shorter than n.
+
+    memory: parts of canvases in reading order, which predictors of one world in several orders may share.
 
     >>> from rws_decode.text.words import Words
     >>> from rws_theory.worlds import NGram
