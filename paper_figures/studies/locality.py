@@ -8,7 +8,8 @@ log-probability and its reward are those of the words in their order, while GOD 
 
 The law is the same at every locality up to the names of positions, and so are all conditionals. A method that ranks by
 confidence sees no names of positions within a block. In one block it commits the same words at the same steps at
-every locality, except where confidences tie. Left to right and a random order go by positions.
+every locality, except where confidences tie. At locality 0 its expected GOD is then that of a random order. Left to
+right and a random order go by positions.
 
 The methods are `default`, `temperature` and `rws` at `--reward-scale`, and two that follow from the prompt's rws run at
 that locality: `constant`, its mean factor, and `shuffled`, its rewards in another order. `left-to-right` and

@@ -132,12 +132,11 @@ def conclusions(data: Localities) -> tuple[str, ...]:
 
 
 def _headline(data: Localities) -> str:
-    rows = data.curve("default", "god_steps")
-    ends = [f"{span(row, form='.2f')} at locality {row['locality']:g}" for row in (rows[0], rows[-1])]
-    random = "" if data.random is None else f" A random order has {data.random:.2f} on average, left to right 0."
-    rws = data.curve("rws", "god_steps")
-    added = " and ".join(f"{_difference(row, 'p_holm').text()} at {row['locality']:g}" for row in (rws[0], rws[-1]))
-    return f"The default's GOD in steps is {' and '.join(ends)}.{random} RWS minus the default: {added}."
+    default, rws = ((rows[0], rows[-1]) for rows in (data.curve(name, "god_steps") for name in ("default", "rws")))
+    god = [f"{span(row, form='.2f')} at locality {row['locality']:g}" for row in default]
+    random = "" if data.random is None else f" A random order has {data.random:.2f} on average."
+    added = [f"{_difference(row, 'p_holm').text()}, at {row['locality']:g}" for row in rws]
+    return f"The default's GOD in steps is {' and '.join(god)}.{random} RWS minus the default: {'; '.join(added)}."
 
 
 def _unmoved(data: Localities) -> str:
@@ -174,5 +173,5 @@ def _compared(data: Localities, method: str, measure: str) -> str:
 
 
 def _difference(row: Row, p: str) -> Difference:
-    ends = (round(row[name], 9) + 0.0 for name in ("difference", "difference_low", "difference_high"))
-    return Difference(f"{row['locality']:g}", *ends, row[p])
+    value, low, high = (round(row[name], 9) + 0.0 for name in ("difference", "difference_low", "difference_high"))
+    return Difference(f"{row['locality']:g}", value, low, high, row[p])
