@@ -147,7 +147,7 @@ def _unmoved(data: Localities) -> str:
     parts = [("the same words at every locality", words), ("each of them at the same step, too", steps)]
     parts.append(("other words at some locality", others))
     said = [f"{what}: {', '.join(LOOKS[method].label for method in methods)}" for what, methods in parts if methods]
-    rest = f" On some, {said.pop()}." if others else ""
+    rest = f" On some prompts, {said.pop()}." if others else ""
     return f"On every prompt, {'; '.join(said)}.{rest}" if said else rest.strip()
 
 

@@ -156,5 +156,5 @@ def test_sentences_follow_the_numbers_either_way() -> None:
     )
     assert lines[-1].endswith("minus the default's, in deviations: +0.5 [+0.4, +0.6], p 0.01, at every locality alike.")
     other = conclusions(_data(0.5, (0.5, -0.5)))
-    assert other[1].endswith("On some, other words at some locality: RWS.")
+    assert other[1].endswith("On some prompts, other words at some locality: RWS.")
     assert "higher for 1 of 2 localities (1: +0.5" in other[-1] and "lower for 1 (0: -0.5" in other[-1]
