@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rws_decode.adapters.config import RWSGenerationConfig
-    from rws_decode.predictors import CallablePredictor, HFMaskPredictor, MaskPredictor, load_predictor
+    from rws_decode.predictors import (
+        CallablePredictor,
+        HFMaskPredictor,
+        MaskPredictor,
+        WorldPredictor,
+        load_predictor,
+    )
     from rws_decode.replay.diff import TraceDiff
     from rws_decode.replay.replay import Replay, replay_with
     from rws_decode.rewards import CallableReward, CausalReward, RewardModel, SequenceClassifierReward, load_reward
@@ -44,7 +50,7 @@ _HOME = {
     "strategies.protocol": ("FactorStrategy", "MaskedPositions", "OrderStrategy", "Strategy"),
     "strategies.recorded": ("constant_of", "recorded", "shuffled"),
     "strategies.orders": ("Entropy", "LeftToRight", "Margin", "RandomOrder", "RecordedOrder"),
-    "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "load_predictor"),
+    "predictors": ("CallablePredictor", "HFMaskPredictor", "MaskPredictor", "WorldPredictor", "load_predictor"),
     "scales.reach": ("Output", "Reach", "compare_reach"),
     "replay.replay": ("Replay", "replay_with"),
     "rewards": ("CallableReward", "CausalReward", "RewardModel", "SequenceClassifierReward", "load_reward"),
@@ -94,6 +100,7 @@ __all__ = [
     "Trace",
     "TraceDiff",
     "Unexplored",
+    "WorldPredictor",
     "compare_reach",
     "constant_of",
     "load_predictor",

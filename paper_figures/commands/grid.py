@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     from rws_decode.strategies.factors import RWS, Confidence, Temperature
     from rws_theory.printed import printed_in
 
-    predictor = load_predictor(options.model)
+    predictor = load_predictor(options.model, progress=False)
     if not isinstance(predictor, WorldPredictor):
         raise ValueError(f"--model is {options.model}: a world is needed, such as english")
     prompts = [example["prompt"] for example in predictor.examples if example["kind"] == "opening"]

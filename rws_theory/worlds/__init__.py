@@ -36,6 +36,7 @@ from rws_theory.worlds.reference_decoder import (
     rws_rule,
     table_reward,
 )
+from rws_theory.worlds.slopes import RewardSlopes, reward_slopes
 from rws_theory.worlds.tally import RewardTally
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "MaskedModel",
     "NGram",
     "Reward",
+    "RewardSlopes",
     "RewardTally",
     "Scattered",
     "TableDecodes",
@@ -69,6 +71,7 @@ __all__ = [
     "random_rewards",
     "random_tables",
     "replay_rule",
+    "reward_slopes",
     "reward_statistics",
     "rws_less_reward_example",
     "rws_rule",

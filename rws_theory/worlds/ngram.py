@@ -87,6 +87,11 @@ class NGram:
         return self.chain.vocabulary
 
     @property
+    def plain(self) -> bool:
+        """Return whether it is a model as it was fitted, not a tilt."""
+        return self._plain is None
+
+    @property
     def length(self) -> None:
         """Return None: there is a distribution for every length."""
         return None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from rws_theory.worlds.backoff import Backoff, Ints, Level
+from rws_theory.worlds.backoff import Backoff, Floats, Ints, Level
 from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.tilts import no_tilt
 
@@ -72,8 +72,8 @@ def _level(
     length: int,
     arcs: Ints,
     word: Ints,
-    share: NDArray[np.float64],
-    unigram: NDArray[np.float64],
+    share: Floats,
+    unigram: Floats,
     levels: list[Level],
     leads: list[Ints],
     firsts: Ints,
@@ -82,7 +82,7 @@ def _level(
     if arcs.size != count or not word.size == share.size == arcs.sum() or not (word < vocabulary).all():
         raise ValueError(f"level {length}")
     source = np.repeat(np.arange(count), arcs)
-    kept = 1.0 - np.bincount(source, weights=share, minlength=count)
+    kept = 1.0 - np.asarray(np.bincount(source, weights=share, minlength=count), dtype=np.float64)
     if not ((share >= 0).all() and (kept >= 0).all()):
         raise ValueError(f"shares of level {length} are no probabilities")
     if length == 1:

@@ -38,6 +38,7 @@ LLADA = "GSAI-ML/LLaDA-8B-Instruct"
 SIX = ("skywork-v0.2", "llamaob", "intern", "eurus", "grm", "qrm")
 CPU = "--device cpu --length 16 --steps 8 --block 8"
 STUDY = f"{CPU} --data reward-bench:filtered.json --prompts 5 --reward-scale 8 --methods rws --length 8 --steps 4"
+SHORT = "--length 16 --steps 8 --block 16"
 SMALL = "--prompts 2 --length 16 --steps 8 --block 16 --workers 1"
 
 
@@ -80,6 +81,7 @@ HERE: dict[str, Here] = {
     # Decodes of the shipped model, as they stand.
     "python -m rws_decode generate --model mini --reward mini .*": Here(says=("generation order deviation", "saved: ")),
     "python -m rws_decode generate --model mini --strategy temperature .*": Here(says=("crater", "reward calls: 0")),
+    "python -m rws_decode generate --model english .*": Here(more=SHORT, says=("generation order deviation",)),
     UNGUIDED: Here(leaves=("out/default/trace.parquet",)),
     GUIDED: Here(leaves=("out/rws/trace.parquet",)),
     "python -m rws_decode replay out/rws/.*": Here(first=(GUIDED,), says=("the same",)),
@@ -132,6 +134,9 @@ HERE: dict[str, Here] = {
     r"python -m paper_figures judge pairs\.jsonl .*": Here(
         more="--yes --repeats 1", says=("win",), leaves=("out/judge",)
     ),
+    "python -m paper_figures grid": Here(
+        more="--examples 2 --scales 8 --length 4 --steps 2 --block 4", says=("| rws | 8 |",)
+    ),
     "python -m rws_decode train mini --runs out/training": Here(
         more="--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)
     ),
@@ -148,6 +153,9 @@ THERE: dict[str, str] = {
     "python -m paper_figures humaneval-check .*": "test_sandbox.py::test_the_command_reports_what_does_not_pass",
     "python -m rws_decode bench --shape .*": (
         "test_bench_whole.py::test_the_command_writes_its_file_and_prints_the_same"
+    ),
+    r"python -m rws_decode train english --package FILE\.tgz": (
+        "test_english_recipe.py::test_the_command_writes_the_files_and_says_what_was_measured"
     ),
     "python -m rws_decode devices( .*)?": "test_bench_devices.py::test_the_command_compares_processes",
     "python -m rws_decode generate .* --strategy above-mean": (

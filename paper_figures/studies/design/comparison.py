@@ -173,7 +173,8 @@ def _note_language(options: ComparisonOptions) -> None:
     """Warn on standard error if models of the story language would judge another model's text."""
     from rws_decode.checkpoints.files import shipped
 
-    ours = {*shipped("ForMaskedLM"), *shipped("ForCausalLM"), *shipped("ForSequenceClassification"), "mini", "exact"}
+    ours = {name for kind in ("BertForMaskedLM", "ForCausalLM", "ForSequenceClassification") for name in shipped(kind)}
+    ours |= {"mini", "exact"}
     judging = [name for name in dict.fromkeys([*options.rewards, *options.judges, options.causal]) if name in ours]
     if judging and options.model not in ours:
         models_text = f"--rewards, --judges and --causal name {', '.join(judging)}"

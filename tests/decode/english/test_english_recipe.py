@@ -47,7 +47,8 @@ def test_the_same_package_gives_the_same_bytes_and_a_model_that_loads(tmp_path: 
     assert measured["addresses fitted"] == 4 and measured["addresses held out"] == 2
     assert 1 < measured["held-out perplexity"] < 20
     predictor = load_predictor(str(tmp_path / "one"))
-    assert isinstance(predictor, WorldPredictor) and predictor.name == "one" and predictor.words.end == len(predictor.words) - 1
+    assert isinstance(predictor, WorldPredictor) and predictor.name == "one"
+    assert predictor.words.end == len(predictor.words) - 1
     assert [example["kind"] for example in predictor.examples] == ["opening"]
     chain = predictor.world.chain
     assert max(abs(chain.row(state)[0].sum() - 1) for state in range(chain.root + 1)) < 1e-6
@@ -77,9 +78,8 @@ def test_options_of_other_models_are_refused(options: list[str], said: str, caps
 
 def test_only_regular_texts_of_the_data_folder_are_read(tmp_path: Path) -> None:
     others = {"package/data/../1900_x.txt": b"no", "1900_x.txt": b"no", "package/data/1900_x.txt.bak": b"no"}
-    path = archive(
-        tmp_path / "a.tgz", {"package/data/1790_x_y.txt": b"Yes. (Applause.) So . . ."} | others, "package/data/1799_l.txt"
-    )
+    text = {"package/data/1790_x_y.txt": b"Yes. (Applause.) So . . ."}
+    path = archive(tmp_path / "a.tgz", text | others, link="package/data/1799_l.txt")
     assert read_addresses(path) == [Address("1790_x_y", 1790, "Yes.   So .")]
 
 
