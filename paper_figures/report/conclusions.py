@@ -114,7 +114,7 @@ def _whose(settings: list[Mapping[str, Any]]) -> str:
     from rws_decode.checkpoints.files import shipped
 
     models = {options["model"] for options in settings if "model" in options}
-    if not models or not models <= set(shipped("BertForMaskedLM")):
+    if not models or not models <= {*shipped("BertForMaskedLM"), *_WORLDS}:
         return ""
     worlds, others = sorted(models & _WORLDS.keys()), sorted(models - _WORLDS.keys())
     made_up = "is a small model" if len(others) == 1 else "are small models"
