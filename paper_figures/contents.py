@@ -49,6 +49,7 @@ CONTENTS: dict[str, Entry] = {
     "regimes": Entry(_FURTHER, "paper_figures.figures.regimes"),
     "saturation": Entry(_FURTHER, "paper_figures.figures.saturation"),
     "calls_saved": Entry(_FURTHER, "paper_figures.figures.calls_saved"),
+    "locality": Entry(_FURTHER, "paper_figures.figures.locality"),
     "device_cost": Entry(_FURTHER, "paper_figures.figures.device_cost"),
     "ledger": Entry(_LEDGER, "paper_figures.tables.ledger"),
 }

@@ -19,6 +19,8 @@ _FOLDED = "<details>\n<summary>{}</summary>\n{}\n</details>"
 # What comes before the paper's own figures and tables, and of the ledger every line, since each is of a part.
 _LEDGER = "ledger"
 _APART = ("controls", "cross_judging", "saturation")
+# What the shipped worlds are.
+_WORLDS = {"english": "an n-gram model of public-domain English"}
 
 
 def conclusions(records: Mapping[str, Record]) -> str:
@@ -112,13 +114,13 @@ def _whose(settings: list[Mapping[str, Any]]) -> str:
     from rws_decode.checkpoints.files import shipped
 
     models = {options["model"] for options in settings if "model" in options}
-    if not models or not models <= set(shipped("BertForMaskedLM")):
+    if not models or not models <= {*shipped("BertForMaskedLM"), *_WORLDS}:
         return ""
-    what = "is a small model" if len(models) == 1 else "are small models"
-    return (
-        f" {_named(sorted(models))} {what} of a made-up language of stories, shipped with this project: nothing here "
-        "was measured on LLaDA, the paper's model."
-    )
+    worlds, others = sorted(models & _WORLDS.keys()), sorted(models - _WORLDS.keys())
+    made_up = "is a small model" if len(others) == 1 else "are small models"
+    said = [f"{_named(others)} {made_up} of a made-up language of stories"] if others else []
+    said += [f"{world} is {_WORLDS[world]}" for world in worlds]
+    return f" {', and '.join(said)}, shipped with this project: nothing here was measured on LLaDA, the paper's model."
 
 
 def _single(value: Any) -> list[str]:

@@ -46,6 +46,9 @@ STUDIES: dict[str, Study] = {
     "regimes": Study(
         "paper_figures.studies.regimes", "Theorem 1's cases, and the true crossings, of random and real pairs"
     ),
+    "locality": Study(
+        "paper_figures.studies.locality", "RWS in a world whose words stand from left to right, or at random positions"
+    ),
     "commit-order": Study("paper_figures.studies.commit_order", "left to right, confidence and RWS, step by step"),
     "humaneval": Study(
         "paper_figures.studies.humaneval", "pass@k of programs, or of the mini models' puzzles, by method"

@@ -61,7 +61,7 @@ class WorldPredictor:
         self.mask_id = world.vocabulary
         self.vocab_size = world.vocabulary + 1
         self.end_id = words.end
-        self._memory = PartMemory()  # parts of canvases that a commit left alone
+        self.memory: PartMemory | None = PartMemory()  # parts of canvases that a commit left alone
 
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return log-probabilities [B, L, V + 1]; 0 on padding."""
@@ -87,7 +87,7 @@ class WorldPredictor:
             places.append(wanted.numpy() - real[0] - begin)
         found = np.full((len(row), self.vocab_size), -np.inf)
         done = 0
-        for made, place in zip(self.world.conditionals_batch(texts, contexts, self._memory), places, strict=True):
+        for made, place in zip(self.world.conditionals_batch(texts, contexts, self.memory), places, strict=True):
             found[done : done + len(place), :-1] = made[place]
             done += len(place)
         return torch.from_numpy(found)

@@ -122,6 +122,8 @@ def test_the_first_page_is_read_in_two_minutes(figure_page: Path) -> None:
 def test_the_page_says_that_small_models_are_no_large_ones(figure_page: Path) -> None:
     small = "mini is a small model of a made-up language of stories"
     assert small in figure_page.read_text(encoding="utf-8")
+    worlds = {name: {"settings": {"model": name}, "prompts": None} for name in ("mini", "english")}
+    assert f"{small}, and english is an n-gram model of public-domain English" in setting({"one": {"runs": worlds}})
     runs = {"keywords": {"settings": {"model": "GSAI-ML/LLaDA-8B-Instruct", "rewards": ["grm"]}, "prompts": None}}
     assert setting({"one": {"runs": runs}}).endswith("guided by the reward models grm.")
 
