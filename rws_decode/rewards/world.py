@@ -75,7 +75,7 @@ def era_reward(mean: float | None = None, std: float | None = None) -> WorldRewa
     add 0. mean and std are those of 32 words of the world's own after its openings, as the recipe measured them.
 
     >>> era_reward().score(["my fellow americans,"] * 2, ["our economy", "the specie"])
-    [0.8869, -1.1409]
+    [0.8872, -1.1407]
     """
     words, stored = _stored()
     era = stored["era"]
