@@ -184,7 +184,8 @@ def _run_loops(options: BenchOptions) -> int:
     answer = options.answer(_LOOPS)
     prompts = 16 if options.prompts is None else options.prompts
     predictor = options.loading.load(options.model or "mini", options.mask_id)
-    examples: Sequence[Any] = predictor.examples
+    # Gaps have lengths of their own.
+    examples: Sequence[Any] = [example for example in predictor.examples if example["kind"] != "gap"]
     if not 1 <= prompts <= len(examples):
         raise ValueError(f"--prompts is {prompts}: {predictor.name} ships {len(examples)} examples, at least 1")
     reward = options.reward if options.reward.reward is not None else replace(options.reward, reward="mini")
