@@ -41,7 +41,9 @@ def run(args: argparse.Namespace) -> int:
 
     god_steps, god_tokens, log_prob (nats, of the whole answer after its opening) and reward (in its deviations) are
     means over the openings; `error` is the standard error of each mean; paper_god and paper_perplexity are those of
-    Table 8 at c.
+    Table 8 at c. `slopes`: by how much the mean reward of the world's own texts first changes, exactly, per unit of
+    beta where they are tilted by the reward, and per unit of c where log p is scaled; scaling_rises is the share of
+    openings after which scaling raises it.
     """
     options = read_options(GridOptions, args)
     if not all(math.isfinite(scale) and scale > 0 for scale in options.scales):
@@ -70,8 +72,28 @@ def run(args: argparse.Namespace) -> int:
         rows.append({"method": method, "scale": scale} | _measured(predictor, prompts, strategy, reward, options.shape))
         rows[-1] |= {"paper_god": printed.get("god"), "paper_perplexity": printed.get("perplexity")}
         print(f"{method} {'' if scale is None else scale}: done", file=sys.stderr, flush=True)
-    print(json.dumps({"rows": rows}, allow_nan=False) if options.json else _table(rows, options.shape.length))
+    slopes = _slopes(predictor, prompts, reward, options.shape.length)
+    result = {"rows": rows, "slopes": slopes}
+    print(json.dumps(result, allow_nan=False) if options.json else _table(rows, slopes, options.shape.length))
     return 0
+
+
+def _slopes(predictor: Any, prompts: list[str], reward: Any, length: int) -> dict[str, float] | None:
+    """Return, over the openings, what tilting and scaling first do to the mean reward; None for a learned reward."""
+    from rws_decode.rewards.world import WorldReward
+    from rws_theory.worlds import reward_slopes
+
+    if not isinstance(reward, WorldReward) or len(reward.words) != predictor.world.vocabulary:
+        return None
+    slopes = [
+        reward_slopes(predictor.world, reward.world_reward, length, predictor.encode_prompt(prompt))
+        for prompt in prompts
+    ]
+    return {
+        "tilting": sum(slope.tilting for slope in slopes) / len(slopes),
+        "scaling": sum(slope.scaling for slope in slopes) / len(slopes),
+        "scaling_rises": sum(slope.scaling > 0 for slope in slopes) / len(slopes),
+    }
 
 
 def _measured(predictor: Any, prompts: list[str], strategy: Any, reward: Any, shape: Shape) -> dict[str, Any]:
@@ -94,7 +116,7 @@ def _measured(predictor: Any, prompts: list[str], strategy: Any, reward: Any, sh
     }
 
 
-def _table(rows: list[dict[str, Any]], length: int) -> str:
+def _table(rows: list[dict[str, Any]], slopes: dict[str, float] | None, length: int) -> str:
     lines = [
         "| method | scale | GOD, steps | GOD, tokens | log p, nats | perplexity | reward, deviations | paper's GOD | "
         "paper's perplexity |",
@@ -107,4 +129,11 @@ def _table(rows: list[dict[str, Any]], length: int) -> str:
         cells += [f"{math.exp(-row['log_prob'] / length):.2f}", f"{row['reward']:+.2f} ± {error['reward']:.2f}"]
         cells += ["" if row[name] is None else f"{row[name]:.2f}" for name in ("paper_god", "paper_perplexity")]
         lines.append(f"| {' | '.join(cells)} |")
+    if slopes is not None:
+        lines += [
+            "",
+            f"Over the world's own texts, exactly: tilting by the reward first changes its mean by {slopes['tilting']:+.2f} per unit",
+            f"of beta, and scaling of log p by {slopes['scaling']:+.2f} per unit of c; scaling raises it after "
+            f"{slopes['scaling_rises']:.0%} of the openings.",
+        ]
     return "\n".join(lines)

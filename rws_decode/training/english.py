@@ -37,7 +37,7 @@ class EnglishRecipe:
 
     vocabulary: int = 3000
     order: int = 4
-    minimum: tuple[int, ...] = (2, 4, 4)
+    minimum: tuple[int, ...] = (2, 8, 8)
     discount: float = 0.75
     held_from: int = 10
     held_every: int = 20
