@@ -132,7 +132,8 @@ def _table(rows: list[dict[str, Any]], slopes: dict[str, float] | None, length: 
     if slopes is not None:
         lines += [
             "",
-            f"Over the world's own texts, exactly: tilting by the reward first changes its mean by {slopes['tilting']:+.2f} per unit",
+            "Over the world's own texts, exactly: tilting by the reward first changes its mean by "
+            f"{slopes['tilting']:+.2f} per unit",
             f"of beta, and scaling of log p by {slopes['scaling']:+.2f} per unit of c; scaling raises it after "
             f"{slopes['scaling_rises']:.0%} of the openings.",
         ]
