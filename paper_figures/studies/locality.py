@@ -167,11 +167,11 @@ def tables(frame: pandas.DataFrame, *, seed: int = 0) -> list[Table]:
     by = ("method", "locality")
     means = Summary(_MEASURES, by, {"method": "default"}, over=("locality",))
     shares = Summary(_SAME, by, {"method": None})
-    made = (
+    summaries = (
         summary_table("summary", _CAPTION, frame, means, seed),
         summary_table("same", _SAME_CAPTION, _with_same(frame), shares, seed),
     )
-    return [table for table in made if table is not None]
+    return [table for table in summaries if table is not None]
 
 
 def _with_same(frame: pandas.DataFrame) -> pandas.DataFrame:

@@ -36,7 +36,7 @@ def read_addresses(package: Path) -> list[Address]:
     such archive, that holds no address or one twice, for a text that is not UTF-8 or longer than 1 MiB, and for more
     than 64 MiB or 4,096 members in all.
     """
-    found: dict[str, Address] = {}
+    addresses: dict[str, Address] = {}
     size = 0
     try:
         with gzip.open(package) as stored, tarfile.open(fileobj=stored, mode="r|") as archive:
@@ -48,16 +48,16 @@ def read_addresses(package: Path) -> list[Address]:
                 if named is None or not member.isreg():
                     continue
                 stream = archive.extractfile(member)
-                if member.size > _TEXT_BYTES or named[1] in found or stream is None:
+                if member.size > _TEXT_BYTES or named[1] in addresses or stream is None:
                     raise ValueError(f"{member.name} is longer than 1 MiB, or there twice")
                 text = stream.read(_TEXT_BYTES).decode("utf-8")
-                found[named[1]] = Address(named[1], int(named[2]), _cleaned(text))
+                addresses[named[1]] = Address(named[1], int(named[2]), _cleaned(text))
     except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"--package is {package}: not the archive of {PACKAGE} ({reason})") from error
-    if not found:
+    if not addresses:
         raise ValueError(f"--package is {package}: it holds no package/data/YEAR_NAME.txt, as that of {PACKAGE} does")
-    return [found[name] for name in sorted(found)]
+    return [addresses[name] for name in sorted(addresses)]
 
 
 def _cleaned(text: str) -> str:

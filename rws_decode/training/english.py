@@ -55,17 +55,17 @@ def build_english(package: Path, directory: Path, recipe: EnglishRecipe | None =
     """
     recipe = EnglishRecipe() if recipe is None else recipe
     addresses = read_addresses(package)
-    held = addresses[recipe.held_from :: recipe.held_every]
-    if not held:
+    held_out = addresses[recipe.held_from :: recipe.held_every]
+    if not held_out:
         raise ValueError(f"--package is {package}: {len(addresses)} addresses, more than {recipe.held_from} are needed")
-    fitted = [address for address in addresses if address not in held]
+    fitted = [address for address in addresses if address not in held_out]
     counts = Counter(word for address in fitted for word in split_words(address.text))
     words = Words([*_most_frequent(counts, recipe.vocabulary - 1), END])
     sequences = [part for address in fitted for part in sequences_of(address.text, words)]
     options: dict[str, Any] = {"order": recipe.order, "discount": recipe.discount, "minimum": recipe.minimum}
     arrays = pack(NGram.fit(sequences, vocabulary=len(words), **options).chain)
     world = world_of(arrays)  # as the file holds it
-    examples = [*openings_of(held, words, recipe.openings), *_gaps_of(held, words, recipe.gaps)]
+    examples = [*openings_of(held_out, words, recipe.openings), *_gaps_of(held_out, words, recipe.gaps)]
     score, split = _era(fitted, words)
     prompts = [words.ids(example["prompt"]) for example in examples if example["kind"] == "opening"]
     mean, std = _statistics(world, score, prompts, recipe)
@@ -88,10 +88,10 @@ def build_english(package: Path, directory: Path, recipe: EnglishRecipe | None =
     for name, value in named.items():
         indent = 1 if name in ("config", "examples") else None
         write_text(directory / f"{name}.json", json.dumps(value, indent=indent) + "\n")
-    perplexity, count, known = _perplexity(world, held, words)
+    perplexity, count, known = _perplexity(world, held_out, words)
     return {
         "addresses fitted": len(fitted),
-        "addresses held out": len(held),
+        "addresses held out": len(held_out),
         "words fitted": sum(counts.values()),
         "share of them in the vocabulary": sum(counts[word] for word in words.words) / sum(counts.values()),
         "vocabulary": len(words),
@@ -125,25 +125,25 @@ def openings_of(addresses: Sequence[Address], words: Words, most: int) -> list[d
 
     An opening ends where the clause does: after a mark, or before a word that joins what follows.
     """
-    found, seen = [], set()
+    by_address, seen = [], set()
     for address in addresses:
-        found.append([])
+        by_address.append([])
         for sentence in _sentences(address.text):
             cut = _cut(sentence, 8, 16)
             if cut is None or len(sentence) < cut + 4 or words.unknown(" ".join(sentence[:cut])):
                 continue
             prompt, answer = words.text(words.ids(" ".join(sentence[:cut]))), " ".join(sentence[cut:])
             if prompt not in seen:
-                found[-1].append({"kind": "opening", "prompt": prompt, "answer": answer, "address": address.name})
+                by_address[-1].append({"kind": "opening", "prompt": prompt, "answer": answer, "address": address.name})
             seen.add(prompt)
-    return _in_turn(found, most)
+    return _in_turn(by_address, most)
 
 
 def _gaps_of(addresses: Sequence[Address], words: Words, most: int) -> list[dict[str, Any]]:
     """Return sentences of known words with a gap of 4 to 12 words between an opening and the last six words."""
-    found = []
+    by_address = []
     for address in addresses:
-        found.append([])
+        by_address.append([])
         for sentence in _sentences(address.text):
             cut = _cut(sentence, 6, 12)
             if cut is None or not 4 <= len(sentence) - cut - 6 <= 12 or words.unknown(" ".join(sentence)):
@@ -151,8 +151,8 @@ def _gaps_of(addresses: Sequence[Address], words: Words, most: int) -> list[dict
             before, gap, after = (" ".join(sentence[part]) for part in _parts(cut, len(sentence) - 6))
             before, gap, after = (words.text(words.ids(part)) for part in (before, gap, after))
             prompt = f"{before} [MASK:{len(words.ids(gap))}] {after}"
-            found[-1].append({"kind": "gap", "prompt": prompt, "answer": gap, "address": address.name})
-    return _in_turn(found, most)
+            by_address[-1].append({"kind": "gap", "prompt": prompt, "answer": gap, "address": address.name})
+    return _in_turn(by_address, most)
 
 
 def _parts(first: int, second: int) -> tuple[slice, slice, slice]:
@@ -178,10 +178,10 @@ def _cut(sentence: Sequence[str], least: int, most: int) -> int | None:
     return None
 
 
-def _in_turn(found: Sequence[Sequence[dict[str, Any]]], most: int) -> list[dict[str, Any]]:
+def _in_turn(by_address: Sequence[Sequence[dict[str, Any]]], most: int) -> list[dict[str, Any]]:
     """Return `most` examples at even distances within each address, one address after the other."""
-    each = -(-most // len(found))
-    spread = [rows[:: max(1, len(rows) // each)][:each] for rows in found]
+    each = -(-most // len(by_address))
+    spread = [rows[:: max(1, len(rows) // each)][:each] for rows in by_address]
     turns = [rows[turn] for turn in range(each) for rows in spread if turn < len(rows)]
     return turns[:most]
 
@@ -219,9 +219,9 @@ def _statistics(
     return round(float(rewards.mean()), 4), round(float(rewards.std()), 4)
 
 
-def _perplexity(world: NGram, held: Sequence[Address], words: Words) -> tuple[float, int, float]:
+def _perplexity(world: NGram, held_out: Sequence[Address], words: Words) -> tuple[float, int, float]:
     """Return the perplexity of the runs of known words of held-out texts, their words, and the share that is known."""
-    runs = [run for address in held for run in sequences_of(address.text, words)]
+    runs = [run for address in held_out for run in sequences_of(address.text, words)]
     count = sum(map(len, runs))
-    known = [number >= 0 for address in held for number in words.ids(address.text)]
+    known = [number >= 0 for address in held_out for number in words.ids(address.text)]
     return float(np.exp(-sum(world.log_prob(run) for run in runs) / count)), count, float(np.mean(known))

@@ -77,9 +77,9 @@ class Backoff:
             chain.append((level, state - level.first))
             state = int(level.suffix[state - level.first])
         probability, target = self.unigram.copy(), np.arange(self.vocabulary)
-        for level, own in reversed(chain):
-            arcs = slice(level.begin[own], level.begin[own + 1])
-            probability *= level.kept[own]
+        for level, row in reversed(chain):
+            arcs = slice(level.begin[row], level.begin[row + 1])
+            probability *= level.kept[row]
             probability[level.word[arcs]] = level.full[arcs]
             target[level.word[arcs]] = level.target[arcs]
         return probability, target
@@ -89,13 +89,13 @@ class Backoff:
         kept = 1.0
         while state != self.root:
             level = next(level for level in reversed(self.levels) if level.first <= state)
-            own = state - level.first
-            begin, end = level.begin[own], level.begin[own + 1]
+            row = state - level.first
+            begin, end = level.begin[row], level.begin[row + 1]
             arc = begin + int(np.searchsorted(level.word[begin:end], word))
             if arc < end and level.word[arc] == word:
                 return kept * float(level.full[arc]), int(level.target[arc])
-            kept *= float(level.kept[own])
-            state = int(level.suffix[own])
+            kept *= float(level.kept[row])
+            state = int(level.suffix[row])
         return kept * float(self.unigram[word]), word
 
     def after(self, context: Sequence[int] | Ints) -> int:
@@ -137,11 +137,11 @@ def fit_backoff(
 def _count(sequences: Sequence[ArrayLike], order: int, vocabulary: int) -> list[_Grams]:
     rows = [np.asarray(sequence, dtype=np.int64) for sequence in sequences]
     text = np.concatenate(rows)
-    place = np.concatenate([np.arange(row.size) for row in rows])  # within its sequence
+    position = np.concatenate([np.arange(row.size) for row in rows])  # within its sequence
     number, none = text, np.zeros(0, dtype=np.int64)
     grams = [_Grams(np.bincount(text, minlength=vocabulary), np.arange(vocabulary), none, none)]
     for length in range(2, order + 1):
-        end = np.flatnonzero(place >= length - 1)
+        end = np.flatnonzero(position >= length - 1)
         keys, first, inverse, count = np.unique(
             number[end - 1] * vocabulary + text[end], return_index=True, return_inverse=True, return_counts=True
         )
@@ -177,10 +177,10 @@ def _level(
     levels: list[Level],
     root: int,
 ) -> Level:
-    own = numbers[length - 1]
-    states = np.flatnonzero(own >= 0)  # as grams
+    state_of = numbers[length - 1]
+    states = np.flatnonzero(state_of >= 0)  # as grams
     suffix = np.full(states.size, root) if length == 1 else numbers[length - 2][grams[length - 1].suffix[states]]
-    first = int(own[states[0]]) if states.size else root
+    first = int(state_of[states[0]]) if states.size else root
     if length >= len(grams):  # order 1: words do not matter
         none = np.zeros(0, dtype=np.int64)
         zero = np.zeros(0)
@@ -189,8 +189,8 @@ def _level(
         )
     gram = grams[length]
     arcs = np.flatnonzero(listed[length - 1])  # sorted by prefix, then word
-    source = own[gram.prefix[arcs]] - first
-    times = np.bincount(gram.prefix, weights=gram.count, minlength=own.size)[states]
+    source = state_of[gram.prefix[arcs]] - first
+    times = np.bincount(gram.prefix, weights=gram.count, minlength=state_of.size)[states]
     known = np.bincount(source, weights=gram.count[arcs] - discount, minlength=states.size)
     some = np.maximum(times, 1)
     kept = np.where(times > 0, (times - known) / some, 1.0)
@@ -199,8 +199,8 @@ def _level(
     if length == 1:
         lower, below = word, unigram[word]
     else:  # arcs of the level below stand in the order of its grams
-        place = np.cumsum(listed[length - 2]) - 1
-        lower = place[gram.suffix[arcs]]
+        arc_of = np.cumsum(listed[length - 2]) - 1
+        lower = arc_of[gram.suffix[arcs]]
         below = levels[-1].full[lower]
     return Level(
         length=length,

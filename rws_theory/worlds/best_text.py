@@ -46,16 +46,16 @@ def best_text(chain: Backoff, tilt: Tilt, canvas: Ints, start: int) -> Ints:
     choices = np.empty((canvas.size, chain.root + 1, states), dtype=np.int32)
     for i in range(canvas.size - 1, -1, -1):
         before = np.empty((chain.root + 1, states))
-        for own in range(states):
-            ahead = value[each, following[own, chain.last]] + rewards[own, chain.last]
+        for reader in range(states):
+            ahead = value[each, following[reader, chain.last]] + rewards[reader, chain.last]
             if canvas[i] != MASK:
                 ahead = np.where(chain.last == canvas[i], ahead, -np.inf)
-            before[:, own], choices[i, :, own] = _step(chain, arcs, ahead, tilt.pairs)
+            before[:, reader], choices[i, :, reader] = _step(chain, arcs, ahead, tilt.pairs)
         value = before[:-1]
-    text, state, own = np.empty(canvas.size, dtype=np.int64), start, 0
+    text, state, reader = np.empty(canvas.size, dtype=np.int64), start, 0
     for i in range(canvas.size):
-        text[i] = choices[i, state, own]
-        state, own = chain.follow(state, int(text[i]))[1], int(following[own, text[i]])
+        text[i] = choices[i, state, reader]
+        state, reader = chain.follow(state, int(text[i]))[1], int(following[reader, text[i]])
     return text
 
 
@@ -77,7 +77,7 @@ def _step(chain: Backoff, arcs: list[_Arcs], ahead: Floats, pairs: Floats | None
     value[-1:], word[-1:] = below.best(listed)
     beyond, beyond_word = np.array([-np.inf]), np.zeros(1, np.int64)  # the best beyond the arcs of the level below
     first = chain.root
-    for level, own in zip(chain.levels, arcs[1:], strict=True):
+    for level, runs in zip(chain.levels, arcs[1:], strict=True):
         suffix = level.suffix - first
         if level.length == 1 and pairs is not None:
             rest, rest_word = _rest_of_pairs(level, listed, pairs)
@@ -88,14 +88,14 @@ def _step(chain: Backoff, arcs: list[_Arcs], ahead: Floats, pairs: Floats | None
             rest = np.where(arc < 0, -np.inf, listed[arc])
             rest_word = np.where(rest >= beyond[suffix], below.word[arc], beyond_word[suffix])
             rest = np.maximum(rest, beyond[suffix])
-        beyond, beyond_word = rest + own.log_kept, rest_word
-        listed = own.log_full + ahead[level.target]
+        beyond, beyond_word = rest + runs.log_kept, rest_word
+        listed = runs.log_full + ahead[level.target]
         if pairs is not None:
-            listed += pairs[chain.last[level.first + own.run], level.word]
-        top, top_word = own.best(listed)
+            listed += pairs[chain.last[level.first + runs.run], level.word]
+        top, top_word = runs.best(listed)
         value[level.states] = np.maximum(top, beyond)
         word[level.states] = np.where(top >= beyond, top_word, beyond_word)
-        below, first = own, level.first
+        below, first = runs, level.first
     return value, word
 
 
@@ -111,11 +111,11 @@ def _best_unlisted(level: Level, suffix: Ints, value: Floats, below: _Arcs) -> I
     missing = np.full(suffix.size, -1)
     unsettled, ranks = np.arange(suffix.size), _FIRST_RANKS
     while unsettled.size:
-        place = np.full(suffix.size, -1)
-        place[unsettled] = np.arange(unsettled.size)
-        near = (taken < ranks) & (place[source] >= 0)
+        row_of = np.full(suffix.size, -1)
+        row_of[unsettled] = np.arange(unsettled.size)
+        near = (taken < ranks) & (row_of[source] >= 0)
         listed = np.zeros((unsettled.size, ranks + 1), dtype=bool)  # nothing in the last column
-        listed[place[source[near]], taken[near]] = True
+        listed[row_of[source[near]], taken[near]] = True
         first = listed.argmin(axis=1)
         missing[unsettled[first < ranks]] = first[first < ranks]
         unsettled, ranks = unsettled[first == ranks], 4 * ranks

@@ -55,8 +55,8 @@ class Scattered:
     ) -> list[Floats]:
         """Return the conditionals of several canvases, each after its context."""
         texts = [check_canvas(canvas, self)[self.order] for canvas in canvases]
-        place = np.argsort(self.order)
-        return [rows[place] for rows in self.world.conditionals_batch(texts, contexts)]
+        position = np.argsort(self.order)
+        return [rows[position] for rows in self.world.conditionals_batch(texts, contexts)]
 
     def log_prob(self, tokens: Sequence[int] | Ints, context: Sequence[int] | Ints = ()) -> float:
         """Return log p(tokens | context), nats."""

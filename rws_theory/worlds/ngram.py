@@ -139,12 +139,12 @@ class NGram:
         if len(shown) != len(before):
             raise ValueError(f"contexts are {len(before)}: one is needed for each of {len(shown)} canvases")
         memory = PartMemory(None) if memory is None else memory
-        places, keys = [], []
+        spans, keys = [], []
         for row, canvas in enumerate(shown):
             for begin, end in self.parts(canvas):
-                places.append((row, begin, end))
+                spans.append((row, begin, end))
                 keys.append((self.chain.after([*before[row], *canvas[:begin]]), canvas[begin:end].tobytes()))
-        new = {key: place for key, place in zip(keys, places, strict=True) if key not in memory}
+        new = {key: span for key, span in zip(keys, spans, strict=True) if key not in memory}
         known = {key: memory[key] for key in keys if key not in new}
         texts = [shown[row][begin:end] for row, begin, end in new.values()]
         with np.errstate(divide="ignore"):  # what is below the smallest float is impossible
@@ -155,7 +155,7 @@ class NGram:
             results.append(np.full((canvas.size, self.vocabulary), -np.inf))
             revealed = np.flatnonzero(canvas != MASK)
             results[-1][revealed, canvas[revealed]] = 0.0
-        for key, (row, begin, end) in zip(keys, places, strict=True):
+        for key, (row, begin, end) in zip(keys, spans, strict=True):
             results[row][begin:end] = known[key]
         return results
 
@@ -233,19 +233,19 @@ class NGram:
         """Draw a text, int64 [n]; the masked words of a canvas given the revealed ones."""
         canvas, state = self._canvas(n), self.chain.after(self._context(context))
         backs = self._lattice.backward([canvas])[0]
-        text, own = canvas.copy(), 0
+        text, reader_state = canvas.copy(), 0
         words = self.weights.words
         for i, token in enumerate(canvas):
             probability, target = self.chain.row(state)
-            weight = probability * np.exp(words.reward[own])
+            weight = probability * np.exp(words.reward[reader_state])
             if self.weights.pairs is not None and state != self.chain.root:
                 weight *= np.exp(self.weights.pairs[self.chain.last[state]])
             if i in backs:
-                weight *= backs[i][target, words.following[own]]
+                weight *= backs[i][target, words.following[reader_state]]
             if token == MASK:
                 total = np.cumsum(weight)
                 text[i] = min(int(np.searchsorted(total, rng.random() * total[-1], side="right")), total.size - 1)
-            state, own = int(target[text[i]]), int(words.following[own, text[i]])
+            state, reader_state = int(target[text[i]]), int(words.following[reader_state, text[i]])
         return text
 
     def best(self, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> Ints:

@@ -58,10 +58,12 @@ def reward_slopes(world: NGram, reward: AdditiveReward, n: int, context: Sequenc
     for _ in range(n):
         moved = moves.plain(moments)  # before the word's reward is added
         weighed = moves.weighed(moments[:2])  # of 1 and R, times log P of the step
-        one, r, log_p, rr, log_p_r = moved
+        mass_read, r, log_p, rr, log_p_r = moved
         log_p, log_p_r = log_p + weighed[0], log_p_r + weighed[1]
         gain = words.reward[:, last].T  # [S, Q]
-        read = np.stack([one, r + gain * one, log_p, rr + gain * (2 * r + gain * one), log_p_r + gain * log_p])
+        read = np.stack(
+            [mass_read, r + gain * mass_read, log_p, rr + gain * (2 * r + gain * mass_read), log_p_r + gain * log_p]
+        )
         moments = np.zeros_like(moments)
         rows = np.arange(chain.root)
         for state in range(states):
@@ -69,14 +71,14 @@ def reward_slopes(world: NGram, reward: AdditiveReward, n: int, context: Sequenc
         # Moments about the mean so far, so that little cancels in the end.
         reward_shift, log_shift = moments[1].sum(), moments[2].sum()
         mean_reward, mean_log_p = mean_reward + float(reward_shift), mean_log_p + float(log_shift)
-        one, r, log_p, rr, log_p_r = moments
+        mass_read, r, log_p, rr, log_p_r = moments
         moments = np.stack(
             [
-                one,
-                r - reward_shift * one,
-                log_p - log_shift * one,
-                rr - 2 * reward_shift * r + reward_shift**2 * one,
-                log_p_r - reward_shift * log_p - log_shift * r + reward_shift * log_shift * one,
+                mass_read,
+                r - reward_shift * mass_read,
+                log_p - log_shift * mass_read,
+                rr - 2 * reward_shift * r + reward_shift**2 * mass_read,
+                log_p_r - reward_shift * log_p - log_shift * r + reward_shift * log_shift * mass_read,
             ]
         )
     return RewardSlopes(mean_reward, mean_log_p, float(moments[3].sum()), float(moments[4].sum()))

@@ -94,8 +94,8 @@ def _level(
         suffix = down.word[lead] if length == 2 else levels[-2].target[down.lower[lead]]
         lower = _arc_of(down, suffix[source] - down.first, word, vocabulary)
         below, target = down.full[lower], down.target[lower]
-    own = np.arange(word.size) if length - 1 < len(leads) else np.zeros(0, np.int64)
-    if own.size:
+    leading = np.arange(word.size) if length - 1 < len(leads) else np.zeros(0, np.int64)
+    if leading.size:
         target = target.copy()
         target[leads[length - 1]] = firsts[length] + np.arange(leads[length - 1].size)
     begin = np.concatenate([[0], np.cumsum(arcs)])

@@ -156,9 +156,9 @@ def _as_rws(data: Localities) -> list[str]:
     parts = []
     for method in ("constant", "shuffled", "temperature"):
         shares = [data.share(method, "rws_words", row["locality"]) for row in data.curve(method, "god_steps")]
-        found = [share for share in shares if share is not None]
-        if found:
-            ends = dict.fromkeys(f"{end:.0%}" for end in (min(found), max(found)))
+        known = [share for share in shares if share is not None]
+        if known:
+            ends = dict.fromkeys(f"{end:.0%}" for end in (min(known), max(known)))
             parts.append(f"{LOOKS[method].label} for {' to '.join(ends)} of prompts")
     return [f"RWS's words are also written by: {', '.join(parts)}."] if parts else []
 
@@ -167,8 +167,8 @@ def _compared(data: Localities, method: str, measure: str) -> str:
     """Return a method minus the default in words: once if it is one comparison, else for how many localities."""
     rows = data.curve(method, measure)
     if measure != "god_steps" and all(data.everywhere(name, "same_words") for name in (method, "default")):
-        found = _difference(rows[0], "p")
-        return f"{found.text()}, at every locality alike."
+        difference = _difference(rows[0], "p")
+        return f"{difference.text()}, at every locality alike."
     return tally([_difference(row, "p_holm") for row in rows], "localities")
 
 
