@@ -13,7 +13,8 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import before_end, without_mask
 from rws_decode.predictors.modernbert import ModernBertAt
 from rws_decode.text.dialogue import Dialogue
-from rws_decode.text.prompt_ids import chat_ids, chat_layout, plain_ids, without_specials
+from rws_decode.text.gaps import gap_ids, masks_in
+from rws_decode.text.prompt_ids import chat_ids, chat_layout, plain_ids, plain_parts, without_specials
 
 __all__ = ["HFMaskPredictor"]
 
@@ -133,8 +134,8 @@ class HFMaskPredictor:
     def encode_prompt(self, text: str) -> list[int]:
         """Return the prompt's ids, e.g. [CLS] text [SEP], or those of a chat of one message; at most one BOS.
 
-        The name of a special token in `text`, e.g. "[MASK]", is read as plain text. ValueError without a tokenizer, or
-        where even the plain text encodes to the mask.
+        The name of a special token in `text`, e.g. "[MASK]", is read as plain text, but a gap [MASK:n] as n masks.
+        ValueError without a tokenizer, where even the plain text encodes to the mask, and for a gap in a chat.
         """
         return self.encode_dialogue(Dialogue((text,)))
 
@@ -146,6 +147,12 @@ class HFMaskPredictor:
         if self.tokenizer is None:
             raise ValueError(f"prompt is text: {self.name} has no tokenizer, give token ids")
         text = dialogue.text
+        if masks_in(text):
+            if self.chat:
+                raise ValueError(f"prompt {text[:60]!r} has a gap: a message of a chat has none, choose chat=False")
+            begin, encode, end = plain_parts(self.tokenizer)
+            ids = gap_ids(text, lambda part: without_mask(encode(part), self.mask_id, text), self.mask_id)
+            return [*begin, *ids, *end]
         ids = chat_ids(self.tokenizer, dialogue) if self.chat else plain_ids(self.tokenizer, text)
         return without_mask(ids, self.mask_id, text)
 

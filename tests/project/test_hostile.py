@@ -177,7 +177,10 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "ids below zero": (lambda: decoded([[7, -1]]), r"^prompts\[0\] holds the id -1"),
     "ids beyond the vocabulary": (lambda: decoded([[10**9]]), r"^prompts\[0\] holds the id 1000000000"),
     "ids of halves": (lambda: decoded([[7, 1.5]]), r"^prompts\[0\] "),
-    "ids that are masks": (lambda: decoded([[tiny().mask_id]]), r"^prompts\[0\] holds the mask id"),
+    "ids that are masks": (
+        lambda: decoded([[tiny().mask_id]]),
+        r"^length is \d+: the gaps of prompts\[0\] have length 1, ",
+    ),
     "ids longer than the model": (lambda: decoded([[7] * 64]), "^length is 4: after the 64 tokens"),
     "bytes that are no text": (lambda: decoded([SURROGATE]), r"^turns\[0\] is 'caf\\udce9': no text"),
     "a dialogue of two": (lambda: rws.Dialogue(("a", "b")), "^turns has 2"),
