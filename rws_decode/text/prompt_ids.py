@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from itertools import takewhile, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 from rws_decode.text.dialogue import Dialogue
 
-__all__ = [
-    "chat_ids",
-    "chat_layout",
-    "laid_out",
-    "plain_ids",
-    "plain_parts",
-    "special_names",
-    "without_specials",
-    "woven_ids",
-]
+__all__ = ["chat_ids", "chat_layout", "laid_out", "plain_ids", "special_names", "without_specials", "woven_ids"]
 
 # Turns of a chat -> the text that a template makes of them.
 Render = Callable[[Sequence[str]], str]
@@ -67,13 +58,6 @@ def plain_ids(tokenizer: Any, text: str) -> list[int]:
     A special token's name in the text, "[MASK]" or "<|eot_id|>", is read as the characters that it is.
     """
     return _one_bos(tokenizer, tokenizer(text, split_special_tokens=True)["input_ids"])
-
-
-def plain_parts(tokenizer: Any) -> tuple[list[int], Callable[[str], list[int]], list[int]]:
-    """Return the layout of `plain_ids`: the ids before a text, how text is encoded, and the ids after it."""
-    alone, around = plain_ids(tokenizer, ""), plain_ids(tokenizer, "a")
-    begin = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(alone, around, strict=False)))
-    return alone[:begin], lambda text: _ids(tokenizer, text, split_special_tokens=True), alone[begin:]
 
 
 def chat_ids(tokenizer: Any, dialogue: Dialogue) -> list[int]:

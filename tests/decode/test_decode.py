@@ -336,7 +336,7 @@ STRATEGY = "name, needs_reward and a method factor or order are needed"
         ({"predictor": "mini"}, "predictor is 'mini': a mask predictor is needed, load_predictor(name) gives one"),
         ({"prompts": []}, "prompts is []: a list of at least one prompt is needed"),
         ({"prompts": "text"}, "prompts is 'text': a list of at least one prompt is needed"),
-        ({"prompts": [[6, MASK, 7]]}, "the gaps of prompts[0] have length 1, give Shape(1, ...)"),
+        ({"prompts": [[6, MASK, 7]]}, "length is 8: the gaps of prompts[0] have length 1, give Shape(1, ...)"),
         ({"prompts": [[6], [VOCABULARY]]}, f"prompts[1] holds the id {VOCABULARY}: tiny-bert has ids 0 to 27"),
         ({"prompts": [[-1]]}, "prompts[0] holds the id -1: tiny-bert has ids 0 to 27"),
         (
