@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.predictors.base import before_end, ends_of, without_mask
-from rws_decode.text.gaps import gap_ids, masks_in
+from rws_decode.text.gaps import gap_ids
 
 __all__ = ["CallablePredictor"]
 
@@ -66,8 +66,6 @@ class CallablePredictor:
         if self._encode is None:
             raise ValueError(f"prompt is text: predictor {self.name} has no tokenizer, give token ids")
         encode = self._encode
-        if not masks_in(text):
-            return without_mask(encode(text), self.mask_id, text)
         return gap_ids(text, lambda part: without_mask(encode(part), self.mask_id, text), self.mask_id)
 
     def decode_prompt(self, ids: Sequence[int]) -> str | None:

@@ -38,10 +38,10 @@ def gap_ids(text: str, encode: Callable[[str], list[int]], mask_id: int) -> list
     >>> gap_ids("ab [MASK:2] c", lambda part: [len(part)], mask_id=0)
     [2, 0, 0, 2]
     """
-    parts = _GAP.split(text)
-    ids = encode(parts[0]) if parts[0] else []
-    for gap, part in zip(parts[1::2], parts[2::2], strict=True):
-        ids = [*ids, *[mask_id] * int(gap), *(encode(part) if part else [])]
+    first, *rest = _GAP.split(text)
+    ids = list(encode(first)) if first or not rest else []
+    for gap, part in zip(rest[::2], rest[1::2], strict=True):
+        ids += [*[mask_id] * int(gap), *(encode(part) if part else [])]
     return ids
 
 
