@@ -29,6 +29,7 @@ from rws_decode.predictors import CallablePredictor, MaskPredictor, WorldPredict
 from rws_decode.replay.diff import diff
 from rws_decode.replay.replay import replay, replay_with
 from rws_decode.rewards import CallableReward, load_reward
+from rws_decode.rewards.world import era_reward
 from rws_decode.scales.path import scale_path
 from rws_decode.settings import Options, Savings, Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
@@ -283,6 +284,10 @@ def test_masks_are_counted(text: str, masks: int) -> None:
     assert masks_in(text) == masks
 
 
+def asked(*args: Any) -> list[Any]:
+    return [SimpleNamespace(args=args)]
+
+
 def test_where_gaps_are_refused() -> None:
     bert = PREDICTORS["bert"]
     for prompts in ([GAPPED], ["the [MASK:6]"]):
@@ -294,14 +299,14 @@ def test_where_gaps_are_refused() -> None:
             call(bert, [[6], GAPPED], Confidence(), Shape(8, 4, 8))
     model = RWSLM(bert, max_new_tokens=6, steps=3, block_length=6, mc_num=1)
     with pytest.raises(ValueError, match=r"^context 'the \[MASK:6\]' has a gap"):
-        model.generate_until([SimpleNamespace(args=("the [MASK:6]", {"until": []}))])
+        model.generate_until(asked("the [MASK:6]", {"until": []}))
     with pytest.raises(ValueError, match=r"^context 'the \[MASK:6\]' encodes to the mask token"):
-        model.loglikelihood([SimpleNamespace(args=("the [MASK:6]", " cat"))])
+        model.loglikelihood(asked("the [MASK:6]", " cat"))
 
 
 def test_the_generation_adapter_fills_gaps() -> None:
     bert = PREDICTORS["bert"]
-    output = generate(bert, [GAPPED], max_new_tokens=6, steps=4, block_length=3)
+    output: Any = generate(bert, [GAPPED], max_new_tokens=6, steps=4, block_length=3)
     (trace,) = decode(bert, [GAPPED], Confidence(), SIX)
     assert output.sequences.tolist() == [trace.tokens.tolist()] and output.texts == [trace.text]
 
@@ -364,7 +369,7 @@ def test_no_method_lies_above_the_frontier_of_a_gap(
 ) -> None:
     methods = "default rws:8 constant:8 left-to-right sample best-of:3 tilt:1 tilted:1".split()
     assert figures(["frontier", "--example", "239", "--json", "--strategies", *methods]) == 0
-    result, reward = json.loads(capsys.readouterr().out), load_reward("era").world_reward
+    result, reward = json.loads(capsys.readouterr().out), era_reward().world_reward
     row = english.canvas(english.examples[239]["prompt"])[0].tolist()
     context, canvas = row[: row.index(english.mask_id)], row[row.index(english.mask_id) :]
     assert result["complete"] and result["slopes"] is None
