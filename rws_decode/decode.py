@@ -24,6 +24,7 @@ from rws_decode.step.savings import leave_settled, saving
 from rws_decode.step.step import Decoder
 from rws_decode.strategies.protocol import FactorStrategy, OrderStrategy, Strategy, describe
 from rws_decode.text.dialogue import Dialogue
+from rws_decode.text.gaps import row_of
 from rws_decode.trace.decoding import Decoding
 from rws_decode.trace.record import NOT_NEEDED, Record
 from rws_decode.trace.trace import Trace
@@ -57,6 +58,10 @@ def decode(
     differ: rows are padded under an attention mask, and no mask is passed where none is padded. A reward model sees
     the text or the dialogue itself, or for ids their decoded text. strategy: what `strategies` holds, or any object
     with the members of `protocol.FactorStrategy` or `protocol.OrderStrategy`. shape, options, savings: `settings`.
+
+    A prompt with gaps, [MASK:n] in a text or mask ids among ids, is filled in. `shape.length` is the number of all its
+    masks, and the answer's positions are these from left to right. The reward is that of the text before the first gap
+    and of all after it, completed: fixed words count, which adds a constant to a reward that is a sum over words.
 
     finished: called with a prompt's number and its trace as soon as its batch is done. callback: called with a
     `callback.StepView` after each step of each batch; where it returns what is true, the batch ends there: positions
@@ -132,7 +137,8 @@ class Job(NamedTuple):
     @property
     def widths(self) -> list[int]:
         """Return the canvas columns of each prompt and its answer."""
-        return [len(prompt.ids) + self.settings["length"] for prompt in self.prompts]
+        mask_id, length = self.predictor.mask_id, self.settings["length"]
+        return [len(row_of(prompt.ids, mask_id, length)) for prompt in self.prompts]
 
 
 def prepare(

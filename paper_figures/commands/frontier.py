@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rws_decode.commands.options import SHAPE, PromptOptions
+from rws_decode.commands.options import PromptOptions, ShapeOptions, shape_help
 from rws_decode.settings import Shape
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FrontierOptions", "add_arguments", "run"]
 
+_USUAL = Shape(32, 16, 32)
 _MARKERS = "os^vD<>ph*"
 _METHODS = "default temperature:0.5 temperature:2 temperature:8 rws:2 rws:8 constant:8 best-of:8 tilt:0.5 tilted:0.5"
 
@@ -35,7 +36,7 @@ class FrontierOptions:
         "best-of:N, tilt:BETA (draws), tilted:BETA (the default decoder on the tilt)",
         metavar="NAME",
     )
-    shape: Shape = group(Shape, "the answer", help=SHAPE, default=Shape(32, 16, 32))
+    shape: ShapeOptions = group(ShapeOptions, "the answer", help=shape_help(_USUAL))
     beta: float = option(4.0, "largest weight of the reward on the frontier")
     texts: int = option(64, "searches of the frontier at most", least=2)
     seed: int = option(0, "of the draws", least=0)
@@ -54,11 +55,14 @@ def run(args: argparse.Namespace) -> int:
     `--json`: `frontier`, the texts that are best at some weight `beta` of the reward, by rising beta; `points`, the
     methods' texts; `complete`, whether the frontier has all such texts. log_prob is in nats, `reward` the world's exact
     reward of the text, and `regret` how many nats a text lies below the frontier. `slopes`: what tilting and what
-    scaling first do to the mean reward of the world's texts (`rws_theory.worlds.RewardSlopes`).
+    scaling first do to the mean reward of the world's texts (`rws_theory.worlds.RewardSlopes`); null for gaps.
+
+    Of a prompt with gaps, a text is all from the first gap on: `tokens` hold the fixed words there, and log_prob and
+    reward count them.
     """
     options = read_options(FrontierOptions, args)
 
-    from paper_figures.statistics.frontier_points import check_method, texts_of
+    from paper_figures.statistics.frontier_points import check_method, context_and_canvas, texts_of
     from rws_decode.predictors import WorldPredictor, load_predictor
     from rws_decode.rewards import load_reward
     from rws_decode.rewards.world import WorldReward
@@ -74,12 +78,12 @@ def run(args: argparse.Namespace) -> int:
     if len(reward.words) != predictor.world.vocabulary:
         raise ValueError(f"--reward is {options.reward}: it reads other words than --model {options.model}")
     prompt = options.prompt.read(predictor)
-    context = predictor.encode_prompt(prompt) if isinstance(prompt, str) else prompt
+    shape = options.shape.make(prompt, predictor.mask_id, _USUAL)
+    context, canvas = context_and_canvas(predictor, prompt, shape.length)
     print("searching the frontier", file=sys.stderr, flush=True)
-    length = options.shape.length
-    curve = frontier(predictor.world, reward.world_reward, length, context, beta=options.beta, texts=options.texts)
+    curve = frontier(predictor.world, reward.world_reward, canvas, context, beta=options.beta, texts=options.texts)
     points = []
-    for point in texts_of(predictor, prompt, reward, options.shape, curve, options.strategies, options.seed):
+    for point in texts_of(predictor, prompt, reward, shape, curve, options.strategies, options.seed):
         print(f"{point.strategy}: {predictor.words.text(point.tokens)}", file=sys.stderr, flush=True)
         points.append(point)
     best = [
@@ -88,9 +92,11 @@ def run(args: argparse.Namespace) -> int:
     ]
     if options.plot is not None:
         _draw(options.plot, curve, points, options.reward)
-    slopes = reward_slopes(predictor.world, reward.world_reward, length, context)
+    slopes = None
+    if not any(word >= 0 for word in canvas):
+        slopes = asdict(reward_slopes(predictor.world, reward.world_reward, shape.length, context))
     result = {"frontier": best, "points": [asdict(point) for point in points], "complete": curve.complete}
-    result["slopes"] = asdict(slopes)
+    result["slopes"] = slopes
     print(json.dumps(result, allow_nan=False) if options.json else _tables(result, predictor.words.text))
     return 0
 
@@ -107,6 +113,8 @@ def _tables(result: dict[str, Any], text: Any) -> str:
         lines.append(f"{row['strategy']:<20} {numbers}  {text(row['tokens'])}")
     lines += ["", "log p and regret in nats; regret is how far a text lies below the best text of its reward or more"]
     slopes = result["slopes"]
+    if slopes is None:
+        return "\n".join(lines)
     lines += [
         "",
         f"over all texts of the world the mean reward is {slopes['mean_reward']:.2f}; it changes by",
@@ -131,7 +139,11 @@ def _draw(path: Path, curve: Frontier, points: list[Any], reward: str) -> None:
     axes.plot([curve.bound(at) for at in grid], grid, color="0.2", label="frontier: no text\nlies to its right")
     axes.plot([each.log_prob for each in curve.points], [each.reward for each in curve.points], ".", color="0.2")
     for number, point in enumerate(points):
-        style = {"marker": _MARKERS[number % len(_MARKERS)], "color": f"C{number % 10}", "markerfacecolor": "none"}
+        style: dict[str, Any] = {
+            "marker": _MARKERS[number % len(_MARKERS)],
+            "color": f"C{number % 10}",
+            "markerfacecolor": "none",
+        }
         axes.plot(point.log_prob, point.reward, linestyle="", markersize=8, label=point.strategy, **style)
     axes.set_xlabel("log-probability of the text (nats)")
     axes.set_ylabel(f"reward of the text ({reward})")

@@ -13,9 +13,11 @@ from rws_decode.predictors import WorldPredictor
 from rws_decode.rewards.world import WorldReward
 from rws_decode.settings import Shape
 from rws_decode.strategies.table import OFFERED, STRATEGIES, strategy_named
+from rws_decode.text.gaps import row_of
 from rws_theory.worlds import Frontier, NGram
+from rws_theory.worlds.joint_table import MASK
 
-__all__ = ["DRAWS", "FrontierText", "check_method", "texts_of"]
+__all__ = ["DRAWS", "FrontierText", "check_method", "context_and_canvas", "texts_of"]
 
 # Methods that decode nothing: draws of the world itself, and of its tilt.
 DRAWS = {
@@ -60,6 +62,16 @@ def check_method(name: str) -> tuple[str, float | None]:
     return kind, number
 
 
+def context_and_canvas(
+    predictor: WorldPredictor, prompt: str | Sequence[int], length: int
+) -> tuple[list[int], list[int]]:
+    """Return the words before the first mask of a prompt and its answer, and those from there on, -1 where masked."""
+    ids = predictor.encode_prompt(prompt) if isinstance(prompt, str) else prompt
+    row = row_of(ids, predictor.mask_id, length)
+    first = row.index(predictor.mask_id)
+    return row[:first], [MASK if token == predictor.mask_id else token for token in row[first:]]
+
+
 def texts_of(
     predictor: WorldPredictor,
     prompt: str | Sequence[int],
@@ -69,12 +81,15 @@ def texts_of(
     methods: Sequence[str],
     seed: int = 0,
 ) -> Iterator[FrontierText]:
-    """Yield what each method writes after a prompt; the numbers of the rws controls are the scale of the rws run."""
-    context = list(predictor.encode_prompt(prompt) if isinstance(prompt, str) else prompt)
+    """Yield what each method writes after a prompt, or makes of its gaps and the words after the first one.
+
+    The numbers of the rws controls are the scale of the rws run.
+    """
+    context, canvas = context_and_canvas(predictor, prompt, shape.length)
     world: NGram = predictor.world
     for name in methods:
         kind, number = check_method(name)
-        tokens = _written(predictor, context, reward, shape, kind, number, np.random.default_rng(seed))
+        tokens = _written(predictor, context, canvas, reward, shape, kind, number, np.random.default_rng(seed))
         log_prob, score = world.log_prob(tokens, context), reward.world_reward.score(tokens)
         yield FrontierText(name, log_prob, score, curve.regret(log_prob, score), [int(token) for token in tokens])
 
@@ -82,6 +97,7 @@ def texts_of(
 def _written(
     predictor: WorldPredictor,
     context: list[int],
+    canvas: list[int],
     reward: WorldReward,
     shape: Shape,
     kind: str,
@@ -90,23 +106,24 @@ def _written(
 ) -> Any:
     world, score = predictor.world, reward.world_reward.score
     if kind == "sample":
-        return world.sample(shape.length, rng, context)
+        return world.sample(canvas, rng, context)
     if kind == "best-of":
-        return max((world.sample(shape.length, rng, context) for _ in range(int(number or 0))), key=score)
+        return max((world.sample(canvas, rng, context) for _ in range(int(number or 0))), key=score)
     if kind in ("tilt", "tilted"):
         tilt = world.tilt(reward.world_reward, number or 0.0)
         if kind == "tilt":
-            return tilt.sample(shape.length, rng, context)
+            return tilt.sample(canvas, rng, context)
         predictor = WorldPredictor(tilt, predictor.words, name=predictor.name)
         kind, number = "default", None
+    row = [*context, *(predictor.mask_id if token == MASK else token for token in canvas)]
     run = None
     if "run" in STRATEGIES[kind].reads:
         rws = strategy_named("rws", reward_scale=number)
-        (run,) = decode(predictor, [context], rws, shape, reward=reward)
+        (run,) = decode(predictor, [row], rws, shape, reward=reward)
     numbers: dict[str, Any] = dict.fromkeys(_numbers_of(kind), number) if run is None else {}
     strategy = strategy_named(kind, run=run, seed=int(rng.integers(2**31)), **numbers)
-    (trace,) = decode(predictor, [context], strategy, shape, reward=reward)
-    return trace.tokens
+    (trace,) = decode(predictor, [row], strategy, shape, reward=reward)
+    return trace.completed[len(context) :]
 
 
 def _numbers_of(kind: str) -> list[str]:

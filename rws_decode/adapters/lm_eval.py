@@ -25,6 +25,7 @@ from rws_decode.rewards import load_reward
 from rws_decode.rewards.base import RewardModel
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
+from rws_decode.text.gaps import masks_in
 
 try:  # The methods work without the harness, on any requests that have `args`; only running its tasks needs it.
     from lm_eval.api.model import LM  # pyright: ignore[reportMissingImports] - the extra may be absent
@@ -128,6 +129,8 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         repeats ask for it, has the seeds `seed`, `seed` + 1, ... in turn.
         """
         contexts = [request.args[0] for request in requests]
+        for context in filter(masks_in, contexts):
+            raise ValueError(f"context {context[:60]!r} has a gap: the harness asks for what follows it")
         options = [_options(request.args[1]) for request in requests]
         seeds, repeats = [], Counter[str]()
         for context in contexts:
@@ -191,7 +194,9 @@ class RWSLM(LM):  # pyright: ignore[reportGeneralTypeIssues] - the harness's cla
         follows = together[: len(alone)] == alone
         answer = together[len(alone) :] if follows else list(self._encode(continuation))
         self._check("continuation", continuation, answer)
-        return self.predictor.encode_prompt(prompt), answer
+        ids = self.predictor.encode_prompt(prompt)
+        self._check("context", context, ids)
+        return ids, answer
 
     def _check(self, part: str, text: str, ids: Sequence[int]) -> None:
         if self.predictor.mask_id in ids:

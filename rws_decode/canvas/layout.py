@@ -1,4 +1,4 @@
-"""What a decode starts from: prompts as ids and text, then masks, then padding."""
+"""What a decode starts from: prompts as ids and text, masks after them or in their gaps, then padding."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from torch import Tensor
 from rws_decode.canvas import Padding
 from rws_decode.predictors.base import MaskPredictor, ends_of, prompt_ids
 from rws_decode.text.dialogue import Dialogue, as_dialogue
+from rws_decode.text.gaps import gap_text, row_of
 
 __all__ = ["Canvas", "Prompt", "encode_prompts", "forbidden_ids", "forbidden_tokens", "lay_out"]
 
 
 class Prompt(NamedTuple):
-    """A prompt as the ids that stand before the answer and as what was said, None without a tokenizer."""
+    """A prompt as ids, the mask id in its gaps, and as what was said, None without a tokenizer."""
 
     ids: list[int]
     said: str | Dialogue | None
@@ -32,7 +33,7 @@ class Canvas(NamedTuple):
     """A batch before its first step.
 
     ids: int64 [B, L]; attention_mask: bool [B, L], False on padding, None where no row is padded; answer: int64 [B, n],
-    the columns of each row's answer; prompt: bool [B, L], the columns of its prompt.
+    the columns of each row's masks, rising; prompt: bool [B, L], the columns of its other tokens.
     """
 
     ids: Tensor
@@ -46,8 +47,8 @@ def encode_prompts(
 ) -> list[Prompt]:
     """Return each prompt as ids and what was said; ids are taken as they are.
 
-    ValueError, naming the prompt, for ids outside the vocabulary, for the mask id, and where prompt and answer of
-    `length` tokens together exceed what the predictor reads.
+    ValueError, naming the prompt, for ids outside the vocabulary, for gaps that hold other than `length` masks in all,
+    and where prompt and answer of `length` tokens together exceed what the predictor reads.
 
     >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, encode=lambda text: [len(text)])
@@ -67,53 +68,57 @@ def encode_prompts(
             ids = [int(token) for token in prompt]
         limit = float("inf") if predictor.vocab_size is None else predictor.vocab_size
         for token in ids:
-            if token == predictor.mask_id:
-                raise ValueError(f"prompts[{number}] holds the mask id {token}: only answer positions are masked")
             if not 0 <= token < limit:
                 raise ValueError(f"prompts[{number}] holds the id {token}: {predictor.name} has ids 0 to {limit - 1}")
-        if predictor.max_length is not None and len(ids) + length > predictor.max_length:
+        masks = ids.count(predictor.mask_id)
+        if masks not in (0, length):
             raise ValueError(
-                f"length is {length}: after the {len(ids)} tokens of prompts[{number}] at most "
-                f"{max(predictor.max_length - len(ids), 0)} fit what {predictor.name} reads"
+                f"length is {length}: the gaps of prompts[{number}] have length {masks}, give Shape({masks}, ...)"
             )
-        encoded.append(Prompt(ids, predictor.decode_prompt(ids) if said is None else said))
+        if predictor.max_length is not None and len(ids) - masks + length > predictor.max_length:
+            raise ValueError(
+                f"length is {length}: beside the {len(ids) - masks} tokens of prompts[{number}] at most "
+                f"{max(predictor.max_length - len(ids) + masks, 0)} fit what {predictor.name} reads"
+            )
+        encoded.append(Prompt(ids, gap_text(ids, predictor.decode_prompt, predictor.mask_id) if said is None else said))
     return encoded
 
 
 def lay_out(
     predictor: MaskPredictor, prompts: Sequence[Sequence[int]], length: int, padding: Padding = "right"
 ) -> Canvas:
-    """Return the canvas of prompts, `length` masks after each, and padding on one side up to the longest row.
+    """Return the canvas of prompts, `length` masks in the gaps of each or after it, and padding on one side.
 
-    The attention mask is None where all rows are equally long, so that fast attention kernels can be used. ValueError
-    for another side than "right" or "left".
+    Padding goes up to the longest row. The attention mask is None where all rows are equally long, so that fast
+    attention kernels can be used. ValueError for another side than "right" or "left".
 
     >>> from rws_decode.predictors import CallablePredictor
     >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, pad_id=9)
     >>> canvas = lay_out(predictor, [[5], [6, 7]], length=2)
     >>> canvas.ids.tolist(), canvas.answer.tolist()
     ([[5, 0, 0, 9], [6, 7, 0, 0]], [[1, 2], [2, 3]])
-    >>> lay_out(predictor, [[5], [6, 7]], length=2, padding="left").ids.tolist()
-    [[9, 5, 0, 0], [6, 7, 0, 0]]
+    >>> gaps = lay_out(predictor, [[5], [0, 6, 0, 7]], length=2, padding="left")
+    >>> gaps.ids.tolist(), gaps.answer.tolist()
+    ([[9, 5, 0, 0], [0, 6, 0, 7]], [[2, 3], [0, 2]])
     """
     if padding not in get_args(Padding):
         raise ValueError(f"padding is {padding!r}: it must be one of {', '.join(get_args(Padding))}")
-    starts = [len(prompt) for prompt in prompts]
-    width = max(starts) + length
+    rows = [row_of(prompt, predictor.mask_id, length) for prompt in prompts]
+    width = max(map(len, rows))
     # Padding is hidden by the attention mask: any id will do where the predictor has none for it.
     filler = predictor.mask_id if predictor.pad_id is None else predictor.pad_id
-    ids = torch.full((len(prompts), width), filler, dtype=torch.int64)
-    lengths = torch.tensor(starts)[:, None]
-    first = width - length - lengths if padding == "left" else torch.zeros_like(lengths)
-    for row, prompt, begin in zip(ids, prompts, first[:, 0].tolist(), strict=True):
-        row[begin : begin + len(prompt)] = torch.tensor(prompt, dtype=torch.int64)
-        row[begin + len(prompt) : begin + len(prompt) + length] = predictor.mask_id
-    column, start = torch.arange(width), first + lengths
+    ids = torch.full((len(rows), width), filler, dtype=torch.int64)
+    real = torch.zeros_like(ids, dtype=torch.bool)
+    for number, row in enumerate(rows):
+        first = width - len(row) if padding == "left" else 0
+        ids[number, first : first + len(row)] = torch.tensor(row, dtype=torch.int64)
+        real[number, first : first + len(row)] = True
+    masked = real & (ids == predictor.mask_id)
     return Canvas(
         ids.to(predictor.device),
-        ((column >= first) & (column < start + length)).to(predictor.device) if len(set(starts)) > 1 else None,
-        (start + torch.arange(length)).to(predictor.device),
-        ((column >= first) & (column < start)).to(predictor.device),
+        None if bool(real.all()) else real.to(predictor.device),
+        masked.nonzero()[:, 1].view(len(rows), length).to(predictor.device),
+        (real & ~masked).to(predictor.device),
     )
 
 

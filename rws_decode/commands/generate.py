@@ -14,10 +14,11 @@ from rws_decode import settings
 from rws_decode.commands.options import (
     END_OF_TEXT,
     GUIDANCE,
-    SHAPE,
     PredictorOptions,
     PromptOptions,
     RewardOptions,
+    ShapeOptions,
+    shape_help,
     threads_option,
 )
 from rws_decode.strategies.table import OFFERED, STRATEGIES, strategy_named
@@ -73,7 +74,7 @@ class GenerateOptions:
     strategy: StrategyOptions = group(StrategyOptions, "the strategy")
     predictor: PredictorOptions = group(PredictorOptions, "the mask predictor")
     reward: RewardOptions = group(RewardOptions, "the reward model")
-    shape: settings.Shape = group(settings.Shape, "the answer", help=SHAPE)
+    shape: ShapeOptions = group(ShapeOptions, "the answer", help=shape_help(settings.Shape()))
     decoding: settings.Options = group(settings.Options, "the decoder", help=_DECODING)
     savings: Literal["usual", "everything", "nothing"] = option(
         "usual", "skip work that cannot change the text: only repeated scores, all that is possible, or nothing"
@@ -97,6 +98,8 @@ class GenerateOptions:
             raise ValueError(f"--trace is {self.trace}: a file; a directory is needed")
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"--seed is {self.seed}: at least 0 and below 2**63 is needed")
+        if self.prompt.text is not None:
+            self.shape.make(self.prompt.text)
         if self.compact:
             self._check_compact()
 
@@ -143,48 +146,55 @@ def run(args: argparse.Namespace) -> int:
     options = read_options(GenerateOptions, args)
     for name in options.unused:
         print(f"note: --strategy {options.strategy.strategy} does not use {name}", file=sys.stderr)
-    trace = _decoded(options)
+    trace, completed = _decoded(options)
     if options.trace is not None:
         print(f"trace: {trace.save(options.trace / 'trace.parquet')}", file=sys.stderr)
-    print(json.dumps(result(trace), allow_nan=False) if options.json else _summary(trace))
+    print(json.dumps(result(trace, completed), allow_nan=False) if options.json else _summary(trace, completed))
     return 0
 
 
-def _decoded(options: GenerateOptions) -> Trace:
+def _decoded(options: GenerateOptions) -> tuple[Trace, str | None]:
+    """Return the trace, and the whole text of a prompt with gaps."""
     from rws_decode.common.threads import torch_threads
     from rws_decode.decode import decode
     from rws_decode.gpu import CompactSavings, decode_compact
 
-    strategy: Any = options.strategy.make(options.shape.steps, options.seed)
     predictor = options.predictor.load()
-    prompts = [options.prompt.read(predictor)]
+    prompt = options.prompt.read(predictor)
+    shape = options.shape.make(prompt, predictor.mask_id)
+    strategy: Any = options.strategy.make(shape.steps, options.seed)
     reward = options.reward.load(options.predictor.loading.device) if strategy.needs_reward else None
     with torch_threads(options.threads):
         if options.compact:
             kinds = {"usual": CompactSavings.usual, "everything": CompactSavings, "nothing": CompactSavings.nothing}
             (trace,) = decode_compact(
                 predictor,
-                prompts,
+                [prompt],
                 strategy,
-                options.shape,
+                shape,
                 reward=reward,
                 savings=kinds[options.savings](),
                 options=settings.Options(end_of_text=options.decoding.end_of_text),
             )
-            return trace
+            return trace, None
         usual = settings.Savings
         savings = {"usual": usual, "everything": usual.everything, "nothing": usual.nothing}[options.savings]()
         (trace,) = decode(
-            predictor, prompts, strategy, options.shape, reward=reward, options=options.decoding, savings=savings
+            predictor, [prompt], strategy, shape, reward=reward, options=options.decoding, savings=savings
         )
-    return trace
+    gaps = predictor.mask_id in trace.prompt
+    return trace, predictor.decode_prompt(trace.completed.tolist()) if gaps else None
 
 
-def result(trace: Trace) -> dict[str, Any]:
-    """Return what `--json` prints; `scales` are the factors, `rewards` the raw ones, None where there is none."""
+def result(trace: Trace, completed: str | None = None) -> dict[str, Any]:
+    """Return what `--json` prints; `scales` are the factors, `rewards` the raw ones, None where there is none.
+
+    completed: the whole text of a prompt with gaps; `text` is what stands in the gaps, in order.
+    """
     return {
         "tokens": trace.tokens.tolist(),
         "text": trace.text,
+        "completed": completed,
         "commit_step": trace.commit_step.tolist(),
         "god_tokens": trace.god_tokens,
         "god_steps": trace.god_steps,
@@ -197,8 +207,8 @@ def result(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _summary(trace: Trace) -> str:
-    text = json.dumps(trace.tokens.tolist()) if trace.text is None else trace.text
+def _summary(trace: Trace, completed: str | None) -> str:
+    text = completed or (json.dumps(trace.tokens.tolist()) if trace.text is None else trace.text)
     return (
         f"{text}\n\n"
         f"generation order deviation: {trace.god_tokens:.3f} tokens, {trace.god_steps:.3f} steps\n"

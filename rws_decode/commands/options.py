@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rws_decode.common.files import parse_json
+from rws_decode.settings import Shape
+from rws_decode.text.gaps import masks_in, without_gaps
 from rws_theory.commands.options import group, option
 
 if TYPE_CHECKING:
@@ -21,9 +24,12 @@ __all__ = [
     "PredictorOptions",
     "PromptOptions",
     "RewardOptions",
+    "ShapeOptions",
+    "shape_help",
     "threads_option",
 ]
 
+_USUAL = Shape()
 _UNKNOWN_WORDS = 8  # that a note names, at most
 
 # Help of the options whose types and defaults are those of `rws_decode.settings`.
@@ -110,25 +116,60 @@ class RewardOptions:
         )
 
 
+def shape_help(usual: Shape) -> dict[str, str]:
+    """Return the help of `ShapeOptions`; usual: the shape after a prompt without gaps."""
+    gaps = {"length": "in gaps their masks", "steps": "in gaps two masks a step", "block": "gaps are one block"}
+    return {name: f"{text} (default: {getattr(usual, name)}; {gaps[name]})" for name, text in SHAPE.items()}
+
+
+@dataclass(frozen=True)
+class ShapeOptions:
+    """The shape of the answer, as far as it is given."""
+
+    length: int | None = None
+    steps: int | None = None
+    block: int | None = None
+
+    def make(self, prompt: str | Sequence[int], mask_id: int = -1, usual: Shape = _USUAL) -> Shape:
+        """Return the shape, by default `usual`, and that of a prompt's gaps where it has some; ValueError if none fits.
+
+        >>> ShapeOptions(block=9).make("a law [MASK:9] and a treaty")
+        Shape(length=9, steps=5, block=9)
+        """
+        masks = masks_in(prompt) if isinstance(prompt, str) else list(prompt).count(mask_id)
+        if masks and self.length not in (None, masks):
+            raise ValueError(f"--length is {self.length}: the gaps of the prompt have length {masks}, leave it out")
+        usual = Shape(masks, -(-masks // 2), masks) if masks else usual
+        return replace(usual, **{name: value for name, value in vars(self).items() if value is not None})
+
+
 @dataclass(frozen=True)
 class PromptOptions:
-    """The prompt, named in one of three ways."""
+    """The prompt, named in one of four ways."""
 
     prompt: str | None = option(None, "the prompt", metavar="TEXT")
+    infill: str | None = option(None, "a text with gaps to fill, each [MASK:n] of n tokens", metavar="TEXT")
     input_ids: str | None = option(None, "the prompt as a JSON list of token ids, used as they are", metavar="JSON")
     example: int | None = option(None, "the N-th held-out prompt of the model, from 0")
 
     def __post_init__(self) -> None:
         if self.input_ids is not None:
             _token_ids(self.input_ids)
+        if self.infill is not None and not masks_in(self.infill):
+            raise ValueError(f"--infill is {self.infill!r}: a gap is needed, such as [MASK:3]")
+
+    @property
+    def text(self) -> str | None:
+        """Return the text that is given, None for ids and examples."""
+        return self.prompt if self.infill is None else self.infill
 
     def read(self, predictor: LoadedPredictor) -> str | list[int]:
         """Return the prompt as `decode` takes it; ValueError for an example that the model does not have."""
         if self.input_ids is not None:
             return _token_ids(self.input_ids)
-        if self.prompt is not None:
-            _note_unknown_words(predictor, self.prompt)
-            return self.prompt
+        if self.text is not None:
+            _note_unknown_words(predictor, self.text)
+            return self.text
         examples = predictor.examples
         if self.example is None or not 0 <= self.example < len(examples):
             raise ValueError(f"--example is {self.example}: {predictor.name} ships {len(examples)} examples, from 0")
@@ -158,7 +199,10 @@ def _note_unknown_words(predictor: LoadedPredictor, text: str) -> None:
     from rws_decode.predictors.base import NamesUnknownWords
     from rws_decode.text.prompt_ids import plain_ids
 
+    text, gaps = without_gaps(text), masks_in(text)
     if isinstance(predictor, NamesUnknownWords):
+        if gaps:
+            return  # refused
         words, how = predictor.unknown_words(text), "reads only what follows the last of them"
     else:
         unknown = getattr(predictor.tokenizer, "unk_token_id", None)

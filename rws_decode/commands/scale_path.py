@@ -12,10 +12,11 @@ from rws_decode import settings
 from rws_decode.commands.options import (
     END_OF_TEXT,
     GUIDANCE,
-    SHAPE,
     PredictorOptions,
     PromptOptions,
     RewardOptions,
+    ShapeOptions,
+    shape_help,
     threads_option,
 )
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
@@ -42,7 +43,7 @@ class ScalePathOptions:
     batch: int = option(16, "canvases per forward")
     predictor: PredictorOptions = group(PredictorOptions, "the mask predictor")
     reward: RewardOptions = group(RewardOptions, "the reward model")
-    shape: settings.Shape = group(settings.Shape, "the answer", help=SHAPE)
+    shape: ShapeOptions = group(ShapeOptions, "the answer", help=shape_help(settings.Shape()))
     decoding: settings.Options = group(
         settings.Options, "the decoder", help={"cfg": GUIDANCE, "end_of_text": END_OF_TEXT}
     )
@@ -52,6 +53,8 @@ class ScalePathOptions:
     def __post_init__(self) -> None:
         if self.over == "reward-scale" and self.reward.reward is None:
             raise ValueError("--reward is missing: --over reward-scale needs it")
+        if self.prompt.text is not None:
+            self.shape.make(self.prompt.text)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,18 +77,20 @@ def _path(options: ScalePathOptions) -> ScalePath:
     from rws_decode.scales.path import scale_path
 
     def progress(level: Level) -> None:
-        line = f"step {level.step + 1} of {options.shape.steps}: {level.states} canvases, {level.intervals} intervals"
+        line = f"step {level.step + 1} of {shape.steps}: {level.states} canvases, {level.intervals} intervals"
         print(line, file=sys.stderr, flush=True)
 
     predictor = options.predictor.load()
+    prompt = options.prompt.read(predictor)
+    shape = options.shape.make(prompt, predictor.mask_id)
     device = options.predictor.loading.device
     with torch_threads(options.threads):
         return scale_path(
             predictor,
-            options.prompt.read(predictor),
+            prompt,
             options.scale_min,
             options.scale_max,
-            options.shape,
+            shape,
             over=options.over,
             reward=options.reward.load(device) if options.over == "reward-scale" else None,
             budget=options.budget,

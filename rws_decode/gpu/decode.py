@@ -70,6 +70,9 @@ def decode_compact(
     if options.end_of_text == "defer":
         raise ValueError("end_of_text is 'defer': the compact decoder knows none, suppress")
     job = prepare(predictor, prompts, strategy, shape, reward, options)
+    for number, prompt in enumerate(job.prompts):
+        if predictor.mask_id in prompt.ids:
+            raise ValueError(f"prompts[{number}] has gaps: the compact decoder writes after a prompt, use decode")
     closed = job.end_ids if options.end_of_text == "suppress" else []
     scorer = scorer_for(
         predictor,

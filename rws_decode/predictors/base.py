@@ -73,7 +73,7 @@ class MaskPredictor(Protocol):
         ...
 
     def encode_prompt(self, text: str) -> list[int]:
-        """Return the ids that stand before the answer, none of them a mask; ValueError without a tokenizer."""
+        """Return the ids before the answer, n masks for each gap [MASK:n] in it; ValueError without a tokenizer."""
         ...
 
     def decode_prompt(self, ids: Sequence[int]) -> str | None:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.predictors.base import before_end, ends_of, without_mask
+from rws_decode.text.gaps import gap_ids
 
 __all__ = ["CallablePredictor"]
 
@@ -61,10 +62,11 @@ class CallablePredictor:
         return logits
 
     def encode_prompt(self, text: str) -> list[int]:
-        """Return the prompt's ids; ValueError without `encode`, or if they contain the mask."""
+        """Return the prompt's ids, masks in its gaps [MASK:n]; ValueError without `encode`, or if it gives the mask."""
         if self._encode is None:
             raise ValueError(f"prompt is text: predictor {self.name} has no tokenizer, give token ids")
-        return without_mask(self._encode(text), self.mask_id, text)
+        encode = self._encode
+        return gap_ids(text, lambda part: without_mask(encode(part), self.mask_id, text), self.mask_id)
 
     def decode_prompt(self, ids: Sequence[int]) -> str | None:
         """Return the prompt's text, None without `decode`."""

@@ -13,6 +13,7 @@ from rws_decode.common.threads import torch_threads
 from rws_decode.predictors.base import before_end, without_mask
 from rws_decode.predictors.modernbert import ModernBertAt
 from rws_decode.text.dialogue import Dialogue
+from rws_decode.text.gaps import gap_ids, masks_in
 from rws_decode.text.prompt_ids import chat_ids, chat_layout, plain_ids, without_specials
 
 __all__ = ["HFMaskPredictor"]
@@ -133,8 +134,8 @@ class HFMaskPredictor:
     def encode_prompt(self, text: str) -> list[int]:
         """Return the prompt's ids, e.g. [CLS] text [SEP], or those of a chat of one message; at most one BOS.
 
-        The name of a special token in `text`, e.g. "[MASK]", is read as plain text. ValueError without a tokenizer, or
-        where even the plain text encodes to the mask.
+        The name of a special token in `text`, e.g. "[MASK]", is read as plain text, but a gap [MASK:n] as n masks.
+        ValueError without a tokenizer, where even the plain text encodes to the mask, and for a gap in a chat.
         """
         return self.encode_dialogue(Dialogue((text,)))
 
@@ -146,8 +147,23 @@ class HFMaskPredictor:
         if self.tokenizer is None:
             raise ValueError(f"prompt is text: {self.name} has no tokenizer, give token ids")
         text = dialogue.text
+        if masks_in(text):
+            if self.chat:
+                raise ValueError(f"prompt {text[:60]!r} has a gap: a message of a chat has none, choose chat=False")
+            return self._with_gaps(text)
         ids = chat_ids(self.tokenizer, dialogue) if self.chat else plain_ids(self.tokenizer, text)
         return without_mask(ids, self.mask_id, text)
+
+    def _with_gaps(self, text: str) -> list[int]:
+        """Return a text's ids with masks in its gaps; the tokenizer's own tokens stand around the whole text alone."""
+        frame, word = plain_ids(self.tokenizer, ""), plain_ids(self.tokenizer, "a")
+        first = next((i for i, token in enumerate(frame) if token != word[i]), len(frame))
+
+        def encode(part: str) -> list[int]:
+            ids = plain_ids(self.tokenizer, part)
+            return without_mask(ids[first : len(ids) - len(frame) + first], self.mask_id, text)
+
+        return [*frame[:first], *gap_ids(text, encode, self.mask_id), *frame[first:]]
 
     def decode_prompt(self, ids: Sequence[int]) -> str | None:
         """Return the text of prompt ids, special tokens left out, of a chat the message; None without a tokenizer."""

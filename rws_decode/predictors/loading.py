@@ -78,12 +78,14 @@ def load_predictor(
     checkpoint = fetch("model", locate("model", name, names), revision)
     raw = config_of("model", checkpoint)
     if raw.get("model_type") == MODEL_TYPE:
-        refused = {"device": None if device.type == "cpu" else device, "mask_id": mask_id, "dtype": dtype}
+        world = load_world(checkpoint, _examples(checkpoint))
+        refused = {"device": None if device.type == "cpu" else device, "dtype": dtype}
+        refused["mask_id"] = None if mask_id == world.mask_id else mask_id  # a trace names it
         refused |= {"device_map": device_map, "quantization": quantization, "chat": chat}
         for option, value in refused.items():
             if value is not None:
                 raise ValueError(f"{option} is {value}: {checkpoint.name} is a world of words on the CPU, leave it out")
-        return load_world(checkpoint, _examples(checkpoint))
+        return world
     family = family_of(raw, checkpoint.name)
     if kind is None:
         on_cuda = device.type == "cuda" or (device_map is not None and torch.cuda.is_available())

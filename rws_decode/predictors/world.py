@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.predictors.base import before_end
+from rws_decode.text.gaps import gap_ids, masks_in, without_gaps
 from rws_decode.text.words import Words
 from rws_theory.worlds.joint_table import MASK
 from rws_theory.worlds.ngram import NGram
@@ -23,8 +23,6 @@ __all__ = ["MODEL_TYPE", "WorldPredictor", "load_world"]
 
 # What config.json of a stored world says.
 MODEL_TYPE = "ngram-world"
-
-_GAP = re.compile(r"\[MASK:(\d{1,4})\]")
 
 
 class WorldPredictor:
@@ -104,26 +102,23 @@ class WorldPredictor:
 
     def canvas(self, text: str) -> Tensor:
         """Return a text with gaps [MASK:n] of n words as a canvas, int64 [1, L]; ValueError for unknown words."""
-        ids: list[int] = []
-        for part, gap in zip(_GAP.split(text)[::2], [*_GAP.split(text)[1::2], "0"], strict=True):
-            ids += [*self.words.ids(part), *[self.mask_id] * int(gap)]
-        if unknown := self.words.unknown(_GAP.sub(" ", text)):
+        if unknown := self.unknown_words(text):
             raise ValueError(f"text holds {' '.join(unknown)}: {self.name} does not know these words, use others")
-        return torch.tensor([ids], dtype=torch.int64)
+        return torch.tensor([gap_ids(text, self.words.ids, self.mask_id)], dtype=torch.int64)
 
     def encode_prompt(self, text: str) -> list[int]:
         """Return the ids of the words after the last unknown one: a world knows no text with an unknown word.
 
-        ValueError for a text with a gap, which `canvas` reads.
+        A text with gaps is read as `canvas` does.
         """
-        if gap := _GAP.search(text):
-            raise ValueError(f"prompt holds the gap {gap[0]}: a prompt ends before the answer, canvas(text) fills gaps")
+        if masks_in(text):
+            return self.canvas(text)[0].tolist()
         ids = self.words.ids(text)
         return ids[len(ids) - [*reversed(ids), -1].index(-1) :]
 
     def unknown_words(self, text: str) -> list[str]:
         """Return the words of a prompt that the world does not know."""
-        return self.words.unknown(text)
+        return self.words.unknown(without_gaps(text))
 
     def decode_prompt(self, ids: Sequence[int]) -> str | None:
         """Return the prompt's text."""

@@ -56,7 +56,11 @@ class WorldReward:
         self.world_reward = automaton if words.end is None else _until(automaton, words.end)
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
-        """Return the reward of each answer; it does not depend on the prompt."""
+        """Return the reward of each answer; it does not depend on the prompt.
+
+        Of a prompt with gaps the decoder gives the completed rest: sums over words shift by a constant, as fixed words
+        count; a keyword counts wherever it stands.
+        """
         return [self.world_reward.score([i for i in self.words.ids(answer) if i >= 0]) for answer in answers]
 
 

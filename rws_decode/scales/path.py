@@ -168,8 +168,9 @@ def scale_path(
     of what is left allows, those of the widest intervals in log scale; the others become `unexplored`. Whatever is
     explored is as without a budget.
 
-    shape: as in `decode`; options: cfg, end_of_text and end_ids; nothing is sampled. progress: called after each
-    level. Memory: the logits of two batches, those of one canvas in float64, and one level's tokens and commit steps.
+    prompt, shape: as in `decode`, gaps too; options: cfg, end_of_text and end_ids; nothing is sampled. progress: called
+    after each level. Memory: the logits of two batches, those of one canvas in float64, and one level's tokens and
+    commit steps.
 
     ValueError names the argument that is wrong, or the model whose output is not finite.
 

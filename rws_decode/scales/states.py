@@ -196,7 +196,7 @@ class Forwards:
 
     def _score(self, views: list[View], scorer: Scorer) -> list[View]:
         """Return the views with their gains where there is a choice; each text is scored once."""
-        texts = [self.predictor.decode_answer(list(view.completed)) or "" for view in views]
+        texts = [scorer.text(0, list(view.completed)) for view in views]
         asked = {text: list(view.completed) for text, view in zip(texts, views, strict=True) if view.choice}
         new = {text: ids for text, ids in asked.items() if text not in self.gains}
         if new:

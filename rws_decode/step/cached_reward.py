@@ -15,6 +15,7 @@ from rws_decode.predictors.base import MaskPredictor
 from rws_decode.rewards.base import RewardModel, bounds_of, check_scores, prompts_for, session_of
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.text.dialogue import Dialogue
+from rws_decode.text.gaps import before_gap, filled, from_gap
 from rws_decode.trace.record import NOT_NEEDED, REUSED, SCORED
 from rws_theory.gain import normalise
 
@@ -43,7 +44,8 @@ class Scorer:
 
     reuse: a text that was scored before for its row is not scored again. cache: a reward model that offers a session
     (`rewards.base.SessionReward`) remembers what it read of each row. Neither changes a score but for rounding. Of a
-    dialogue, a model that reads turns is given these, another its plain text (`rewards.base.prompts_for`).
+    dialogue, a model that reads turns is given these, another its plain text (`rewards.base.prompts_for`). rests: what
+    follows the text of each prompt with gaps, ids from its first mask on; its answer is that rest, completed.
     """
 
     def __init__(
@@ -52,10 +54,12 @@ class Scorer:
         model: RewardModel,
         prompts: Sequence[str | Dialogue],
         *,
+        rests: Sequence[Sequence[int]] = (),
         reuse: bool = True,
         cache: bool = True,
     ) -> None:
         self.predictor = predictor
+        self.rests = rests
         self.model = model
         self.prompts = prompts_for(model, prompts)
         self.reuse = reuse
@@ -68,8 +72,7 @@ class Scorer:
 
     def score(self, rows: Sequence[int], answers: Sequence[list[int]]) -> tuple[Floats, Floats]:
         """Return raw and normalised rewards of the answers of some rows, [len(rows)] each, new texts in one batch."""
-        texts = [self.predictor.decode_answer(ids) or "" for ids in answers]
-        pairs = list(zip(rows, texts, strict=True))
+        pairs = self._pairs(rows, answers)
         new = [(row, text) for row, text in pairs if not (self.reuse and text in self._known[row])]
         if new:
             for (row, text), score in zip(new, self._fresh(new), strict=True):
@@ -91,8 +94,12 @@ class Scorer:
 
     def known(self, rows: Sequence[int], answers: Sequence[list[int]]) -> list[bool]:
         """Return whether each row's answer has a score that `score` would reuse."""
-        texts = [self.predictor.decode_answer(ids) or "" for ids in answers]
-        return [self.reuse and text in self._known[row] for row, text in zip(rows, texts, strict=True)]
+        return [self.reuse and text in self._known[row] for row, text in self._pairs(rows, answers)]
+
+    def text(self, row: int, answer: Sequence[int]) -> str:
+        """Return the text that is scored for a row's answer: with gaps, the rest that it completes."""
+        rest = self.rests[row] if self.rests else ()
+        return self.predictor.decode_answer(filled(rest, answer, self.predictor.mask_id) if rest else answer) or ""
 
     def uses(self, rows: Sequence[int]) -> list[int]:
         """Return what the last call of `score` did for each of its rows: 1 a text was scored, 2 a score was reused."""
@@ -113,6 +120,9 @@ class Scorer:
     def tokens_saved(self, row: int) -> int:
         """Return the number of tokens of a row's scored texts that the reward model had read before and kept."""
         return self._session.tokens_saved[row]
+
+    def _pairs(self, rows: Sequence[int], answers: Sequence[Sequence[int]]) -> list[tuple[int, str]]:
+        return [(row, self.text(row, answer)) for row, answer in zip(rows, answers, strict=True)]
 
     def _fresh(self, new: Sequence[tuple[int, str]]) -> list[float]:
         rows, texts = [row for row, _ in new], [text for _, text in new]
@@ -136,10 +146,12 @@ def scorer_for(
         return None
     if reward is None:
         raise ValueError(f"reward is None: strategy {strategy.name} needs a reward model")
-    said = [prompt.said for prompt in prompts if prompt.said is not None]
+    rests = [from_gap(prompt.ids, predictor.mask_id) for prompt in prompts]
+    pairs = [(prompt, rest) for prompt, rest in zip(prompts, rests, strict=True) if prompt.said is not None]
+    said = [before_gap(prompt.text or "") if rest else prompt.said for prompt, rest in pairs]
     if len(said) < len(prompts) or predictor.decode_answer([]) is None:
         raise ValueError(f"reward {reward.name} reads text: predictor {predictor.name} has no tokenizer")
-    return make(predictor, reward, said, **options)
+    return make(predictor, reward, said, rests=rests, **options)
 
 
 def score_rows(scorer: Scorer, rows: Tensor, tokens: Tensor, needed: Tensor) -> Rewards:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rws_decode.canvas.end_of_text import deferred_positions
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.common.files import write_bytes
+from rws_decode.text.gaps import filled, row_of
 from rws_decode.trace.file import read_trace, trace_bytes, trace_table
 from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
 from rws_decode.trace.thinning import CHANGED_CANDIDATES, changed_candidates, kept_values
@@ -65,7 +66,8 @@ class Trace:
     (0: greedy, the seed unused); `cfg`, the scale of classifier-free guidance (0: none); `end_of_text`, the policy, and
     the `end_ids` that it acts on.
 
-    Arrays, what happened: `prompt` int64 [p], the prompt's ids; `tokens` int64 [n]; `commit_step` int64 [n], from 0,
+    Arrays, what happened: `prompt` int64 [p], the prompt's ids, `mask_id` in its gaps, whose masks are the answer's
+    positions then, and whose tokens are the `text`; `tokens` int64 [n]; `commit_step` int64 [n], from 0,
     -1 where the row was settled before, or stopped by a callback (`steps_run`, R, is less than S then, and the token
     there one that ends text, or the mask);
     `candidate` int64 [R, n], the completion, greedy or drawn (committed tokens stay), -1 where not kept; `value`
@@ -147,6 +149,8 @@ class Trace:
             if array.dtype != dtype or array.shape != shape:
                 raise ValueError(f"{name} is {array.dtype} {array.shape}: a trace needs {dtype} {shape}")
             self._set(name, np.where(np.isnan(array), np.nan, array) if dtype == "float64" else array)
+        if (masks := int((self.prompt == self.mask_id).sum())) not in (0, self.length):
+            raise ValueError(f"prompt holds {masks} masks: none, or length, {self.length}, is needed")
         self._check()
         self._thin()
 
@@ -231,6 +235,12 @@ class Trace:
     def whole_candidates(self) -> bool:
         """Return whether every step's whole completion is kept, not the candidates of kept positions alone."""
         return bool((self.candidate >= 0).all())
+
+    @cached_property
+    def completed(self) -> NDArray[np.int64]:
+        """Return the ids of the prompt with its gaps filled, or with the answer after it."""
+        row = row_of(self.prompt.tolist(), self.mask_id, self.length)
+        return _frozen(np.array(filled(row, self.tokens.tolist(), self.mask_id)))
 
     @property
     def god_tokens(self) -> float:

@@ -182,7 +182,8 @@ class Lattice:
             message[ends, column] = kept / kept.max()
 
     def _ends(self, word: int) -> Ints:
-        return self.by_word.indices[self.by_word.indptr[word] : self.by_word.indptr[word + 1]]
+        begin, end = self.by_word.indptr[word : word + 2]
+        return np.asarray(self.by_word.indices[begin:end], dtype=np.int64)
 
 
 def _normalised(weights: Floats) -> Floats:

@@ -81,7 +81,8 @@ HERE: dict[str, Here] = {
     # Decodes of the shipped model, as they stand.
     "python -m rws_decode generate --model mini --reward mini .*": Here(says=("generation order deviation", "saved: ")),
     "python -m rws_decode generate --model mini --strategy temperature .*": Here(says=("crater", "reward calls: 0")),
-    "python -m rws_decode generate --model english .*": Here(more=SHORT, says=("generation order deviation",)),
+    "python -m rws_decode generate --model english --reward .*": Here(more=SHORT, says=("generation order deviation",)),
+    "python -m rws_decode generate --model english --infill .*": Here(says=("we ask the congress ", " with spain.\n")),
     UNGUIDED: Here(leaves=("out/default/trace.parquet",)),
     GUIDED: Here(leaves=("out/rws/trace.parquet",)),
     "python -m rws_decode replay out/rws/.*": Here(first=(GUIDED,), says=("the same",)),
@@ -137,7 +138,10 @@ HERE: dict[str, Here] = {
     "python -m paper_figures grid": Here(
         more="--examples 2 --scales 8 --length 4 --steps 2 --block 4", says=("| rws | 8 |",)
     ),
-    "python -m paper_figures frontier .*": Here(
+    "python -m paper_figures frontier --example 240": Here(
+        more="--texts 2 --strategies default", says=("regret", "of our minister at mexico.")
+    ),
+    "python -m paper_figures frontier --model .*": Here(
         more="--strategies default --texts 2 --length 4 --steps 2 --block 4", says=("the frontier", "default")
     ),
     "python -m rws_decode train mini --runs out/training": Here(

@@ -28,7 +28,7 @@ BESIDE = {
     *("rws_decode/common/arguments.py", "rws_decode/common/threads.py", "rws_decode/settings.py"),
     *("rws_decode/step/candidate.py", "rws_decode/step/rounding.py", "rws_decode/step/savings.py"),
     *("rws_decode/strategies/protocol.py", "rws_decode/trace/decoding.py", "rws_decode/trace/thinning.py"),
-    *("rws_decode/trace/trace.py",),
+    *("rws_decode/trace/trace.py", "rws_decode/text/gaps.py"),
 }
 
 

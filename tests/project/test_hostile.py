@@ -177,8 +177,11 @@ FUNCTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "ids below zero": (lambda: decoded([[7, -1]]), r"^prompts\[0\] holds the id -1"),
     "ids beyond the vocabulary": (lambda: decoded([[10**9]]), r"^prompts\[0\] holds the id 1000000000"),
     "ids of halves": (lambda: decoded([[7, 1.5]]), r"^prompts\[0\] "),
-    "ids that are masks": (lambda: decoded([[tiny().mask_id]]), r"^prompts\[0\] holds the mask id"),
-    "ids longer than the model": (lambda: decoded([[7] * 64]), "^length is 4: after the 64 tokens"),
+    "ids that are masks": (
+        lambda: decoded([[tiny().mask_id]]),
+        r"^length is \d+: the gaps of prompts\[0\] have length 1, ",
+    ),
+    "ids longer than the model": (lambda: decoded([[7] * 64]), "^length is 4: beside the 64 tokens"),
     "bytes that are no text": (lambda: decoded([SURROGATE]), r"^turns\[0\] is 'caf\\udce9': no text"),
     "a dialogue of two": (lambda: rws.Dialogue(("a", "b")), "^turns has 2"),
     "a dialogue of nothing": (lambda: rws.Dialogue(()), "^turns has 0"),
@@ -406,7 +409,7 @@ COMMANDS: dict[str, str] = {
     "paper_figures --workers -1": "--workers is -1",
     "paper_figures fig1_commit_order --workers 0 --runs folder --out good.npy": "--out is good.npy: a file",
     "paper_figures fig1_commit_order --workers 0 --runs folder": "is missing: make it with",
-    "rws_decode generate": "--prompt --input-ids --example",
+    "rws_decode generate": "--prompt --infill --input-ids --example",
     "paper_figures experiment": "NAME",
     "paper_figures experiment bake": "'bake'",
     # Arrays and lists of logits.

@@ -15,7 +15,7 @@ MISTAKES = {
     "rws_decode genrate --example 3": "invalid choice: 'genrate' (is generate meant? choose from generate, scale-path",
     "rws_theory crossing [1] [1]": "(is crossings meant?",
     "paper_figures experimnt controls": "(is experiment meant?",
-    "rws_decode generate": "one of the arguments --prompt --input-ids --example is required",
+    "rws_decode generate": "one of the arguments --prompt --infill --input-ids --example is required",
     "rws_decode generate --promt hello": "unrecognized arguments: --promt (is --prompt meant?)",
     "rws_decode generate --example 3 --stratgy=rws": "unrecognized arguments: --stratgy (is --strategy meant?)",
     "rws_decode generate --example 3 --colour red": "unrecognized arguments: --colour\n",

@@ -31,6 +31,7 @@ from rws_decode.trace.trace import Trace, load
 KEYS = [
     "tokens",
     "text",
+    "completed",
     "commit_step",
     "god_tokens",
     "god_steps",
@@ -271,7 +272,7 @@ def test_bad_input_is_one_line_and_exit_two(
 @pytest.mark.parametrize(
     ("model", "words", "named"),
     [
-        ("tiny", [], "one of the arguments --prompt --input-ids --example is required"),
+        ("tiny", [], "one of the arguments --prompt --infill --input-ids --example is required"),
         ("tiny", ["--example", "2"], "--example is 2: tiny ships 2 examples"),
         ("tiny", ["--example", "-1"], "--example is -1"),
         ("bare", ["--example", "0"], "--example is 0: bare ships 0 examples"),
@@ -279,7 +280,7 @@ def test_bad_input_is_one_line_and_exit_two(
         ("tiny", ["--input-ids", "[1, 2"], "--input-ids is"),
         ("tiny", ["--input-ids", "[1.5]"], "--input-ids is"),
         ("tiny", ["--input-ids", "[true]"], "--input-ids is"),
-        ("tiny", ["--input-ids", f"[{MASK}]"], "holds the mask id"),
+        ("tiny", ["--input-ids", f"[{MASK}]"], "--length is 8: the gaps of the prompt have length 1, leave it out"),
         ("tiny", ["--input-ids", "[9999]"], "holds the id 9999"),
     ],
 )

@@ -139,8 +139,8 @@ def test_examples_are_openings_then_gaps_of_known_words(english: WorldPredictor)
     ("options", "said"),
     [
         (
-            ["--example", "240"],
-            "prompt holds the gap [MASK:9]: a prompt ends before the answer, canvas(text) fills gaps",
+            ["--example", "240", "--length", "12"],
+            "--length is 12: the gaps of the prompt have length 9, leave it out",
         ),
         (["--example", "3", "--dtype", "bfloat16"], "dtype is bfloat16: english is a world of words on the CPU"),
         (["--example", "3", "--mask-id", "7"], "mask_id is 7: english is a world of words on the CPU, leave it out"),

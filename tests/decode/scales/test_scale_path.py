@@ -376,7 +376,7 @@ def test_the_shipped_model() -> None:
         ({"cfg": -1.0}, "cfg is -1.0"),
         ({"steps": 9}, "steps is 9"),
         ({"end_of_text": "never"}, "end_of_text is 'never'"),
-        ({"prompt": [MASK]}, "holds the mask id"),
+        ({"prompt": [MASK]}, "length is 8: the gaps of prompts.0. have length 1"),
     ],
 )
 def test_misuse_names_the_argument(options: dict[str, Any], message: str) -> None:
