@@ -8,7 +8,7 @@ import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rws_decode import settings
 from rws_decode.commands.options import (
@@ -25,6 +25,7 @@ from rws_decode.strategies.table import OFFERED, STRATEGIES, strategy_named
 from rws_theory.commands.options import add_options, group, json_option, option, read_options
 
 if TYPE_CHECKING:
+    from rws_decode.step.final_text import FinalReward
     from rws_decode.strategies.protocol import Strategy
     from rws_decode.trace.trace import Trace
 
@@ -112,7 +113,7 @@ class GenerateOptions:
     @property
     def unused(self) -> list[str]:
         """Return the options that were given and that the strategy does not read."""
-        reads = ("strategy", *STRATEGIES[self.strategy.strategy].reads)
+        reads = ("strategy", "reward", *STRATEGIES[self.strategy.strategy].reads)
         return [_flag(name) for name, value in self._given.items() if value is not None and name not in reads]
 
     @property
@@ -146,24 +147,34 @@ def run(args: argparse.Namespace) -> int:
     options = read_options(GenerateOptions, args)
     for name in options.unused:
         print(f"note: --strategy {options.strategy.strategy} does not use {name}", file=sys.stderr)
-    trace, completed = _decoded(options)
+    trace, final = _decoded(options)
     if options.trace is not None:
         print(f"trace: {trace.save(options.trace / 'trace.parquet')}", file=sys.stderr)
-    print(json.dumps(result(trace, completed), allow_nan=False) if options.json else _summary(trace, completed))
+    print(json.dumps(result(trace, final), allow_nan=False) if options.json else _summary(trace, final))
     return 0
 
 
-def _decoded(options: GenerateOptions) -> tuple[Trace, str | None]:
-    """Return the trace, and the whole text of a prompt with gaps."""
+class Final(NamedTuple):
+    """What is known of the final text: the whole text of a prompt with gaps, its reward, its log-probability."""
+
+    completed: str | None = None
+    reward: FinalReward | None = None
+    log_prob: float | None = None
+
+
+def _decoded(options: GenerateOptions) -> tuple[Trace, Final]:
     from rws_decode.common.threads import torch_threads
     from rws_decode.decode import decode
     from rws_decode.gpu import CompactSavings, decode_compact
+    from rws_decode.predictors.base import KnowsProbability
+    from rws_decode.step.final_text import final_reward
 
     predictor = options.predictor.load()
     prompt = options.prompt.read(predictor)
     shape = options.shape.make(prompt, predictor.mask_id)
     strategy: Any = options.strategy.make(shape.steps, options.seed)
-    reward = options.reward.load(options.predictor.loading.device) if strategy.needs_reward else None
+    asked = strategy.needs_reward or options.reward.reward is not None
+    reward = options.reward.load(options.predictor.loading.device) if asked else None
     with torch_threads(options.threads):
         if options.compact:
             kinds = {"usual": CompactSavings.usual, "everything": CompactSavings, "nothing": CompactSavings.nothing}
@@ -176,25 +187,39 @@ def _decoded(options: GenerateOptions) -> tuple[Trace, str | None]:
                 savings=kinds[options.savings](),
                 options=settings.Options(end_of_text=options.decoding.end_of_text),
             )
-            return trace, None
-        usual = settings.Savings
-        savings = {"usual": usual, "everything": usual.everything, "nothing": usual.nothing}[options.savings]()
-        (trace,) = decode(
-            predictor, [prompt], strategy, shape, reward=reward, options=options.decoding, savings=savings
-        )
+        else:
+            usual = settings.Savings
+            savings = {"usual": usual, "everything": usual.everything, "nothing": usual.nothing}[options.savings]()
+            (trace,) = decode(
+                predictor, [prompt], strategy, shape, reward=reward, options=options.decoding, savings=savings
+            )
+        scored = None
+        if reward is not None and trace.text is not None:
+            scored = final_reward(predictor, reward, prompt, trace.tokens.tolist())
     gaps = predictor.mask_id in trace.prompt
-    return trace, predictor.decode_prompt(trace.completed.tolist()) if gaps else None
+    return trace, Final(
+        predictor.decode_prompt(trace.completed.tolist()) if gaps else None,
+        scored,
+        predictor.log_prob(trace.prompt.tolist(), trace.tokens.tolist())
+        if isinstance(predictor, KnowsProbability)
+        else None,
+    )
 
 
-def result(trace: Trace, completed: str | None = None) -> dict[str, Any]:
+def result(trace: Trace, final: Final | None = None) -> dict[str, Any]:
     """Return what `--json` prints; `scales` are the factors, `rewards` the raw ones, None where there is none.
 
-    completed: the whole text of a prompt with gaps; `text` is what stands in the gaps, in order.
+    `final_reward`: of the final text, under any strategy, where --reward names a model and there is a text.
+    `log_prob`: nats, of the answer given the prompt, where the model is an exact world. `completed`: the whole text of
+    a prompt with gaps; `text` is what stands in the gaps, in order.
     """
+    final = Final() if final is None else final
     return {
         "tokens": trace.tokens.tolist(),
         "text": trace.text,
-        "completed": completed,
+        "completed": final.completed,
+        "final_reward": None if final.reward is None else final.reward._asdict(),
+        "log_prob": final.log_prob,
         "commit_step": trace.commit_step.tolist(),
         "god_tokens": trace.god_tokens,
         "god_steps": trace.god_steps,
@@ -207,11 +232,17 @@ def result(trace: Trace, completed: str | None = None) -> dict[str, Any]:
     }
 
 
-def _summary(trace: Trace, completed: str | None) -> str:
-    text = completed or (json.dumps(trace.tokens.tolist()) if trace.text is None else trace.text)
-    return (
-        f"{text}\n\n"
-        f"generation order deviation: {trace.god_tokens:.3f} tokens, {trace.god_steps:.3f} steps\n"
+def _summary(trace: Trace, final: Final) -> str:
+    text = final.completed or (json.dumps(trace.tokens.tolist()) if trace.text is None else trace.text)
+    worth = []
+    if final.reward is not None:
+        worth.append(f"reward of the text: {final.reward.raw:.4g}, normalised {final.reward.normalised:+.3f}")
+    if final.log_prob is not None:
+        worth.append(f"log-probability of the answer: {final.log_prob:.2f} nats")
+    lines = [
+        *worth,
+        f"generation order deviation: {trace.god_tokens:.3f} tokens, {trace.god_steps:.3f} steps",
         f"forwards: {trace.forwards}; reward calls: {trace.reward_calls}, saved: {trace.reward_calls_saved}; "
-        f"ties at the cut: {int(trace.ties.sum())}"
-    )
+        f"ties at the cut: {int(trace.ties.sum())}",
+    ]
+    return f"{text}\n\n" + "\n".join(lines)

@@ -14,6 +14,7 @@ from rws_decode.text.dialogue import Dialogue, as_dialogue
 __all__ = [
     "EndsWith",
     "HasTokenizer",
+    "KnowsProbability",
     "LogitsAt",
     "LogitsDtype",
     "MaskPredictor",
@@ -91,6 +92,15 @@ class LogitsAt(Protocol):
 
     def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
         """Return logits [N, V] at N positions, row and column int64 [N], in a tensor that may be written to."""
+        ...
+
+
+@runtime_checkable
+class KnowsProbability(Protocol):
+    """A predictor whose answers have a probability: its conditionals are those of one distribution."""
+
+    def log_prob(self, prompt: Sequence[int], answer: Sequence[int]) -> float:
+        """Return log p(answer | prompt), nats, of ids; `prompt` may have gaps, which the answer fills."""
         ...
 
 

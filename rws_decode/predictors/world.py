@@ -12,7 +12,7 @@ from torch import Tensor
 
 from rws_decode.checkpoints.files import Checkpoint
 from rws_decode.predictors.base import before_end
-from rws_decode.text.gaps import gap_ids, masks_in, without_gaps
+from rws_decode.text.gaps import filled, gap_ids, masks_in, row_of, without_gaps
 from rws_decode.text.words import Words
 from rws_theory.worlds.joint_table import MASK
 from rws_theory.worlds.ngram import NGram
@@ -105,6 +105,15 @@ class WorldPredictor:
         if unknown := self.unknown_words(text):
             raise ValueError(f"text holds {' '.join(unknown)}: {self.name} does not know these words, use others")
         return torch.tensor([gap_ids(text, self.words.ids, self.mask_id)], dtype=torch.int64)
+
+    def log_prob(self, prompt: Sequence[int], answer: Sequence[int]) -> float:
+        """Return log p(answer | prompt), nats, of ids; in gaps, given the words on both sides."""
+        row = row_of([int(token) for token in prompt], self.mask_id, len(answer))
+        begin = row.index(self.mask_id)
+        canvas = [MASK if token == self.mask_id else token for token in row[begin:]]
+        text = filled(row, [int(token) for token in answer], self.mask_id)[begin:]
+        both = self.world.log_partition(text, row[:begin])
+        return both - self.world.log_partition(canvas, row[:begin])
 
     def encode_prompt(self, text: str) -> list[int]:
         """Return the ids of the words after the last unknown one: a world knows no text with an unknown word.

@@ -19,7 +19,7 @@ from rws_decode.text.gaps import before_gap, filled, from_gap
 from rws_decode.trace.record import NOT_NEEDED, REUSED, SCORED
 from rws_theory.gain import normalise
 
-__all__ = ["Rewards", "Scorer", "score_rows", "scorer_for"]
+__all__ = ["Rewards", "Scorer", "score_rows", "scorer_for", "scorer_of"]
 
 Floats = NDArray[np.float64]
 
@@ -146,6 +146,13 @@ def scorer_for(
         return None
     if reward is None:
         raise ValueError(f"reward is None: strategy {strategy.name} needs a reward model")
+    return scorer_of(predictor, reward, prompts, make, **options)
+
+
+def scorer_of(
+    predictor: MaskPredictor, reward: RewardModel, prompts: Sequence[Prompt], make: Callable[..., S], **options: Any
+) -> S:
+    """Return a scorer of the answers to prompts; ValueError where there is no text for it to read."""
     rests = [from_gap(prompt.ids, predictor.mask_id) for prompt in prompts]
     pairs = [(prompt, rest) for prompt, rest in zip(prompts, rests, strict=True) if prompt.said is not None]
     said = [before_gap(prompt.text or "") if rest else prompt.said for prompt, rest in pairs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from importlib import import_module
 from pathlib import Path
@@ -45,6 +46,7 @@ def ran(title: str) -> tuple[str, dict[str, Any]]:
 
 def test_every_snippet_is_executed_below() -> None:
     titles = ("Decode something", "Configs, streams and harnesses", "Your own strategy", "What the theory says")
+    titles += ("Exact worlds",)
     assert sorted(each for title in titles for each in snippets(section(title))) == sorted(
         snippets(README.read_text(encoding="utf-8"))
     )
@@ -74,6 +76,18 @@ def test_configs_streams_and_perplexity_run(capsys: pytest.CaptureFixture[str]) 
     assert names["stopped"].traces[0].steps_run == 8
     assert 1.0 < names["found"].pooled < 100.0
     assert "█" in capsys.readouterr().out
+
+
+def test_an_exact_world_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    _, names = ran("Exact worlds")
+    plain, tilted, best, rewards, slopes, *own = capsys.readouterr().out.splitlines()
+    means = [float(line.rsplit(" ", 1)[1]) for line in (plain, tilted)]
+    assert means[0] < means[1]  # Theorem 2
+    assert float(best.rsplit(" ", 1)[1]) > 0  # how far the tilt has moved
+    frontier = json.loads(rewards)
+    assert frontier == sorted(frontier) and len(frontier) > 2
+    assert slopes.startswith("RewardSlopes(") and names["own"].vocabulary == 3
+    assert own == ["[[1.    0.    0.   ]", " [0.104 0.697 0.199]", " [1.    0.    0.   ]]"]
 
 
 def test_the_theory_answers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,6 +32,8 @@ KEYS = [
     "tokens",
     "text",
     "completed",
+    "final_reward",
+    "log_prob",
     "commit_step",
     "god_tokens",
     "god_steps",
@@ -215,6 +217,26 @@ def test_a_run_of_other_steps_is_refused(models: Path, tmp_path: Path, capsys: p
     words = ["--model", str(models / "tiny"), "--prompt", "the cat", "--length", "8", "--steps", "2", "--block", "4"]
     words += ["--strategy", "schedule", "--run", str(tmp_path / "trace.parquet")]
     refuse(capsys, words, "a run of 4 steps, --steps is 2")
+
+
+@pytest.mark.parametrize("strategy", [["default"], ["temperature", "--scale", 2], ["rws", "--reward-scale", 8]])
+def test_the_final_reward_is_that_of_the_text_under_any_strategy(
+    strategy: list[object], models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--model", models / "tiny", "--reward", models / "reward", "--prompt", "the cat", *SIZE]
+    result = json.loads(generate(capsys, *words, "--strategy", *strategy, "--json"))
+    reward = load_reward(str(models / "reward"))
+    (raw,) = reward.score(["the cat"], [result["text"]])
+    assert result["final_reward"]["raw"] == pytest.approx(raw, abs=1e-5)
+    assert result["final_reward"]["normalised"] == pytest.approx((raw - reward.mean) / reward.std, abs=1e-5)
+    assert result["log_prob"] is None  # its conditionals are those of no distribution
+    assert "reward of the text: " in generate(capsys, *words, "--strategy", *strategy)
+
+
+def test_without_a_tokenizer_there_is_no_text_to_score(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--model", models / "bare", "--reward", models / "reward", "--input-ids", "[6, 7]", *SIZE, "--json"]
+    result = json.loads(generate(capsys, *words))
+    assert result["text"] is None and result["final_reward"] is None
 
 
 def test_unused_options_are_mentioned(models: Path, capsys: pytest.CaptureFixture[str]) -> None:

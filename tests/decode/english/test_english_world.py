@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rws_decode import load_predictor
+from rws_decode import load_predictor, load_reward
 from rws_decode.__main__ import main
 from rws_decode.predictors.base import LogitsAt, MaskPredictor, NamesUnknownWords
 from rws_decode.predictors.world import WorldPredictor
@@ -160,3 +160,28 @@ def test_another_world_and_other_words_are_refused() -> None:
     predictor = WorldPredictor(world, Words(["a", "b", END]), name="abc")
     with pytest.raises(ValueError, match=r"^text holds zzz: abc does not know these words"):
         predictor.canvas("a zzz [MASK:1]")
+
+
+def test_an_answer_has_the_worlds_probability_and_its_reward(
+    english: WorldPredictor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shape = ["--length", "8", "--steps", "4", "--block", "8"]
+    assert main(["generate", "--model", "english", "--reward", "era", "--example", "3", *shape, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    context, world = english.encode_prompt(english.examples[3]["prompt"]), english.world
+    era = load_reward("era")
+    assert result["log_prob"] == pytest.approx(world.log_prob(result["tokens"], context))
+    assert result["final_reward"]["raw"] == pytest.approx(era.world_reward.score(result["tokens"]))
+
+
+def test_the_words_of_a_gap_have_their_probability_given_both_sides(english: WorldPredictor) -> None:
+    prompt = english.encode_prompt("we ask the congress [MASK:2] the treaty with spain.")
+    first, second = english.words.ids("to ratify")[0], english.words.ids("of")[0]
+    given = english.log_prob(prompt, [first, second])
+    rows = english.logits(torch.tensor([prompt]), None)[0, prompt.index(english.mask_id)]
+    once = [
+        first if token == english.mask_id and i == prompt.index(english.mask_id) else token
+        for i, token in enumerate(prompt)
+    ]
+    then = english.logits(torch.tensor([once]), None)[0, once.index(english.mask_id)]
+    assert given == pytest.approx(float(rows[first] + then[second]), abs=1e-9)  # the chain rule
