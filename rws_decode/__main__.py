@@ -20,7 +20,6 @@ COMMANDS: dict[str, Command] = {
     "replay": Command("rws_decode.commands.replay", "repeat a run from its trace and say where it differs"),
     "diff": Command("rws_decode.commands.diff", "say from their traces where two runs part, and why"),
     "convert": Command("rws_decode.commands.convert", "write a LLaDA or Dream checkpoint under transformers' names"),
-    "train": Command("rws_decode.commands.train", "train, measure and write the shipped models", True),
 }
 
 # Installed packages add commands by entry points of this group: see `rws_decode.commands`.

@@ -157,7 +157,7 @@ DECODER = (
     ("strategies",),
     ("step",),
     ("decode", "plain_loop"),
-    ("gpu", "replay", "scales", "training", "view"),
+    ("gpu", "replay", "scales", "view"),
     ("adapters",),
     ("commands",),
 )

@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from paper_figures.training.loop import Run, fit, seeded, warm_flat_decay
+from paper_figures.training.tokenizer import special_id, story_tokenizer
 from rws_decode.mini.stories.tasks import Task, sample_split
-from rws_decode.training.loop import Run, fit, seeded, warm_flat_decay
-from rws_decode.training.tokenizer import special_id, story_tokenizer
 
 __all__ = ["CausalRecipe", "answer_nll", "build_causal", "encode_texts", "train_causal"]
 

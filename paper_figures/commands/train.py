@@ -49,10 +49,10 @@ def run(args: argparse.Namespace) -> int:
     """Train or resume a run; with --export measure it and write it as it ships; english is written at once."""
     options = read_options(TrainOptions, args)
     if options.package is not None:
+        from paper_figures.training.english import build_english
+        from paper_figures.training.forward_speed import forward_milliseconds
         from rws_decode.checkpoints.files import models_directory
         from rws_decode.predictors import WorldPredictor, load_predictor
-        from rws_decode.training.english import build_english
-        from rws_decode.training.forward_speed import forward_milliseconds
 
         models = models_directory() if options.models is None else options.models
         measured = build_english(options.package, models / options.name)
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
     import torch
 
-    from rws_decode.training.recipes import export_model, train_model
+    from paper_figures.training.recipes import export_model, train_model
 
     torch.set_num_threads(options.threads)
     if options.export:

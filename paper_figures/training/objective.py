@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import ModernBertForMaskedLM, PreTrainedTokenizerFast
 
+from paper_figures.training.tokenizer import special_id
 from rws_decode.mini.stories.tasks import Task
-from rws_decode.training.tokenizer import special_id
 
 __all__ = ["decoding_loss", "decoding_masks", "encode_tasks", "mask_rates", "masked_loss"]
 

@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import ModernBertForMaskedLM, ModernBertForSequenceClassification, PreTrainedTokenizerFast
 
+from paper_figures.training.loop import Run, fit, seeded, warm_flat_decay
 from rws_decode.common.files import write_json
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import judge
@@ -26,7 +27,6 @@ from rws_decode.mini.stories.corrupt import corrupt
 from rws_decode.mini.stories.tasks import sample_split
 from rws_decode.predictors import HFMaskPredictor
 from rws_decode.strategies.factors import Temperature
-from rws_decode.training.loop import Run, fit, seeded, warm_flat_decay
 
 __all__ = ["Graded", "RewardRecipe", "build_reward", "completions", "graded_answers", "reference_set", "train_reward"]
 

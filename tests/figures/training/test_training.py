@@ -17,17 +17,17 @@ from hypothesis import strategies as st
 from torch import nn
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
+from paper_figures.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
+from paper_figures.training.evaluate import held_out, nelbo
+from paper_figures.training.export import export, restore
+from paper_figures.training.loop import Run, fit, learning_rate, warm_flat_decay
+from paper_figures.training.mini import MiniRecipe, build_mini, draw_batch, train_mini
+from paper_figures.training.muon import Muon, orthogonalise
+from paper_figures.training.objective import decoding_loss, decoding_masks, encode_tasks, mask_rates, masked_loss
+from paper_figures.training.reward import bradley_terry, build_reward, graded_answers
+from paper_figures.training.tokenizer import story_tokenizer
 from rws_decode.__main__ import main
 from rws_decode.mini.stories.tasks import Task, sample_split, split_of
-from rws_decode.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts
-from rws_decode.training.evaluate import held_out, nelbo
-from rws_decode.training.export import export, restore
-from rws_decode.training.loop import Run, fit, learning_rate, warm_flat_decay
-from rws_decode.training.mini import MiniRecipe, build_mini, draw_batch, train_mini
-from rws_decode.training.muon import Muon, orthogonalise
-from rws_decode.training.objective import decoding_loss, decoding_masks, encode_tasks, mask_rates, masked_loss
-from rws_decode.training.reward import bradley_terry, build_reward, graded_answers
-from rws_decode.training.tokenizer import story_tokenizer
 
 TINY = MiniRecipe(
     schedule=((0, 0.0), (4, 1.0)),

@@ -13,15 +13,12 @@ from typing import Any
 import torch
 from transformers import ModernBertForMaskedLM, PreTrainedTokenizerFast
 
-from rws_decode.checkpoints.files import models_directory
-from rws_decode.common.files import write_json
-from rws_decode.predictors import HFMaskPredictor
-from rws_decode.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts, train_causal
-from rws_decode.training.evaluate import coherence_by_kind, held_out, masked_accuracy, nelbo
-from rws_decode.training.export import card, export, restore
-from rws_decode.training.loop import Run
-from rws_decode.training.mini import MiniRecipe, build_mini, train_mini
-from rws_decode.training.reward import (
+from paper_figures.training.causal import CausalRecipe, answer_nll, build_causal, encode_texts, train_causal
+from paper_figures.training.evaluate import coherence_by_kind, held_out, masked_accuracy, nelbo
+from paper_figures.training.export import card, export, restore
+from paper_figures.training.loop import Run
+from paper_figures.training.mini import MiniRecipe, build_mini, train_mini
+from paper_figures.training.reward import (
     RewardRecipe,
     build_reward,
     completions,
@@ -29,7 +26,10 @@ from rws_decode.training.reward import (
     reference_set,
     train_reward,
 )
-from rws_decode.training.tokenizer import story_tokenizer
+from paper_figures.training.tokenizer import story_tokenizer
+from rws_decode.checkpoints.files import models_directory
+from rws_decode.common.files import write_json
+from rws_decode.predictors import HFMaskPredictor
 
 __all__ = ["export_model", "train_model"]
 

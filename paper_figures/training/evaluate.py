@@ -7,6 +7,8 @@ from random import Random
 import torch
 from transformers import ModernBertForMaskedLM, PreTrainedTokenizerFast
 
+from paper_figures.training.objective import encode_tasks, masked_loss
+from paper_figures.training.tokenizer import special_id
 from rws_decode.decode import decode
 from rws_decode.mini.stories.answers import Judgement, judge
 from rws_decode.mini.stories.tasks import Task, sample_split
@@ -14,8 +16,6 @@ from rws_decode.predictors import HFMaskPredictor
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import Confidence
 from rws_decode.strategies.protocol import Strategy
-from rws_decode.training.objective import encode_tasks, masked_loss
-from rws_decode.training.tokenizer import special_id
 
 __all__ = ["coherence", "coherence_by_kind", "decode_tasks", "held_out", "masked_accuracy", "nelbo"]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from paper_figures.training.addresses import PACKAGE, Address, read_addresses
 from rws_decode.common.files import write_bytes, write_text
 from rws_decode.text.words import END, Words, split_words
-from rws_decode.training.addresses import PACKAGE, Address, read_addresses
 from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.stored import pack, world_of
 

@@ -20,11 +20,11 @@ import torch
 from torch import Tensor, nn
 from transformers import ModernBertConfig, ModernBertForMaskedLM, PreTrainedTokenizerFast
 
+from paper_figures.training.evaluate import coherence, held_out, nelbo
+from paper_figures.training.loop import Run, Schedule, fit, seeded
+from paper_figures.training.objective import decoding_loss, decoding_masks, encode_tasks, mask_rates, masked_loss
+from paper_figures.training.tokenizer import special_id, story_tokenizer
 from rws_decode.mini.stories.tasks import Task, sample_split
-from rws_decode.training.evaluate import coherence, held_out, nelbo
-from rws_decode.training.loop import Run, Schedule, fit, seeded
-from rws_decode.training.objective import decoding_loss, decoding_masks, encode_tasks, mask_rates, masked_loss
-from rws_decode.training.tokenizer import special_id, story_tokenizer
 
 __all__ = ["MiniRecipe", "build_mini", "draw_batch", "train_mini"]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from paper_figures.training.addresses import Address, read_addresses
+from paper_figures.training.english import EnglishRecipe, build_english, openings_of, sequences_of
 from rws_decode import load_predictor
 from rws_decode.__main__ import main
 from rws_decode.predictors.world import WorldPredictor
 from rws_decode.text.words import Words
-from rws_decode.training.addresses import Address, read_addresses
-from rws_decode.training.english import EnglishRecipe, build_english, openings_of, sequences_of
 
 SMALL = EnglishRecipe(
     vocabulary=20, order=3, minimum=(1, 1), held_from=1, held_every=3, openings=3, gaps=1, samples=1, words=4

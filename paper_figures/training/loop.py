@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from rws_decode.training.muon import Muon
+from paper_figures.training.muon import Muon
 
 __all__ = ["Run", "Schedule", "fit", "learning_rate", "seeded", "warm_flat_decay"]
 
