@@ -31,7 +31,7 @@ COMMANDS: dict[str, Command] = {
     "calibrate": CALIBRATE,
     "grid": Command("paper_figures.commands.grid", "decode the paper's scales in a world of exact log-probabilities"),
     "frontier": Command(
-        "paper_figures.commands.frontier", "find the best log-probability at every reward, and what methods miss of it"
+        "paper_figures.commands.frontier", "find the frontier of log-probability and reward, and place methods below it"
     ),
     "humaneval-check": Command(
         "paper_figures.commands.humaneval_check", "run HumanEval's canonical solutions in the sandbox"

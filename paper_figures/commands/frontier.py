@@ -1,4 +1,4 @@
-"""`python -m paper_figures frontier`: the best log-probability at every reward, and how far below it methods write."""
+"""`python -m paper_figures frontier`: the frontier of log-probability and reward, and methods below it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ __all__ = ["FrontierOptions", "add_arguments", "run"]
 
 _USUAL = Shape(32, 16, 32)
 _MARKERS = "os^vD<>ph*"
-_METHODS = "default temperature:0.5 temperature:2 temperature:8 rws:2 rws:8 constant:8 best-of:8 tilt:0.5 tilted:0.5"
+_METHODS = "default temperature:0.5 temperature:2 temperature:8 rws:2 rws:8 constant:8"
+_METHODS += " best-of:8 tilt-sample:0.5 tilt-decode:0.5"
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,12 @@ class FrontierOptions:
     strategies: tuple[str, ...] = option(
         tuple(_METHODS.split()),
         "strategies of generate with their number, the rws controls with the reward scale of their run; sample, "
-        "best-of:N, tilt:BETA (draws), tilted:BETA (the default decoder on the tilt)",
+        "best-of:N, tilt-sample:BETA (draws), tilt-decode:BETA (the default decoder on the tilt)",
         metavar="NAME",
     )
     shape: ShapeOptions = group(ShapeOptions, "the answer", help=shape_help(_USUAL))
     beta: float = option(4.0, "largest weight of the reward on the frontier")
-    texts: int = option(64, "searches of the frontier at most", least=2)
+    searches: int = option(64, "searches of the frontier at most", least=2)
     seed: int = option(0, "of the draws", least=0)
     plot: Path | None = option(None, "draw the frontier and the texts to this PNG", metavar="FILE")
     json: bool = json_option()
@@ -57,8 +58,8 @@ def run(args: argparse.Namespace) -> int:
     reward of the text, and `regret` how many nats a text lies below the frontier. `slopes`: what tilting and what
     scaling first do to the mean reward of the world's texts (`rws_theory.worlds.RewardSlopes`); null for gaps.
 
-    Of a prompt with gaps, a text is all from the first gap on: `tokens` hold the fixed words there, and log_prob and
-    reward count them.
+    Of a prompt with gaps, a text is all from the first gap on: `tokens` hold the fixed words there, and the
+    reward counts them; log_prob is that given them.
     """
     options = read_options(FrontierOptions, args)
 
@@ -81,10 +82,12 @@ def run(args: argparse.Namespace) -> int:
     shape = options.shape.make(prompt, predictor.mask_id, _USUAL)
     context, canvas = context_and_canvas(predictor, prompt, shape.length)
     print("searching the frontier", file=sys.stderr, flush=True)
-    curve = frontier(predictor.world, reward.world_reward, canvas, context, beta=options.beta, texts=options.texts)
+    curve = frontier(
+        predictor.world, reward.world_reward, canvas, context, beta=options.beta, searches=options.searches
+    )
     points = []
     for point in texts_of(predictor, prompt, reward, shape, curve, options.strategies, options.seed):
-        print(f"{point.strategy}: {predictor.words.text(point.tokens)}", file=sys.stderr, flush=True)
+        print(f"{point.strategy}: done", file=sys.stderr, flush=True)
         points.append(point)
     best = [
         {"beta": each.beta, "log_prob": each.log_prob, "reward": each.reward, "tokens": each.tokens.tolist()}
@@ -102,16 +105,21 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _tables(result: dict[str, Any], text: Any) -> str:
-    lines = [f"{'the frontier: beta':<20} {'log p':>8} {'reward':>8}  text"]
+    lines = ["the frontier: texts that are best at some weight beta of the reward", ""]
+    lines.append(f"{'beta':<20} {'log p':>8} {'reward':>8}  text")
     for row in result["frontier"]:
         lines.append(f"{row['beta']:<20.3f} {row['log_prob']:8.2f} {row['reward']:8.2f}  {text(row['tokens'])}")
     if not result["complete"]:
-        lines.append("more texts are on it: --texts allows more searches")
+        lines.append("more texts are on it: --searches allows more of them")
     lines += ["", f"{'strategy':<20} {'log p':>8} {'reward':>8} {'regret':>8}  text"]
     for row in result["points"]:
         numbers = f"{row['log_prob']:8.2f} {row['reward']:8.2f} {row['regret']:8.2f}"
         lines.append(f"{row['strategy']:<20} {numbers}  {text(row['tokens'])}")
-    lines += ["", "log p and regret in nats; regret is how far a text lies below the best text of its reward or more"]
+    lines += [
+        "",
+        "log p and regret in nats, log p given the prompt and fixed words; regret is how far a text lies below the",
+    ]
+    lines += ["frontier: 0 at its texts, and an upper bound between them"]
     slopes = result["slopes"]
     if slopes is None:
         return "\n".join(lines)

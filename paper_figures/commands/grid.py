@@ -135,6 +135,6 @@ def _table(rows: list[dict[str, Any]], slopes: dict[str, float] | None, length: 
             "Over the world's own texts, exactly: tilting by the reward first changes its mean by "
             f"{slopes['tilting']:+.2f} per unit",
             f"of beta, and scaling of log p by {slopes['scaling']:+.2f} per unit of c; scaling raises it after "
-            f"{slopes['scaling_rises']:.0%} of the openings.",
+            f"{'none' if not slopes['scaling_rises'] else format(slopes['scaling_rises'], '.0%')} of the openings.",
         ]
     return "\n".join(lines)

@@ -23,8 +23,8 @@ __all__ = ["DRAWS", "FrontierText", "check_method", "context_and_canvas", "texts
 DRAWS = {
     "sample": "one text drawn from the world",
     "best-of:N": "the text of most reward among N draws",
-    "tilt:BETA": "one text drawn from p exp(beta R) / Z",
-    "tilted:BETA": "the default decoder on the tilt's conditionals",
+    "tilt-sample:BETA": "one text drawn from p exp(beta R) / Z",
+    "tilt-decode:BETA": "the default decoder on the tilt's conditionals",
 }
 
 
@@ -90,7 +90,8 @@ def texts_of(
     for name in methods:
         kind, number = check_method(name)
         tokens = _written(predictor, context, canvas, reward, shape, kind, number, np.random.default_rng(seed))
-        log_prob, score = world.log_prob(tokens, context), reward.world_reward.score(tokens)
+        log_prob = world.log_prob(tokens, context) - world.revealed_log_prob(canvas, context)
+        score = reward.world_reward.score(tokens)
         yield FrontierText(name, log_prob, score, curve.regret(log_prob, score), [int(token) for token in tokens])
 
 
@@ -109,9 +110,9 @@ def _written(
         return world.sample(canvas, rng, context)
     if kind == "best-of":
         return max((world.sample(canvas, rng, context) for _ in range(int(number or 0))), key=score)
-    if kind in ("tilt", "tilted"):
+    if kind in ("tilt-sample", "tilt-decode"):
         tilt = world.tilt(reward.world_reward, number or 0.0)
-        if kind == "tilt":
+        if kind == "tilt-sample":
             return tilt.sample(canvas, rng, context)
         predictor = WorldPredictor(tilt, predictor.words, name=predictor.name)
         kind, number = "default", None

@@ -61,6 +61,9 @@ class WorldPredictor:
         self.end_id = words.end
         self.memory: PartMemory | None = PartMemory()  # parts of canvases that a commit left alone
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.world!r}, {len(self.examples)} examples)"
+
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return log-probabilities [B, L, V + 1]; 0 on padding."""
         real = torch.ones_like(canvas, dtype=torch.bool) if attention_mask is None else attention_mask
@@ -95,7 +98,7 @@ class WorldPredictor:
 
         Under a tilt they do, as it is a law over texts of one length.
         """
-        if not self.world.plain:
+        if self.world.tilted:
             return len(shown)
         revealed = np.flatnonzero(shown != MASK)
         return max(last, int(revealed[-1]) if len(revealed) else 0) + 1

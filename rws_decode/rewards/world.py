@@ -55,6 +55,10 @@ class WorldReward:
         self.words = words
         self.world_reward = automaton if words.end is None else _until(automaton, words.end)
 
+    def __repr__(self) -> str:
+        bounds = "" if self.bounds is None else f", bounds={self.bounds}"
+        return f"WorldReward({self.name!r}, mean={self.mean}, std={self.std}{bounds})"
+
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the reward of each answer; it does not depend on the prompt.
 

@@ -35,14 +35,18 @@ class Automaton:
             shapes = f"{following.shape} and {reward.shape}"
             raise ValueError(f"following and reward must have one shape (states, vocabulary), got {shapes}")
         if following.size and not 0 <= following.min() <= following.max() < len(following):
-            raise ValueError(f"following names state {following.max()}: states are 0 to {len(following) - 1}")
+            wrong = following[(following < 0) | (following >= len(following))][0]
+            raise ValueError(f"following names state {wrong}: states are 0 to {len(following) - 1}")
         if not np.isfinite(reward).all():
             raise ValueError("reward must be finite, got nan or inf")
         object.__setattr__(self, "following", following.astype(np.int64))
         object.__setattr__(self, "reward", reward)
 
     def score(self, tokens: Sequence[int] | Ints) -> float:
-        """Return the reward of a text."""
+        """Return the reward of a text; ValueError for a word that the automaton does not read."""
+        vocabulary = self.reward.shape[1]
+        if wrong := [int(token) for token in tokens if not 0 <= token < vocabulary]:
+            raise ValueError(f"tokens hold {wrong[0]}: words are 0 to {vocabulary - 1}")
         state, total = 0, 0.0
         for token in tokens:
             total += float(self.reward[state, token])
@@ -67,6 +71,8 @@ def keywords(phrases: Sequence[Sequence[int]], vocabulary: int) -> Automaton:
     >>> keywords([[2], [0, 1]], vocabulary=3).score([0, 1, 2, 0, 1])
     2.0
     """
+    if not all(isinstance(phrase, (list, tuple, np.ndarray)) for phrase in phrases):
+        raise ValueError(f"phrases are {phrases}: rows of word ids are needed, such as [[5], [2, 7]]")
     texts = [tuple(int(word) for word in phrase) for phrase in phrases]
     if not texts or not all(texts):
         raise ValueError(f"phrases are {texts}: at least one is needed, each of at least one word")

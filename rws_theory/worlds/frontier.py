@@ -1,4 +1,4 @@
-"""The frontier of a world and a reward: the best log-probability that a text of each reward can have."""
+"""The frontier of a world and a reward: what log-probability no text of a given reward exceeds."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _SLACK = 1e-9  # relative: values that are closer are one
 
 @dataclass(frozen=True, eq=False)
 class FrontierPoint:
-    """A text that no text beats in log p + beta R: `beta` is the least at which this is so, or was found so.
+    """A text that no text beats in log p + beta R, at the smallest such beta that was found.
 
-    log_prob: nats; reward: its own R; tokens: int64 [n].
+    log_prob: nats, given the revealed words of a canvas; reward: its own R; tokens: int64 [n].
     """
 
     beta: float
@@ -31,24 +31,33 @@ class FrontierPoint:
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    """Texts by rising beta, each the best of its beta; complete: no other text is best at any beta of the range.
+    """Texts by rising beta, each the best of its beta; complete: but for ties, no other text is best at any beta.
 
-    Whether or not it is complete, no text of any method lies above :meth:`bound`.
+    Whether or not it is complete, no text of any method lies above :meth:`bound`. lines: every beta that was tried, and
+    the largest log p + beta R of all texts there.
     """
 
     points: tuple[FrontierPoint, ...]
-    lines: tuple[tuple[float, float], ...]  # beta, and the largest log p + beta R of all texts
+    lines: tuple[tuple[float, float], ...]
     complete: bool
+
+    def __repr__(self) -> str:
+        low, high = self.points[0], self.points[-1]
+        return (
+            f"Frontier({len(self.points)} texts, reward {low.reward:.4g} to {high.reward:.4g}, "
+            f"log_prob {low.log_prob:.4g} to {high.log_prob:.4g}, complete={self.complete})"
+        )
 
     def bound(self, reward: float) -> float:
         """Return a log-probability that no text with at least this reward exceeds: min over beta of F(beta) - beta R.
 
-        F(beta) is the largest log p + beta R. Where the frontier is complete, this is the concave hull of all texts.
+        F(beta) is the largest log p + beta R. It is attained at the points; between them it is the straight line, which
+        the best texts of those rewards need not reach. Where the frontier is complete, it is the hull of all texts.
         """
         return min(value - beta * reward for beta, value in self.lines)
 
     def regret(self, log_prob: float, reward: float) -> float:
-        """Return how far a text lies below the frontier, nats; 0 up to rounding on it, never less."""
+        """Return how far a text lies below the frontier, nats; 0 at its points, nowhere less but for rounding."""
         return self.bound(reward) - log_prob
 
 
@@ -59,14 +68,14 @@ def frontier(
     context: Sequence[int] | Ints = (),
     *,
     beta: float = 4.0,
-    texts: int = 64,
+    searches: int = 64,
 ) -> Frontier:
     """Find the texts that are best for some weight of the reward from 0 to `beta`.
 
     Between two texts the next weight to try is the one at which both are equally good (Eisner and Severance 1976).
-    Either a better text turns up there, or there is none between them. n: a length, or a canvas with -1 where masked.
-    texts: most searches; what they leave open makes the frontier not complete. ValueError unless beta > 0 and texts >=
-    2.
+    Either a better text turns up there, or there is none between them. n: a length, or a canvas with -1 where masked;
+    log p is then that given its revealed words. searches: the largest number of them; where it runs out, `complete` is
+    False. ValueError unless beta > 0 and searches >= 2.
 
     >>> world = NGram.fit([[0, 0, 0, 1, 0, 0]], order=2, vocabulary=2)
     >>> curve = frontier(world, [0.0, 1.0], 3, beta=4.0)
@@ -75,12 +84,14 @@ def frontier(
     """
     if not (np.isfinite(beta) and beta > 0):
         raise ValueError(f"beta is {beta}: a positive number is needed, the largest weight of the reward")
-    if texts < 2:
-        raise ValueError(f"texts is {texts}: at least 2 searches are needed, for weight 0 and for beta")
+    if searches < 2:
+        raise ValueError(f"searches is {searches}: at least 2 are needed, for weight 0 and for beta")
+    fixed = world.revealed_log_prob(n, context)
 
     def best(weight: float) -> FrontierPoint:
         tokens = world.tilt(reward, weight).best(n, context)
-        return FrontierPoint(weight, world.log_prob(tokens, context), score(reward, tokens, context), tokens)
+        log_prob = world.log_prob(tokens, context) - fixed
+        return FrontierPoint(weight, log_prob, score(reward, tokens, context), tokens)
 
     first, last = best(0.0), best(beta)
     lines = [(0.0, first.log_prob), (beta, last.log_prob + beta * last.reward)]
@@ -91,7 +102,7 @@ def frontier(
             continue  # no text between them has a reward of its own
         weight = (low.log_prob - high.log_prob) / (high.reward - low.reward)
         value = low.log_prob + weight * low.reward
-        if len(lines) == texts:
+        if len(lines) == searches:
             complete = False
         else:
             between = best(weight)

@@ -140,7 +140,9 @@ def reward_statistics(table: JointTable, rewards: ArrayLike) -> tuple[float, flo
     return float(mean), float(np.sqrt(variance))
 
 
-def check_canvas(canvas: Sequence[int] | Ints, model: MaskedModel, *, complete: bool = False) -> Ints:
+def check_canvas(
+    canvas: Sequence[int] | Ints, model: MaskedModel, *, complete: bool = False, name: str = "canvas"
+) -> Ints:
     """Return the canvas as int64 of the model's length; ValueError where it is not one (`complete`: without masks).
 
     >>> check_canvas([1, MASK], JointTable(np.zeros((2, 2))))
@@ -148,11 +150,11 @@ def check_canvas(canvas: Sequence[int] | Ints, model: MaskedModel, *, complete: 
     """
     shown = np.asarray(canvas)
     if shown.ndim != 1 or shown.dtype.kind not in "iu" or shown.size == 0:
-        raise ValueError(f"canvas must be one row of token ids, got shape {shown.shape} and dtype {shown.dtype}")
+        raise ValueError(f"{name} must be one row of token ids, got shape {shown.shape} and dtype {shown.dtype}")
     if model.length is not None and shown.size != model.length:
-        raise ValueError(f"canvas has {shown.size} positions: the model has {model.length}")
+        raise ValueError(f"{name} has {shown.size} positions: the model has {model.length}")
     least = 0 if complete else MASK
     wrong = (shown < least) | (shown >= model.vocabulary)
     if wrong.any():
-        raise ValueError(f"canvas holds {shown[wrong][0]}: tokens are {least} to {model.vocabulary - 1}, {MASK} a mask")
+        raise ValueError(f"{name} holds {shown[wrong][0]}: tokens are {least} to {model.vocabulary - 1}, {MASK} a mask")
     return shown.astype(np.int64)

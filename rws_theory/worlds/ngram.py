@@ -56,21 +56,26 @@ class NGram:
 
         order: 1 to 4, the words of the longest n-gram. vocabulary: ids are below it. discount: taken from each count,
         within (0, 1). minimum: least count of an n-gram that is listed; one number, or one for each length from 2,
-        ascending. What is not listed counts as its shorter ending. ValueError for other values, or no word at all.
+        ascending. An n-gram that is not listed backs off to its shorter ending. ValueError for other values, or no word
+        at all.
         """
         least = [minimum] * (order - 1) if isinstance(minimum, int) else [int(count) for count in minimum]
         if order not in (1, 2, 3, 4):
             raise ValueError(f"order is {order}: 1, 2, 3 or 4 is needed")
+        if vocabulary < 1:
+            raise ValueError(f"vocabulary is {vocabulary}: at least 1 is needed")
         if not 0.0 < discount < 1.0:
             raise ValueError(f"discount is {discount}: a number between 0 and 1 is needed")
         if len(least) != order - 1 or sorted(least) != least or min(least, default=1) < 1:
             raise ValueError(f"minimum is {minimum}: counts of at least 1 are needed for 2 to {order} words, ascending")
         rows = [np.asarray(sequence) for sequence in sequences]
+        if any(row.ndim != 1 for row in rows):
+            raise ValueError("sequences hold what is no sequence: a list of rows of ids is needed, such as [[0, 1, 0]]")
         rows = [row for row in rows if row.size]
         if not rows:
             raise ValueError("sequences hold no word: at least one id is needed")
         for row in rows:
-            if row.ndim != 1 or row.dtype.kind not in "iu" or row.min() < 0 or row.max() >= vocabulary:
+            if row.dtype.kind not in "iu" or row.min() < 0 or row.max() >= vocabulary:
                 raise ValueError(f"sequences hold {row.ravel()[:4]}: rows of ids from 0 to {vocabulary - 1} are needed")
         chain = fit_backoff(rows, order, vocabulary, discount, least)
         return cls(chain, no_tilt(vocabulary))
@@ -87,9 +92,9 @@ class NGram:
         return self.chain.vocabulary
 
     @property
-    def plain(self) -> bool:
-        """Return whether it is a model as it was fitted, not a tilt."""
-        return self._plain is None
+    def tilted(self) -> bool:
+        """Return whether it is the tilt of a model that was fitted."""
+        return self._plain is not None
 
     @property
     def length(self) -> None:
@@ -118,8 +123,8 @@ class NGram:
         """Return log p(x_i = v | revealed), nats, shape (positions, V); each row sums to 1 in probability.
 
         Forward-backward over what lies between revealed words, `order` - 1 of which in a row cut the chain. An entry of
-        n positions is within about n 2^-52 / lambda of itself, lambda being the least share that any context leaves to
-        its suffix. ValueError for a token out of range.
+        n positions is within about a factor 1 + n 2^-52 / lambda of its exact value, with the lambda of docs/theory.md,
+        section 14. ValueError for a token out of range.
         """
         return self.conditionals_batch([canvas], [context])[0]
 
@@ -163,7 +168,7 @@ class NGram:
         """Return the parts of a canvas, begin and end, that determine their own conditionals, given what is before.
 
         A part begins with a mask. It ends after `order` - 1 revealed words in a row, or with the canvas. Words between
-        parts are revealed.
+        parts are revealed. Under a tilt by an automaton of several states, all of the canvas is one part.
         """
         if self.weights.states > 1:  # what an automaton has read reaches any distance
             return [(0, canvas.size)] if (canvas == MASK).any() else []
@@ -189,11 +194,17 @@ class NGram:
         return total + self.weights.score(text, before) - self.log_partition(text.size, before)
 
     def log_partition(self, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> float:
-        """Return log Z, nats: the log of E_p[exp(beta R)], over the texts that a canvas allows.
+        """Return log Z, nats: the log of the sum of p(x) exp(beta R(x)) over the texts x that a canvas allows.
 
-        With masks alone it is 0 for a model that is not tilted; with revealed words it is then their log-probability.
+        A length, or masks alone, allow all texts: then it is log E_p[exp(beta R)], and 0 without a tilt. With revealed
+        words and without a tilt it is their log-probability.
         """
         return self._lattice.log_total(self._canvas(n), self.chain.after(self._context(context)))
+
+    def revealed_log_prob(self, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT) -> float:
+        """Return the log-probability of a canvas's revealed words, nats, masks summed out; 0 for a length."""
+        canvas = self._canvas(n)
+        return self.log_partition(canvas, context) - (self.log_partition(canvas.size, context) if self.tilted else 0.0)
 
     def mean(
         self, reward: AdditiveReward, n: int | Sequence[int] | Ints, context: Sequence[int] | Ints = _NO_CONTEXT
@@ -263,4 +274,6 @@ class NGram:
         return check_canvas(n, self)
 
     def _context(self, context: Sequence[int] | Ints) -> Ints:
-        return np.zeros(0, np.int64) if len(context) == 0 else check_canvas(context, self, complete=True)
+        if len(context) == 0:
+            return np.zeros(0, np.int64)
+        return check_canvas(context, self, complete=True, name="context")

@@ -26,6 +26,9 @@ class PartMemory:
         self._parts: OrderedDict[Part, Floats] = OrderedDict()
         self._bytes = 0
 
+    def __repr__(self) -> str:
+        return f"PartMemory({len(self)} parts, {self._bytes / 2**20:.1f} MiB)"
+
     def __contains__(self, part: Part) -> bool:
         return part in self._parts
 
@@ -37,6 +40,8 @@ class PartMemory:
         return self._parts[part]
 
     def __setitem__(self, part: Part, rows: Floats) -> None:
+        if part in self._parts:
+            self._bytes -= self._parts.pop(part).nbytes
         self._parts[part] = rows
         self._bytes += rows.nbytes
         while self._bytes > self._limit and self._parts:

@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix
 
 from rws_theory.worlds.backoff import Backoff, Floats, Ints
 from rws_theory.worlds.backoff_passes import Passes, passes_of
+from rws_theory.worlds.joint_table import check_canvas
 from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.tilts import AdditiveReward, additive
 
@@ -44,16 +45,17 @@ def reward_slopes(world: NGram, reward: AdditiveReward, n: int, context: Sequenc
     words, pairs = additive(reward, world.vocabulary)
     if pairs is not None:
         raise ValueError("reward is of pairs: one per word, or an automaton, is needed")
-    if not world.plain:
+    if world.tilted:
         raise ValueError("world is tilted: slopes are those of a world as it was fitted")
-    if n < 1:
-        raise ValueError(f"n is {n}: at least 1 is needed")
+    if not isinstance(n, (int, np.integer)) or n < 1:
+        raise ValueError(f"n is {n}: a number of words, at least 1, is needed")
+    before = np.zeros(0, np.int64) if len(context) == 0 else check_canvas(context, world, complete=True, name="context")
     chain = world.chain
     moves = _Moves(chain)
     states, last = len(words.following), chain.last
     # Moments of what has been read, by state and automaton's state: 1, R, L, RR, LR. L is log p. The root's come last.
     moments = np.zeros((5, chain.root + 1, states))
-    moments[0, chain.after(context), 0] = 1.0
+    moments[0, chain.after(before), 0] = 1.0
     mean_reward = mean_log_p = 0.0
     for _ in range(n):
         moved = moves.plain(moments)  # before the word's reward is added

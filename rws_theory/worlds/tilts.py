@@ -61,7 +61,11 @@ def additive(reward: AdditiveReward, vocabulary: int) -> tuple[Automaton, Floats
         if reward.reward.shape[1] != vocabulary:
             raise ValueError(f"reward is of {reward.reward.shape[1]} words: the world has {vocabulary}")
         return reward, None
-    values = np.asarray(reward, dtype=np.float64)
+    try:
+        values = np.asarray(reward, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        shape = f"an array [{vocabulary}] or [{vocabulary}, {vocabulary}], or an Automaton"
+        raise ValueError(f"reward is a {type(reward).__name__}: {shape} is needed, such as .world_reward") from error
     if values.shape not in ((vocabulary,), (vocabulary, vocabulary)):
         raise ValueError(f"reward has shape {values.shape}: ({vocabulary},) or ({vocabulary}, {vocabulary}) is needed")
     if not np.isfinite(values).all():

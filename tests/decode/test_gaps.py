@@ -367,7 +367,7 @@ def test_the_scale_path_command_reads_gaps(english: WorldPredictor, capsys: pyte
 def test_no_method_lies_above_the_frontier_of_a_gap(
     english: WorldPredictor, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    methods = "default rws:8 constant:8 left-to-right sample best-of:3 tilt:1 tilted:1".split()
+    methods = "default rws:8 constant:8 left-to-right sample best-of:3 tilt-sample:1 tilt-decode:1".split()
     assert figures(["frontier", "--example", "239", "--json", "--strategies", *methods]) == 0
     result, reward = json.loads(capsys.readouterr().out), era_reward().world_reward
     row = english.canvas(english.examples[239]["prompt"])[0].tolist()
@@ -377,7 +377,8 @@ def test_no_method_lies_above_the_frontier_of_a_gap(
         assert [a for a, b in zip(each["tokens"], canvas, strict=True) if b != english.mask_id] == [
             token for token in canvas if token != english.mask_id
         ]
-        assert each["log_prob"] == pytest.approx(english.world.log_prob(each["tokens"], context))
+        gap = [a for a, b in zip(each["tokens"], canvas, strict=True) if b == english.mask_id]
+        assert each["log_prob"] == pytest.approx(english.log_prob(row, gap))  # given the fixed words
         assert each["reward"] == pytest.approx(reward.score(each["tokens"]))
     assert [point["strategy"] for point in result["points"]] == methods
     assert all(point["regret"] > -1e-9 for point in result["points"])
@@ -385,7 +386,7 @@ def test_no_method_lies_above_the_frontier_of_a_gap(
     assert result["frontier"][0]["tokens"] == best.tolist()
     (trace,) = decode(english, [row], Confidence(), Shape(5, 3, 5))
     assert result["points"][0]["tokens"] == trace.completed[len(context) :].tolist()
-    assert figures(["frontier", "--infill", "we ask the [MASK:2].", "--texts", "2", "--strategies", "default"]) == 0
+    assert figures(["frontier", "--infill", "we ask the [MASK:2].", "--searches", "2", "--strategies", "default"]) == 0
     assert "over all texts of the world" not in capsys.readouterr().out
 
 

@@ -14,7 +14,8 @@ from rws_decode.predictors import WorldPredictor, load_predictor
 from rws_decode.rewards.world import era_reward
 
 SHAPE = ["--length", "8", "--steps", "4", "--block", "8"]
-METHODS = "default temperature:8 rws:8 constant:8 shuffled:8 left-to-right sample best-of:3 tilt:1 tilted:1".split()
+METHODS = "default temperature:8 rws:8 constant:8 shuffled:8 left-to-right sample best-of:3".split()
+METHODS += ["tilt-sample:1", "tilt-decode:1"]
 
 
 def test_no_method_lies_above_the_frontier_and_every_number_is_the_worlds(
@@ -45,10 +46,10 @@ def test_no_method_lies_above_the_frontier_and_every_number_is_the_worlds(
 
 
 def test_it_prints_a_table_of_texts(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["frontier", "--prompt", "my fellow", "--strategies", "default", "--texts", "2", *SHAPE]) == 0
+    assert main(["frontier", "--prompt", "my fellow", "--strategies", "default", "--searches", "2", *SHAPE]) == 0
     printed = capsys.readouterr()
     assert "regret" in printed.out and "default" in printed.out
-    assert "default:" in printed.err  # progress
+    assert "default: done" in printed.err  # progress
 
 
 @pytest.mark.parametrize(

@@ -139,10 +139,10 @@ HERE: dict[str, Here] = {
         more="--examples 2 --scales 8 --length 4 --steps 2 --block 4", says=("| rws | 8 |",)
     ),
     "python -m paper_figures frontier --example 240": Here(
-        more="--texts 2 --strategies default", says=("regret", "of our minister at mexico.")
+        more="--searches 2 --strategies default", says=("regret", "of our minister at mexico.")
     ),
     "python -m paper_figures frontier --model .*": Here(
-        more="--strategies default --texts 2 --length 4 --steps 2 --block 4", says=("the frontier", "default")
+        more="--strategies default --searches 2 --length 4 --steps 2 --block 4", says=("the frontier", "default")
     ),
     "python -m rws_decode train mini --runs out/training": Here(
         more="--stop-after 1", leaves=("out/training/mini/checkpoint.safetensors",)

@@ -154,6 +154,7 @@ def test_a_law_of_large_beta_gives_its_best_text() -> None:
     reward = np.zeros(8)
     reward[5] = 1.0
     tilted = world.tilt(reward, 500.0)
+    assert tilted.tilted and not world.tilted
     assert tilted.best(12).tolist() == [5] * 12 == tilted.sample(12, rng).tolist()
     assert tilted.mean(reward, 12) == pytest.approx(12.0)
 
@@ -178,6 +179,8 @@ FIT: dict[str, Any] = {"sequences": [[0, 1, 2]], "order": 3, "vocabulary": 3}
         ({"sequences": [[]]}, "sequences hold no word"),
         ({"sequences": [[0, 3]]}, "rows of ids from 0 to 2"),
         ({"sequences": [[0.5]]}, "rows of ids from 0 to 2"),
+        ({"sequences": [0, 1]}, "a list of rows of ids is needed"),
+        ({"vocabulary": 0}, "vocabulary is 0"),
     ],
 )
 def test_fit_refuses_in_one_line(change: dict[str, Any], message: str) -> None:
@@ -197,8 +200,12 @@ def test_other_misuse_is_refused_in_one_line() -> None:
         "beta is inf": lambda: world.tilt(np.zeros(3), float("inf")),
         "at most 600": lambda: world.tilt([0.0, 0.0, 1.0], 601.0),
         "reward is of 2 words": lambda: world.tilt(keywords([[0]], 2), 1.0),
+        "context holds 3": lambda: world.conditionals([MASK], [3]),
+        "reward is a str": lambda: world.tilt("era", 1.0),
+        "tokens hold 3": lambda: keywords([[0]], 3).score([3]),
+        "phrases are": lambda: keywords([1, 2], 3),  # type: ignore[list-item]
         "contexts are 0": lambda: world.conditionals_batch([[MASK]], []),
-        "phrases are": lambda: keywords([[]], 3),
+        "at least one is needed": lambda: keywords([[]], 3),
         "phrases hold": lambda: keywords([[3]], 3),
         "more than 4096 states": lambda: keywords([[i] for i in range(13)], 13),
         "following names state": lambda: Automaton(np.array([[1]]), np.array([[0.0]])),

@@ -44,3 +44,7 @@ def test_misuse_is_refused() -> None:
         reward_slopes(world.tilt([0.0, 1.0], 1.0), [0.0, 1.0], 3)
     with pytest.raises(ValueError, match="n is 0"):
         reward_slopes(world, [0.0, 1.0], 0)
+    with pytest.raises(ValueError, match="n is"):
+        reward_slopes(world, [0.0, 1.0], [-1, -1])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="context holds 2"):
+        reward_slopes(world, [0.0, 1.0], 3, [2])
