@@ -86,8 +86,8 @@ def read_part(path: Path) -> ResultsPart:
 
     Parts are kept in memory: every stage of a study reads those of the stages before. A changed file is read again.
     """
-    found = path.stat()
-    return _read_part(path, found.st_ino, found.st_mtime_ns, found.st_size)
+    state = path.stat()
+    return _read_part(path, state.st_ino, state.st_mtime_ns, state.st_size)
 
 
 @lru_cache(maxsize=1024)

@@ -59,5 +59,5 @@ class ScatteredPredictor(WorldPredictor):
     def decode_answer(self, ids: Sequence[int]) -> str | None:
         """Return the text of an answer in reading order, before its first end of text."""
         ends = () if self.words.end is None else (self.words.end,)
-        read = [ids[place] for place in self.order.tolist() if place < len(ids)]
+        read = [ids[position] for position in self.order.tolist() if position < len(ids)]
         return self.words.text(before_end(read, ends))

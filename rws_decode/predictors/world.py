@@ -74,7 +74,7 @@ class WorldPredictor:
 
     def logits_at(self, canvas: Tensor, attention_mask: Tensor | None, row: Tensor, column: Tensor) -> Tensor:
         """Return the log-probabilities [N, V + 1] at N positions, row rising: those of all rows at once."""
-        texts, contexts, places = [], [], []
+        texts, contexts, wanted_columns = [], [], []
         for number in row.unique().tolist():
             wanted = column[row == number]
             real = range(canvas.shape[1]) if attention_mask is None else attention_mask[number].nonzero()[:, 0].tolist()
@@ -85,13 +85,15 @@ class WorldPredictor:
             end = self._end(shown, int(wanted.max()) - real[0])
             texts.append(shown[begin:end])
             contexts.append(shown[:begin])
-            places.append(wanted.numpy() - real[0] - begin)
-        found = np.full((len(row), self.vocab_size), -np.inf)
+            wanted_columns.append(wanted.numpy() - real[0] - begin)
+        logits = np.full((len(row), self.vocab_size), -np.inf)
         done = 0
-        for made, place in zip(self.world.conditionals_batch(texts, contexts, self.memory), places, strict=True):
-            found[done : done + len(place), :-1] = made[place]
-            done += len(place)
-        return torch.from_numpy(found)
+        for rows, columns in zip(
+            self.world.conditionals_batch(texts, contexts, self.memory), wanted_columns, strict=True
+        ):
+            logits[done : done + len(columns), :-1] = rows[columns]
+            done += len(columns)
+        return torch.from_numpy(logits)
 
     def _end(self, shown: NDArray[np.int64], last: int) -> int:
         """Return where the words end that matter to the last one wanted: masks beyond all revealed words do not.

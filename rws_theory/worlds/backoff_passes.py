@@ -80,8 +80,8 @@ def passes_of(chain: Backoff, factor: Floats | None = None) -> Passes:
         rows += [source, source[longer]]
         columns += [level.target, low_target[longer]]
         if below is not None:
-            place = level.suffix - below.first, np.arange(level.suffix.size)
-            down.append(csr_matrix((level.kept, place), shape=(below.suffix.size, level.suffix.size)))
+            where = level.suffix - below.first, np.arange(level.suffix.size)
+            down.append(csr_matrix((level.kept, where), shape=(below.suffix.size, level.suffix.size)))
         below = level
     entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
     arcs = csr_matrix(entries, shape=(chain.root, chain.root))

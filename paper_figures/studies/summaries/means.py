@@ -110,9 +110,9 @@ def summarise(frame: pandas.DataFrame, summary: Summary, *, seed: int = 0) -> li
         base = lines.get(tuple((line | dict(summary.baseline))[name] for name in by))
         compared = None if base is lines[key] else base
         numbers = _measured(lines[key], compared, summary.measures, summary.pair, [seed, *key])
-        for measure, found in zip(summary.measures, numbers, strict=True):
+        for measure, values in zip(summary.measures, numbers, strict=True):
             printed = printed_value(summary.printed.get(measure), line)
-            out.append(line | {"measure": measure} | found | {"printed": printed})
+            out.append(line | {"measure": measure} | values | {"printed": printed})
     holm_within(out, [name for name in [*by, "measure"] if name not in summary.over])
     return out
 
