@@ -60,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
         assert isinstance(predictor, WorldPredictor)
         openings = [predictor.encode_prompt(each["prompt"]) for each in predictor.examples if each["kind"] == "opening"]
         measured["milliseconds of a forward of 64, one row and a row of 16"] = forward_milliseconds(predictor, openings)
+        measured["MiB of the chain and its operators"] = round(predictor.world.nbytes / 2**20, 1)
         print(json.dumps(measured, indent=1))
         return 0
     assert options.runs is not None

@@ -56,6 +56,12 @@ class ScatteredPredictor(WorldPredictor):
             column[moved] = begin + self._place[column[moved] - begin]
         return super().logits_at(canvas, attention_mask, row, column)
 
+    def log_prob(self, prompt: Sequence[int], answer: Sequence[int]) -> float:
+        """Return log p(answer | prompt), nats, of ids at their positions; ValueError for a prompt with gaps."""
+        if self.mask_id in prompt:
+            raise ValueError("prompt has gaps: a scattered answer follows its prompt, give one without masks")
+        return super().log_prob(prompt, [answer[position] for position in self.order.tolist()])
+
     def decode_answer(self, ids: Sequence[int]) -> str | None:
         """Return the text of an answer in reading order, before its first end of text."""
         ends = () if self.words.end is None else (self.words.end,)

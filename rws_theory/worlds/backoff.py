@@ -69,6 +69,12 @@ class Backoff:
         """Return the number of the state of the empty text, which is also how many other states there are."""
         return self.last.size
 
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of all arrays."""
+        arrays = [value for level in self.levels for value in vars(level).values() if isinstance(value, np.ndarray)]
+        return sum(array.nbytes for array in (*arrays, self.unigram, self.last))
+
     def row(self, state: int) -> tuple[Floats, Ints]:
         """Return P(word | state) and the next state of every word, both [V]."""
         chain = []

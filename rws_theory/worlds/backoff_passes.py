@@ -28,6 +28,13 @@ class Passes:
     unigram: csr_matrix  # [1, V]
     pair: Floats | None  # P(word | root) F(last, word) [V, V]
 
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of the operator's arrays."""
+        matrices = (self.arcs, self.arcs_t, self.unigram, *self.down)
+        sparse = sum(each.data.nbytes + each.indices.nbytes + each.indptr.nbytes for each in matrices)
+        return sparse + (0 if self.pair is None else self.pair.nbytes)
+
     def back(self, value: Floats) -> Floats:
         """Return sum_t M(s, t) value(t) for all states and the root: [S, K] to [S + 1, K]."""
         chain = self.chain

@@ -101,6 +101,11 @@ class NGram:
         """Return None: there is a distribution for every length."""
         return None
 
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of the chain's arrays and of the operators on it."""
+        return self.chain.nbytes + self._lattice.passes.nbytes
+
     @cached_property
     def _lattice(self) -> Lattice:
         shared = None if self._plain is None else self._plain._lattice.passes

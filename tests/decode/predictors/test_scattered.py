@@ -74,3 +74,13 @@ def test_misuse_is_refused() -> None:
         ScatteredPredictor(BASE, np.array([0, 0]))
     with pytest.raises(ValueError, match="canvas has 2 positions: 3 are needed"):
         ScatteredPredictor(BASE, np.arange(3)).logits(torch.tensor([[0, BASE.mask_id]]), None)
+
+
+def test_an_answer_has_the_probability_of_its_words_in_reading_order() -> None:
+    words = Words(["peace", "and", "war"])
+    base = WorldPredictor(NGram.fit([words.ids("peace and war and peace")], order=2, vocabulary=3), words)
+    scattered = ScatteredPredictor(base, np.array([2, 0, 1]))
+    answer = [1, 2, 0]  # "peace and war", read
+    assert scattered.log_prob([1], answer) == base.log_prob([1], [0, 1, 2]) != base.log_prob([1], answer)
+    with pytest.raises(ValueError, match="prompt has gaps"):
+        scattered.log_prob([1, scattered.mask_id], [0])
