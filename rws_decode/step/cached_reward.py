@@ -96,6 +96,10 @@ class Scorer:
         """Return whether each row's answer has a score that `score` would reuse."""
         return [self.reuse and text in self._known[row] for row, text in self._pairs(rows, answers)]
 
+    def recall(self, row: int, answer: Sequence[int]) -> float | None:
+        """Return the raw score that is known of a row's answer, None if its text was not scored."""
+        return self._known[row].get(self.text(row, answer))
+
     def text(self, row: int, answer: Sequence[int]) -> str:
         """Return the text that is scored for a row's answer: with gaps, the rest that it completes."""
         rest = self.rests[row] if self.rests else ()
@@ -145,7 +149,9 @@ def scorer_for(
     if not strategy.needs_reward:
         return None
     if reward is None:
-        raise ValueError(f"reward is None: strategy {strategy.name} needs a reward model")
+        raise ValueError(
+            f"reward is None: strategy {strategy.name} needs a reward model, such as reward=load_reward('mini')"
+        )
     return scorer_of(predictor, reward, prompts, make, **options)
 
 

@@ -23,6 +23,7 @@ class Choice(NamedTuple):
 
     value: Tensor
     chosen: Tensor
+    unscaled: Tensor
     ties: Tensor
     saturated: Tensor
     inexact: Tensor
@@ -45,21 +46,29 @@ def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: T
     def grid(values: Tensor) -> Tensor:
         return torch.zeros_like(answer, dtype=values.dtype).index_put(places, values)
 
-    exact = rank_values(logits, view.candidate, scale)
+    def confidence(factors: Tensor) -> tuple[Tensor, Tensor]:
+        """Return exact log-odds at these factors, and the values that the options rank by: the same, or rounded."""
+        exact = rank_values(logits, view.candidate, factors)
+        exact = rounding.exact_at_the_cut(grid(exact), logits, factors, places, eligible, deferred, k)[places]
+        if options.ranking == "log-odds" and dtype == torch.float64:
+            return exact, exact
+        return exact, rank_values(logits, view.candidate, factors, options.ranking, options.precision)
+
+    exact, value = confidence(scale)
+    # What the scale, or the strategy's own order, changes: confidence at factor 1 would commit these.
+    plain = value if bool((scale == 1).all()) else confidence(torch.ones_like(scale))[1]
     if isinstance(strategy, OrderStrategy):
         value = order_of(strategy, view)
         reach = sensitivity_of(strategy) * completion.error
         low, high = value - reach, value + reach
     else:
-        exact = rounding.exact_at_the_cut(grid(exact), logits, scale, places, eligible, deferred, k)[places]
-        as_they_are = options.ranking == "log-odds" and dtype == torch.float64
-        value = exact if as_they_are else rank_values(logits, view.candidate, scale, options.ranking, options.precision)
         low, high = rounding.value_range(exact, logits, completion.error, scale, options.ranking, dtype)
 
     select = select_top
     if options.ranking == "topk":
         select = partial(select_topk, columns=answer, width=completion.width, dtype=dtype)
     chosen, ties = select_deferring(select, grid(value), eligible, deferred, k)
+    unscaled = chosen if plain is value else select_deferring(select, grid(plain), eligible, deferred, k).chosen
     inexact = torch.zeros_like(ties, dtype=torch.bool)
     if value is not exact and not isinstance(strategy, OrderStrategy):
         best = select_deferring(select_top, grid(exact), eligible, deferred, k)
@@ -68,6 +77,7 @@ def commit(strategy: Strategy, completion: Completion, factor: Tensor, answer: T
     return Choice(
         value=grid(value),
         chosen=chosen,
+        unscaled=unscaled,
         ties=ties,
         saturated=grid(rounding.saturated(exact, "log-odds", dtype) if by_odds else value == 1).sum(dim=1),
         inexact=inexact,

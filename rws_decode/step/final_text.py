@@ -1,17 +1,23 @@
-"""What a final text is worth: its reward, and its log-probability where the predictor's world has one."""
+"""What a final text is worth: its reward, its log-probability where the predictor's world has one, and its pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from rws_decode.canvas.layout import encode_prompts
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.canvas.layout import Prompt, encode_prompts
+from rws_decode.mini.stories.answers import broken_rules
+from rws_decode.predictors.base import KnowsProbability, MaskPredictor
 from rws_decode.rewards.base import RewardModel
+from rws_decode.rewards.callable import as_reward
 from rws_decode.step.cached_reward import Scorer, scorer_of
 from rws_decode.text.dialogue import Dialogue
 
-__all__ = ["FinalReward", "final_reward"]
+__all__ = ["FinalReward", "final_reward", "outcomes"]
+
+# The predictors whose language says which rules a text breaks, by name.
+_RULES = {"mini": broken_rules}
 
 
 class FinalReward(NamedTuple):
@@ -22,11 +28,15 @@ class FinalReward(NamedTuple):
 
 
 def final_reward(
-    predictor: MaskPredictor, reward: RewardModel, prompt: str | Dialogue | Sequence[int], tokens: Sequence[int]
+    predictor: MaskPredictor,
+    reward: RewardModel | Callable[..., float],
+    prompt: str | Dialogue | Sequence[int],
+    tokens: Sequence[int],
 ) -> FinalReward:
     """Score an answer as a decode scores its completed answers; `tokens` are those of the answer, or of the gaps.
 
-    ValueError as in `encode_prompts`, and without a tokenizer.
+    reward: as in `decode.decode`. ValueError as in `encode_prompts`, for a reward that is none, and without a
+    tokenizer.
 
     >>> from rws_decode.predictors import load_predictor
     >>> from rws_decode.rewards import load_reward
@@ -34,6 +44,55 @@ def final_reward(
     >>> final_reward(predictor, load_reward("keywords:peace"), "we ask for", predictor.encode_prompt("peace")).raw
     1.0
     """
+    model = as_reward(reward)
+    if model is None:
+        raise ValueError("reward is None: a reward model is needed, such as load_reward('mini'), or a function")
     encoded = encode_prompts(predictor, [prompt], len(tokens))
-    raw, normalised = scorer_of(predictor, reward, encoded, Scorer).score([0], [[int(token) for token in tokens]])
+    raw, normalised = scorer_of(predictor, model, encoded, Scorer).score([0], [[int(token) for token in tokens]])
     return FinalReward(float(raw[0]), float(normalised[0]))
+
+
+def outcomes(
+    predictor: MaskPredictor,
+    reward: RewardModel | None,
+    prompts: Sequence[Prompt],
+    answers: Mapping[int, list[int]],
+    known: Mapping[int, float | None] | None = None,
+) -> dict[int, dict[str, Any]]:
+    """Return `final_reward`, `log_prob` and `rules_broken` of whole answers, as `trace.Trace` has them, by prompt.
+
+    known: raw rewards of these very texts that the decode has. The others are scored in one batch, which the trace's
+    costs do not count: a decode does not need it.
+    """
+    raw: dict[int, float] = {}
+    if reward is not None and predictor.decode_answer([]) is not None:
+        raw = {row: score for row, score in (known or {}).items() if score is not None}
+        if new := [row for row in answers if row not in raw]:
+            scorer = scorer_of(predictor, reward, [prompts[row] for row in new], Scorer)
+            scores, _ = scorer.score(range(len(new)), [answers[row] for row in new])
+            raw |= dict(zip(new, scores.tolist(), strict=True))
+    fields: dict[int, dict[str, Any]] = {}
+    for row, answer in answers.items():
+        fields[row] = {
+            "final_reward": None,
+            "log_prob": _log_prob(predictor, prompts[row].ids, answer),
+            "rules_broken": _rules_broken(predictor, prompts[row], answer),
+        }
+        if reward is not None and row in raw:
+            normalised = (raw[row] - reward.mean) / reward.std
+            fields[row]["final_reward"] = {"model": reward.name, "raw": raw[row], "normalised": normalised}
+    return fields
+
+
+def _log_prob(predictor: MaskPredictor, prompt: Sequence[int], answer: Sequence[int]) -> float | None:
+    if not isinstance(predictor, KnowsProbability):
+        return None
+    value = predictor.log_prob(prompt, answer)
+    return value if math.isfinite(value) else None
+
+
+def _rules_broken(predictor: MaskPredictor, prompt: Prompt, answer: list[int]) -> list[str] | None:
+    text = predictor.decode_answer(answer)
+    if predictor.name not in _RULES or prompt.text is None or text is None or predictor.mask_id in prompt.ids:
+        return None
+    return _RULES[predictor.name](prompt.text, text)

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from rws_decode.settings import Ranking
-from rws_theory.selection import same_at_every_scale, selection_path
 
 __all__ = ["ROUNDING_UNITS", "at_the_cut", "exact_at_the_cut", "logit_error", "near_ties", "saturated", "value_range"]
 
@@ -170,6 +169,8 @@ def exact_at_the_cut(
 
 def _order(rows: np.ndarray, seats: int, scale: float) -> list[int]:
     """Return 1 for rows of the top `seats` at the scale, -1 for others, 0 for those that tie across the cut."""
+    from rws_theory.selection import same_at_every_scale, selection_path  # here, as few decodes come to need FLINT
+
     chosen = set(selection_path(rows, seats, scale, scale).pieces[0].selected)
     order = [1 if index in chosen else -1 for index in range(len(rows))]
     for group in same_at_every_scale(rows):

@@ -127,6 +127,7 @@ class Decoder:
             candidate=completion.tokens.masked_fill(state.masked & ~completion.computed, -1),
             value=choice.value.masked_fill(unneeded.to(choice.value.device)[:, None], torch.nan),
             chosen=choice.chosen,
+            unscaled=choice.unscaled,
             factor=factor[rows].masked_fill(unneeded, torch.nan),
             reward_raw=unknown if reward is None else reward.raw,
             reward_normalised=unknown if reward is None else reward.normalised,

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rws_decode.trace.face import decoding_html, strategy_label
 from rws_decode.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["Decoding"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Decoding(Sequence[Trace]):
     """The outcome of a decode: a sequence of one Trace per prompt, in order.
 
@@ -25,6 +29,19 @@ class Decoding(Sequence[Trace]):
     traces: tuple[Trace, ...]
     forwards: int
 
+    def __repr__(self) -> str:
+        if len(self.traces) == 1:
+            return f"Decoding({self.traces[0]!r})"
+        labels = sorted({strategy_label(trace.strategy) for trace in self.traces})
+        orders = [trace.god_steps for trace in self.traces]
+        rewards = [trace.final_reward["raw"] for trace in self.traces if trace.final_reward is not None]
+        mean = f", mean reward {np.mean(rewards):.3g}" if rewards else ""
+        size = f"{len(self.traces)} prompts, {self.forwards} forwards"
+        return f"Decoding({', '.join(labels)}: {size}, mean GOD {np.mean(orders):.2f} steps{mean})"
+
+    def _repr_html_(self) -> str:
+        return decoding_html(self)
+
     def __len__(self) -> int:
         return len(self.traces)
 
@@ -33,6 +50,17 @@ class Decoding(Sequence[Trace]):
 
     def __iter__(self) -> Iterator[Trace]:
         return iter(self.traces)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a table of one row for each prompt.
+
+        Columns: prompt (its number), strategy, prompt_text, text, reward and reward_normalised of the final text,
+        log_prob (nats), rules_broken (how many), god_tokens, god_steps, forwards, reward_calls, changed_steps (that
+        would have committed otherwise at factor 1). NaN or None where something is not known.
+        """
+        import pandas
+
+        return pandas.DataFrame([_row(number, trace) for number, trace in enumerate(self.traces)])
 
     @property
     def tokens(self) -> NDArray[np.int64]:
@@ -53,3 +81,23 @@ class Decoding(Sequence[Trace]):
     def reward_calls_saved(self) -> int:
         """Return the number of scores reused or not needed."""
         return sum(trace.reward_calls_saved for trace in self.traces)
+
+
+def _row(number: int, trace: Trace) -> dict[str, Any]:
+    """Return a trace's row of the table."""
+    reward = {"raw": np.nan, "normalised": np.nan} if trace.final_reward is None else trace.final_reward
+    return {
+        "prompt": number,
+        "strategy": strategy_label(trace.strategy),
+        "prompt_text": trace.prompt_text,
+        "text": trace.text,
+        "reward": reward["raw"],
+        "reward_normalised": reward["normalised"],
+        "log_prob": np.nan if trace.log_prob is None else trace.log_prob,
+        "rules_broken": np.nan if trace.rules_broken is None else len(trace.rules_broken),
+        "god_tokens": trace.god_tokens,
+        "god_steps": trace.god_steps,
+        "forwards": trace.forwards,
+        "reward_calls": trace.reward_calls,
+        "changed_steps": int(trace.changed.sum()) if trace.unscaled.any() else np.nan,
+    }

@@ -20,7 +20,10 @@ from rws_decode.common.files import parse_json
 __all__ = ["SCHEMA", "VERSION", "read_trace", "trace_bytes", "trace_table"]
 
 SCHEMA = "rws_decode.trace"
-VERSION = 3
+VERSION = 4
+_READ = (3, VERSION)
+# What version 3 does not know; nor does it what factor 1 would have committed.
+_NEW: dict[str, Any] = {"pieces": {}, "final_reward": None, "log_prob": None, "rules_broken": None}
 _CELLS = 2**26  # steps times positions that are read at most, 512 MiB for each dense array
 
 # Columns that differ from row to row, and those that are repeated in all rows of a step.
@@ -28,6 +31,7 @@ _OF_ROWS = {
     "step": pa.int32(),
     "position": pa.int32(),
     "committed": pa.bool_(),
+    "unscaled": pa.bool_(),
     "candidate": pa.int32(),
     "value": pa.float64(),
 }
@@ -61,7 +65,7 @@ _FORMAT: dict[str, Any] = {
 
 def trace_table(trace: Trace) -> pa.Table:
     """Return the rows of a trace, by step and position, without its metadata."""
-    rows = ~np.isnan(trace.value) | trace.chosen
+    rows = ~np.isnan(trace.value) | trace.chosen | trace.unscaled
     if trace.whole_candidates:
         rows |= changed_candidates(trace.candidate, trace.masked)
     step, position = rows.nonzero()
@@ -69,6 +73,7 @@ def trace_table(trace: Trace) -> pa.Table:
         "step": step,
         "position": position,
         "committed": trace.chosen[rows],
+        "unscaled": trace.unscaled[rows],
         "candidate": trace.candidate[rows],
         "value": trace.value[rows],
         **{name: getattr(trace, name)[step] for name in _OF_STEPS},
@@ -113,13 +118,15 @@ def read_trace(data: bytes, settings: set[str]) -> dict[str, Any]:
         raise ValueError(f"not a whole Parquet file: {error}") from error
     if not isinstance(header, dict) or header.get("schema") != SCHEMA:
         raise ValueError(f"not a trace: the metadata lacks {SCHEMA}")
-    if header.get("version") != VERSION:
-        raise ValueError(f"trace version {header.get('version')!r}: this reads version {VERSION}")
+    if (version := header.get("version")) not in _READ:
+        raise ValueError(f"trace version {version!r}: this reads versions {_READ[0]} to {VERSION}")
     fields, prompt = header.get("trace"), header.get("prompt")
-    if not isinstance(fields, dict) or set(fields) != settings or not isinstance(prompt, list):
+    unknown = _NEW if version == 3 else {}
+    if not isinstance(fields, dict) or set(fields) != settings - unknown.keys() or not isinstance(prompt, list):
         raise ValueError("lacks parts of a trace, or holds others")
     columns_of_file = {field.name: field.type for field in file.schema_arrow}
-    if columns_of_file != _OF_ROWS | _OF_STEPS or len(columns_of_file) != len(file.schema_arrow):
+    expected = {name: kind for name, kind in (_OF_ROWS | _OF_STEPS).items() if version > 3 or name != "unscaled"}
+    if columns_of_file != expected or len(columns_of_file) != len(file.schema_arrow):
         raise ValueError("the columns are not those of a trace")
     steps, length = fields["steps_run"], fields["length"]
     if type(steps) is not int or type(length) is not int or not 0 < file.metadata.num_rows <= steps * length:
@@ -127,7 +134,10 @@ def read_trace(data: bytes, settings: set[str]) -> dict[str, Any]:
     if steps * length > _CELLS:
         raise ValueError(f"steps_run {steps} times length {length} is more than {_CELLS}")
     try:
-        table = file.read().select(_COLUMNS.names)
+        table = file.read()
+        if version == 3:
+            table = table.append_column("unscaled", pa.array([False] * len(table)))
+        table = table.select(_COLUMNS.names)
         table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"not a whole Parquet file: {error}") from error
@@ -139,7 +149,7 @@ def read_trace(data: bytes, settings: set[str]) -> dict[str, Any]:
     if type(uncommitted) is not int or type(whole) is not bool:
         raise ValueError("uncommitted_token must be a whole number and whole_candidates true or false")
     columns_of_file = _arrays(columns, steps, length, uncommitted, whole)
-    return fields | columns_of_file | {"prompt": np.array(prompt, dtype=np.int64)}
+    return unknown | fields | columns_of_file | {"prompt": np.array(prompt, dtype=np.int64)}
 
 
 def _arrays(
@@ -170,10 +180,13 @@ def _arrays(
         if not np.array_equal(columns[name], columns[name][first][step], equal_nan=kind == np.float64):
             raise ValueError(f"{name} differs among the rows of a step")
     value, candidate = np.full((steps, length), np.nan), np.full((steps, length), -1)
+    unscaled = np.zeros((steps, length), np.bool_)
+    unscaled[step, position] = columns["unscaled"].astype(np.bool_)
     value[step, position], candidate[step, position] = columns["value"], columns["candidate"]
     if whole:
         latest = np.maximum.accumulate(np.where(candidate >= 0, np.arange(steps)[:, None], 0), axis=0)
         candidate = np.take_along_axis(candidate, latest, axis=0)
         if (candidate < 0).any():
             raise ValueError("candidates are missing: whole_candidates says that all are kept")
-    return arrays | {"tokens": tokens, "commit_step": commit_step, "value": value, "candidate": candidate}
+    rows = {"value": value, "unscaled": unscaled, "candidate": candidate}
+    return arrays | {"tokens": tokens, "commit_step": commit_step} | rows

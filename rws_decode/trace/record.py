@@ -18,7 +18,7 @@ NOT_ASKED, SCORED, REUSED, NOT_NEEDED = range(4)
 class Info(NamedTuple):
     """What one step did to b rows: a row of each of their traces (`trace.Trace` describes the fields).
 
-    step: from 0; rows: int64 [b], the prompts' numbers; candidate, value, chosen: [b, n]; the rest: [b].
+    step: from 0; rows: int64 [b], the prompts' numbers; candidate, value, chosen, unscaled: [b, n]; the rest: [b].
     """
 
     step: int
@@ -26,6 +26,7 @@ class Info(NamedTuple):
     candidate: Tensor
     value: Tensor
     chosen: Tensor
+    unscaled: Tensor
     factor: Tensor
     reward_raw: Tensor
     reward_normalised: Tensor
@@ -49,6 +50,7 @@ class Record:
             "candidate": np.full(grid, -1, np.int64),
             "value": np.full(grid, np.nan),
             "chosen": np.zeros(grid, np.bool_),
+            "unscaled": np.zeros(grid, np.bool_),
             **{name: np.zeros(column, np.int64) for name in ("ties", "saturated", "near_ties", "near_tokens")},
             **{name: np.full(column, np.nan) for name in ("factor", "reward_raw", "reward_normalised")},
             "reward_use": np.zeros(column, np.int8),

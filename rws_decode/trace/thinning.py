@@ -1,14 +1,54 @@
-"""Which values and candidates a trace keeps: all that selecting again needs."""
+"""Which values, candidates and pieces a trace keeps: all that selecting again needs."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-__all__ = ["CHANGED_CANDIDATES", "PASSED_OVER", "changed_candidates", "kept_values"]
+from rws_decode.canvas.end_of_text import deferred_positions
+
+if TYPE_CHECKING:
+    from rws_decode.trace.trace import Trace
+
+__all__ = ["CHANGED_CANDIDATES", "PASSED_OVER", "PIECES", "changed_candidates", "kept_pieces", "kept_values", "thinned"]
 
 PASSED_OVER = 16  # passed-over positions whose values are kept, for each position that a step commits
 CHANGED_CANDIDATES = 128  # changes of candidates that are kept, for each committed token of a run
+PIECES = 16  # different tokens whose texts are kept, for each committed token of a run
+
+
+def thinned(trace: Trace) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the values and candidates that a trace keeps of those it has, and whose candidates it keeps of itself.
+
+    [R, n] each. Candidates of other masked positions are kept where all were computed and few enough change.
+    """
+    deferred = deferred_positions(torch.from_numpy(trace.candidate.copy()), trace.end_of_text, trace.end_ids).numpy()
+    kept = kept_values(trace.value, trace.eligible, trace.chosen, deferred)
+    value = np.where(kept, trace.value, np.nan)
+    candidate = np.where(trace.masked, trace.candidate, trace.tokens)
+    kept |= trace.chosen | trace.unscaled
+    further = changed_candidates(candidate, trace.masked) & ~kept
+    if (candidate < 0).any() or further.sum() > CHANGED_CANDIDATES * (trace.commit_step >= 0).sum():
+        candidate = np.where(trace.masked & ~kept, -1, candidate)
+    return value, candidate, kept
+
+
+def kept_pieces(trace: Trace, kept: NDArray[np.bool_]) -> dict[str, str]:
+    """Return the pieces of the prompt, the answer and the candidates of a thinned trace.
+
+    kept: bool [R, n], of `thinned`. Where the different candidates are more than `PIECES` for each committed token, and
+    more than the positions, only those that are kept of themselves have pieces.
+    """
+    if not trace.pieces:
+        return {}
+    candidates = np.unique(trace.candidate)
+    if candidates.size > max(trace.length, PIECES * int((trace.commit_step >= 0).sum())):
+        candidates = np.unique(trace.candidate[kept])
+    held = {str(token) for token in {*trace.prompt.tolist(), *trace.tokens.tolist(), *candidates.tolist()}}
+    return {token: piece for token, piece in trace.pieces.items() if token in held}
 
 
 def kept_values(

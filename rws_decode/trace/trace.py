@@ -3,57 +3,34 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from rws_decode.canvas.end_of_text import deferred_positions
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.common.files import write_bytes
+from rws_decode.common.page import Page
 from rws_decode.text.gaps import filled, row_of
-from rws_decode.trace.file import read_trace, trace_bytes, trace_table
-from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
-from rws_decode.trace.thinning import CHANGED_CANDIDATES, changed_candidates, kept_values
+from rws_decode.trace.checks import LAYOUT, check_outcome, check_settings, check_steps, checked_array
+from rws_decode.trace.face import trace_html, trace_line
+from rws_decode.trace.record import REUSED, SCORED
+from rws_decode.trace.thinning import kept_pieces, thinned
 from rws_theory.orders.deviation import generation_order_deviation
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Trace", "load"]
+    from rws_decode.predictors.base import MaskPredictor
 
-# Array fields of a trace: dtype and shape in terms of R steps run, n answer positions, p prompt ids.
-_LAYOUT: dict[str, tuple[str, str]] = {
-    "prompt": ("int64", "p"),
-    "candidate": ("int64", "Rn"),
-    "value": ("float64", "Rn"),
-    "factor": ("float64", "R"),
-    "reward_use": ("int8", "R"),
-    "reward_raw": ("float64", "R"),
-    "reward_normalised": ("float64", "R"),
-    "ties": ("int64", "R"),
-    "saturated": ("int64", "R"),
-    "inexact": ("bool", "R"),
-    "near_ties": ("int64", "R"),
-    "near_tokens": ("int64", "R"),
-    "tokens": ("int64", "n"),
-    "commit_step": ("int64", "n"),
-}
-_TYPES: dict[str, tuple[type, ...]] = {
-    "int": (int,),
-    "float": (float, int),
-    "str": (str,),
-    "str | None": (str, type(None)),
-    "dict[str, Any]": (dict,),
-    "list[int]": (list,),
-}
+__all__ = ["Trace", "load", "load_trace"]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Trace:
     """The record of one decoded row: R steps run over n answer positions. docs/trace-format.md is its page.
 
@@ -64,20 +41,26 @@ class Trace:
     without a tokenizer. `offset` and `width`: of the canvas, the first answer column and the number of columns, padding
     counted, which stood on the side `padding`. `sampling_temperature` and `seed` of Gumbel sampling
     (0: greedy, the seed unused); `cfg`, the scale of classifier-free guidance (0: none); `end_of_text`, the policy, and
-    the `end_ids` that it acts on.
+    the `end_ids` that it acts on. `pieces`: the text of each token id that the trace holds, by itself ("12": "the").
+
+    Outcome: `final_reward`, of the final text, {"model", "raw", "normalised"}, None where the decode was given no
+    reward model or the text is not whole; `log_prob`, nats, of the answer given the prompt, None where the predictor
+    does not know it; `rules_broken`, each with its meaning, None where the world cannot say.
 
     Arrays, what happened: `prompt` int64 [p], the prompt's ids, `mask_id` in its gaps, whose masks are the answer's
     positions then, and whose tokens are the `text`; `tokens` int64 [n]; `commit_step` int64 [n], from 0,
     -1 where the row was settled before, or stopped by a callback (`steps_run`, R, is less than S then, and the token
     there one that ends text, or the mask);
     `candidate` int64 [R, n], the completion, greedy or drawn (committed tokens stay), -1 where not kept; `value`
-    float64 [R, n], what positions are ranked by, NaN where not `eligible` or not kept; `factor` float64 [R];
+    float64 [R, n], what positions are ranked by, NaN where not `eligible` or not kept; `unscaled` bool [R, n], the
+    positions that confidence at factor 1 would have committed, all False where not known; `factor` float64 [R];
     `reward_use` int8 [R], of the reward: 0 not asked by the strategy, 1 scored, 2 reused (the same text was scored
     before), 3 not needed (every reward selects the same set; `factor` is NaN then, and `value` where it was not
     computed); `reward_raw` and `reward_normalised` float64 [R], NaN where there is none.
 
     Derived from these: `canvas` int64 [R, n], the answer before the step; `masked` bool [R, n]; `eligible` bool [R, n],
-    masked positions of the current block; `chosen` bool [R, n], those committed; `reward_asked` bool [R].
+    masked positions of the current block; `chosen` bool [R, n], those committed; `changed` bool [R], whether the scale,
+    or the strategy's own order, changed what the step committed; `reward_asked` bool [R].
 
     Not every value and candidate is kept, in memory as in the file: the page's section Rows says which are.
     `whole_candidates` says whether all candidates are there.
@@ -115,6 +98,10 @@ class Trace:
     end_ids: list[int]
     prompt_text: str | None
     text: str | None
+    pieces: dict[str, str] = field(default_factory=dict)
+    final_reward: dict[str, Any] | None = None
+    log_prob: float | None = None
+    rules_broken: list[str] | None = None
     forwards: int
     reward_calls: int
     reward_calls_saved: int
@@ -123,6 +110,7 @@ class Trace:
     prompt: NDArray[np.int64]
     candidate: NDArray[np.int64]
     value: NDArray[np.float64]
+    unscaled: NDArray[np.bool_]
     factor: NDArray[np.float64]
     reward_use: NDArray[np.int8]
     reward_raw: NDArray[np.float64]
@@ -136,63 +124,20 @@ class Trace:
     commit_step: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        for name, value in self.metadata().items():
-            kinds = _TYPES[type(self).__annotations__[name]]
-            if not isinstance(value, kinds) or isinstance(value, bool):
-                raise ValueError(f"{name} is {value!r}: a trace needs {' or '.join(kind.__name__ for kind in kinds)}")
-        block_plan(self.length, self.steps, self.block)
-        if not 1 <= self.steps_run <= self.steps:
-            raise ValueError(f"steps_run is {self.steps_run}: 1 to steps, {self.steps}, is needed")
-        for name, (dtype, axes) in _LAYOUT.items():
-            array = np.ascontiguousarray(getattr(self, name))
-            shape = tuple({"R": self.steps_run, "n": self.length, "p": array.size}[axis] for axis in axes)
-            if array.dtype != dtype or array.shape != shape:
-                raise ValueError(f"{name} is {array.dtype} {array.shape}: a trace needs {dtype} {shape}")
-            self._set(name, np.where(np.isnan(array), np.nan, array) if dtype == "float64" else array)
-        if (masks := int((self.prompt == self.mask_id).sum())) not in (0, self.length):
-            raise ValueError(f"prompt holds {masks} masks: none, or length, {self.length}, is needed")
-        self._check()
-        self._thin()
+        check_settings(self)
+        for name in LAYOUT:
+            self._set(name, checked_array(self, name))
+        check_steps(self)
+        check_outcome(self.pieces, self.final_reward, self.log_prob, self.rules_broken)
+        value, candidate, kept = thinned(self)
+        self._set("value", value)
+        self._set("candidate", candidate)
+        object.__setattr__(self, "pieces", kept_pieces(self, kept))
 
     def _set(self, name: str, array: NDArray[Any]) -> None:
         array = array.copy() if array.flags.writeable else array
         array.flags.writeable = False
         object.__setattr__(self, name, array)
-
-    def _check(self) -> None:
-        """Raise ValueError where arrays contradict each other."""
-        committed = self.commit_step >= 0
-        if not np.array_equal(np.unique(self.commit_step[committed]), np.arange(self.steps_run)):
-            raise ValueError(f"commit_step must hold every step from 0 to {self.steps_run - 1}, the steps run")
-        if (self.commit_step < -1).any() or np.unique(self.tokens[~committed]).size > 1:
-            raise ValueError("commit_step must be -1 where a position was not committed, and the tokens there the same")
-        at = self.candidate[self.commit_step[committed], np.flatnonzero(committed)]
-        if not np.array_equal(at, self.tokens[committed]):
-            raise ValueError("tokens are not the candidates of the steps that committed them")
-        if not np.isin(self.reward_use, (NOT_ASKED, SCORED, REUSED, NOT_NEEDED)).all():
-            raise ValueError(f"reward_use holds {self.reward_use.max()}: 0 to 3 are known")
-        unneeded = self.reward_use == NOT_NEEDED
-        for name, missing in (
-            ("factor", unneeded),
-            ("reward_raw", ~self.reward_asked),
-            ("reward_normalised", ~self.reward_asked),
-        ):
-            if not np.array_equal(np.isnan(getattr(self, name)), missing):
-                raise ValueError(f"{name} must be NaN just at the steps where reward_use says that there is none")
-        if np.isnan(self.value[self.chosen & ~unneeded[:, None]]).any():
-            raise ValueError("value holds NaN at a committed position")
-
-    def _thin(self) -> None:
-        """Drop the values and candidates that a trace does not keep."""
-        deferred = deferred_positions(torch.from_numpy(self.candidate.copy()), self.end_of_text, self.end_ids).numpy()
-        kept = kept_values(self.value, self.eligible, self.chosen, deferred)
-        self._set("value", np.where(kept, self.value, np.nan))
-        candidate = np.where(self.masked, self.candidate, self.tokens)
-        kept |= self.chosen
-        further = changed_candidates(candidate, self.masked) & ~kept
-        if (candidate < 0).any() or further.sum() > CHANGED_CANDIDATES * (self.commit_step >= 0).sum():
-            candidate = np.where(self.masked & ~kept, -1, candidate)
-        self._set("candidate", candidate)
 
     __hash__ = None  # type: ignore[assignment] - arrays have no hash
 
@@ -201,7 +146,13 @@ class Trace:
         if not isinstance(other, Trace):
             return NotImplemented
         mine, theirs = self.arrays(), other.arrays()
-        return self.metadata() == other.metadata() and all(mine[n].tobytes() == theirs[n].tobytes() for n in _LAYOUT)
+        return self.metadata() == other.metadata() and all(mine[n].tobytes() == theirs[n].tobytes() for n in LAYOUT)
+
+    def __repr__(self) -> str:
+        return trace_line(self)
+
+    def _repr_html_(self) -> str:
+        return trace_html(self)
 
     @cached_property
     def masked(self) -> NDArray[np.bool_]:
@@ -225,6 +176,11 @@ class Trace:
     def chosen(self) -> NDArray[np.bool_]:
         """Return the positions that each step committed, bool [R, n]."""
         return _frozen(self.commit_step == np.arange(self.steps_run)[:, None])
+
+    @cached_property
+    def changed(self) -> NDArray[np.bool_]:
+        """Return the steps that did not commit what confidence at factor 1 would have, bool [R]; False if not known."""
+        return _frozen(self.unscaled.any(axis=1) & (self.unscaled != self.chosen).any(axis=1))
 
     @cached_property
     def reward_asked(self) -> NDArray[np.bool_]:
@@ -257,21 +213,44 @@ class Trace:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return every array by name, those that are derived left out."""
-        return {name: getattr(self, name) for name in _LAYOUT}
+        return {name: getattr(self, name) for name in LAYOUT}
 
     def metadata(self) -> dict[str, Any]:
         """Return everything but the arrays, ready for JSON."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _LAYOUT}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in LAYOUT}
 
-    def to_frame(self) -> pandas.DataFrame:
-        """Return the trace's table, the one that `pandas.read_parquet` reads from its file."""
-        return trace_table(self).to_pandas()
+    def words(self, ids: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        """Return the text of each token by itself; its id in words where the trace has no text, "" for -1, not kept."""
+        return ["" if token < 0 else self.pieces.get(str(token), str(token)) for token in map(int, ids)]
+
+    def to_frame(self, words: bool = False) -> pandas.DataFrame:
+        """Return the trace's table, the one that `pandas.read_parquet` reads from its file.
+
+        words: whether a column `word` is added, the text of the candidate.
+        """
+        from rws_decode.trace.file import trace_table  # here and below, so that a decode does not wait for PyArrow
+
+        frame = trace_table(self).to_pandas()
+        if words:
+            frame.insert(frame.columns.get_loc("candidate") + 1, "word", self.words(frame["candidate"].to_numpy()))
+        return frame
+
+    def view(self, other: Trace | None = None, predictor: MaskPredictor | None = None) -> Page:
+        """Return an interactive page of the decode, which a notebook shows by itself and `save` writes to a file.
+
+        other, predictor: another run beside it, and what proves why they part (`view.decode_page`).
+        """
+        from rws_decode.view.decode_page import decode_page
+
+        return decode_page(self, other, predictor)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the trace to one Parquet file, atomically, and return the path; equal traces give equal bytes.
 
         (With one version of pyarrow.) At most 1 KiB per committed token, but for short answers: docs/trace-format.md.
         """
+        from rws_decode.trace.file import trace_bytes
+
         return write_bytes(path, trace_bytes(self))
 
 
@@ -297,10 +276,15 @@ def load(path: str | os.PathLike[str]) -> Trace:
     ...     load(trace.save(Path(folder) / "trace.parquet")) == trace
     True
     """
+    from rws_decode.trace.file import read_trace
+
     if not Path(path).is_file():
         raise FileNotFoundError(f"no trace at {path}")
-    settings = {field.name for field in fields(Trace)} - set(_LAYOUT)
+    settings = {field.name for field in fields(Trace)} - set(LAYOUT)
     try:
         return Trace(**read_trace(Path(path).read_bytes(), settings))
     except (ValueError, TypeError, OverflowError, MemoryError) as error:
         raise ValueError(f"{path}: {' '.join(str(error).split())}") from error
+
+
+load_trace = load

@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import strategies
 import torch
-from exact_models import exact_predictor
 from exact_ranks import ball, compared, exact_gaps, exact_order, exact_top, log_odds_ball
 from grouped import grouped
 from hypothesis import assume, example, given, settings
@@ -32,6 +30,9 @@ from rws_decode.step.cut_and_ties import select_top
 from rws_decode.step.rounding import exact_at_the_cut
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.protocol import Strategy
+from rws_decode.testing import exact_predictor
+from rws_decode.testing.strategies import mask_predictors, shapes
+from rws_theory import testing
 from rws_theory.crossings import crossings
 from rws_theory.worlds.reference_decoder import constant_rule, decode_masked, rws_rule
 
@@ -51,23 +52,6 @@ def between(odds: float, words: int) -> float:
     return documented("float64", abs(odds) + math.log(words), words)
 
 
-@st.composite
-def contests(draw: st.DrawFn, wide: bool = True) -> tuple[Floats, int, float]:
-    """Rows that tie, all but tie or differ; how many are chosen; a factor, often within ulps of a crossing of two."""
-    z, k, low, _ = draw(strategies.selection_cases())
-    if len(z) > 1 and draw(st.booleans()):
-        first, second = draw(st.permutations(range(len(z))))[:2]
-        roots = [c.root for c in crossings(z[first], z[second]).crossings if 1e-4 < c.root < 1e4]
-        if roots:
-            low = draw(st.sampled_from(roots))
-            for _ in range(draw(st.integers(0, 3))):
-                low = float(np.nextafter(low, draw(st.sampled_from([0.0, np.inf]))))
-    # Powers of two keep ties and crossings.
-    sizes = [(0, 0), (0, 0), (-1040, 0), (-1040, 1000), (-300, 300), (40, -40), (300, -300)]
-    power, shift = draw(st.sampled_from(sizes)) if wide else (0, 0)
-    return z * 2.0**power, k, low * 2.0**shift
-
-
 def places(count: int) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]:
     """Row and position of `count` positions of one row, and the grid of those that compete: all."""
     return (torch.zeros(count, dtype=torch.int64), torch.arange(count)), torch.ones(1, count, dtype=torch.bool)
@@ -78,7 +62,7 @@ def places(count: int) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]
 
 @pytest.mark.parametrize("precision", EPS)
 @settings(deadline=None)
-@given(strategies.wide_logits(2, 6), strategies.wide_scales(1e-6, 1e6), st.integers(0, 5))
+@given(testing.wide_logits(2, 6), testing.wide_scales(1e-6, 1e6), st.integers(0, 5))
 def test_log_odds_are_within_the_documented_error(precision: Precision, x: Floats, c: float, at: int) -> None:
     dtype = getattr(torch, precision)
     logits = torch.tensor(np.clip(x, -1e30, 1e30) if dtype != torch.float64 else x)[None].to(dtype)
@@ -110,7 +94,7 @@ def test_log_odds_of_a_whole_vocabulary_are_within_it_too(precision: Precision, 
     assert abs(value - exact) < documented(precision, c * float(row[0] - row[1]), size)
 
 
-@given(contests())
+@given(testing.near_ties())
 @example((np.array([[5.0, 1.0, 0.0], [5.0, 1.0, -1.0]]), 1, 64.0))
 @example((np.array([[0.0, -0.0, -2.0], [0.0, 0.0, 0.0], [0.0, -0.0, -2.0], [-0.0, 0.0, -2.0]]), 1, 1.0))  # signed zeros
 def test_what_is_chosen_is_the_exact_top_with_exact_ties_leftmost(case: tuple[Floats, int, float]) -> None:
@@ -123,7 +107,7 @@ def test_what_is_chosen_is_the_exact_top_with_exact_ties_leftmost(case: tuple[Fl
     assert (set(chosen[0].nonzero()[:, 0].tolist()), int(ties)) == exact_top(z.tolist(), k, Fraction(c))
 
 
-@given(contests())
+@given(testing.near_ties())
 def test_float64_alone_parts_the_set_by_no_more_than_its_error(case: tuple[Floats, int, float]) -> None:
     z, k, c = case
     logits = torch.tensor(z)
@@ -152,7 +136,7 @@ def misplaced(z: Floats, chosen: torch.Tensor, c: float, error: Callable[[float]
 # --- the compact decoder's choice -------------------------------------------------------------------------------------
 
 
-@given(contests(wide=False), st.sampled_from(["float64", "float32"]))
+@given(testing.near_ties(wide=False), st.sampled_from(["float64", "float32"]))
 def test_compact_choice_is_exact_up_to_the_stated_error(case: tuple[Floats, int, float], precision: str) -> None:
     z, k, c = case
     assume(k > 0)
@@ -191,7 +175,7 @@ def test_compact_choice_among_many_positions_is_the_exact_one(seed: int, count: 
 # --- what is certain for a range of factors ---------------------------------------------------------------------------
 
 
-@given(strategies.selection_cases(), st.sampled_from([0.0, 1e-9, 1e-3, 0.2]), st.integers(0, 2**32))
+@given(testing.selection_cases(), st.sampled_from([0.0, 1e-9, 1e-3, 0.2]), st.integers(0, 2**32))
 def test_a_certain_set_is_the_exact_top_at_every_factor(
     case: tuple[Floats, int, float, float], error: float, seed: int
 ) -> None:
@@ -212,7 +196,7 @@ def test_a_certain_set_is_the_exact_top_at_every_factor(
     assert len(sets) == 1
 
 
-@given(strategies.selection_cases(), st.sampled_from([2, 9]), st.sampled_from(["float64", "float32"]))
+@given(testing.selection_cases(), st.sampled_from([2, 9]), st.sampled_from(["float64", "float32"]))
 def test_a_set_that_known_curves_make_certain_is_the_exact_top(
     case: tuple[Floats, int, float, float], count: int, precision: str
 ) -> None:
@@ -231,42 +215,6 @@ def test_a_set_that_known_curves_make_certain_is_the_exact_top(
 
 
 # --- whole decodes ----------------------------------------------------------------------------------------------------
-
-
-@st.composite
-def models(draw: st.DrawFn) -> tuple[CallablePredictor, int]:
-    """A small model whose conditionals or logits are known as floats, and the length of its answers.
-
-    Joint tables and Markov chains with exact conditionals, some sequences impossible, and pairwise tables of multiples
-    of 1/4, where ties and crossings abound.
-    """
-    kind = draw(st.sampled_from(["table", "symmetric", "chain", "coarse"]))
-    seed, words = draw(st.integers(0, 2**32)), draw(st.integers(2, 3))
-    length = draw(st.integers(2, 5 if kind != "coarse" else 6))
-    if kind == "chain":
-        return exact_predictor(strategies.random_chain(seed, words)), length
-    if kind != "coarse":
-        table = strategies.random_table(seed, length, words)
-        if kind == "symmetric":  # the same whatever the order of the positions
-            log_p = np.array([table.log_p[tuple(sorted(x))] for x in np.ndindex(table.log_p.shape)])
-            table = type(table)(log_p.reshape(table.log_p.shape))
-        return exact_predictor(table), length
-    rng = np.random.default_rng(seed)
-    weight = torch.from_numpy(rng.integers(-4, 5, size=(length, words + 1, length, words + 1)) / 4.0)
-    if draw(st.booleans()):
-        weight[...] = weight[0, :, 0][:, None][None]  # all positions are alike
-    weight[..., words] = -torch.inf
-
-    def logits(canvas: torch.Tensor) -> torch.Tensor:
-        return torch.stack([weight[torch.arange(length), row].sum(dim=0) for row in canvas])
-
-    return CallablePredictor(
-        logits,
-        mask_id=words,
-        vocab_size=words + 1,
-        encode=lambda text: [],
-        decode=lambda ids: " ".join(map(str, ids)),
-    ), length
 
 
 Scale = Callable[[Sequence[int]], Any]  # from the completion to the factor: a rational, or a ball of so many bits
@@ -316,17 +264,15 @@ def rws_scale(seed: int, reward_scale: float, mean: float, std: float, eps: floa
 @st.composite
 def decodes(draw: st.DrawFn) -> tuple[CallablePredictor, dict[str, int], Strategy, Scale, int]:
     """A model, a plan, temperature or RWS, the exact factor, and the seed of the reward."""
-    predictor, length = draw(models())
-    block = draw(st.sampled_from([size for size in range(1, length + 1) if length % size == 0]))
-    blocks = length // block
-    steps = draw(st.sampled_from(range(blocks, length + 1, blocks)))
-    shape = {"length": length, "steps": steps, "block": block}
+    predictor, length = draw(mask_predictors())
+    plan = draw(shapes(length))
+    shape = {"length": plan.length, "steps": plan.steps, "block": plan.block}
     seed = draw(st.integers(0, 1000))
     if draw(st.booleans()):
-        c = draw(strategies.log_uniform(1e-3, 1e3) | st.sampled_from([1.0, 2.0, 8.0, 0.1]))
+        c = draw(testing.log_uniform(1e-3, 1e3) | st.sampled_from([1.0, 2.0, 8.0, 0.1]))
         strategy: Strategy = Confidence() if c == 1 else Temperature(c)
         return predictor, shape, strategy, lambda tokens: Fraction(c), seed
-    reward_scale = draw(strategies.reward_scales())
+    reward_scale = draw(testing.reward_scales())
     return predictor, shape, RWS(reward_scale), rws_scale(seed, reward_scale, 7.25, 5.5), seed
 
 
@@ -354,7 +300,7 @@ def test_the_reference_decoder_of_the_theory_is_exact_too(
     seed: int, length: int, words: int, per_step: int, guided: bool
 ) -> None:
     """:func:`decode_masked` ranks in float64 alone: the model has no two conditionals that rounding could exchange."""
-    table = strategies.random_table(seed, length, words)
+    table = testing.random_table(seed, length, words)
     c = float(np.random.default_rng(seed).uniform(0.2, 8.0))
     score = reward_of(seed)
     rule = rws_rule(c) if guided else constant_rule(c)

@@ -10,7 +10,7 @@ import torch
 from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_models import CLS, EOS, MASK, PAD, VOCABULARY, bert_predictor, modernbert_predictor
+from tiny_models import bert_predictor, modernbert_predictor
 
 from rws_decode.decode import decode
 from rws_decode.predictors import CallablePredictor
@@ -19,6 +19,7 @@ from rws_decode.step.candidate import TokenSampler, gumbel_scores
 from rws_decode.step.forward import greedy, guided_logits
 from rws_decode.step.rounding import logit_error
 from rws_decode.strategies.factors import Confidence, Temperature
+from rws_decode.testing.words import CLS, EOS, MASK, PAD, VOCABULARY
 
 PREDICTOR = bert_predictor()
 SIZE = {"length": 12, "steps": 6, "block": 12}

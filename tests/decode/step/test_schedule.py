@@ -35,8 +35,9 @@ def test_plan_covers_every_block_in_order(blocks: int, block: int, data: st.Data
         (0, 1, 1, "length is 0: at least 1 is needed"),
         (8, 0, 4, "steps is 0: at least 1 is needed"),
         (8, 4, -4, "block is -4: at least 1 is needed"),
-        (8, 4, 3, "block is 3: it must divide length, which is 8"),
-        (8, 4, 16, "block is 16: it must divide length, which is 8"),
+        (8, 4, 3, "block is 3: it must divide length, which is 8, such as 2"),
+        (8, 4, 16, "block is 16: it must divide length, which is 8, such as 8"),
+        (10**12 + 39, 4, 2, "block is 2: it must divide length, which is 1000000000039, such as 1"),  # a prime
         (8, 3, 4, "steps is 3: it must be a multiple of 2, the blocks (length 8 // block 4)"),
         (8, 16, 4, "steps is 16: at most length, 8, so that each step commits a token"),
         (8, 10, 4, "steps is 10: at most length, 8, so that each step commits a token"),

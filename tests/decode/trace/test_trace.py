@@ -18,7 +18,7 @@ import torch
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import MASK, bert_predictor
+from tiny_models import bert_predictor
 
 from rws_decode.canvas.schedule import block_plan
 from rws_decode.decode import decode
@@ -29,6 +29,7 @@ from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence
 from rws_decode.strategies.orders import RecordedOrder
 from rws_decode.strategies.recorded import constant_of, recorded, shuffled
+from rws_decode.testing.words import MASK
 from rws_decode.trace.file import SCHEMA, trace_bytes
 from rws_decode.trace.record import NOT_NEEDED, Record
 from rws_decode.trace.thinning import CHANGED_CANDIDATES, PASSED_OVER
@@ -283,7 +284,7 @@ def test_a_file_that_another_program_wrote_is_read(tmp_path: Path) -> None:
 
 LAST = len(TRACE.to_frame()) - 1
 CHOSEN = int(np.flatnonzero(TRACE.to_frame()["committed"])[0])
-OF_ROWS = ("step", "position", "committed", "candidate", "value")
+OF_ROWS = ("step", "position", "committed", "unscaled", "candidate", "value")
 WHOLE = "candidates are missing: whole_candidates says that all are kept"
 
 
@@ -356,8 +357,8 @@ KINDS = "uncommitted_token must be a whole number and whole_candidates true or f
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        ({"version": 2}, "trace version 2: this reads version 3"),
-        ({"version": None}, "trace version None: this reads version 3"),
+        ({"version": 2}, "trace version 2: this reads versions 3 to 4"),
+        ({"version": None}, "trace version None: this reads versions 3 to 4"),
         ({"schema": "other"}, "not a trace: the metadata lacks rws_decode.trace"),
         ({"trace": {}}, UNKNOWN_PARTS),
         ({"trace": None}, UNKNOWN_PARTS),
@@ -379,7 +380,7 @@ KINDS = "uncommitted_token must be a whole number and whole_candidates true or f
         ({"trace": TRACE.metadata() | {"steps_run": 2}}, "33 rows do not fit steps_run 2 and length 12"),
         ({"trace": TRACE.metadata() | {"steps_run": 4}}, ORDER),
         ({"trace": TRACE.metadata() | {"steps": 4}}, "steps_run is 5: 1 to steps, 4, is needed"),
-        ({"trace": TRACE.metadata() | {"block": 5}}, "block is 5: it must divide length, which is 12"),
+        ({"trace": TRACE.metadata() | {"block": 5}}, "block is 5: it must divide length, which is 12, such as 4"),
         ({"trace": TRACE.metadata() | {"cfg": "much"}}, "cfg is 'much': a trace needs float or int"),
         ({"trace": TRACE.metadata() | {"seed": False}}, "seed is False: a trace needs int"),
         ({"trace": TRACE.metadata() | {"text": 3}}, "text is 3: a trace needs str or NoneType"),
@@ -444,7 +445,7 @@ def test_the_file_is_one_compressed_group_with_short_metadata_in_the_words_of_th
     text = footer.metadata[SCHEMA.encode()].decode("utf-8")
     assert list(footer.metadata) == [SCHEMA.encode()]
     assert text.startswith('{"prompt":[2,6,8,11,3],"schema":"rws_decode.trace","trace":{"block":12,"cfg":0.0,')
-    assert text.endswith('"text":"Zürich → 🐈","width":17},"uncommitted_token":-1,"version":3,"whole_candidates":true}')
+    assert text.endswith('"text":"Zürich → 🐈","width":17},"uncommitted_token":-1,"version":4,"whole_candidates":true}')
     assert json.loads(text)["trace"] == TRACE.metadata() | {"text": "Zürich → 🐈"}
 
 

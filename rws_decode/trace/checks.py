@@ -1,0 +1,135 @@
+"""What a trace must be: types, shapes, steps that follow from each other, and an outcome that can be saved."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rws_decode.canvas.schedule import block_plan
+from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
+
+if TYPE_CHECKING:
+    from rws_decode.trace.trace import Trace
+
+__all__ = ["LAYOUT", "check_outcome", "check_settings", "check_steps", "checked_array"]
+
+# Array fields of a trace: dtype and shape in terms of R steps run, n answer positions, p prompt ids.
+LAYOUT: dict[str, tuple[str, str]] = {
+    "prompt": ("int64", "p"),
+    "candidate": ("int64", "Rn"),
+    "value": ("float64", "Rn"),
+    "unscaled": ("bool", "Rn"),
+    "factor": ("float64", "R"),
+    "reward_use": ("int8", "R"),
+    "reward_raw": ("float64", "R"),
+    "reward_normalised": ("float64", "R"),
+    "ties": ("int64", "R"),
+    "saturated": ("int64", "R"),
+    "inexact": ("bool", "R"),
+    "near_ties": ("int64", "R"),
+    "near_tokens": ("int64", "R"),
+    "tokens": ("int64", "n"),
+    "commit_step": ("int64", "n"),
+}
+_TYPES: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (float, int),
+    "str": (str,),
+    "str | None": (str, type(None)),
+    "dict[str, Any]": (dict,),
+    "dict[str, str]": (dict,),
+    "dict[str, Any] | None": (dict, type(None)),
+    "float | None": (float, int, type(None)),
+    "list[int]": (list,),
+    "list[str] | None": (list, type(None)),
+}
+
+
+def check_settings(trace: Trace) -> None:
+    """Raise ValueError, naming the field, for settings of other types, and for a plan that is none."""
+    for name, value in trace.metadata().items():
+        kinds = _TYPES[type(trace).__annotations__[name]]
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise ValueError(f"{name} is {value!r}: a trace needs {' or '.join(kind.__name__ for kind in kinds)}")
+    block_plan(trace.length, trace.steps, trace.block)
+    if not 1 <= trace.steps_run <= trace.steps:
+        raise ValueError(f"steps_run is {trace.steps_run}: 1 to steps, {trace.steps}, is needed")
+
+
+def checked_array(trace: Trace, name: str) -> NDArray[Any]:
+    """Return an array of the trace with one kind of NaN; ValueError, naming it, for another dtype or shape."""
+    array = np.ascontiguousarray(getattr(trace, name))
+    dtype, axes = LAYOUT[name]
+    shape = tuple({"R": trace.steps_run, "n": trace.length, "p": array.size}[axis] for axis in axes)
+    if array.dtype != dtype or array.shape != shape:
+        raise ValueError(f"{name} is {array.dtype} {array.shape}: a trace needs {dtype} {shape}")
+    return np.where(np.isnan(array), np.nan, array) if dtype == "float64" else array
+
+
+def check_steps(trace: Trace) -> None:
+    """Raise ValueError where arrays contradict each other."""
+    if (masks := int((trace.prompt == trace.mask_id).sum())) not in (0, trace.length):
+        raise ValueError(f"prompt holds {masks} masks: none, or length, {trace.length}, is needed")
+    committed = trace.commit_step >= 0
+    if not np.array_equal(np.unique(trace.commit_step[committed]), np.arange(trace.steps_run)):
+        raise ValueError(f"commit_step must hold every step from 0 to {trace.steps_run - 1}, the steps run")
+    if (trace.commit_step < -1).any() or np.unique(trace.tokens[~committed]).size > 1:
+        raise ValueError("commit_step must be -1 where a position was not committed, and the tokens there the same")
+    at = trace.candidate[trace.commit_step[committed], np.flatnonzero(committed)]
+    if not np.array_equal(at, trace.tokens[committed]):
+        raise ValueError("tokens are not the candidates of the steps that committed them")
+    if not np.isin(trace.reward_use, (NOT_ASKED, SCORED, REUSED, NOT_NEEDED)).all():
+        raise ValueError(f"reward_use holds {trace.reward_use.max()}: 0 to 3 are known")
+    unneeded = trace.reward_use == NOT_NEEDED
+    for name, missing in (
+        ("factor", unneeded),
+        ("reward_raw", ~trace.reward_asked),
+        ("reward_normalised", ~trace.reward_asked),
+    ):
+        if not np.array_equal(np.isnan(getattr(trace, name)), missing):
+            raise ValueError(f"{name} must be NaN just at the steps where reward_use says that there is none")
+    if np.isnan(trace.value[trace.chosen & ~unneeded[:, None]]).any():
+        raise ValueError("value holds NaN at a committed position")
+    known = trace.unscaled.any(axis=1)
+    counts = trace.unscaled.sum(axis=1) == trace.chosen.sum(axis=1)
+    if (trace.unscaled & ~trace.masked).any() or not counts[known].all():
+        raise ValueError("unscaled must hold as many masked positions as a step commits, or none")
+
+
+def check_outcome(
+    pieces: dict[str, str],
+    final_reward: dict[str, Any] | None,
+    log_prob: float | None,
+    rules_broken: list[str] | None = None,
+) -> None:
+    """Raise ValueError, naming the field, where a trace's outcome is not what `trace.Trace` describes.
+
+    >>> check_outcome({"7": "the"}, {"model": "mini-reward", "raw": 0.5, "normalised": 1.0}, None)
+    >>> check_outcome({}, {"raw": 0.5}, None)
+    Traceback (most recent call last):
+    ...
+    ValueError: final_reward is {'raw': 0.5}: model, raw and normalised are needed, or None
+    """
+    for token, piece in pieces.items():
+        if not (isinstance(token, str) and token.isascii() and token.isdecimal() and isinstance(piece, str)):
+            raise ValueError(f"pieces holds {token!r}: {piece!r}: texts by token id in decimal are needed")
+    if final_reward is not None:
+        known = set(final_reward) == {"model", "raw", "normalised"} and isinstance(final_reward["model"], str)
+        if not known or not all(_finite(final_reward[name]) for name in ("raw", "normalised")):
+            raise ValueError(f"final_reward is {final_reward!r}: model, raw and normalised are needed, or None")
+    if log_prob is not None and not _finite(log_prob):
+        raise ValueError(f"log_prob is {log_prob!r}: a finite number of nats is needed, or None")
+    if not all(isinstance(rule, str) for rule in rules_broken or ()):
+        raise ValueError("rules_broken must be a list of texts, or None")
+
+
+def _finite(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer that no float64 holds
+        return False

@@ -1,0 +1,218 @@
+"""What factor 1 would have committed, against a slow reading of each step's logits; and which steps it changed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from examples import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from table_models import END, LENGTH, MASK, REWARD
+from tiny_models import bert_predictor
+
+from rws_decode.decode import decode
+from rws_decode.gpu import CompactSavings, decode_compact
+from rws_decode.predictors import CallablePredictor
+from rws_decode.rewards import CallableReward
+from rws_decode.settings import Options, Savings, Shape
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.orders import LeftToRight, Margin, RandomOrder
+from rws_decode.strategies.reward_controls import RWSEvery
+from rws_decode.trace.trace import Trace, load
+from rws_theory.testing import selection_cases
+
+FACTORS = [Confidence(), Temperature(0.1), Temperature(1.0), Temperature(6.0), RWS(0.2), RWS(8.0), RWSEvery(8.0, 2)]
+ORDERS = [LeftToRight(), Margin(), RandomOrder(3)]
+SHAPES = [Shape(LENGTH, LENGTH, LENGTH), Shape(LENGTH, 3, LENGTH), Shape(LENGTH, 4, LENGTH // 2)]
+
+
+def coarse_predictor(seed: int, grid: float, *, reorder: bool = True) -> CallablePredictor:
+    """Float64 logits that the other tokens move; multiples of `grid`, so that positions tie, unless it is 0.
+
+    Positions 1 and 2, 4 and 5 have the same logits, in another order unless `reorder` is False.
+    """
+    rng = np.random.default_rng(seed)
+    weight = torch.from_numpy(1.2 * rng.standard_normal((LENGTH, MASK + 1, LENGTH, MASK + 1)))
+    orders = torch.from_numpy(np.stack([rng.permutation(MASK) if reorder else np.arange(MASK) for _ in range(2)]))
+
+    def logits(canvas: torch.Tensor) -> torch.Tensor:
+        rows = torch.stack([weight[torch.arange(LENGTH), row].sum(dim=0) for row in canvas])
+        rows = (rows / grid).round() * grid if grid else rows
+        for number, position in enumerate((1, 4)):
+            rows[:, position + 1, :MASK] = rows[:, position, orders[number]]
+        return rows
+
+    return CallablePredictor(
+        logits,
+        mask_id=MASK,
+        end_id=END,
+        vocab_size=MASK + 1,
+        encode=lambda text: [],
+        decode=lambda ids: " ".join(map(str, ids)),
+    )
+
+
+def confidence(logits: np.ndarray, token: int, options: Options) -> float:
+    """Return the confidence of a token at factor 1, as the options have it."""
+    if options.ranking != "log-odds":
+        kind = {"bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64}[options.precision]
+        return float(torch.softmax(torch.tensor(logits).to(kind), dim=0)[token])
+    others = math.fsum(math.exp(z - logits[token]) for number, z in enumerate(logits) if number != token)
+    return math.inf if others == 0 else -math.log(others)
+
+
+def first_at_factor_1(trace: Trace, predictor: Any, options: Options, step: int) -> list[int]:
+    """Return the positions that confidence at factor 1 commits on the canvas of a step: the k largest, leftmost."""
+    canvas, commits = trace.canvas[step], int((trace.commit_step == step).sum())
+    whole = torch.tensor([[*trace.prompt.tolist(), *canvas.tolist()]])
+    with torch.inference_mode():
+        given_logits = predictor.logits(whole, None)
+    logits = given_logits[0, len(trace.prompt) :].double().numpy().copy()
+    if options.end_of_text == "suppress":
+        logits[:, END] = -math.inf
+    allowed = logits.copy()
+    allowed[:, [predictor.mask_id, *predictor.forbidden_ids]] = -math.inf
+    masks = [position for position, token in enumerate(canvas) if token == predictor.mask_id]
+    block = masks[0] // trace.block
+    ranked = []
+    for position in masks:
+        if position // trace.block == block:
+            token = int(trace.candidate[step, position])
+            if options.sampling_temperature == 0:  # a candidate that is not kept is the likeliest token all the same
+                best = int(allowed[position].argmax())
+                assert token in (-1, best)
+                token = best
+            read = logits if options.ranking == "topk" else allowed
+            late = options.end_of_text == "defer" and token == END
+            ranked.append((late, -confidence(read[position], token, options), position))
+    return sorted(position for *_, position in sorted(ranked)[:commits])
+
+
+def check(trace: Trace, predictor: Any, options: Options) -> None:
+    for step in range(trace.steps_run):
+        unscaled = np.flatnonzero(trace.unscaled[step]).tolist()
+        assert unscaled == first_at_factor_1(trace, predictor, options, step), step
+        assert trace.changed[step] == (unscaled != np.flatnonzero(trace.commit_step == step).tolist())
+        if trace.factor[step] == 1 and trace.ranking != "order":
+            assert not trace.changed[step]
+
+
+OPTIONS = [
+    Options(),
+    Options(end_of_text="suppress"),
+    Options(end_of_text="defer"),
+    Options(sampling_temperature=0.7, seed=5),
+    Options(sampling_temperature=0.7, seed=6, end_of_text="defer"),
+    Options(ranking="probability", precision="float64"),
+    Options(ranking="probability", precision="bfloat16"),
+    Options(ranking="probability", precision="float32", end_of_text="defer"),
+]
+
+
+@settings(max_examples=examples(600))
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([0.0, 0.5, 2.0]),
+    st.sampled_from([*FACTORS, *ORDERS]),
+    st.sampled_from(SHAPES),
+    st.sampled_from(OPTIONS),
+    st.booleans(),
+)
+def test_each_step_says_what_factor_1_would_have_committed(
+    seed: int, grid: float, strategy: Any, shape: Shape, options: Options, saving: bool
+) -> None:
+    predictor = coarse_predictor(seed, grid)
+    if strategy in ORDERS:
+        options = replace(options, ranking="log-odds", precision="float64")
+    savings = Savings.everything() if saving else Savings.nothing()
+    bounded = CallableReward(REWARD._function, mean=0.1, std=0.4, bounds=(-1.0, 1.0))
+    (trace,) = decode(predictor, [[]], strategy, shape, reward=bounded, options=options, savings=savings)
+    assert trace.unscaled.sum(axis=1).tolist() == trace.chosen.sum(axis=1).tolist()
+    check(trace, predictor, options)
+
+
+@pytest.mark.parametrize("strategy", [Temperature(0.1), RWS(8.0)], ids=str)
+def test_topk_of_pytorch_says_it_too(strategy: Any) -> None:
+    """Without ties, which `torch.topk` breaks as it likes."""
+    options = Options(ranking="topk", precision="float64")
+    changed = 0
+    for seed in range(20):
+        weight = np.random.default_rng(seed).standard_normal((LENGTH, MASK + 1))
+        table = torch.from_numpy(weight * np.linspace(1.0, 2.0, LENGTH)[:, None])
+        predictor = CallablePredictor(
+            lambda canvas, table=table: (table + canvas.sum() / 50).expand(len(canvas), -1, -1).clone(),
+            mask_id=MASK,
+            decode=lambda ids: " ".join(map(str, ids)),
+        )
+        (trace,) = decode(predictor, [[]], strategy, SHAPES[1], reward=REWARD, options=options)
+        check(trace, predictor, options)
+        changed += int(trace.changed.sum())
+    assert changed > 3
+
+
+@settings(max_examples=examples(300))
+@given(
+    st.integers(0, 2**32), st.sampled_from([0.0, 0.5, 2.0]), st.sampled_from(FACTORS), st.sampled_from(SHAPES),
+    st.sampled_from(["none", "suppress"]), st.booleans(),
+)  # fmt: skip
+def test_the_compact_decoder_says_the_same(
+    seed: int, grid: float, strategy: Any, shape: Shape, policy: Any, saving: bool
+) -> None:
+    # Sums in another order are not settled exactly there: they count as near-ties.
+    predictor, options = coarse_predictor(seed, grid, reorder=False), Options(end_of_text=policy)
+    bounded = CallableReward(REWARD._function, mean=0.1, std=0.4, bounds=(-1.0, 1.0))
+    savings = CompactSavings() if saving else CompactSavings.nothing()
+    (trace,) = decode_compact(predictor, [[]], strategy, shape, reward=bounded, options=options, savings=savings)
+    check(trace, predictor, options)
+    (usual,) = decode(predictor, [[]], strategy, shape, reward=bounded, options=options)
+    run = trace.steps_run  # fewer, where a saving ends a settled text
+    assert np.array_equal(usual.unscaled[:run], trace.unscaled)
+    assert np.array_equal(usual.changed[:run], trace.changed)
+
+
+@settings(max_examples=examples(400))
+@given(selection_cases(max_positions=6), st.integers(1, 6))
+def test_it_is_the_set_of_the_default_strategy_even_where_float64_cannot_tell_positions_apart(
+    case: tuple[np.ndarray, int, float, float], steps: int
+) -> None:
+    rows, _, _, scale = case
+    table = torch.from_numpy(np.concatenate([np.full((len(rows), 1), -np.inf), rows], axis=1))
+    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0, decode=str)
+    shape = Shape(len(rows), min(steps, len(rows)), len(rows))
+    (default,) = decode(predictor, [[]], Confidence(), shape)
+    for strategy in (Temperature(scale), LeftToRight()):
+        (trace,) = decode(predictor, [[]], strategy, shape)
+        assert np.array_equal(trace.unscaled[0], default.chosen[0])
+
+
+def test_what_rounding_hides_is_settled_at_factor_1_too() -> None:
+    table = torch.tensor([[-np.inf, 45.0, 1.0, 0.0], [-np.inf, 45.0, 1.0, -1e-15]], dtype=torch.float64)
+    predictor = CallablePredictor(lambda canvas: table.expand(len(canvas), -1, -1), mask_id=0)
+    for strategy in (Temperature(2.0), LeftToRight()):
+        (trace,) = decode(predictor, [[]], strategy, Shape(2, 2, 2))
+        assert trace.unscaled[0].tolist() == [False, True]
+        assert trace.changed.tolist() == [strategy == LeftToRight(), False]
+
+
+def test_rows_of_a_batch_and_of_a_file_keep_theirs(tmp_path: Any) -> None:
+    predictor, prompts = bert_predictor(), ["the cat", "a small dog sat", "it ran"]
+    reward = CallableReward(lambda prompt, answer: float(len(set(answer.split()))), mean=4.0, std=1.5)
+    shape = Shape(8, 8, 8)
+    together = decode(predictor, prompts, RWS(0.2), shape, reward=reward)
+    assert sum(int(trace.changed.sum()) for trace in together) > 0
+    for prompt, trace in zip(prompts, together, strict=True):
+        (alone,) = decode(predictor, prompt, RWS(0.2), shape, reward=reward)
+        assert np.array_equal(alone.unscaled, trace.unscaled)
+        check(alone, predictor, Options())
+        again = load(trace.save(tmp_path / "t.parquet"))
+        assert np.array_equal(again.unscaled, trace.unscaled) and np.array_equal(again.changed, trace.changed)
+        frame = trace.to_frame()
+        kept = frame[frame["unscaled"]]
+        assert list(zip(kept["step"], kept["position"], strict=True)) == list(
+            zip(*trace.unscaled.nonzero(), strict=True)
+        )

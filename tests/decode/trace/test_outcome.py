@@ -1,0 +1,245 @@
+"""What a final text is worth stands in its trace: its reward, its log-probability, at no cost of the decode's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from table_models import END, LENGTH, REWARD, table_predictor
+from tiny_models import bert_predictor
+
+from rws_decode.decode import decode
+from rws_decode.gpu import decode_compact
+from rws_decode.predictors import CallablePredictor, WorldPredictor, load_predictor
+from rws_decode.rewards import CallableReward, load_reward
+from rws_decode.settings import Options, Savings, Shape
+from rws_decode.step.final_text import final_reward
+from rws_decode.strategies.factors import RWS, Confidence, Temperature
+from rws_decode.strategies.given import Schedule
+from rws_decode.strategies.orders import LeftToRight, RandomOrder
+from rws_decode.strategies.protocol import MaskedPositions
+from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
+from rws_decode.testing.words import CLS, MASK, SEP
+from rws_decode.text.dialogue import Dialogue
+from rws_decode.text.gaps import row_of
+from rws_decode.trace.trace import Trace
+
+BERT = bert_predictor()
+STRATEGIES = [
+    *(Confidence(), Temperature(3.0), RWS(8.0), RWSEvery(8.0, 4), FlippedReward(8.0), RandomReward(8.0, 1)),
+    *(Schedule((2.0,) * 6), LeftToRight(), RandomOrder(2)),
+]
+PROMPTS: dict[str, Any] = {
+    "text": "the cat sat",
+    "dialogue": Dialogue(("the cat", "it ran", "a dog")),
+    "ids": [CLS, 6, 8, SEP],
+    "gaps": [CLS, MASK, 6, *[MASK] * 5, 9, SEP],
+    "gaps in text": "the [MASK:4] sat [MASK:2]",
+}
+SIX = Shape(6, 6, 6)
+
+
+def counting(texts: list[tuple[str, str]]) -> CallableReward:
+    def score(prompt: str, answer: str) -> float:
+        texts.append((prompt, answer))
+        return float(len(set(answer.split()))) + len(prompt) / 100
+
+    return CallableReward(score, mean=4.0, std=1.5, name="different words")
+
+
+def raw_and_normalised(trace: Trace) -> tuple[float, float]:
+    assert trace.final_reward is not None and list(trace.final_reward) == ["model", "raw", "normalised"]
+    return trace.final_reward["raw"], trace.final_reward["normalised"]
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
+def test_the_final_reward_is_the_one_computed_afterwards_and_costs_nothing_that_is_counted(
+    strategy: Any, prompt: str
+) -> None:
+    seen: list[tuple[str, str]] = []
+    (trace,) = decode(BERT, [PROMPTS[prompt]], strategy, SIX, reward=counting(seen))
+    scored = len(seen)
+    assert raw_and_normalised(trace) == tuple(final_reward(BERT, counting([]), PROMPTS[prompt], trace.tokens.tolist()))
+    assert trace.final_reward is not None and trace.final_reward["model"] == "different words"
+    by_steps = int((trace.reward_use == 1).sum())
+    assert trace.reward_calls == by_steps and (strategy.needs_reward or by_steps == 0)
+    # The text is not scored again if a step has scored it.
+    final = seen[-1]
+    assert scored == by_steps + (final not in seen[:by_steps])
+    if strategy.needs_reward and trace.reward_use[-1]:
+        assert trace.reward_raw[-1] == trace.final_reward["raw"] and scored == by_steps
+    if not strategy.needs_reward:
+        assert trace.reward_model is None and trace.reward_settings == {}
+        (plain,) = decode(BERT, [PROMPTS[prompt]], strategy, SIX)
+        assert plain.final_reward is None
+        assert replace(trace, final_reward=None) == plain
+
+
+@pytest.mark.parametrize("strategy", [Confidence(), RWS(8.0), RWSEvery(8.0, 4)], ids=str)
+@pytest.mark.parametrize("savings", [Savings.nothing(), Savings.everything()], ids=["nothing", "everything"])
+def test_a_batch_gets_each_row_its_own_whatever_was_saved(strategy: Any, savings: Savings) -> None:
+    prompts = ["the cat", "a small dog sat on the mat", "it", "the cat"]
+    reward = CallableReward(lambda prompt, answer: float(len(prompt) + len(answer)), std=9.0, bounds=(0.0, 999.0))
+    shape = Shape(8, 4, 4)
+    batch = decode(BERT, prompts, strategy, shape, reward=reward, savings=savings)
+    for prompt, trace in zip(prompts, batch, strict=True):
+        raw = float(len(prompt) + len(trace.text or ""))
+        assert raw_and_normalised(trace) == (raw, raw / 9.0)
+        assert trace.reward_calls == int((trace.reward_use == 1).sum())
+
+
+@pytest.mark.parametrize("strategy", [Confidence(), RWS(8.0), RWSEvery(8.0, 4)], ids=str)
+def test_the_compact_decoder_keeps_it_too(strategy: Any) -> None:
+    seen: list[tuple[str, str]] = []
+    (trace,) = decode_compact(BERT, "the cat sat", strategy, SIX, reward=counting(seen))
+    scored = len(seen)
+    assert raw_and_normalised(trace) == tuple(final_reward(BERT, counting([]), "the cat sat", trace.tokens.tolist()))
+    assert trace.reward_calls == int((trace.reward_use == 1).sum())
+    assert scored == trace.reward_calls + (seen[-1] not in seen[: trace.reward_calls])
+
+
+def vowels(answer: str) -> float:
+    return float(sum(letter in "aeiou" for letter in answer))
+
+
+@pytest.mark.parametrize("function", [vowels, lambda prompt, answer: vowels(answer) - len(prompt)])
+def test_a_function_is_a_reward_with_the_scores_as_they_are(function: Callable[..., float]) -> None:
+    for strategy in ("default", "rws:8"):
+        (trace,) = decode(BERT, "the cat", strategy, SIX, reward=function)
+        expected = function(trace.text) if function is vowels else function("the cat", trace.text)
+        assert raw_and_normalised(trace) == (expected, expected)
+        assert trace.final_reward is not None
+        assert trace.final_reward["model"] == ("vowels" if function is vowels else "lambda")
+        assert tuple(final_reward(BERT, function, "the cat", trace.tokens.tolist())) == (expected, expected)
+
+
+@pytest.mark.parametrize("strategy", [Confidence(), RWS(8.0)], ids=str)
+def test_there_is_none_where_masks_are_left_or_there_is_no_text(strategy: Any) -> None:
+    prompts = ["the cat", "a small dog"]
+    stopped = decode(BERT, prompts, strategy, SIX, reward=REWARD_OF_WORDS, callback=lambda view: view.step == 2)
+    for trace in stopped:
+        assert trace.steps_run == 3 and (trace.tokens == MASK).sum() == 3
+        assert trace.final_reward is None and trace.log_prob is None and trace.rules_broken is None
+    (last,) = decode(BERT, prompts[0], strategy, SIX, reward=REWARD_OF_WORDS, callback=lambda view: view.step == 5)
+    assert last.final_reward is not None  # no mask is left there
+    silent = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
+    (trace,) = decode(silent, [[2]], "default", Shape(3, 3, 3), reward=REWARD_OF_WORDS)
+    assert (trace.final_reward, trace.text) == (None, None)
+
+
+REWARD_OF_WORDS = CallableReward(lambda prompt, answer: float(len(answer.split())), name="words")
+
+
+def test_a_text_that_ends_early_has_its_reward() -> None:
+    table = torch.zeros(LENGTH, 21, dtype=torch.float64)
+    table[0, 3], table[1, END], table[2:, 5] = 9.0, 8.0, 1.0
+    predictor = CallablePredictor(
+        lambda canvas: table.expand(len(canvas), -1, -1).clone(),
+        mask_id=20, end_id=END, encode=lambda text: [], decode=lambda ids: " ".join(map(str, ids)),
+    )  # fmt: skip
+    shape = Shape(LENGTH, LENGTH, LENGTH)
+    (trace,) = decode(predictor, "", Confidence(), shape, reward=REWARD_OF_WORDS, savings=Savings(settled=True))
+    assert trace.steps_run == 2 and trace.text == "3" and raw_and_normalised(trace) == (1.0, 1.0)
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**32), st.sampled_from(STRATEGIES[:5]), st.sampled_from([0.0, 0.8]))
+def test_sampled_and_seeded_runs_have_it(seed: int, strategy: Any, temperature: float) -> None:
+    predictor = table_predictor(seed)
+    options = Options(sampling_temperature=temperature, seed=seed)
+    (trace,) = decode(predictor, [[]], strategy, Shape(LENGTH, 4, LENGTH), reward=REWARD, options=options)
+    assert raw_and_normalised(trace) == tuple(final_reward(predictor, REWARD, [], trace.tokens.tolist()))
+
+
+class Broken(CallableReward):
+    """A reward model whose score of a final text is not a number."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda prompt, answer: math.nan, name="broken")
+
+
+def test_a_reward_that_is_no_number_is_told_by_its_model() -> None:
+    with pytest.raises(ValueError, match=r"^reward model broken .*nan") as caught:
+        decode(BERT, "the cat", Confidence(), SIX, reward=Broken())
+    assert "\n" not in str(caught.value)
+
+
+# Log-probabilities.
+
+
+def by_the_chain_rule(predictor: WorldPredictor, row: list[int], answer: list[int]) -> float:
+    """Return log p of an answer in the masks of a row: word by word from the left, each given all that is known."""
+    canvas, total = torch.tensor([row]), 0.0
+    for column, token in zip(np.flatnonzero(np.array(row) == predictor.mask_id).tolist(), answer, strict=True):
+        logits = predictor.logits(canvas, None)[0, column].double().numpy()
+        total += logits[token] - np.logaddexp.reduce(logits)
+        canvas[0, column] = token
+    return total
+
+
+@pytest.fixture(scope="module")
+def english() -> WorldPredictor:
+    predictor = load_predictor("english")
+    assert isinstance(predictor, WorldPredictor)
+    return predictor
+
+
+@pytest.mark.parametrize("strategy", ["default", "temperature:4", "rws:8", "left-to-right"])
+@pytest.mark.parametrize(
+    ("prompt", "length"),
+    [("my fellow citizens, we must", 6), ("we ask for [MASK:2] peace and the [MASK:3] of the people", 5)],
+)
+def test_the_log_probability_is_the_world_s(english: WorldPredictor, strategy: str, prompt: str, length: int) -> None:
+    (trace,) = decode(english, prompt, strategy, Shape(length, length, length), reward=load_reward("era"))
+    row = row_of(trace.prompt.tolist(), english.mask_id, length)
+    assert trace.log_prob is not None and trace.log_prob < 0
+    assert trace.log_prob == pytest.approx(by_the_chain_rule(english, row, trace.tokens.tolist()), abs=1e-9)
+    assert trace.log_prob == english.log_prob(trace.prompt.tolist(), trace.tokens.tolist())
+
+
+def test_rows_of_a_batch_have_their_own_log_probability_and_other_models_have_none(english: WorldPredictor) -> None:
+    prompts = ["we must", "the people of the united states"]
+    batch = decode(english, prompts, "default", Shape(4, 4, 4))
+    assert [trace.log_prob for trace in batch] == [
+        english.log_prob(trace.prompt.tolist(), trace.tokens.tolist()) for trace in batch
+    ]
+    assert batch[0].log_prob != batch[1].log_prob
+    (trace,) = decode(BERT, "the cat", "default", SIX)
+    assert trace.log_prob is None
+
+
+class Impossible(CallablePredictor):
+    """A predictor whose world gives its answers no probability at all."""
+
+    def log_prob(self, prompt: list[int], answer: list[int]) -> float:
+        return -math.inf
+
+
+def test_a_log_probability_that_is_not_finite_is_not_known(tmp_path: Any) -> None:
+    predictor = Impossible(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
+    (trace,) = decode(predictor, [[2]], "default", Shape(3, 3, 3))
+    assert trace.log_prob is None and trace.save(tmp_path / "t.parquet").exists()
+
+
+class Rising:
+    """A strategy of one's own, to which the final reward is nothing it asked for."""
+
+    name = "rising"
+    needs_reward = False
+
+    def factor(self, view: MaskedPositions) -> Any:
+        assert view.reward is None
+        return np.full(view.rows, 1.0 + view.step)
+
+
+def test_a_strategy_of_one_s_own_gets_its_final_reward() -> None:
+    (trace,) = decode(BERT, "the cat", Rising(), SIX, reward=REWARD_OF_WORDS)
+    assert raw_and_normalised(trace)[0] == len((trace.text or "").split()) and trace.reward_calls == 0
