@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, get_args
+
+import torch
 
 from rws_decode.canvas.end_of_text import end_tokens
-from rws_decode.canvas.layout import encode_prompts
-from rws_decode.predictors.base import MaskPredictor
+from rws_decode.canvas.layout import Prompt, encode_prompts
+from rws_decode.common.page import Page
+from rws_decode.common.threads import torch_threads
+from rws_decode.predictors.base import MaskPredictor, pieces_of
 from rws_decode.rewards.base import RewardModel
+from rws_decode.rewards.callable import as_reward
+from rws_decode.scales.face import path_html
 from rws_decode.scales.parts import assemble
 from rws_decode.scales.states import Forwards, Left, Span, widest
 from rws_decode.settings import Options, Shape
-from rws_decode.step.cached_reward import scorer_for
+from rws_decode.step.cached_reward import Scorer, scorer_for
+from rws_decode.step.final_text import FinalReward, outcomes
 from rws_decode.strategies.factors import RWS
 from rws_decode.text.dialogue import Dialogue
+from rws_theory.orders.deviation import generation_order_deviation
 
 __all__ = ["Breakpoint", "Level", "Over", "ScalePath", "ScalePiece", "Unexplored", "scale_path"]
 
@@ -29,13 +37,24 @@ _SHAPE, _OPTIONS = Shape(), Options()
 @dataclass(frozen=True)
 class ScalePiece:
     """The answer at the scales from `lower` to `upper`: token ids, their text (None without a tokenizer), and the step
-    at which each was committed."""
+    at which each was committed.
+
+    final_reward, log_prob, rules_broken: of the text, as in `trace.trace.Trace`.
+    """
 
     lower: float
     upper: float
     tokens: tuple[int, ...]
     text: str | None
     commit_step: tuple[int, ...]
+    final_reward: FinalReward | None = None
+    log_prob: float | None = None
+    rules_broken: tuple[str, ...] | None = None
+
+    @property
+    def god_steps(self) -> float:
+        """Generation Order Deviation of the commits, in steps."""
+        return float(generation_order_deviation(self.commit_step, "steps"))
 
 
 @dataclass(frozen=True)
@@ -78,18 +97,18 @@ class Level(NamedTuple):
     forwards: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScalePath:
     """Every answer over a range of scales, with proof.
 
     Attributes
     ----------
     over : what the scale is, "temperature" (the constant factor c) or "reward-scale" (s_R).
-    c_min, c_max : the range asked for.
+    scale_min, scale_max : the range asked for.
     pieces : rising and disjoint. Neighbours differ in their tokens or commit steps; those that differ in commit steps
         alone stay apart.
     unexplored : intervals that the budget left out, rising and disjoint; empty without a budget. Pieces and unexplored
-        intervals together cover [c_min, c_max], each beginning where the one before ends. The end that two share is
+        intervals together cover the range, each beginning where the one before ends. The end that two share is
         an estimate inside an enclosure of `breakpoints`; outside all enclosures, what a piece says is proved. (Should
         nothing at all be proved, there is no piece, and one enclosure is the whole range.)
     breakpoints : enclosures, rising and disjoint, of every scale at which the commits change, some inside `unexplored`.
@@ -102,11 +121,13 @@ class ScalePath:
     near_tokens : masked positions, over the states, whose candidate leads the runner-up by no more than rounding may
         change (`rounding.logit_error`), where they are committed or the completion is scored: on another device, or in
         batches of another size, these may take another token. `certified` is about the logits that were computed.
+    prompt_text : the prompt, None without a tokenizer.
+    spelling : the text of each token by itself, by its id in decimal.
     """
 
     over: Over
-    c_min: float
-    c_max: float
+    scale_min: float
+    scale_max: float
     pieces: tuple[ScalePiece, ...]
     unexplored: tuple[Unexplored, ...]
     breakpoints: tuple[Breakpoint, ...]
@@ -117,33 +138,62 @@ class ScalePath:
     grid_forwards: int
     reward_calls: int
     near_tokens: int
+    prompt_text: str | None = None
+    spelling: dict[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        size = f"{len(self.answers)} answers in {len(self.pieces)} pieces"
+        left = f", {len(self.unexplored)} intervals unexplored" if self.unexplored else ""
+        proof = "certified" if self.certified else "not certified"
+        low, high = f"{self.scale_min:g}", f"{self.scale_max:g}"
+        return f"ScalePath({self.over} from {low} to {high}: {size}{left}, {proof}, {self.forwards} forwards)"
+
+    def _repr_html_(self) -> str:
+        return path_html(self)
+
+    @property
+    def answers(self) -> dict[tuple[int, ...], list[ScalePiece]]:
+        """Return the different answers by their tokens, each with its pieces, in the order of the axis."""
+        answers: dict[tuple[int, ...], list[ScalePiece]] = {}
+        for piece in self.pieces:
+            answers.setdefault(piece.tokens, []).append(piece)
+        return answers
+
+    def view(self, grid: Sequence[float] | None = None) -> Page:
+        """Return an interactive page of the path, which a notebook shows by itself and `save` writes to a file.
+
+        grid: scales that are marked, by default the paper's (`view.scale_path_page`).
+        """
+        from rws_decode.view.scale_path_page import scale_path_page
+
+        return scale_path_page(self, grid)
 
     def at(self, scale: float) -> ScalePiece | None:
         """Return the piece that holds a scale, None where it is unexplored; ValueError outside the range.
 
         Inside an enclosure of `breakpoints` the answer is an estimate.
         """
-        if not self.c_min <= scale <= self.c_max:
-            raise ValueError(f"scale is {scale}: the path covers {self.c_min} to {self.c_max}")
+        if not self.scale_min <= scale <= self.scale_max:
+            raise ValueError(f"scale is {scale}: the path covers {self.scale_min} to {self.scale_max}")
         return next((piece for piece in self.pieces if piece.lower <= scale <= piece.upper), None)
 
 
 def scale_path(
     predictor: MaskPredictor,
     prompt: str | Dialogue | Sequence[int],
-    c_min: float,
-    c_max: float,
+    scale_min: float,
+    scale_max: float,
     shape: Shape = _SHAPE,
     *,
     over: Over = "temperature",
-    reward: RewardModel | None = None,
+    reward: RewardModel | Callable[..., float] | None = None,
     eps: float = 1e-5,
     options: Options = _OPTIONS,
     budget: int | None = None,
     batch: int = 16,
     progress: Callable[[Level], None] | None = None,
 ) -> ScalePath:
-    r"""Return every answer that greedy decoding gives at any scale in [c_min, c_max], and where on the axis it does.
+    r"""Return every answer that greedy decoding gives at any scale of a range, and where on the axis it does.
 
     over="temperature": the scale is the constant factor c of all logits (`factors.Temperature`). over="reward-scale":
     it is s_R of Reward-Weighted Sampling (`factors.RWS`, Step 3 of the paper), with its reward model; a state fixes
@@ -168,8 +218,9 @@ def scale_path(
     of what is left allows, those of the widest intervals in log scale; the others become `unexplored`. Whatever is
     explored is as without a budget.
 
-    prompt, shape: as in `decode`, gaps too; options: cfg, end_of_text and end_ids; nothing is sampled. progress: called
-    after each level. Memory: the logits of two batches, those of one canvas in float64, and one level's tokens and
+    prompt, shape: as in `decode`, gaps too; reward: as in `decode`, asked for over="reward-scale"; over="temperature",
+    it scores the answers alone. options: cfg, end_of_text and end_ids; nothing is sampled. progress: called after each
+    level. Memory: the logits of two batches, those of one canvas in float64, and one level's tokens and
     commit steps.
 
     ValueError names the argument that is wrong, or the model whose output is not finite.
@@ -185,15 +236,16 @@ def scale_path(
     (3, 4)
     """
     length, steps = shape.length, shape.steps
-    _check(c_min, c_max, over, budget, batch, steps)
+    _check(scale_min, scale_max, over, budget, batch, steps)
     options.only("the scale path", "cfg", "end_of_text", "end_ids")
     rule = RWS(1.0, eps)
+    reward = as_reward(reward)
     encoded = encode_prompts(predictor, [prompt], length)
     end_ids = end_tokens(predictor, options.end_of_text, options.end_ids)
     # A session's cache would make scores depend, by rounding, on the texts before them.
     scorer = scorer_for(predictor, rule, reward, encoded, cache=False) if over == "reward-scale" else None
     run = Forwards(predictor, encoded[0].ids, length, batch, options, end_ids, scorer, rule)
-    low, high = float(c_min), float(c_max)
+    low, high = float(scale_min), float(scale_max)
 
     met, outcomes = 0, list[Left]()
     states = {(predictor.mask_id,) * length: [Span(low, high, (-1,) * length)]}
@@ -212,8 +264,10 @@ def scale_path(
     outcomes += [Left(span, steps, answer) for answer, spans in states.items() for span in spans]
 
     parts, gaps = assemble(outcomes, low, high)
+    answers = {left.answer for _, _, left in parts if left.answer is not None}
+    ends = _ends(predictor, reward, encoded[0], sorted(answers), scorer)
     pieces = tuple(
-        ScalePiece(begin, end, left.answer, predictor.decode_answer(list(left.answer)), left.span.commit_step)
+        ScalePiece(begin, end, left.answer, commit_step=left.span.commit_step, **ends[left.answer])
         for begin, end, left in parts
         if left.answer is not None
     )
@@ -221,8 +275,8 @@ def scale_path(
     breakpoints = tuple(Breakpoint(*gap) for gap in gaps)
     return ScalePath(
         over=over,
-        c_min=low,
-        c_max=high,
+        scale_min=low,
+        scale_max=high,
         pieces=pieces,
         unexplored=unexplored,
         breakpoints=breakpoints,
@@ -233,12 +287,40 @@ def scale_path(
         grid_forwards=len(pieces) * steps,
         reward_calls=run.reward_calls,
         near_tokens=run.near_tokens,
+        prompt_text=encoded[0].text,
+        spelling=pieces_of(predictor, sorted({*encoded[0].ids, *(token for answer in answers for token in answer)})),
     )
 
 
-def _check(c_min: float, c_max: float, over: str, budget: int | None, batch: int, steps: int) -> None:
-    if not 0 < c_min <= c_max < math.inf:
-        raise ValueError(f"c_min and c_max are {c_min} and {c_max}: 0 < c_min <= c_max < inf is needed")
+def _ends(
+    predictor: MaskPredictor,
+    reward: RewardModel | None,
+    prompt: Prompt,
+    answers: Sequence[tuple[int, ...]],
+    scorer: Scorer | None,
+) -> dict[tuple[int, ...], dict[str, Any]]:
+    """Return text, reward, log-probability and broken rules of each answer; new texts are scored in one batch."""
+    numbered = {number: list(answer) for number, answer in enumerate(answers)}
+    known = {} if scorer is None else {number: scorer.recall(0, answer) for number, answer in numbered.items()}
+    with torch_threads(), torch.inference_mode():
+        ends = outcomes(predictor, reward, [prompt] * len(answers), numbered, known)
+    fields: dict[tuple[int, ...], dict[str, Any]] = {}
+    for number, answer in enumerate(answers):
+        end = ends[number]
+        scored, broken = end["final_reward"], end["rules_broken"]
+        fields[answer] = {
+            "text": predictor.decode_answer(list(answer)),
+            "final_reward": None if scored is None else FinalReward(scored["raw"], scored["normalised"]),
+            "log_prob": end["log_prob"],
+            "rules_broken": None if broken is None else tuple(broken),
+        }
+    return fields
+
+
+def _check(scale_min: float, scale_max: float, over: str, budget: int | None, batch: int, steps: int) -> None:
+    if not 0 < scale_min <= scale_max < math.inf:
+        given = f"scale_min and scale_max are {scale_min} and {scale_max}"
+        raise ValueError(f"{given}: 0 < scale_min <= scale_max < inf is needed")
     if over not in get_args(Over):
         raise ValueError(f"over is {over!r}: it must be one of {', '.join(get_args(Over))}")
     if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < steps):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from queue import Queue
 from typing import Any, Protocol, TextIO, runtime_checkable
+from unicodedata import east_asian_width
 
 import torch
 from torch import Tensor
@@ -78,8 +81,9 @@ class _Draft:
 class DraftStreamer(_Draft):
     """Shows the answer at every step with a block character for every mask, and its text at the end.
 
-    stream: standard output if None. On a terminal each draft is written over the last one; elsewhere, as in a file,
-    each has a line of its own. Prompt and final tokens are not printed but kept until `end`.
+    stream: standard output if None. On a terminal each draft is written over the last one, cut off where it is higher
+    than the screen; elsewhere, as in a file, each has a line of its own. Prompt and final tokens are not printed but
+    kept until `end`. `draw` and `erase` show any text so.
 
     >>> streamer = DraftStreamer(lambda ids: "".join("abc"[token] for token in ids))
     >>> streamer.put(torch.tensor([2]))
@@ -95,17 +99,60 @@ class DraftStreamer(_Draft):
     ) -> None:
         super().__init__(decode, mask)
         self._stream = stream
-        self._drawn = False
+        self._rows = 0  # of the screen, that the last draft takes
+
+    def draw(self, text: str) -> None:
+        """Show a text over the last one."""
+        self._show(text)
+
+    def erase(self) -> None:
+        """Take the last draft off the terminal."""
+        stream = sys.stdout if self._stream is None else self._stream
+        if stream.isatty():
+            stream.write(self._back())
+            stream.flush()
+            self._rows = 0
 
     def _show(self, text: str, *, last: bool = False) -> None:
         stream = sys.stdout if self._stream is None else self._stream
         if stream.isatty():
-            # Save the cursor before the first draft; go back there and clear before the others.
-            stream.write(("\x1b8\x1b[J" if self._drawn else "\x1b7") + text + ("\n" if last else ""))
-            self._drawn = not last
+            width, height = shutil.get_terminal_size()
+            shown = text if last else _cut_off(text, width, height - 1)
+            stream.write(self._back() + shown + ("\n" if last else ""))
+            self._rows = 0 if last else len(_rows(shown, width))
         else:
             stream.write(text + "\n")
         stream.flush()
+
+    def _back(self) -> str:
+        """Return what takes the cursor to where the last draft began, and clears from there on."""
+        up = f"\x1b[{self._rows - 1}A" if self._rows > 1 else ""
+        return f"\r{up}\x1b[J" if self._rows else ""
+
+
+def _rows(text: str, width: int) -> list[str]:
+    """Return the rows of a screen that a text takes; East Asian characters are two columns wide."""
+    rows = [""]
+    room = width
+    for character in text:
+        cells = 2 if east_asian_width(character) in "WF" else 1
+        if character == "\n" or cells > room:
+            rows.append("")
+            room = width
+        if character != "\n":
+            rows[-1] += character
+            room -= cells
+    return rows
+
+
+def _cut_off(text: str, width: int, height: int) -> str:
+    """Return the last rows of a text, as many as fit.
+
+    >>> _cut_off("abcdefg", 3, 2)
+    'defg'
+    """
+    rows = _rows(text, width)
+    return text if len(rows) <= height else "".join(rows[-max(height, 1) :])
 
 
 class DraftIterator(_Draft):
@@ -145,22 +192,19 @@ def draft_text(
 ) -> str:
     """Return a canvas as text: each run of committed tokens decoded, each masked position one `mask` character.
 
-    If `decode` stops at an end of text, what stands after it in its run is left out.
+    Blanks part masks from words where `decode` sets them between words. If `decode` stops at an end of text, what
+    stands after it in its run is left out.
 
     >>> draft_text([1, 9, 9, 0], 9, lambda ids: "".join("abc"[token] for token in ids))
     'b██a'
+    >>> draft_text([1, 9, 9, 0], 9, lambda ids: " ".join("abc"[token] for token in ids))
+    'b ██ a'
     """
-    parts: list[str] = []
-    run: list[int] = []
-    for token in [*ids, mask_id]:
-        if token != mask_id:
-            run.append(token)
-            continue
-        if run:
-            parts.append(decode(run) or "")
-        parts.append(mask)
-        run = []
-    return "".join(parts[:-1])
+    runs = [(masked, list(run)) for masked, run in groupby(ids, key=lambda token: token == mask_id)]
+    parts = [mask * len(run) if masked else decode(run) or "" for masked, run in runs]
+    word = next((token for token in ids if token != mask_id and decode([token])), None)
+    spaced = word is not None and decode([word, word]) == f"{decode([word])} {decode([word])}"
+    return (" " if spaced else "").join(part for part in parts if part)
 
 
 class Feed:

@@ -1,0 +1,158 @@
+"""The page of a decode: its steps scrubbed and played, alone or beside those of another run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from rws_decode.common.page import Page
+from rws_decode.predictors.base import MaskPredictor
+from rws_decode.replay.diff import diff
+from rws_decode.replay.difference import TraceDiff
+from rws_decode.trace.face import strategy_label
+from rws_decode.trace.trace import Trace
+from rws_decode.view.cut import tied_and_near
+from rws_decode.view.sentences import end_sentence, parting_sentences, run_sentence, step_sentence
+from rws_decode.view.template import page_of, part, rounded
+from rws_decode.view.words import WordTable, line_of
+
+__all__ = ["decode_page"]
+
+_SCRIPTS = ("timeline.js", "run.js", "text.js", "lines.js", "heatmap.js", "decode.js")
+_UNITS = {"log-odds": "log-odds", "probability": "probability", "topk": "probability", "order": "value of the order"}
+
+
+def decode_page(trace: Trace, other: Trace | None = None, predictor: MaskPredictor | None = None) -> Page:
+    """Return a page that shows a decode step by step: text, candidates, ranking values, rewards and factors.
+
+    The page is one HTML text of some tens of KB, which needs no network and no kernel. Step t shows what stood on the
+    canvas before it, what it commits, and the candidates of the other masks; the end comes after the last step.
+
+    other: a run of the same prompt, shown beside the first in lock-step, from the first step that is not the same in
+    both. Runs of other prompts or of other lengths can be shown too; the page says so, and for other prompts it marks
+    no differing words. predictor: proves at which factors the confidences crossed that parted the runs, as in
+    :func:`rws_decode.replay.diff.diff`; ValueError for one with another mask id.
+
+    >>> from rws_decode.decode import decode
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> from rws_decode.settings import Shape
+    >>> import torch
+    >>> predictor = CallablePredictor(lambda canvas: torch.eye(4)[3 - canvas], mask_id=0)
+    >>> (trace,) = decode(predictor, [[2]], "default", Shape(3, 3, 3))
+    >>> decode_page(trace).html.startswith("<!DOCTYPE html>")
+    True
+    """
+    traces = [trace] if other is None else [trace, other]
+    difference = None if other is None else diff(trace, other, predictor)
+    words = WordTable()
+    prompts_differ = difference is not None and bool({"prompt", "mask_id"} & {c.name for c in difference.settings})
+    data = {
+        "runs": [_run(each, words) for each in traces],
+        "comparable": difference is not None and not prompts_differ,
+        "start": 0 if difference is None or difference.parting is None else difference.parting.step,
+        "marked": _marked(trace, difference),
+    }
+    sentences = [run_sentence(each) for each in traces]
+    title = "A decode, step by step" if other is None else "Two decodes, step by step"
+    return page_of(
+        "decode.html",
+        title=title,
+        plain=" ".join(end_sentence(each) for each in traces),
+        scripts=_SCRIPTS,
+        data={**data, "words": words.texts, "blanks": words.parted},
+        sentence="<br>".join(
+            escape(f"{letter} {text}" if other else text) for letter, text in zip(("A:", "B:"), sentences, strict=False)
+        ),
+        prompts=_prompts(traces if prompts_differ else traces[:1]),
+        layout="runs" if other is None else "runs two",
+        last=str(max(each.steps_run for each in traces)),
+        next="Next change" if other is None else "Next difference",
+        next_title="go to the next step that is not the same in both runs"
+        if other is not None
+        else "go to the next step at which factor 1 would have committed otherwise",
+        parting=_parting(trace, other, difference, prompts_differ),
+        runs="".join(_section(each, number, len(traces)) for number, each in enumerate(traces)),
+    )
+
+
+def _run(trace: Trace, words: WordTable) -> dict[str, Any]:
+    """Return all that the page shows of a run, JSON-ready."""
+    steps = range(trace.steps_run)
+    marks = [tied_and_near(trace, step) for step in steps]
+    return {
+        "length": trace.length,
+        "steps": trace.steps_run,
+        "unit": _UNITS[trace.ranking],
+        "row": line_of(trace.prompt_text, trace.length),
+        "tokens": [words.number(word) for word in trace.words(trace.tokens)],
+        "commit": trace.commit_step.tolist(),
+        "candidates": _candidates(trace, words),
+        "values": [_values(trace, step) for step in steps],
+        "ties": [tied.tolist() for tied, _ in marks],
+        "near": [near.tolist() for _, near in marks],
+        "factor": [rounded(value) for value in trace.factor.tolist()],
+        "reward": [rounded(value) for value in trace.reward_normalised.tolist()],
+        "reward_use": trace.reward_use.tolist(),
+        "sentences": [*(step_sentence(trace, step) for step in steps), end_sentence(trace)],
+    }
+
+
+def _candidates(trace: Trace, words: WordTable) -> list[list[int]]:
+    """Return for each step the positions whose candidate changed, each followed by its word, -1 where not kept."""
+    before = np.full(trace.length, -2)
+    rows = []
+    for step in range(trace.steps_run):
+        now = trace.candidate[step]
+        changed = np.flatnonzero((now != before) & trace.masked[step])
+        texts = trace.words(now[changed])
+        row: list[int] = []
+        for position, token, text in zip(changed.tolist(), now[changed].tolist(), texts, strict=True):
+            row += [position, -1 if token < 0 else words.number(text)]
+        rows.append(row)
+        before = now
+    return rows
+
+
+def _values(trace: Trace, step: int) -> list[Any]:
+    known = np.flatnonzero(trace.eligible[step] & ~np.isnan(trace.value[step]))
+    row: list[Any] = []
+    for position in known.tolist():
+        row += [position, rounded(float(trace.value[step, position]), 5)]
+    return row
+
+
+def _marked(trace: Trace, difference: TraceDiff | None) -> list[int]:
+    """Return the steps that the page leads to: those that differ, or that the factor changed."""
+    if difference is None:
+        return np.flatnonzero(trace.changed).tolist()
+    return [change.step for change in difference.steps if change.only_first or change.only_second]
+
+
+def _prompts(traces: Sequence[Trace]) -> str:
+    texts = [each.prompt_text or " ".join(each.words(each.prompt)) for each in traces]
+    return "".join(
+        f'<p class="prompt" role="note" aria-label="the prompt">{escape(text)}</p>' for text in texts if text.strip()
+    )
+
+
+def _parting(first: Trace, second: Trace | None, difference: TraceDiff | None, prompts_differ: bool) -> str:
+    if second is None or difference is None:
+        return ""
+    head, *pairs = parting_sentences(first, second, difference.parting, prompts_differ)
+    if first.length != second.length:
+        head += f" The answers have {first.length} and {second.length} tokens."
+    items = "".join(f"<li>{escape(pair)}</li>" for pair in pairs)
+    key = (
+        "" if prompts_differ else "Words that differ are underlined by a wave; on yellow, only one run has a word yet."
+    )
+    listed = f"<ul>{items}</ul>" if items else ""
+    return f'<div class="parting"><p>{escape(head)}</p>{listed}<p class="note">{key}</p></div>'
+
+
+def _section(trace: Trace, number: int, runs: int) -> str:
+    name = strategy_label(trace.strategy) if runs == 1 else f"{'AB'[number]}: {strategy_label(trace.strategy)}"
+    heading = "" if runs == 1 else f"<h2>{escape(name)}</h2>"
+    return part("run.html", label=escape(name), heading=heading, number=str(number), static="")

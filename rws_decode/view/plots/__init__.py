@@ -1,0 +1,44 @@
+"""Pictures of what the decoder and the theory return, drawn with matplotlib: `rws_decode.plots`.
+
+Each function takes an object and returns a figure; the caption below it says, in words, what it shows (`caption`).
+
+- `order` : when each position of an answer was committed, of one trace or of two side by side.
+- `step`, `steps` : what one step ranked and committed; the reward and the factor of every step.
+- `confidence_curves` : the exact confidence of positions at every scale, with the proved crossings.
+- `selection` : which positions are among the k most confident at each scale.
+- `scale_path` : every answer that any temperature or reward scale gives, in lanes.
+- `reward_against_scale` : the reward of these answers along the axis.
+- `comparison` : several strategies on the same prompts.
+
+A figure belongs to no window and changes no setting of matplotlib. A notebook shows it as the value of its cell, and
+`figure.savefig("order.pdf")` writes it. `axes=` draws into axes of a figure of your own instead, in its style and
+without a caption. Colours can be told apart by colour-blind readers, and never stand alone.
+
+>>> from rws_decode import plots
+>>> from rws_theory import selection_path
+>>> figure = plots.selection(selection_path([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], 1, 0.1, 10.0), words=["cat", "dog"])
+>>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+['cat  0', 'dog  1']
+"""
+
+from __future__ import annotations
+
+from rws_decode.view.plots.commit_order import order
+from rws_decode.view.plots.comparisons import comparison
+from rws_decode.view.plots.curves import confidence_curves
+from rws_decode.view.plots.decode_steps import step, steps
+from rws_decode.view.plots.scale_paths import reward_against_scale, scale_path
+from rws_decode.view.plots.selected import selection
+from rws_decode.view.plots.sheet import caption
+
+__all__ = [
+    "caption",
+    "comparison",
+    "confidence_curves",
+    "order",
+    "reward_against_scale",
+    "scale_path",
+    "selection",
+    "step",
+    "steps",
+]

@@ -1,0 +1,213 @@
+"""What one step ranked and committed, and the reward and factor of every step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rws_decode.common.palette import AMBER, BLACK, BLUE, GREEN, GREY, PALE, VERMILION
+from rws_decode.trace.record import NOT_ASKED, NOT_NEEDED, REUSED, SCORED
+from rws_decode.trace.trace import Trace
+from rws_decode.view.plots.axes import values_label, whole_ticks
+from rws_decode.view.plots.sheet import Panels, drawn, finished, panels_of
+from rws_decode.view.plots.text import at_position, shown_word
+from rws_decode.view.sentences import count, joined
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["foremost", "step", "steps"]
+
+_MOST = 36
+_LEVEL = 1e-2  # a relative range of values that is drawn as a level line
+
+
+@drawn
+def step(trace: Trace, number: int, *, most: int = _MOST, axes: Panels = None) -> Figure:
+    """Draw what a step ranked its positions by, those committed hatched, with the words of the candidates.
+
+    A bar is a position whose value the trace kept (docs/trace-format.md, Rows), from left to right; its height is what
+    positions are ranked by, log-odds [nats] as a rule. The title has the factor and the reward of the step. A triangle
+    marks the positions that confidence at factor 1 would have committed, where the trace knows them
+    (`Trace.unscaled`). An infinite value ends at the edge, with its sign.
+
+    number: the step, from 0. most: so many positions are drawn at most, those that rank highest, and all that are
+    committed or marked.
+
+    ValueError for a step that was not run, and for more than one of axes.
+    """
+    if isinstance(number, bool) or not 0 <= number < trace.steps_run:
+        raise ValueError(f"number is {number!r}: a step from 0 to {trace.steps_run - 1} is needed")
+    value, chosen, unscaled = trace.value[number], trace.chosen[number], trace.unscaled[number]
+    kept = np.flatnonzero(~np.isnan(value) | chosen | unscaled)
+    ranked = np.where(np.isnan(value[kept]), -np.inf, value[kept])
+    ranked[chosen[kept] | unscaled[kept]] = np.inf
+    place = kept[foremost(0, ranked, most=max(most, int((ranked == np.inf).sum())))]
+    figure, (panel,) = panels_of(axes, 1, 1, (float(np.clip(2.2 + 0.2 * len(place), 6.5, 10.0)), 4.2))
+    words = trace.words(trace.candidate[number, place])
+    known = _bars(panel, value[place], chosen[place])
+    if unscaled.any():
+        marks = np.flatnonzero(unscaled[place])
+        over = np.maximum(np.nan_to_num(known[marks]), 0)
+        label = "factor 1 would commit"
+        panel.plot(marks, over, "v", color=BLACK, markersize=7, label=label, clip_on=False, zorder=4)
+        if axes is None:
+            figure.legend(*panel.get_legend_handles_labels(), loc="outside upper right")
+        else:
+            panel.legend()
+    names = [f"{shown_word(word)}  {at}" for word, at in zip(words, place.tolist(), strict=True)]
+    panel.set_xticks(range(len(place)), names, rotation=90, parse_math=False)
+    panel.tick_params(axis="x", length=0)
+    panel.grid(visible=False, axis="x")
+    panel.set_xlim(-0.7, len(place) - 0.3)
+    panel.set_ylabel(values_label(trace.ranking))
+    panel.set_xlabel("candidate and position in the answer [tokens, from 0]")
+    panel.set_title(_title(trace, number), parse_math=False)
+    return finished(figure, axes, *_sentences(trace, number, len(place), np.isnan(value[place]).any()))
+
+
+def foremost(commits: int, *values: NDArray[np.float64], most: int = _MOST) -> NDArray[np.int64]:
+    """Return which of m positions to draw, in rising order: those that rank highest in any of the rankings.
+
+    There are `most` of them, or more if the first `commits` of every ranking need it.
+
+    >>> foremost(1, np.array([3.0, 1.0, 2.0]), np.array([0.0, 5.0, 1.0]), most=2).tolist()
+    [0, 1]
+    """
+    best = np.min([np.argsort(np.argsort(-ranking, kind="stable")) for ranking in values], axis=0)
+    return np.sort(np.argsort(best, kind="stable")[: max(most, commits * len(values))])
+
+
+def _bars(axes: Axes, value: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Draw values as bars and return their heights; infinite ones end beyond all others, unknown ones have none."""
+    finite = value[np.isfinite(value)]
+    reach = 1.15 * max(float(np.abs(finite).max(initial=0.0)), 1e-9)
+    width = 0.8 * min(1.0, value.size / 8)
+    height = np.where(np.isinf(value), np.sign(value) * reach, value)
+    for index, (top, hit) in enumerate(zip(height.tolist(), chosen.tolist(), strict=True)):
+        look: dict[str, Any] = {"color": PALE, "edgecolor": GREY}
+        look = {"color": VERMILION, "hatch": "////", "edgecolor": BLACK} if hit else look
+        if not np.isnan(top):
+            axes.bar(index, top, width, linewidth=0.6, **look)
+        elif hit:
+            axes.plot(index, 0, "s", color=VERMILION, markeredgecolor=BLACK, markersize=8)
+        if np.isinf(value[index]):
+            sign = "∞" if top > 0 else "\u2212∞"
+            axes.annotate(sign, (index, top), (0, 1 if top > 0 else -11), textcoords="offset points", ha="center")
+    axes.axhline(0, color=BLACK, linewidth=0.8)
+    axes.margins(y=0.12)
+    return height
+
+
+def _title(trace: Trace, number: int) -> str:
+    factor, use = trace.factor[number], trace.reward_use[number]
+    parts = [f"step {number} of {trace.steps_run}"]
+    if use == NOT_NEEDED:
+        return f"{parts[0]}; reward not needed: every factor commits the same"
+    parts.append(f"factor {factor:.3g}")
+    if trace.reward_asked[number]:
+        again = ", scored before" if use == REUSED else ""
+        parts.append(f"reward {trace.reward_normalised[number]:+.2f} deviations{again}")
+    return "; ".join(parts).replace("-", "\u2212")
+
+
+def _sentences(trace: Trace, number: int, shown: int, unknown: bool) -> list[str]:
+    def named(chosen: NDArray[np.bool_]) -> str:
+        place = np.flatnonzero(chosen)
+        words = trace.words(trace.candidate[number, place])
+        return joined([at_position(word, at) for word, at in zip(words, place.tolist(), strict=True)], 6)
+
+    chosen, unscaled, eligible = trace.chosen[number], trace.unscaled[number], int(trace.eligible[number].sum())
+    drawn_of = "" if shown == eligible else f" The {shown} foremost are drawn."
+    sentences = [f"The step commits {named(chosen)} (hatched), of {count(eligible, 'masked position')}.{drawn_of}"]
+    if trace.changed[number]:
+        sentences.append(f"At factor 1 confidence would commit {named(unscaled)} (triangles).")
+    elif unscaled.any():
+        sentences.append("Confidence at factor 1 would commit the same (triangles).")
+    if trace.ties[number]:
+        sentences.append(
+            f"{count(int(trace.ties[number]), 'position')} left out were level with the last one committed."
+        )
+    if unknown:
+        sentences.append("Values were not computed where there is no bar.")
+    return sentences
+
+
+_USES = {
+    NOT_ASKED: ("not asked", BLACK, "D"),
+    SCORED: ("scored", VERMILION, "s"),
+    REUSED: ("scored before", BLUE, "o"),
+    NOT_NEEDED: ("not needed", GREEN, "^"),
+}
+
+
+@drawn
+def steps(trace: Trace, *, axes: Panels = None) -> Figure:
+    """Draw the reward of the completed text and the factor at every step, by what became of the reward.
+
+    Above: the reward [deviations of the reward model]; below: the factor that multiplied all logits. A marker says
+    whether the text was scored, scored at an earlier step, or not needed, as every factor commits the same: such a step
+    has neither number, and its marker stands at the lower edge. Bands mark the steps at which the scale changed what
+    was committed, where the trace knows it (`Trace.changed`). Where no reward was asked there is the factor alone.
+
+    axes: two, or one where no reward was asked. ValueError for other numbers of axes.
+    """
+    asked = bool((trace.reward_use != NOT_ASKED).any())
+    rows = 2 if asked else 1
+    figure, panels = panels_of(axes, rows, 1, (8.0, 2.2 + 1.4 * rows), sharex=True)
+    series = [(trace.factor, "factor")]
+    if asked:
+        series.insert(0, (trace.reward_normalised, "reward\n[deviations]"))
+    at = np.arange(trace.steps_run)
+    for panel, (values, label) in zip(panels, series, strict=True):
+        for index, changed in enumerate(np.flatnonzero(trace.changed).tolist()):
+            band: dict[str, Any] = {"label": "scale changed the commit"} if index == 0 else {}
+            panel.axvspan(changed - 0.4, changed + 0.4, facecolor=AMBER, alpha=0.35, linewidth=0, zorder=0, **band)
+        panel.plot(at, values, color=GREY, linewidth=1)
+        for use, (name, color, marker) in _USES.items():
+            place = at[trace.reward_use == use]
+            look = {"linestyle": "none", "marker": marker, "color": color, "markersize": 6}
+            if place.size and use == NOT_NEEDED:
+                edge = panel.get_xaxis_transform()
+                panel.plot(place, np.full(place.size, 0.03), transform=edge, label=name, clip_on=False, **look)
+            elif place.size:
+                panel.plot(place, values[place], label=name, **look)
+        panel.set_ylabel(label)
+        panel.set_xlim(-0.8, trace.steps_run - 0.2)
+        panel.margins(y=0.12)
+        panel.ticklabel_format(axis="y", useOffset=False)
+        known = values[~np.isnan(values)]
+        if known.size and np.ptp(known) <= _LEVEL * np.abs(known).max():
+            panel.set_ylim(min(0, 2 * known[0]), max(0, 2 * known[0]) or 1)
+    whole_ticks(panels[-1])
+    panels[-1].set_xlabel("step, from 0")
+    handles, labels = panels[-1].get_legend_handles_labels()
+    if axes is None:
+        figure.legend(handles, labels, loc="outside upper right", ncols=len(labels))
+    else:
+        panels[-1].legend(handles, labels)
+    return finished(figure, axes, *_sentences_of_steps(trace))
+
+
+def _sentences_of_steps(trace: Trace) -> list[str]:
+    factor = trace.factor[~np.isnan(trace.factor)]
+    sentences = []
+    if factor.size:
+        low, high = float(factor.min()), float(factor.max())
+        level = f"{low:.3g}" == f"{high:.3g}"
+        spread = f"is {low:.3g}" if level else f"lies between {low:.3g} and {high:.3g}"
+        sentences.append(f"The factor of all logits {spread}.")
+    uses = [
+        f"{name} at {count(int(n), 'step')}"
+        for use, (name, *_) in _USES.items()
+        if (n := (trace.reward_use == use).sum())
+    ]
+    sentences.append(f"The reward was {joined(uses, 4)}.")
+    if trace.unscaled.any():
+        changed = np.flatnonzero(trace.changed).tolist()
+        where = f"{len(changed)} of {trace.steps_run} steps (bands): {joined([*map(str, changed)], 12)}"
+        sentences.append(f"The scale changed what was committed at {where if changed else 'no step'}.")
+    return sentences

@@ -1,0 +1,46 @@
+"""Words as the labels of a picture show them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from rws_decode.view.sentences import shown
+
+__all__ = ["at_position", "shown_word"]
+
+_LONGEST = 16  # characters of a word; a longer one is cut
+
+
+def shown_word(word: str, longest: int = _LONGEST) -> str:
+    """Return a token's text as a label: without outer blanks, cut where it is long.
+
+    Characters that the font of the picture does not have become boxes.
+
+    >>> shown_word(" the"), shown_word("incomprehensibilities")
+    ('the', 'incomprehensibi…')
+    """
+    word = shown(word)
+    word = word if len(word) <= longest else word[: longest - 1] + "…"
+    return "".join(letter if letter.isascii() or _in_font(letter, _font()) else "▯" for letter in word)
+
+
+def _font() -> str:
+    from matplotlib.font_manager import FontProperties, findfont
+
+    return str(findfont(FontProperties()))
+
+
+@cache
+def _in_font(letter: str, path: str) -> bool:
+    from matplotlib.font_manager import get_font
+
+    return bool(get_font(path).get_char_index(ord(letter)))
+
+
+def at_position(word: str, position: int) -> str:
+    """Return a word and its position, as a caption names them.
+
+    >>> at_position("worked", 4)
+    '“worked” at 4'
+    """
+    return f"“{shown_word(word)}” at {position}"

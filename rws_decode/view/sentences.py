@@ -1,0 +1,147 @@
+"""What a run, a step and a parting were, in plain sentences: for pages, and for those who listen to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from rws_decode.replay.difference import Parting, Reversal
+from rws_decode.trace.face import strategy_label, worth
+from rws_decode.trace.record import NOT_NEEDED, REUSED
+from rws_decode.trace.trace import Trace
+
+__all__ = ["count", "end_sentence", "joined", "number", "parting_sentences", "run_sentence", "shown", "step_sentence"]
+
+_MINUS = "\N{MINUS SIGN}"
+_MOST = 5  # words that a sentence names
+
+
+def shown(word: str) -> str:
+    r"""Return a word as it is quoted: its ends made bare, what cannot be seen made visible.
+
+    >>> shown(" the"), shown("\n"), shown("  "), shown("")
+    ('the', '↵', '␣', '∅')
+    """
+    visible = word.replace("\r\n", "\n").replace("\n", "↵").replace("\t", "⇥")
+    return visible.strip() or ("␣" if visible else "∅")
+
+
+def number(value: float, digits: int = 4) -> str:
+    r"""Return a number as it is read, with a true minus.
+
+    >>> number(-0.42) == "\N{MINUS SIGN}0.42", number(8.0), number(float("nan"))
+    (True, '8', 'not known')
+    """
+    return "not known" if math.isnan(value) else f"{value:.{digits}g}".replace("-", _MINUS)
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> count(1, "step"), count(3, "step")
+    ('1 step', '3 steps')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def joined(names: Sequence[str], most: int) -> str:
+    """Return names as a sentence lists them, at most so many; the last says how many are left.
+
+    >>> joined(["a", "b", "c"], 3), joined(["a", "b", "c", "d"], 3), joined([], 3)
+    ('a, b and c', 'a, b and 2 more', '')
+    """
+    listed = list(names) if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1} more"]
+    return " and ".join([", ".join(listed[:-1]), listed[-1]]) if len(listed) > 1 else "".join(listed)
+
+
+def run_sentence(trace: Trace) -> str:
+    """Return one sentence on a whole run: what decoded what, with which models."""
+    models = f"the mask predictor {trace.predictor}"
+    if trace.reward_model is not None:
+        models += f" and the reward model {trace.reward_model}"
+    blocks = "" if trace.block == trace.length else f", in blocks of {trace.block}"
+    ended = "" if trace.steps_run == trace.steps else f" It ended after {count(trace.steps_run, 'step')}."
+    size = f"{count(trace.length, 'token')} in {count(trace.steps, 'step')}{blocks}"
+    return f"The strategy {strategy_label(trace.strategy)} decoded {size}, with {models}.{ended}"
+
+
+def step_sentence(trace: Trace, step: int) -> str:
+    """Return what a step did: what it committed, its reward and factor, what factor 1 would have done, and its ties."""
+    chosen = np.flatnonzero(trace.chosen[step]).tolist()
+    parts = [f"Step {step} commits {_placed(trace, step, chosen)}."]
+    use, reward, factor = int(trace.reward_use[step]), trace.reward_normalised[step], float(trace.factor[step])
+    if use == NOT_NEEDED:
+        parts.append("No reward was needed: every reward leads to these.")
+    elif not math.isnan(reward):
+        known = " (known from before)" if use == REUSED else ""
+        parts.append(f"Normalised reward {reward:+.2f}{known}, factor {number(factor, 3)}.".replace("-", _MINUS))
+    elif factor != 1:
+        parts.append(f"Factor {number(factor, 3)}.")
+    if trace.changed[step]:
+        instead = np.flatnonzero(trace.unscaled[step] & ~trace.chosen[step]).tolist()
+        only = np.flatnonzero(trace.chosen[step] & ~trace.unscaled[step]).tolist()
+        parts.append(
+            f"At factor 1 it would have committed {_placed(trace, step, instead)} "
+            f"instead of {_placed(trace, step, only)}."
+        )
+    if ties := int(trace.ties[step]):
+        parts.append(f"{count(ties, 'position')} more {'is' if ties == 1 else 'are'} level with the last: a tie.")
+    if near := int(trace.near_ties[step]):
+        parts.append(f"{count(near, 'position')} {'lies' if near == 1 else 'lie'} within rounding of the cut.")
+    if near := int(trace.near_tokens[step]):
+        parts.append(f"{count(near, 'candidate')} {'leads' if near == 1 else 'lead'} by no more than rounding.")
+    if trace.inexact[step]:
+        parts.append("Rounding changed the set: exact confidence would have chosen another.")
+    return " ".join(parts)
+
+
+def end_sentence(trace: Trace) -> str:
+    """Return what a run came to: what its text is worth, what factor 1 would have done, and its order."""
+    words = int((trace.commit_step >= 0).sum())
+    parts = [f"The end: {count(words, 'word')} in {count(trace.steps_run, 'step')}", *worth(trace)]
+    if changed := int(trace.changed.sum()):
+        parts.append(f"factor 1 would have committed otherwise in {count(changed, 'step')}")
+    parts.append(f"generation order deviation (GOD) {number(trace.god_steps, 3)} steps")
+    return "; ".join(parts).replace("(-", f"({_MINUS}").replace(" -", f" {_MINUS}") + "."
+
+
+def parting_sentences(first: Trace, second: Trace, parting: Parting | None, prompts_differ: bool) -> list[str]:
+    """Return where run A and run B part and why; the pairs of positions that changed places follow, one each."""
+    if prompts_differ:
+        return [
+            "The prompts, or the mask tokens, differ: the runs stand beside each other, but words are not compared."
+        ]
+    if parting is None:
+        return ["The two runs commit the same tokens at the same steps."]
+    step, (ours, theirs) = parting.step, parting.factors
+    if parting.why == "plan":
+        return [f"The runs part at step {step}: from there on their plans, or their lengths, differ."]
+    if parting.why == "candidate":
+        return [f"The runs part at step {step}: the same positions take other words."]
+    head = f"The runs part at step {step}, where A has factor {number(ours)} and B factor {number(theirs)}."
+    pairs = [_reversal(first, second, step, pair) for pair in parting.reversals]
+    left = len(pairs) - _MOST
+    return [head, *pairs[:_MOST], *([f"{count(left, 'pair')} more changed places."] if left > 0 else [])]
+
+
+def _reversal(first: Trace, second: Trace, step: int, pair: Reversal) -> str:
+    ours = _placed(first, step, [pair.earlier])
+    theirs = _placed(second, step, [pair.later])
+    sentence = f"A commits {ours}, B commits {theirs}"
+    if pair.certified and pair.crossings:
+        where = " and ".join(f"{number(crossing.root, 6)}" for crossing in pair.crossings)
+        widest = max((crossing.upper - crossing.lower) / crossing.upper for crossing in pair.crossings)
+        return f"{sentence}: their confidences cross at c = {where}, proved to a relative width of {widest:.0e}."
+    if pair.certified is None:
+        return f"{sentence}; where their confidences cross is not known without the model."
+    return f"{sentence}; no crossing is proved: {pair.note}."
+
+
+def _placed(trace: Trace, step: int, positions: Sequence[int]) -> str:
+    """Return candidates with their positions: “the” at 0 and “.” at 9."""
+    words = trace.words(trace.candidate[step, positions]) if positions else []
+    return joined(
+        [f"“{shown(word)}” at {position}" for word, position in zip(words, positions, strict=True)], _MOST + 1
+    )

@@ -1,0 +1,598 @@
+"""Pictures show what the objects hold, say so, and leave matplotlib as it was."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from rws_decode import (
+    RWS,
+    Confidence,
+    Savings,
+    ScalePath,
+    Shape,
+    StepLogits,
+    Trace,
+    compare,
+    decode,
+    load_predictor,
+    load_reward,
+    plots,
+    scale_path,
+    step_logits,
+)
+from rws_decode.predictors import WorldPredictor
+from rws_decode.trace.record import NOT_NEEDED
+from rws_decode.view.plots.answers import answers_of
+from rws_decode.view.plots.decode_steps import foremost
+from rws_theory import Crossings, crossings, generation_order_deviation, log_odds, selection_path
+
+GRID = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+APPENDIX_D = [[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]]
+SHAPE, LONG = Shape(12, 6, 6), Shape(16, 16, 16)
+
+
+@pytest.fixture(scope="module")
+def english() -> WorldPredictor:
+    predictor = load_predictor("english")
+    assert isinstance(predictor, WorldPredictor)
+    return predictor
+
+
+@pytest.fixture(scope="module")
+def prompt(english: WorldPredictor) -> str:
+    return english.examples[0]["prompt"]
+
+
+@pytest.fixture(scope="module")
+def guided(english: WorldPredictor, prompt: str) -> Trace:
+    (trace,) = decode(english, prompt, RWS(8.0), SHAPE, reward=load_reward("era"))
+    return trace
+
+
+@pytest.fixture(scope="module")
+def plain(english: WorldPredictor, prompt: str) -> Trace:
+    (trace,) = decode(english, prompt, Confidence(), SHAPE)
+    return trace
+
+
+@pytest.fixture(scope="module")
+def ranked(english: WorldPredictor, guided: Trace) -> StepLogits:
+    return step_logits(guided, english, 0)
+
+
+@pytest.fixture(scope="module")
+def temperatures(english: WorldPredictor, prompt: str) -> ScalePath:
+    return scale_path(english, prompt, 0.01, 32.0, LONG)
+
+
+@pytest.fixture(scope="module")
+def reward_scales(english: WorldPredictor, prompt: str) -> ScalePath:
+    return scale_path(english, prompt, 0.01, 32.0, LONG, over="reward-scale", reward=load_reward("era"))
+
+
+def marks(axes: Axes, label: str) -> tuple[list[float], list[float]]:
+    """Return where the marks of a label stand."""
+    (line,) = [line for line in axes.lines if line.get_label() == label]
+    return np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist()
+
+
+def upright(axes: Axes) -> list[float]:
+    """Return the places of the upright lines."""
+    places = [np.asarray(line.get_xdata()).tolist() for line in axes.lines]
+    return [float(place[0]) for place in places if len(place) == 2 and place[0] == place[1]]
+
+
+def labels(axes: Axes, which: str) -> list[str]:
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def hatched(axes: Axes) -> list[Any]:
+    return [patch for patch in axes.patches if patch.get_hatch()]
+
+
+# --- what holds for all -----------------------------------------------------------------------------------------------
+
+
+def everything(guided: Trace, plain: Trace, ranked: StepLogits, paths: Sequence[ScalePath]) -> dict[str, Figure]:
+    """Return a figure of every function."""
+    path = selection_path(ranked.logits, 2, 0.01, 32.0)
+    comparison = SimpleNamespace(to_frame=lambda: frame_of({"default": [1.0, 2.0], "rws:8": [2.0, 1.0]}))
+    return {
+        "order": plots.order(guided, plain),
+        "step": plots.step(guided, 0),
+        "steps": plots.steps(guided),
+        "confidence_curves": plots.confidence_curves(ranked),
+        "selection": plots.selection(path),
+        "scale_path": plots.scale_path(paths),
+        "reward_against_scale": plots.reward_against_scale(paths),
+        "comparison": plots.comparison(comparison),
+    }
+
+
+def test_every_picture_says_what_it_shows_and_leaves_matplotlib_as_it_was(
+    guided: Trace, plain: Trace, ranked: StepLogits, temperatures: ScalePath, reward_scales: ScalePath
+) -> None:
+    from matplotlib import pyplot
+
+    before, windows = dict(matplotlib.rcParams), pyplot.get_fignums()
+    figures = everything(guided, plain, ranked, [temperatures, reward_scales])
+    assert set(figures) | {"caption"} == set(plots.__all__)
+    for name, figure in figures.items():
+        assert figure._repr_png_().startswith(b"\x89PNG"), name  # type: ignore[attr-defined] - what a notebook calls
+        caption = plots.caption(figure)
+        assert caption.endswith(".") and "nan" not in caption and "\n" not in caption, name
+        assert all(axes.get_ylabel() or axes.get_xlabel() for axes in figure.axes), name
+        assert all(float(text.get_fontsize()) >= 10 for text in figure.findobj(Text) if text.get_text()), name
+    assert dict(matplotlib.rcParams) == before and pyplot.get_fignums() == windows
+
+
+def test_the_readers_own_settings_do_not_change_a_picture(guided: Trace) -> None:
+    usual = plots.step(guided, 0)._repr_png_()  # type: ignore[attr-defined]
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black", "hatch.linewidth": 9}):
+        assert plots.step(guided, 0)._repr_png_() == usual  # type: ignore[attr-defined]
+
+
+def test_given_axes_keep_their_figure_and_its_style(guided: Trace, temperatures: ScalePath) -> None:
+    with matplotlib.rc_context({"font.size": 7}):
+        figure = Figure()
+        panels = figure.subplots(2, 2)
+        assert plots.order(guided, axes=panels[0, 0]) is figure
+        assert plots.order(guided, guided, axes=panels[1]) is figure
+        plots.selection(selection_path(APPENDIX_D, 1, 0.1, 10.0), axes=panels[0, 1])
+    assert plots.caption(figure) == "" and len(figure.axes) == 4
+    assert {label.get_fontsize() for label in panels[0, 1].get_yticklabels()} == {7.0}
+
+
+def test_misuse_is_refused_in_one_line(
+    guided: Trace, plain: Trace, ranked: StepLogits, temperatures: ScalePath, english: WorldPredictor
+) -> None:
+    panels = Figure().subplots(1, 3)
+    path = selection_path(APPENDIX_D, 1, 0.1, 10.0)
+    (short,) = decode(english, "the", Confidence(), Shape(4, 4, 4))
+    comparison = SimpleNamespace(to_frame=lambda: frame_of({"default": [1.0]}))
+    for said, call in {
+        "axes holds 3 panels: this picture needs 1, 1 x 1": lambda: plots.order(guided, axes=panels),
+        "axes holds 3 panels: this picture needs 2, 2 x 1": lambda: plots.steps(guided, axes=panels),
+        "other has 4 positions, trace 12": lambda: plots.order(guided, short),
+        "number is 6: a step from 0 to 5 is needed": lambda: plots.step(guided, 6),
+        "number is -1: a step from 0 to 5 is needed": lambda: plots.step(guided, -1),
+        "unit is 'percent': one of log-odds, probability": lambda: plots.confidence_curves(ranked, unit="percent"),  # type: ignore[arg-type]
+        "positions holds 99, which is not among those of logits: 0, 1, 2, 3, 4, 5": lambda: plots.confidence_curves(
+            ranked, [99]
+        ),
+        "names holds 1 names: one for each of the 2 curves": lambda: plots.confidence_curves(APPENDIX_D, names=["a"]),
+        "scale_min and scale_max are 3 and 2: 0 < scale_min < scale_max": lambda: plots.confidence_curves(
+            APPENDIX_D, scale_min=3, scale_max=2
+        ),
+        "logits must have shape [m, d]": lambda: plots.confidence_curves([1.0, 2.0]),
+        "k is 3: a number from 0 to 2": lambda: plots.confidence_curves(APPENDIX_D, k=3),
+        "words has 1 entries: the path selects row 1": lambda: plots.selection(path, words=["a"]),
+        "paths are over temperature and temperature: one path is needed": lambda: plots.scale_path(
+            [temperatures, temperatures]
+        ),
+        "paths are over nothing": lambda: plots.scale_path([]),
+        "grid holds 64, outside of 0.01 to 32": lambda: plots.scale_path(temperatures, [64.0]),
+        "measure is 'taste', which no answer has: one of reward_normalised, ": lambda: plots.comparison(
+            comparison, "taste"
+        ),
+        "measure is 'log_prob', which no answer has: one of reward_normalised, ": lambda: plots.comparison(
+            comparison, "log_prob"
+        ),
+    }.items():
+        with pytest.raises(ValueError) as refused:
+            call()
+        assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("word", ["消息", "$x$ and $", "\n", "", "a_{b}^", "Donaudampfschifffahrtsgesellschaft", "🙂"])
+def test_any_word_can_be_drawn(guided: Trace, word: str) -> None:
+    pieces = {token: word for token in guided.pieces}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = plots.step(replace(guided, pieces=pieces), 0)
+        figure.savefig("/dev/null", format="png")
+    assert all(len(label) <= 20 for label in labels(figure.axes[0], "x"))
+
+
+# --- order ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_order_marks_each_token_at_the_step_that_committed_it(guided: Trace, plain: Trace) -> None:
+    figure = plots.order(guided, plain)
+    for axes, trace in zip(figure.axes, (guided, plain), strict=True):
+        assert marks(axes, "committed token") == (list(range(12)), trace.commit_step.tolist())
+        assert marks(axes, "left to right")[1] == sorted(trace.commit_step.tolist())
+        assert upright(axes) == [5.5]  # the edge of the second block
+        god = generation_order_deviation(trace.commit_step, "tokens")
+        assert f"GOD {god:.2f} tokens" in axes.get_title(loc="left")
+        assert axes.get_xlabel() == "position in the answer [tokens, from 0]"
+    assert figure.axes[0].get_title(loc="left").startswith("rws:8, ") and figure.axes[0].get_ylabel() == "step, from 0"
+    parted = np.flatnonzero((guided.chosen != plain.chosen).any(axis=1))
+    said = f"different positions at {len(parted)} of 6 steps, first at step {parted[0]}."
+    assert said in plots.caption(figure)
+    assert "different positions at no step." in plots.caption(plots.order(guided, guided))
+
+
+def test_an_order_shows_what_is_asked_for(guided: Trace) -> None:
+    figure = plots.order(guided, values=True, changes=True)
+    axes, bar = figure.axes
+    (image,) = axes.images
+    shown = np.ma.asarray(image.get_array())
+    known = ~np.isnan(guided.value)
+    assert (~np.ma.getmaskarray(shown) == known).all() and shown.min() == 0 and shown.max() == 1
+    assert bar.get_ylabel().startswith("value, within each step")
+    changed = (guided.candidate[1:] != guided.candidate[:-1]) & guided.masked[1:]
+    assert len(marks(axes, "candidate changed")[0]) == changed.sum() > 0
+
+
+def test_positions_that_no_step_committed_have_no_mark(english: WorldPredictor, prompt: str) -> None:
+    (stopped,) = decode(english, prompt, Confidence(), SHAPE, callback=lambda view: view.step == 2)
+    figure = plots.order(stopped)
+    left = int((stopped.commit_step < 0).sum())
+    assert len(marks(figure.axes[0], "committed token")[0]) == 12 - left < 12
+    assert f"{left} positions of the answer never committed." in plots.caption(figure)
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_has_a_bar_for_each_value_and_hatches_what_it_committed(guided: Trace) -> None:
+    (step, *_) = np.flatnonzero(guided.changed).tolist()
+    figure = plots.step(guided, step)
+    (axes,) = figure.axes
+    place = np.flatnonzero(~np.isnan(guided.value[step]))
+    np.testing.assert_array_equal([bar.get_height() for bar in axes.patches], guided.value[step, place])
+    assert [bool(bar.get_hatch()) for bar in axes.patches] == guided.chosen[step, place].tolist()
+    words = guided.words(guided.candidate[step, place])
+    assert labels(axes, "x") == [f"{word}  {at}" for word, at in zip(words, place, strict=True)]
+    assert (
+        place[np.array(marks(axes, "factor 1 would commit")[0], dtype=int)].tolist()
+        == np.flatnonzero(guided.unscaled[step]).tolist()
+    )
+    assert axes.get_ylabel() == "log-odds [nats]" and f"factor {guided.factor[step]:.3g}" in axes.get_title(loc="left")
+    assert f"reward {guided.reward_normalised[step]:+.2f} deviations".replace("-", "\u2212") in axes.get_title(
+        loc="left"
+    )
+    for at in np.flatnonzero(guided.chosen[step]):
+        assert (
+            f"“{guided.words([guided.candidate[step, at]])[0]}” at {at}" in plots.caption(figure).split("(hatched)")[0]
+        )
+    assert "At factor 1 confidence would commit" in plots.caption(figure)
+
+
+def test_a_step_without_known_values_still_shows_what_it_committed(english: WorldPredictor, prompt: str) -> None:
+    saving = Savings(certain=True)
+    (trace,) = decode(english, prompt, RWS(8.0), SHAPE, reward=load_reward("era"), savings=saving)
+    (step, *_) = np.flatnonzero(trace.reward_use == NOT_NEEDED).tolist()
+    figure = plots.step(trace, step)
+    assert "reward not needed" in figure.axes[0].get_title(loc="left")
+    assert "nan" not in figure.axes[0].get_title(loc="left") + plots.caption(figure)
+    assert len(labels(figure.axes[0], "x")) >= trace.chosen[step].sum()
+    again = plots.steps(trace)
+    assert marks(again.axes[1], "not needed")[0] == np.flatnonzero(trace.reward_use == NOT_NEEDED).tolist()
+    assert "not needed at" in plots.caption(again)
+
+
+def test_infinite_values_end_at_the_edge_with_their_sign(guided: Trace) -> None:
+    value = guided.value.copy()
+    value[0, 0], value[0, 5] = np.inf, -np.inf
+    figure = plots.step(replace(guided, value=value), 0)
+    heights = [bar.get_height() for bar in figure.axes[0].patches]
+    assert np.isfinite(heights).all() and heights[0] == max(heights) and heights[5] == min(heights)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["∞", "\u2212∞"]
+
+
+def test_the_foremost_positions_of_either_ranking_are_kept() -> None:
+    draw = np.random.default_rng(0)
+    first, second = draw.normal(size=(2, 60))
+    kept = foremost(2, first, second, most=20)
+    assert kept.tolist() == sorted(set(kept.tolist())) and kept.size == 20
+    for values in (first, second):
+        assert set(np.argsort(-values)[:10]) <= set(kept.tolist())
+        assert set(np.argsort(-values)[:30]) <= set(foremost(30, first, second, most=20).tolist())
+
+
+def test_many_positions_are_drawn_by_rank_and_their_labels_do_not_overlap(english: WorldPredictor, prompt: str) -> None:
+    (trace,) = decode(english, prompt, Confidence(), Shape(64, 16, 64))
+    figure = plots.step(trace, 0)
+    (axes,) = figure.axes
+    assert len(axes.patches) == 36 and "The 36 foremost are drawn." in plots.caption(figure)
+    lowest = min(bar.get_height() for bar in axes.patches)
+    assert (trace.value[0] > lowest).sum() <= 35 and sum(bool(bar.get_hatch()) for bar in axes.patches) == 4
+    figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+    assert all(left.x1 <= right.x0 + 0.5 for left, right in pairwise(boxes))
+
+
+def test_steps_mark_each_use_of_the_reward_and_where_the_scale_changed_the_commit(guided: Trace, plain: Trace) -> None:
+    reward, factor = plots.steps(guided).axes
+    shown = {line.get_label(): line for line in factor.lines}
+    for use, name in ((1, "scored"), (2, "scored before")):
+        at = np.flatnonzero(guided.reward_use == use)
+        assert (name in shown) == bool(at.size)
+        if at.size:
+            assert marks(factor, name) == (at.tolist(), guided.factor[at].tolist())
+            assert marks(reward, name)[1] == guided.reward_normalised[at].tolist()
+    bands = [round(float(band.get_x() + 0.4)) for band in factor.patches]  # type: ignore[attr-defined]
+    assert bands == np.flatnonzero(guided.changed).tolist() != []
+    assert reward.get_ylabel() == "reward\n[deviations]"
+    alone = plots.steps(plain)
+    assert len(alone.axes) == 1 and "not asked at 6 steps" in plots.caption(alone)
+    assert "The scale changed what was committed at no step." in plots.caption(alone)
+
+
+# --- curves -----------------------------------------------------------------------------------------------------------
+
+
+def dots(axes: Axes) -> list[tuple[float, float, str]]:
+    """Return the crossings that are marked: scale, height, and colour."""
+    single = [line for line in axes.lines if line.get_marker() == "o" and len(np.atleast_1d(line.get_xdata())) == 1]
+    at = [(float(np.atleast_1d(line.get_xdata())[0]), float(np.atleast_1d(line.get_ydata())[0])) for line in single]
+    return [(*place, str(line.get_color())) for place, line in zip(at, single, strict=True)]
+
+
+def test_curves_are_exact_confidences_and_dots_their_certified_crossings(ranked: StepLogits) -> None:
+    figure = plots.confidence_curves(ranked, scale_min=0.05, scale_max=20.0)
+    (axes,) = figure.axes
+    for row, word in enumerate(ranked.words):
+        scale, curve = marks(axes, f"{word} ({ranked.positions[row]})")
+        np.testing.assert_allclose(curve, log_odds(ranked.logits[row], np.array(scale)), rtol=1e-12)
+    pairs = [crossings(a, b) for i, a in enumerate(ranked.logits) for b in ranked.logits[i + 1 :]]
+    inside = [crossing for pair in pairs for crossing in pair.crossings if 0.05 <= crossing.root <= 20]
+    shown = dots(axes)
+    assert len(shown) == len(inside) > 0
+    assert all(any(one.lower <= at <= one.upper for one in inside) for at, _, _ in shown)
+    assert f"{len(inside)} crossing" in plots.caption(
+        figure
+    ) and "It is proved that there are no others." in plots.caption(figure)
+    assert upright(axes)[-1] == ranked.factor
+
+
+def test_a_curve_is_thick_where_its_position_is_selected(ranked: StepLogits) -> None:
+    figure = plots.confidence_curves(ranked, scale_min=0.05, scale_max=20.0)
+    thick = [line for line in figure.axes[0].lines if line.get_linewidth() == 6]
+    counts = np.sum([~np.isnan(np.asarray(line.get_ydata(), dtype=float)) for line in thick], axis=0)
+    assert counts.max() == ranked.chosen.sum()  # at every scale as many as are committed
+    path = selection_path(ranked.logits, int(ranked.chosen.sum()), 0.05, 20.0)
+    assert len(thick) == len({row for piece in path.pieces for row in piece.selected})
+    assert not [line for line in plots.confidence_curves(ranked.logits).axes[0].lines if line.get_linewidth() == 6]
+
+
+def test_a_pair_shows_who_is_ahead() -> None:
+    exact = [
+        [0, Fraction(-7, 4), Fraction(-7, 4), Fraction(-21, 4), Fraction(-11, 2), -7],
+        [0, Fraction(-5, 4), Fraction(-13, 4), Fraction(-7, 2), -5, -9],
+    ]  # three crossings below 1
+    figure = plots.confidence_curves(exact, names=["a", "b"], unit="probability")
+    curves, ahead = figure.axes
+    roots = crossings(*exact).roots
+    assert [at for at, _, _ in dots(curves)] == [at for at, _, _ in dots(ahead)] == list(roots)
+    assert all(height == 0 for _, height, _ in dots(ahead)) and len(roots) == 3
+    assert ahead.get_yscale() == "asinh" and "stretched near 0" in ahead.get_ylabel()
+    assert curves.get_ylabel() == "confidence of the best token [probability]"
+    lines = [np.asarray(line.get_data(), dtype=float) for line in ahead.lines]
+    scale, lead = max(lines, key=np.size)
+    odds = [log_odds([float(value) for value in row], scale) for row in exact]
+    np.testing.assert_allclose(lead, (odds[0] - odds[1]) / scale)
+    assert plots.caption(figure).startswith(
+        "The curves of a and b cross 3 times, at 0.2969, 0.4545 and 0.8767, within "
+    )
+    single = Figure().subplots()
+    plots.confidence_curves(exact, axes=single)  # one of axes: the curves alone
+    assert len(single.lines) > 2
+
+
+def test_touching_equal_and_certain_curves_are_told_apart() -> None:
+    touching = [[0, 0, *[-2] * 22, *[-4] * 9], [0, *[-1] * 8, *[-3] * 24]]
+    figure = plots.confidence_curves(touching)
+    assert [color for _, _, color in dots(figure.axes[1])] == ["white"]
+    assert "cross once, at 1.099 (hollow: they touch)" in plots.caption(figure)
+    equal = plots.confidence_curves([[1.0, 0.0, 0.5], [2.0, 1.5, 1.0]])
+    assert "the same at every scale" in plots.caption(equal) and dots(equal.axes[0]) == []
+    certain = plots.confidence_curves([[1.0, -np.inf, -np.inf], [1.0, 0.5, 0.0]])
+    assert "not drawn: position 0. " in plots.caption(certain) and "never cross: proved." in plots.caption(certain)
+    assert certain.axes[1].get_ylabel() == "no finite difference of log-odds"
+
+
+def test_crossings_that_are_not_proved_are_said_to_be_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unproved(a: Any, b: Any) -> Crossings:
+        pair = crossings(a, b)
+        cluster = replace(pair.crossings[0], lower=4.0, upper=6.0, multiplicity=None)
+        return replace(pair, crossings=(cluster,), complete=False)
+
+    monkeypatch.setattr("rws_decode.view.plots.curves.crossings", unproved)
+    figure = plots.confidence_curves(APPENDIX_D)
+    assert "Others are not excluded (hatched)." in plots.caption(figure)
+    assert len(hatched(figure.axes[0])) == 1 and dots(figure.axes[0]) == []
+
+
+# --- selection --------------------------------------------------------------------------------------------------------
+
+
+def test_a_selection_has_a_row_for_each_position_that_is_ever_selected(ranked: StepLogits) -> None:
+    path = selection_path(ranked.logits, 2, 0.01, 32.0)
+    rows = sorted({row for piece in path.pieces for row in piece.selected})
+    figure = plots.selection(path, words=ranked.words, positions=ranked.positions)
+    (axes,) = figure.axes
+    assert labels(axes, "y") == [f"{ranked.words[row]}  {ranked.positions[row]}" for row in rows]
+    for scale in np.geomspace(0.011, 31.0, 50):
+        shown = {
+            rows[round(bar.get_y() + bar.get_height() / 2)]
+            for bar in axes.patches
+            if bar.get_x() <= scale <= bar.get_x() + bar.get_width()
+        }  # type: ignore[attr-defined]
+        (piece,) = [piece for piece in path.pieces if piece.lower <= scale < piece.upper]
+        assert shown == set(piece.selected)
+    assert upright(axes) == [bracket.upper for bracket in path.brackets]
+    always = set(rows).intersection(*(piece.selected for piece in path.pieces))
+    assert {row for row in rows if row not in always} == {
+        rows[round(bar.get_y() + bar.get_height() / 2)] for bar in hatched(axes)
+    }
+
+
+def test_a_selection_of_one_piece_and_one_without_proof() -> None:
+    one = plots.selection(selection_path(APPENDIX_D, 2, 0.1, 10.0))
+    assert "1 set, no breakpoint, proved." in plots.caption(one) and labels(one.axes[0], "y") == ["0", "1"]
+    path = selection_path(APPENDIX_D, 1, 0.1, 10.0)
+    wide = replace(path, brackets=(replace(path.brackets[0], lower=4.0, upper=6.0),), certified=False)
+    figure = plots.selection(wide)
+    assert "not all proved (hatched)." in plots.caption(figure)
+    assert len(hatched(figure.axes[0])) == len(hatched(plots.selection(path).axes[0])) + 1
+
+
+# --- scale paths ------------------------------------------------------------------------------------------------------
+
+
+def test_a_scale_path_has_a_lane_for_each_answer_and_marks_what_a_grid_finds(temperatures: ScalePath) -> None:
+    figure = plots.scale_path(temperatures, GRID)
+    (axes,) = figure.axes
+    answers = list(dict.fromkeys(piece.tokens for piece in temperatures.pieces))
+    assert labels(axes, "y") == [str(1 + place) for place in range(len(answers))] and len(answers) > 2
+    bars = [
+        (bar.get_x(), bar.get_x() + bar.get_width(), round(bar.get_y() + bar.get_height() / 2)) for bar in axes.patches
+    ]  # type: ignore[attr-defined]
+    expected = [(piece.lower, piece.upper, answers.index(piece.tokens)) for piece in temperatures.pieces]
+    np.testing.assert_allclose(bars, expected, rtol=1e-12)
+    scales, lanes = marks(axes, "grid, temperature")
+    at = [temperatures.at(scale) for scale in GRID]
+    assert scales == list(GRID) and lanes == [answers.index(piece.tokens) for piece in at if piece is not None]
+    missed = [str(1 + place) for place in range(len(answers)) if place not in lanes]
+    caption = plots.caption(figure)
+    assert f"one of {len(answers)} answers, in {len(temperatures.pieces)} pieces of the axis: proved" in caption
+    assert len(missed) > 1 and caption.endswith(f"misses answers {', '.join(missed[:-1])} and {missed[-1]}.")
+
+
+def test_two_paths_are_drawn_together_with_what_one_alone_reaches(
+    temperatures: ScalePath, reward_scales: ScalePath
+) -> None:
+    from rws_decode import compare_reach
+
+    figure = plots.scale_path([temperatures, reward_scales], god=True, reward=True)
+    lanes, reward, god = figure.axes
+    reach = compare_reach(temperatures, reward_scales)
+    assert len(labels(lanes, "y")) == len(reach.outputs)
+    notes = [text.get_text() for text in lanes.texts]
+    assert sum("RWS only" in note for note in notes) == len(reach.only_reward_scale)
+    assert sum("temperature only" in note for note in notes) == len(reach.only_temperature)
+    assert len(lanes.patches) == len(temperatures.pieces) + len(reward_scales.pieces)
+    assert reward.get_ylabel() == "reward\n[deviations]" and god.get_ylabel() == "GOD [steps]"
+    heights = np.asarray(god.lines[0].get_ydata())
+    expected = [generation_order_deviation(piece.commit_step, "steps") for piece in temperatures.pieces]
+    np.testing.assert_allclose(heights, np.repeat(expected, 2))
+    assert len(set(notes)) == len(notes)  # each label tells its answer apart
+
+
+def test_what_is_unexplored_is_hatched_and_breaks_the_lines(english: WorldPredictor, prompt: str) -> None:
+    path = scale_path(english, prompt, 0.01, 32.0, LONG, budget=40)
+    assert path.unexplored
+    figure = plots.scale_path(path)
+    assert len(hatched(figure.axes[0])) >= len(path.unexplored)
+    assert "or more" in plots.caption(figure) and "what is hatched is open" in plots.caption(figure)
+    (line,) = [
+        line for line in plots.reward_against_scale(path).axes[0].lines if len(np.atleast_1d(line.get_xdata())) > 2
+    ]
+    scales = np.asarray(line.get_xdata(), dtype=float)
+    broken = [low.upper != high.lower for low, high in pairwise(path.pieces)]
+    assert np.isnan(scales).sum() == sum(broken) > 0
+
+
+def test_an_axis_with_one_answer_and_one_with_very_many(temperatures: ScalePath) -> None:
+    first = temperatures.pieces[0]
+    one = replace(temperatures, scale_max=first.upper, pieces=(first,), breakpoints=())
+    assert "gives the same answer, in 1 piece of the axis: proved." in plots.caption(plots.scale_path(one))
+    edges = np.geomspace(0.01, 32.0, 41).tolist()
+    pieces = tuple(
+        replace(first, lower=low, upper=high, tokens=(place,), text=f"word {place}")
+        for place, (low, high) in enumerate(pairwise(edges))
+    )
+    many = plots.scale_path(replace(temperatures, pieces=pieces))
+    assert len(labels(many.axes[0], "y")) == 24 and "The 24 answers with the largest shares" in plots.caption(many)
+    assert answers_of([replace(temperatures, pieces=pieces)])[26].number == 27
+
+
+def test_rewards_are_level_over_each_piece(temperatures: ScalePath, reward_scales: ScalePath) -> None:
+    both = [temperatures, reward_scales]  # the first was made without a reward: it has those of the answers they share
+    figure = plots.reward_against_scale(both, {"tokens": lambda piece: len(piece.tokens)}, god=True, grid=GRID)
+    rewards, log_probs, tokens, god = figure.axes
+    known = {piece.tokens: piece.final_reward.normalised for piece in reward_scales.pieces if piece.final_reward}
+    for line, path in zip(rewards.lines, both, strict=False):
+        np.testing.assert_array_equal(line.get_xdata(), np.array([(p.lower, p.upper) for p in path.pieces]).ravel())
+        expected = [known.get(piece.tokens, np.nan) for piece in path.pieces]
+        np.testing.assert_array_equal(line.get_ydata(), np.repeat(expected, 2))
+    expected = [piece.log_prob for piece in temperatures.pieces]
+    np.testing.assert_array_equal(log_probs.lines[0].get_ydata(), np.repeat(np.array(expected, dtype=float), 2))
+    assert log_probs.get_ylabel() == "log-probability\n[nats]" and labels(god, "x") == [f"{scale:g}" for scale in GRID]
+    assert tokens.get_ylabel() == "tokens" and set(np.asarray(tokens.lines[0].get_ydata())) == {16}
+    highest = max(known.values())
+    (best, *_) = [piece for piece in reward_scales.pieces if known[piece.tokens] == highest]
+    assert f"to {highest:.2f}, the highest at scales {best.lower:.4g} to".replace("-", "\u2212") in plots.caption(
+        figure
+    )
+
+
+def test_rewards_that_no_path_knows_are_refused(temperatures: ScalePath) -> None:
+    with pytest.raises(ValueError, match=r"paths hold no rewards: make them by scale_path\(..., reward=...\)"):
+        plots.scale_path(temperatures, reward=True)
+    assert len(plots.reward_against_scale(temperatures).axes) == 1  # the log-probability, which the world knows
+
+
+# --- comparison -------------------------------------------------------------------------------------------------------
+
+
+def frame_of(rewards: dict[str, list[float]], **columns: Any) -> pd.DataFrame:
+    """Return a table as `compare` makes it, of these rewards by strategy."""
+    rows = [
+        {"prompt": number, "strategy": name, "reward_normalised": value, "log_prob": np.nan, "god_tokens": 3.0 + number}
+        for name, values in rewards.items()
+        for number, value in enumerate(values)
+    ]
+    return pd.DataFrame(rows).assign(god_steps=1.0, rules_broken=None, **columns)
+
+
+def test_a_comparison_shows_every_answer_and_joins_those_of_a_prompt() -> None:
+    rewards = {"default": [0.0, 1.0, 2.0, np.nan], "rws:8": [1.0, 1.0, -1.0, 5.0]}
+    figure = plots.comparison(SimpleNamespace(to_frame=lambda: frame_of(rewards)))
+    left, right = figure.axes
+    for name, values in rewards.items():
+        np.testing.assert_array_equal(marks(left, name)[1], values)
+        np.testing.assert_array_equal(marks(right, name), [[3.0, 4.0, 5.0, 6.0], values])
+    joined = [np.asarray(line.get_ydata()).tolist() for line in left.lines if line.get_marker() == "None"]
+    assert joined[:3] == [[0.0, 1.0], [1.0, 1.0], [2.0, -1.0]]
+    assert labels(left, "x") == ["default", "rws:8"]
+    assert (left.get_ylabel(), right.get_xlabel()) == ("reward [deviations]", "GOD [tokens]")
+    assert plots.caption(figure) == (
+        "rws:8 has a higher reward than default on 1 of 3 prompts, a lower one on 1, the same on 1. "
+        "4 prompts can show what happens, not how often."
+    )
+
+
+def test_a_comparison_without_rewards_shows_what_there_is() -> None:
+    frame = frame_of({"default": [np.nan] * 30, "rws:8": [np.nan] * 30})
+    figure = plots.comparison(SimpleNamespace(to_frame=lambda: frame))
+    assert [axes.get_ylabel() or axes.get_xlabel() for axes in figure.axes] == ["GOD [tokens]", "GOD [steps]"]
+    assert "how often" not in plots.caption(figure)
+
+
+def test_the_comparison_of_a_decode_plots_itself(english: WorldPredictor, prompt: str) -> None:
+    runs = compare(english, [prompt, "the people of"], ["default", "rws:8"], Shape(4, 4, 4), reward=load_reward("era"))
+    figure = runs.plot()
+    assert [line.get_label() for line in figure.axes[0].lines if line.get_marker() != "None"] == ["default", "rws:8"]
+    frame = runs.to_frame()
+    for name in ("default", "rws:8"):
+        known = frame[frame["strategy"] == name]
+        np.testing.assert_allclose(marks(figure.axes[0], name)[1], known["reward_normalised"])

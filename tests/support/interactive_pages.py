@@ -1,0 +1,80 @@
+"""What is inside an interactive page: its data, its elements, and models whose words try to break it."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from typing import Any
+
+import torch
+
+from rws_decode.common.page import Page
+from rws_decode.predictors import CallablePredictor
+
+__all__ = ["HOSTILE", "Elements", "data_of", "elements_of", "hostile_predictor", "written"]
+
+HOSTILE = (
+    "</script><script>document.title='broken'</script>",
+    "<img src=http://example.invalid/x onerror=\"document.title='broken'\">",
+    "<!--<script>",
+    "&lt;b&gt;'\"",
+    "line\nend\t",
+    "\u202eesrever\u2028",
+    "  ",
+    "",
+)
+_EMPTY = {"meta", "input", "br", "img", "link"}
+
+
+class Elements(HTMLParser):
+    """The elements of a page: (name, attributes) in their order; `open_` are those that nothing closed."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.all: list[tuple[str, dict[str, str | None]]] = []
+        self.open_: list[str] = []
+        self.wrong: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.all.append((tag, dict(attrs)))
+        if tag not in _EMPTY:
+            self.open_.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open_ or self.open_.pop() != tag:
+            self.wrong.append(tag)
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.all if name == tag]
+
+
+def elements_of(html: str) -> Elements:
+    """Return the elements of a whole page."""
+    elements = Elements()
+    elements.feed(html)
+    elements.close()
+    return elements
+
+
+def data_of(page: Page) -> Any:
+    """Return the data of a page, as its scripts read them."""
+    _, _, rest = page.html.partition('<script type="application/json" id="data">')
+    return json.loads(rest.partition("</script>")[0])
+
+
+def written(values: list[Any]) -> dict[int, Any]:
+    """Return a flat list of pairs as a dict."""
+    return dict(zip(values[::2], values[1::2], strict=True))
+
+
+def hostile_predictor(length: int = 8) -> CallablePredictor:
+    """A predictor whose words are markup, blanks and marks that turn the direction of a text."""
+    generator = torch.Generator().manual_seed(5)
+    table = torch.randn(length, len(HOSTILE) + 1, generator=generator, dtype=torch.float64)
+    return CallablePredictor(
+        lambda canvas: table.expand(len(canvas), -1, -1),
+        mask_id=len(HOSTILE),
+        encode=lambda text: [],
+        decode=lambda ids: "".join((*HOSTILE, "?")[token] for token in ids),
+        name="<i>hostile</i>",
+    )
