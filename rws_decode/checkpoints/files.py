@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from rws_decode.common.files import parse_json
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = [
     "Checkpoint",
@@ -218,11 +219,15 @@ def dtype_named(name: str | torch.dtype) -> torch.dtype:
     text = str(name).removeprefix("torch.")
     if text not in _DTYPES:
         raise ValueError(f"dtype is {text!r}: it must be one of {', '.join(_DTYPES)}")
+    import torch
+
     return getattr(torch, text)
 
 
 def device_named(name: str | torch.device) -> torch.device:
     """Return the device of that name; ValueError where PyTorch has none such here."""
+    import torch
+
     try:
         device = torch.device(name)
         if device.type == "meta":

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from rws_decode.text.dialogue import Dialogue, as_dialogue
+from rws_decode.text.words import END
 
 __all__ = [
     "EndsWith",
@@ -20,11 +21,13 @@ __all__ = [
     "MaskPredictor",
     "NamesUnknownWords",
     "ReadsDialogue",
+    "SpellsTokens",
     "before_end",
     "computes_at",
     "ends_of",
     "logit_bytes_of",
     "logits_at",
+    "pieces_of",
     "prompt_ids",
     "tokenizer_of",
     "without_mask",
@@ -139,6 +142,15 @@ class NamesUnknownWords(Protocol):
 
 
 @runtime_checkable
+class SpellsTokens(Protocol):
+    """A predictor that knows the text of each token by itself, also of those that its texts leave out."""
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Return the text of each token; none without a tokenizer."""
+        ...
+
+
+@runtime_checkable
 class LogitsDtype(Protocol):
     """A predictor that knows the dtype of its logits before it computes any."""
 
@@ -198,6 +210,26 @@ def logit_bytes_of(predictor: MaskPredictor) -> int:
 def tokenizer_of(predictor: MaskPredictor) -> Any:
     """Return the predictor's tokenizer, None if it is no `HasTokenizer`."""
     return predictor.tokenizer if isinstance(predictor, HasTokenizer) else None
+
+
+def pieces_of(predictor: MaskPredictor, ids: Sequence[int]) -> dict[str, str]:
+    """Return the text of each token by its id in decimal; empty without a tokenizer.
+
+    If the predictor is no `SpellsTokens`, that of a prompt of the token alone. The mask and the ends of text, which its
+    texts do not hold, have names then.
+
+    >>> from rws_decode.predictors import CallablePredictor
+    >>> predictor = CallablePredictor(lambda canvas: canvas, mask_id=0, end_id=1, decode=lambda ids: f"w{ids[0]}")
+    >>> pieces_of(predictor, [0, 1, 7])
+    {'0': '[MASK]', '1': '<end>', '7': 'w7'}
+    """
+    if isinstance(predictor, SpellsTokens):
+        return {str(token): piece for token, piece in zip(ids, predictor.pieces(ids), strict=False)}
+    named = {predictor.mask_id: "[MASK]"} | dict.fromkeys(ends_of(predictor), END)
+    texts = {token: predictor.decode_prompt([token]) for token in ids if token not in named}
+    if None in texts.values():
+        return {}
+    return {str(token): texts.get(token) or named.get(token, "") for token in ids}
 
 
 def ends_of(predictor: MaskPredictor) -> tuple[int, ...]:

@@ -21,6 +21,8 @@ class CallablePredictor:
 
     >>> table = torch.tensor([0.0, 2.0, 1.0])
     >>> predictor = CallablePredictor(lambda canvas: table.expand(*canvas.shape, 3), mask_id=0)
+    >>> predictor
+    CallablePredictor('callable', mask 0)
     >>> predictor.logits(torch.zeros(1, 2, dtype=torch.int64), None).argmax(-1).tolist()
     [[1, 1]]
     """
@@ -51,6 +53,10 @@ class CallablePredictor:
         self._function = function
         self._encode = encode
         self._decode = decode
+
+    def __repr__(self) -> str:
+        tokens = "" if self.vocab_size is None else f", {self.vocab_size:,} tokens"
+        return f"CallablePredictor({self.name!r}, mask {self.mask_id}{tokens})"
 
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return the function's logits [B, L, V]; 0 on padding."""

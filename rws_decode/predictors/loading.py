@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ import torch
 from rws_decode.checkpoints.config import config_of, refuse_sizes
 from rws_decode.checkpoints.files import (
     Checkpoint,
+    checked_tokenizer,
     device_named,
     dtype_named,
     fetch,
@@ -29,13 +31,14 @@ from rws_decode.checkpoints.weights import (
     refuse_unasked,
     stored_tensors,
 )
-from rws_decode.common.extras import required
+from rws_decode.networks.own import OWN_TYPE, own
 from rws_decode.predictors.bidirectional import BidirectionalPredictor, attend_both_ways
 from rws_decode.predictors.described import class_of, described, line_of, load_tokenizer
 from rws_decode.predictors.families import Family
 from rws_decode.predictors.huggingface import HFMaskPredictor
 from rws_decode.predictors.native import FAMILIES, family_of
 from rws_decode.predictors.world import MODEL_TYPE, WorldPredictor, load_world
+from rws_theory.extras import required
 
 __all__ = ["LoadedPredictor", "load_predictor"]
 
@@ -145,23 +148,51 @@ def _load_masked(
     chat: bool,
     progress: bool,
 ) -> HFMaskPredictor:
-    from transformers import AutoModelForMaskedLM
+    name, kind = checkpoint.name, raw.get("model_type")
+    if kind != OWN_TYPE:
+        _refuse_unknown(name, kind)
+    stored = read_headers("model", checkpoint)
+    refuse_sizes("model", checkpoint, raw, stored)
+    _refuse_unusable(checkpoint, stored, device, options)
+    ours = own(checkpoint, raw, stored, "MaskedLM", options["dtype"]) if set(options) == {"dtype"} else None
+    originals = partial(_by_transformers, checkpoint, device, progress, options)
+    if ours is None:
+        model, tokenizer = originals()
+    else:
+        refuse_nonfinite("model", checkpoint, ours.network.named_parameters())
+        model, tokenizer = ours.network.to(device), checked_tokenizer(ours.tokenizer)
+    if tokenizer is not None:
+        refuse_vocabulary("model", name, tokenizer, model.config.vocab_size)
+    return HFMaskPredictor(
+        model,
+        tokenizer,
+        name=name,
+        mask_id=mask_id,
+        chat=chat,
+        examples=_examples(checkpoint),
+        originals=None if ours is None else originals,
+    )
+
+
+def _refuse_unknown(name: str, kind: object) -> None:
+    """Raise ValueError for a model_type of config.json that is no masked language model of transformers."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-    name, kind = checkpoint.name, raw.get("model_type")
     if not isinstance(kind, str) or kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
         raise ValueError(
             f"model {name} cannot be loaded: model_type in its config.json is {kind!r}, no masked language "
             f"model of transformers nor one of {', '.join(FAMILIES)}, and remote code is never run"
         )
-    stored = read_headers("model", checkpoint)
-    refuse_sizes("model", checkpoint, raw, stored)
-    _refuse_unusable(checkpoint, stored, device, options)
+
+
+def _by_transformers(
+    checkpoint: Checkpoint, device: torch.device, progress: bool, options: dict[str, Any]
+) -> tuple[Any, Any]:
+    """Return transformers' masked language model and its tokenizer, None without files of one."""
+    from transformers import AutoModelForMaskedLM
+
     model = _from_pretrained(AutoModelForMaskedLM, checkpoint, device, progress, options)
-    tokenizer = load_tokenizer(checkpoint, None)
-    if tokenizer is not None:
-        refuse_vocabulary("model", name, tokenizer, model.config.vocab_size)
-    return HFMaskPredictor(model, tokenizer, name=name, mask_id=mask_id, chat=chat, examples=_examples(checkpoint))
+    return model, load_tokenizer(checkpoint, None)
 
 
 def _from_pretrained(

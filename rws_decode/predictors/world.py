@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -15,9 +15,10 @@ from rws_decode.predictors.base import before_end
 from rws_decode.text.gaps import filled, gap_ids, masks_in, row_of, without_gaps
 from rws_decode.text.words import Words
 from rws_theory.worlds.joint_table import MASK
-from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.part_memory import PartMemory
-from rws_theory.worlds.stored import world_of
+
+if TYPE_CHECKING:
+    from rws_theory.worlds.ngram import NGram
 
 __all__ = ["MODEL_TYPE", "WorldPredictor", "load_world"]
 
@@ -32,6 +33,7 @@ class WorldPredictor:
     answer on both sides. -inf marks the mask, and at revealed positions every other word. words: the text of the ids.
     name: goes into traces. examples: held-out prompts. ValueError where the words are not as many as the world's.
 
+    >>> from rws_theory.worlds import NGram
     >>> words = Words(["peace", "and", "war"])
     >>> world = NGram.fit([words.ids("peace and war and peace")], order=2, vocabulary=3)
     >>> predictor = WorldPredictor(world, words)
@@ -62,7 +64,13 @@ class WorldPredictor:
         self.memory: PartMemory | None = PartMemory()  # parts of canvases that a commit left alone
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, {self.world!r}, {len(self.examples)} examples)"
+        examples = f", {len(self.examples)} examples" if self.examples else ""
+        return f"{type(self).__name__}({self.name!r}, {self.world!r}{examples})"
+
+    @property
+    def prompts(self) -> list[str]:
+        """Return the texts of `examples`."""
+        return [example["prompt"] for example in self.examples]
 
     def logits(self, canvas: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return log-probabilities [B, L, V + 1]; 0 on padding."""
@@ -138,6 +146,10 @@ class WorldPredictor:
         """Return the prompt's text."""
         return self.words.text(ids)
 
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Return the word of each id, `END` and the mask by their names."""
+        return ["[MASK]" if token == self.mask_id else self.words.words[token] for token in ids]
+
     def decode_answer(self, ids: Sequence[int]) -> str | None:
         """Return the text before the first end of text."""
         return self.words.text(before_end(ids, () if self.end_id is None else (self.end_id,)))
@@ -145,6 +157,8 @@ class WorldPredictor:
 
 def load_world(checkpoint: Checkpoint, examples: Sequence[dict[str, Any]] = ()) -> WorldPredictor:
     """Load a world as `training.english` stores it: world.npz and words.json; ValueError where they do not fit."""
+    from rws_theory.worlds.stored import world_of  # here, so that networks do not wait for SciPy's sparse matrices
+
     words, path = checkpoint.read_json("words.json"), checkpoint.directory
     try:
         if path is None or not isinstance(words, list) or not all(isinstance(word, str) for word in words):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import Parameter, signature
+from typing import Any
 
-from rws_decode.rewards.base import as_number, check_statistics
+from rws_decode.rewards.base import RewardModel, as_number, check_statistics
 from rws_decode.text.dialogue import Dialogue, as_dialogue
+from rws_theory.show import figures
 
-__all__ = ["CallableReward"]
+__all__ = ["CallableReward", "as_reward"]
 
 
 class CallableReward:
@@ -16,7 +19,10 @@ class CallableReward:
     mean, std: the normalisation; ValueError unless mean is finite and std positive and finite. bounds: (low, high),
     if all scores are known to lie between.
 
-    >>> CallableReward(lambda prompt, answer: len(answer)).score(["a", "b"], ["xyz", ""])
+    >>> reward = CallableReward(lambda prompt, answer: len(answer), mean=20.0, std=5.0)
+    >>> reward
+    CallableReward('callable', mean=20, std=5)
+    >>> reward.score(["a", "b"], ["xyz", ""])
     [3.0, 0.0]
     """
 
@@ -37,7 +43,54 @@ class CallableReward:
         self.std = float(std)
         self._function = function
 
+    def __repr__(self) -> str:
+        bounds = "" if self.bounds is None else f", bounds={self.bounds}"
+        return f"CallableReward({self.name!r}, mean={figures(self.mean)}, std={figures(self.std)}{bounds})"
+
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the function's value for each pair."""
         texts = [as_dialogue(prompt).text for prompt in prompts]
         return [as_number(self.name, self._function(*pair)) for pair in zip(texts, answers, strict=True)]
+
+
+def as_reward(reward: RewardModel | Callable[..., float] | None) -> RewardModel | None:
+    """Return a reward model as it is, and a function of (prompt, answer), or of the answer alone, as a reward model.
+
+    A function that must be given one text is given the answer. Its scores are taken as normalised: mean 0, standard
+    deviation 1. ValueError for anything else.
+
+    >>> as_reward(len).score(["why?"], ["so"])
+    [2.0]
+    """
+    if reward is None or (isinstance(reward, RewardModel) and not isinstance(reward, type)):
+        return reward
+    if isinstance(reward, type) or not callable(reward):
+        named = repr(reward) if isinstance(reward, str) else "'mini'"
+        raise ValueError(f"reward is {reward!r}: a reward model is needed, such as load_reward({named}), or a function")
+    function: Callable[..., Any] = reward
+    name = str(getattr(function, "__name__", "callable")).strip("<>")
+    texts = _texts_read(function)
+    if texts not in (1, 2):
+        raise ValueError(f"reward is {name}: a function of (prompt, answer), or of the answer alone, is needed")
+    return CallableReward(function if texts == 2 else lambda _, answer: function(answer), name=name)
+
+
+def _texts_read(function: Callable[..., Any]) -> int | None:
+    """Return how many texts a function is to be given: those that it must have, or may have where it needs none.
+
+    >>> _texts_read(lambda answer, weight=2.0: 0.0), _texts_read(lambda *texts: 0.0), _texts_read(lambda: 0.0)
+    (1, 2, 0)
+    """
+    try:
+        parameters = signature(function).parameters.values()
+    except (TypeError, ValueError):  # some built-in functions do not say
+        return None
+    empty, placed, any_number = Parameter.empty, [], False
+    for parameter in parameters:
+        if parameter.kind == Parameter.KEYWORD_ONLY and parameter.default is empty:
+            return None
+        any_number |= parameter.kind == Parameter.VAR_POSITIONAL
+        if parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
+            placed.append(parameter)
+    needed = sum(parameter.default is empty for parameter in placed)
+    return needed or (2 if any_number else min(len(placed), 2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -10,7 +10,7 @@ import torch
 from rws_decode.common.threads import torch_threads
 from rws_decode.rewards.bounds import head_bounds
 from rws_decode.rewards.network import NetworkReward, check_one_output
-from rws_decode.rewards.templates import text_encoder
+from rws_decode.rewards.templates import pair_ids
 from rws_decode.text.dialogue import Dialogue, as_dialogue, check_text
 
 __all__ = ["SequenceClassifierReward"]
@@ -21,16 +21,29 @@ class SequenceClassifierReward(NetworkReward):
 
     The tokenizer reads prompt and answer as a pair, e.g. [CLS] prompt [SEP] answer [EOS]. A dialogue is read as its
     plain text, and a special token's name as text. Batches are padded on the right with an attention mask; without a
-    padding token, texts are read one by one. mean, std: the normalisation. ValueError for other statistics or outputs.
+    padding token, texts are read one by one. mean, std: the normalisation. originals: as in
+    `networks.stand_in.StandIn`. ValueError for other statistics or outputs.
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, *, mean: float, std: float, name: str = "reward", batch_size: int = 32
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        mean: float,
+        std: float,
+        name: str = "reward",
+        batch_size: int = 32,
+        originals: Callable[[], tuple[Any, Any]] | None = None,
     ) -> None:
         check_one_output(name, model)
         options: dict[str, Any] = {"mean": mean, "std": std, "name": name, "batch_size": batch_size}
-        super().__init__(model, tokenizer, text_encoder(name, tokenizer, "pair"), template="pair", **options)
+        options |= {"template": "pair", "originals": originals}
+        super().__init__(model, tokenizer, self._pair, **options)
         self.bounds = head_bounds(model)
+
+    def _pair(self, prompt: str | Dialogue, answer: str) -> list[int]:
+        return pair_ids(self.codec, [prompt], [answer])[0]
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return the logit of each pair; up to rounding, a batch has the scores of its pairs alone.
@@ -38,11 +51,11 @@ class SequenceClassifierReward(NetworkReward):
         ValueError for a pair that is longer than the model reads: nothing is cut off.
         """
         scores: list[float] = []
-        size = 1 if self.tokenizer.pad_token_id is None else self.batch_size
+        size = 1 if self.codec.pad_token_id is None else self.batch_size
         for start in range(0, len(prompts), size):
             texts = [as_dialogue(prompt).text for prompt in prompts[start : start + size]]
             said = [check_text("answer", answer) for answer in answers[start : start + size]]
-            encoded = self.tokenizer(
+            encoded = self.codec(
                 texts,
                 said,
                 padding=size > 1,
@@ -53,6 +66,6 @@ class SequenceClassifierReward(NetworkReward):
             )
             self.check_length(encoded["input_ids"].shape[1])
             with torch_threads(), torch.inference_mode():
-                logits = self.model(**encoded.to(self.model.device)).logits  # [batch, 1]
+                logits = self.network(**encoded.to(self.network.device)).logits  # [batch, 1]
             scores += logits[:, 0].double().tolist()
         return scores

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +24,18 @@ from rws_decode.checkpoints.files import (
     refuse_vocabulary,
     without_panics,
 )
-from rws_decode.checkpoints.weights import check_memory, loaded_bytes, read_headers, refuse_nonfinite
-from rws_decode.common.extras import required
+from rws_decode.checkpoints.weights import Stored, check_memory, loaded_bytes, read_headers, refuse_nonfinite
+from rws_decode.networks.own import own
 from rws_decode.rewards import world
 from rws_decode.rewards.base import RewardModel
 from rws_decode.rewards.causal import CACHE_BYTES, CausalReward, is_causal_classifier
 from rws_decode.rewards.classifier import SequenceClassifierReward
 from rws_decode.rewards.internlm2 import reward_token
 from rws_decode.rewards.layouts import load_network, load_tokenizer
-from rws_decode.rewards.quantile import QuantileReward
+from rws_decode.rewards.quantile import QuantileHead, QuantileReward
 from rws_decode.rewards.registry import PUBLISHED, Layout, PublishedReward, layout_of, published_reward
 from rws_decode.rewards.templates import Template, check_template
+from rws_theory.extras import required
 
 __all__ = ["SHIPPED", "load_reward"]
 
@@ -105,16 +108,13 @@ def load_reward(
     refuse_sizes("reward", checkpoint, config, headers)
     if device_map is None:
         check_memory(f"reward {checkpoint.name}", loaded_bytes(headers, kind), device)
-    with quiet(progress):
-        try:
-            model, head = load_network(checkpoint, layout, config, headers, dtype=kind, device_map=device_map)
-        except Exception as error:  # of files that are not what they say: tokenizers raises it plain
-            raise _unloadable(checkpoint.name, "network", error) from error
-        try:
-            with without_panics():
-                tokenizer = checked_tokenizer(load_tokenizer(checkpoint, layout))
-        except Exception as error:
-            raise _unloadable(checkpoint.name, "tokenizer", error) from error
+    placed: dict[str, Any] = {"dtype": kind, "device_map": device_map}
+    by_transformers = partial(_by_transformers, checkpoint, layout, config, headers, progress, placed)
+    ours = own(checkpoint, config, headers, "SequenceClassification", kind) if device_map is None else None
+    if ours is None:
+        model, tokenizer, head = by_transformers()
+    else:
+        model, tokenizer, head = ours.network, checked_tokenizer(ours.tokenizer), None
     _check_vocabulary(checkpoint.name, model, tokenizer)
     for network in (model,) if head is None else (model, head):
         refuse_nonfinite("reward", checkpoint, network.state_dict().items())
@@ -125,7 +125,8 @@ def load_reward(
             raise ValueError(
                 f'template in reward.json of {name} is "{template}": a {type(model).__name__} reads "pair" only'
             )
-        return SequenceClassifierReward(model, tokenizer, **settings)
+        originals = None if ours is None else partial(_classifier, by_transformers, device)
+        return SequenceClassifierReward(model, tokenizer, **settings, originals=originals)
     reward: CausalReward | QuantileReward
     if head is not None:
         reward = QuantileReward(model, head.to(model.device), tokenizer, **settings)
@@ -142,6 +143,33 @@ def load_reward(
     if isinstance(reward, QuantileReward):
         reward.gate(ids)
     return reward
+
+
+def _by_transformers(
+    checkpoint: Checkpoint,
+    layout: Layout,
+    config: Mapping[str, Any],
+    headers: Mapping[str, Stored],
+    progress: bool,
+    placed: dict[str, Any],
+) -> tuple[Any, Any, QuantileHead | None]:
+    """Return transformers' network and tokenizer, and QRM's head; ValueError for what transformers does not read."""
+    with quiet(progress):
+        try:
+            model, head = load_network(checkpoint, layout, config, headers, **placed)
+        except Exception as error:  # of files that are not what they say: tokenizers raises it plain
+            raise _unloadable(checkpoint.name, "network", error) from error
+        try:
+            with without_panics():
+                tokenizer = checked_tokenizer(load_tokenizer(checkpoint, layout))
+        except Exception as error:
+            raise _unloadable(checkpoint.name, "tokenizer", error) from error
+    return model, tokenizer, head
+
+
+def _classifier(loaded: Callable[[], tuple[Any, Any, Any]], device: torch.device) -> tuple[Any, Any]:
+    model, tokenizer, _ = loaded()
+    return model.to(device), tokenizer
 
 
 def _locate(name: str, revision: str | None, published: str | None) -> tuple[Checkpoint, PublishedReward | None]:

@@ -8,19 +8,22 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rws_decode.networks.size import parameters_of
+from rws_decode.networks.stand_in import StandIn
 from rws_decode.rewards.base import check_statistics
 from rws_decode.rewards.templates import Template
 from rws_decode.text.dialogue import Dialogue
+from rws_theory.show import figures
 
 __all__ = ["NetworkReward", "check_one_output", "hidden_states"]
 
 
-class NetworkReward:
+class NetworkReward(StandIn):
     """A network, its tokenizer, the layout of its texts, and the normalisation of its scores.
 
     encode: prompt, answer -> token ids (`templates.text_encoder`), laid out as `template` says. batch_size: texts that
-    are read at once. `max_length`: the longest text that is read, in tokens. ValueError unless mean is finite and std
-    positive and finite.
+    are read at once. originals: as in `networks.stand_in.StandIn`. `max_length`: the longest text that is read, in
+    tokens. ValueError unless mean is finite and std positive and finite.
     """
 
     def __init__(
@@ -34,10 +37,10 @@ class NetworkReward:
         name: str,
         template: Template,
         batch_size: int,
+        originals: Callable[[], tuple[Any, Any]] | None = None,
     ) -> None:
         check_statistics(name, mean, std)
-        self.model = model.eval()
-        self.tokenizer = tokenizer
+        super().__init__(model, tokenizer, originals)
         self.encode = encode
         self.name = name
         self.mean = float(mean)
@@ -46,6 +49,12 @@ class NetworkReward:
         self.batch_size = batch_size
         limits = (getattr(model.config, "max_position_embeddings", None), tokenizer.model_max_length)
         self.max_length = min(limit for limit in limits if limit is not None)
+
+    def __repr__(self) -> str:
+        statistics = f"mean={figures(self.mean)}, std={figures(self.std)}"
+        return (
+            f"{type(self).__name__}({self.name!r}, {parameters_of(self.network)}, {self.template} text, {statistics})"
+        )
 
     def ids(self, prompt: str | Dialogue, answer: str) -> list[int]:
         """Return the token ids of a pair; ValueError for none, or more than the model reads: nothing is cut off."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-__all__ = ["before_gap", "filled", "from_gap", "gap_ids", "gap_text", "masks_in", "row_of", "without_gaps"]
+__all__ = ["before_gap", "filled", "from_gap", "gap_ids", "gap_text", "masks_in", "parts_of", "row_of", "without_gaps"]
 
 _GAP = re.compile(r"\s*\[MASK:([1-9]\d{0,3})\]")
 
@@ -18,6 +18,16 @@ def masks_in(text: str) -> int:
     (14, 0)
     """
     return sum(int(gap) for gap in _GAP.findall(text))
+
+
+def parts_of(text: str) -> list[str | int]:
+    """Return the parts of a text with gaps: texts without blanks at their ends, and the number of masks of each gap.
+
+    >>> parts_of("the [MASK:2] of peace [MASK:12].")
+    ['the', 2, 'of peace', 12, '.']
+    """
+    parts = _GAP.split(text)
+    return [int(part) if number % 2 else part.strip() for number, part in enumerate(parts) if part.strip()]
 
 
 def before_gap(text: str) -> str:

@@ -6,13 +6,13 @@ import math
 import re
 from dataclasses import dataclass
 
-from rws_decode.mini.stories.check import Violation, read_story
+from rws_decode.mini.stories.check import VIOLATIONS, Violation, read_story
 from rws_decode.mini.stories.grammar import BANDS
 from rws_decode.mini.stories.lexicon import NUMBERS, TOPICS, plural, words
 from rws_decode.mini.stories.sample import Story
 from rws_decode.mini.stories.tasks import questions
 
-__all__ = ["Judgement", "judge", "keyword_inclusion"]
+__all__ = ["Judgement", "broken_rules", "judge", "keyword_inclusion"]
 
 _KEYWORDS = re.compile(r"write an? (\w+) (\w+) story with (\S+) , (\S+) , (\S+) and (\S+) \.")
 _CONTINUE = re.compile(r"continue this (\w+) story : (.+)")
@@ -144,3 +144,19 @@ def judge(prompt: str, answer: str) -> Judgement:
         if expected is not None:
             return _exact(kind, answer, expected)
     return Judgement("free", read_story(answer).violations, None, (), 0)
+
+
+def broken_rules(prompt: str, answer: str) -> list[str] | None:
+    """Return the rules that an answer breaks, each with what stands there; None where the prompt is of no known kind.
+
+    >>> broken_rules("sort : two one", "two one .")
+    ["answer: not the right answer to the question or puzzle ('two one .', not 'one two .')"]
+    """
+    judgement = judge(prompt, answer)
+    if judgement.kind == "free":
+        return None
+    return [
+        f"{violation.kind}: {VIOLATIONS[violation.kind]} ({violation.found!r}"
+        + (")" if violation.kind == "grammar" else f", not {violation.expected!r})")
+        for violation in judgement.violations
+    ]

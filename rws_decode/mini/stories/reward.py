@@ -9,6 +9,7 @@ from math import inf
 
 from rws_decode.mini.stories.answers import judge
 from rws_decode.text.dialogue import Dialogue, as_dialogue
+from rws_theory.show import figures
 
 __all__ = ["ExactReward", "exact_reward"]
 
@@ -26,6 +27,9 @@ class ExactReward:
     def __init__(self, mean: float, std: float) -> None:
         self.mean = mean
         self.std = std
+
+    def __repr__(self) -> str:
+        return f"ExactReward(mean={figures(self.mean)}, std={figures(self.std)})"
 
     def score(self, prompts: Sequence[str | Dialogue], answers: Sequence[str]) -> list[float]:
         """Return minus the number of violations of each answer."""
