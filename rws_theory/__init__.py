@@ -18,10 +18,9 @@ All proofs are in docs/theory.md.
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rws_theory.on_demand import on_demand
 
 if TYPE_CHECKING:
     from rws_theory.confidence import GapStatistics, gap_statistics, gaps, log_odds, max_probability
@@ -48,7 +47,6 @@ _HOME = {
     "pairs": ("PairClasses", "classify_pairs"),
     "selection": ("SelectionPath", "selection_path"),
 }
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "Crossing",
@@ -81,26 +79,4 @@ __all__ = [
     "selection_path",
 ]
 
-
-class _Package(ModuleType):
-    """The class of this package, in which `crossings` is the function, never the module of the same name."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        # Importing `rws_theory.crossings` would set the module over the function.
-        super().__setattr__(name, value.crossings if name == "crossings" and isinstance(value, ModuleType) else value)
-
-
-sys.modules[__name__].__class__ = _Package
-
-
-def __getattr__(name: str) -> Any:
-    """Import the module that defines `name` and return the name's value."""
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+on_demand(__name__, _HOME)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from rws_theory.certified.enclosures import Crossing, enclosed_zeros
 from rws_theory.certified.exponential_sum import exact_gaps, gap_difference
 from rws_theory.confidence import check_logits
+from rws_theory.show import shortened, table_html
 
 __all__ = ["Crossing", "Crossings", "crossings"]
 
@@ -47,6 +48,25 @@ class Crossings:
     complete: bool
     identical: bool
     certificate: str
+
+    def __repr__(self) -> str:
+        return f"Crossings({self._words})"
+
+    def _repr_html_(self) -> str:
+        ahead = {1: "; a is ahead at r = 1", -1: "; b is ahead at r = 1", 0: ""}[self.sign_at_one]
+        rows = [
+            (c.root, f"[{c.lower!r}, {c.upper!r}]", "not known" if c.multiplicity is None else c.multiplicity)
+            for c in self.crossings
+        ]
+        head = ("r", "lies in", "multiplicity")
+        return table_html(head if rows else (), rows, f"Crossings of {self.dimension} logits: {self._words}{ahead}")
+
+    @property
+    def _words(self) -> str:
+        if self.identical:
+            return "equal at every scale"
+        listed = f"{self.count} at {shortened((c.place for c in self.crossings), 3)}" if self.count else "none"
+        return f"{listed}, {'all' if self.complete else 'not all'} proved"
 
     @property
     def count(self) -> int:
@@ -99,6 +119,8 @@ def crossings(a: ArrayLike | Sequence[Any], b: ArrayLike | Sequence[Any], *, rto
     The example of Appendix D crosses at 10 log((1 + sqrt 5) / 2), not at 1.73:
 
     >>> result = crossings([1.1, 0.6, 0.3], [1.0, 0.4, 0.4])
+    >>> result
+    Crossings(1 at 4.8121, all proved)
     >>> [round(r, 10) for r in result.roots], result.bound, result.complete, result.certificate
     ([4.8121182506], 1, True, 'float64')
 

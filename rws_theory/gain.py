@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit
+
+from rws_theory.confidence import sigmoid
 
 __all__ = ["factor_range", "inverse_reward", "normalise", "reward_factor"]
 
@@ -55,7 +56,7 @@ def reward_factor(reward: ArrayLike, reward_scale: float, eps: float = 1e-5) -> 
     values = _real(reward, "reward")
     if np.isnan(values).any():
         raise ValueError("reward must be a number, got nan")
-    return (reward_scale * np.sqrt(expit(values) + eps))[()]
+    return (reward_scale * np.sqrt(sigmoid(values) + eps))[()]
 
 
 def factor_range(reward_scale: float, eps: float = 1e-5) -> tuple[float, float]:
@@ -82,6 +83,8 @@ def inverse_reward(factor: ArrayLike, reward_scale: float, eps: float = 1e-5) ->
     >>> round(float(inverse_reward(reward_factor(-1.5, 8.0), 8.0)), 12)
     -1.5
     """
+    from scipy.special import logit  # here, so that a decode does not wait for SciPy
+
     low, high = _ends(reward_scale, eps)
     values = _real(factor, "factor")
     inside = (values >= low) & (values <= high)
@@ -90,9 +93,9 @@ def inverse_reward(factor: ArrayLike, reward_scale: float, eps: float = 1e-5) ->
             f"factor must lie in [{low}, {high}], the range of reward_scale {reward_scale}, "
             f"got {values[~inside].flat[0]}"
         )
-    sigmoid = np.clip((values / reward_scale) ** 2 - eps, 0.0, 1.0)
+    clipped = np.clip((values / reward_scale) ** 2 - eps, 0.0, 1.0)
     # Dividing by s_R may move an end by an ulp; logit(0) = -inf and logit(1) = inf are the answers there.
-    return logit(np.where(values == low, 0.0, np.where(values == high, 1.0, sigmoid)))[()]
+    return logit(np.where(values == low, 0.0, np.where(values == high, 1.0, clipped)))[()]
 
 
 def _ends(reward_scale: float, eps: float) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rws_theory.confidence import check_logits
 from rws_theory.crossings import crossings
+from rws_theory.show import table_html
 
 __all__ = ["DECIDED_BY", "PairClasses", "classify_pairs"]
 
@@ -42,6 +43,26 @@ class PairClasses:
     bound: NDArray[np.int64]
     decided_by: NDArray[np.int8]
 
+    def __repr__(self) -> str:
+        return f"PairClasses({self._words})"
+
+    def _repr_html_(self) -> str:
+        used = [number for number in range(len(DECIDED_BY)) if (self.decided_by == number).any()]
+        rows = []
+        for count in np.unique(self.count).tolist():
+            how = self.decided_by[self.count == count]
+            rows.append((count, how.size, *(int((how == number).sum()) for number in used)))
+        head = ("crossings", "pairs", *(f"by {DECIDED_BY[number]}" for number in used))
+        return table_html(head if rows else (), rows, f"Pairs of positions: {self._words}")
+
+    @property
+    def _words(self) -> str:
+        pairs = f"{self.count.size:,} pair{'' if self.count.size == 1 else 's'}"
+        most = int(self.count.max(initial=0))
+        up_to = f", up to {most} crossing{'s' if most > 1 else ''}" if most else ""
+        proved = "all" if self.complete.all() else f"{int(self.complete.sum()):,}"
+        return f"{pairs}, {int((self.count > 0).sum()):,} cross{up_to}, {proved} proved"
+
 
 def classify_pairs(a: ArrayLike, b: ArrayLike) -> PairClasses:
     """Count the crossings of each pair of logit vectors a[i], b[i], with proof.
@@ -67,6 +88,8 @@ def classify_pairs(a: ArrayLike, b: ArrayLike) -> PairClasses:
     Examples
     --------
     >>> classes = classify_pairs([[1.1, 0.6, 0.3], [2.0, 1.0, 0.0]], [[1.0, 0.4, 0.4], [3.0, 1.0, 0.0]])
+    >>> classes
+    PairClasses(2 pairs, 1 cross, up to 1 crossing, all proved)
     >>> classes.count.tolist(), [DECIDED_BY[k] for k in classes.decided_by]
     ([1, 0], ['parity', 'bound'])
     """

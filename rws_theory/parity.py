@@ -21,6 +21,7 @@ from rws_theory.crossings import exact_logits
 __all__ = ["GapPair", "Logits", "Parity", "no_flip_certificate", "parity", "sign_parity", "supermajorises"]
 
 Logits = ArrayLike | Sequence[int | Fraction]
+_AHEAD = {-1: "b", 0: "neither", 1: "a"}
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,12 @@ class Parity:
     above_one: int
     power: int | None
     gap: Fraction | None
+
+    def __repr__(self) -> str:
+        low, one, high = (_AHEAD[sign] for sign in (self.near_zero, self.at_one, self.near_infinity))
+        below, above = ("odd" if odd else "even" for odd in (self.below_one, self.above_one))
+        ahead = f"{low} near 0, {one} at 1, {high} near infinity"
+        return f"Parity(ahead: {ahead}; crossings: {below} below 1, {above} above)"
 
 
 def parity(a: Logits, b: Logits) -> Parity:
@@ -69,6 +76,8 @@ def parity(a: Logits, b: Logits) -> Parity:
     Examples
     --------
     >>> signs = parity([0, -1, -3, -3], [0, -2, -2, -3])
+    >>> signs
+    Parity(ahead: b near 0, b at 1, b near infinity; crossings: even below 1, even above)
     >>> signs.power, signs.near_zero, signs.at_one, signs.near_infinity, signs.below_one, signs.above_one
     (2, -1, -1, -1, 0, 0)
     """

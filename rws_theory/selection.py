@@ -13,6 +13,7 @@ from rws_theory.certified.selection_cells import Cell, contest
 from rws_theory.certified.selection_pairs import Pairs
 from rws_theory.certified.selection_sums import Row, equal_classes
 from rws_theory.confidence import check_logits
+from rws_theory.show import figures, shortened, table_html
 
 __all__ = ["Bracket", "Piece", "SelectionPath", "same_at_every_scale", "selection_path"]
 
@@ -27,6 +28,9 @@ class Piece:
     upper: float
     selected: tuple[int, ...]
 
+    def __repr__(self) -> str:
+        return f"Piece({_range(self)}: positions {shortened(self.selected) or 'none'})"
+
 
 @dataclass(frozen=True)
 class Bracket:
@@ -39,6 +43,10 @@ class Bracket:
     lower: float
     upper: float
     breakpoint: bool
+
+    def __repr__(self) -> str:
+        what = "the set changes" if self.breakpoint else "not proved"
+        return f"Bracket({_range(self)}, relative width {self.relative_width:.2g}: {what})"
 
     @property
     def relative_width(self) -> float:
@@ -69,6 +77,27 @@ class SelectionPath:
     certified: bool
     certificate: str
     evaluations: int
+
+    def __repr__(self) -> str:
+        return f"SelectionPath({self._words})"
+
+    def _repr_html_(self) -> str:
+        rows = []
+        before = self.pieces[0].selected
+        for piece in self.pieces:
+            new, old = (sorted({*x} - {*y}) for x, y in ((piece.selected, before), (before, piece.selected)))
+            rows.append((piece.lower, piece.upper, shortened(piece.selected, 16), shortened(new), shortened(old)))
+            before = piece.selected
+        head = ("from scale", "to scale", "positions", "new", "gone")
+        return table_html(head, rows, f"Selection path: {self._words}")
+
+    @property
+    def _words(self) -> str:
+        span = f"[{figures(self.pieces[0].lower)}, {figures(self.pieces[-1].upper)}]"
+        count = f"{len(self.pieces):,} piece{'s' if len(self.pieces) > 1 else ''}"
+        open_ = sum(not bracket.breakpoint or bracket.relative_width > _WIDTH for bracket in self.brackets)
+        proof = "certified" if self.certified else f"{open_:,} bracket{'s' if open_ > 1 else ''} not proved"
+        return f"k={self.k}, {count} over {span}, {proof}"
 
 
 def selection_path(logits: ArrayLike, k: int, c_min: float, c_max: float) -> SelectionPath:
@@ -111,6 +140,8 @@ def selection_path(logits: ArrayLike, k: int, c_min: float, c_max: float) -> Sel
     The pair of Appendix D, which crosses at 10 log((1 + sqrt 5) / 2):
 
     >>> path = selection_path([[1.1, 0.6, 0.3], [1.0, 0.4, 0.4]], 1, 0.01, 32.0)
+    >>> path
+    SelectionPath(k=1, 2 pieces over [0.01, 32], certified)
     >>> [(round(p.lower, 8), round(p.upper, 8), p.selected) for p in path.pieces], path.certified
     ([(0.01, 4.81211825, (0,)), (4.81211825, 32.0, (1,))], True)
     """
@@ -168,6 +199,10 @@ def same_at_every_scale(logits: ArrayLike) -> list[list[int]]:
     if x.ndim != 2:
         raise ValueError(f"logits must have shape (positions, d), got shape {x.shape}")
     return equal_classes([np.sort(row[np.isfinite(row)])[::-1] for row in x])
+
+
+def _range(part: Piece | Bracket) -> str:
+    return f"{figures(part.lower)} to {figures(part.upper)}"
 
 
 def _assemble(

@@ -12,8 +12,11 @@ from fractions import Fraction
 
 from rws_theory.crossings import Crossings, crossings
 from rws_theory.parity import GapPair, Logits, Parity, no_flip_certificate, parity, sign_parity, supermajorises
+from rws_theory.show import table_html
 
 __all__ = ["Clause", "Parity", "Theorem1Verdict", "no_flip_certificate", "parity", "theorem1"]
+
+_VERDICTS = {True: "holds", False: "fails", None: "undecided"}
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,14 @@ class Clause:
     premise: bool
     asserts: str
     holds: bool | None
+
+    def __repr__(self) -> str:
+        return f"Clause({self.name}, {self.verdict}: {self.asserts!r})"
+
+    @property
+    def verdict(self) -> str:
+        """What became of it for this pair, in words: "holds", "fails", "undecided" or "does not apply"."""
+        return _VERDICTS[self.holds] if self.premise else "does not apply"
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,23 @@ class Theorem1Verdict:
     mended: tuple[Clause, ...]
     corrected: tuple[Clause, ...]
     crossings: Crossings
+
+    def __repr__(self) -> str:
+        said = []
+        for name, clauses in (("printed", self.printed), ("mended", self.mended), ("corrected", self.corrected)):
+            broken = ", ".join(clause.name for clause in clauses if clause.holds is False)
+            said.append(f"{name} {_VERDICTS[_all_hold(clauses)]}" + (f" ({broken})" if broken else ""))
+        below, above = ("?" if count is None else count for count in (self.below_one, self.above_one))
+        return f"Theorem1Verdict({', '.join(said)}; crossings: {below} below 1, {above} above)"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (printed.name, printed.asserts, printed.verdict, mended.verdict)
+            for printed, mended in zip(self.printed, self.mended, strict=True)
+        ]
+        rows += [(clause.name, clause.asserts, "", clause.verdict) for clause in self.corrected]
+        head = ("clause", "asserts", "as printed", "with (b) mended; what is true")
+        return table_html(head, rows, f"Theorem 1: {repr(self).partition('(')[2][:-1]}")
 
     @property
     def hypothesis(self) -> bool:
@@ -94,6 +122,8 @@ def theorem1(a: Logits, b: Logits) -> Theorem1Verdict:
 
     >>> from fractions import Fraction
     >>> verdict = theorem1([0, -1, Fraction(-7, 2), Fraction(-7, 2)], [0, Fraction(-3, 2), Fraction(-3, 2), -6.5])
+    >>> verdict
+    Theorem1Verdict(printed fails (exclusive), mended fails (exclusive), corrected holds; crossings: 1 below 1, 1 above)
     >>> verdict.below_one, verdict.above_one, verdict.printed_holds, verdict.mended_holds
     (1, 1, False, False)
     >>> [(clause.name, clause.premise, clause.holds) for clause in verdict.mended]

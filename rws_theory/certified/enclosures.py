@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import cast
 
 import numpy as np
-from scipy.optimize import brentq
 
+from rws_theory.certified.brent import brent_root
 from rws_theory.certified.exact_polynomial import square_free
 from rws_theory.certified.exponential_sum import ExponentialSum
 from rws_theory.certified.isolation import PRECISIONS, Interval, isolate, resolve
+from rws_theory.show import figures
 
 __all__ = ["Crossing", "enclosed_zeros"]
 
@@ -38,6 +38,20 @@ class Crossing:
     upper: float
     multiplicity: int | None
     root: float
+
+    def __repr__(self) -> str:
+        return f"Crossing({self.place})"
+
+    @property
+    def place(self) -> str:
+        """Where it is, with its multiplicity if that is not 1.
+
+        >>> Crossing(1.0, 1.5, 1, 1.25).place, Crossing(1.0, 1.5, 2, 1.25).place, Crossing(1.0, 1.5, None, 1.25).place
+        ('1.25', '1.25 (multiplicity 2)', '1 to 1.5 (a cluster)')
+        """
+        if self.multiplicity is None:
+            return f"{figures(self.lower)} to {figures(self.upper)} (a cluster)"
+        return figures(self.root) + (f" (multiplicity {self.multiplicity})" if self.multiplicity > 1 else "")
 
 
 def enclosed_zeros(g: ExponentialSum, exact: bool, rtol: float, used: set[str]) -> list[Crossing]:
@@ -151,7 +165,7 @@ def _refine(g: ExponentialSum, part: Interval, multiplicity: int | None, rtol: f
 
     root = math.sqrt(low) * math.sqrt(high)
     if g.fits_float64 and g.value(low) * sign_low > 0 > g.value(high) * sign_low:
-        root = cast(float, brentq(g.value, low, high, xtol=rtol * low / 8, rtol=4 * np.finfo(float).eps))
+        root = brent_root(g.value, low, high, xtol=rtol * low / 8)
         reach = 0.48 * rtol * root
         while reach < high - low:
             probe(root - reach)

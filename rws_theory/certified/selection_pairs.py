@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
+from rws_theory.certified.brent import brent_root
 from rws_theory.certified.exponential_sum import ExponentialSum, exact_gaps, gap_difference
 from rws_theory.certified.selection_sums import Row, Sample, sample, sharp_difference
 from rws_theory.crossings import crossings
@@ -95,7 +94,7 @@ class Pairs:
 
         low, high = a, b
         if difference(a) > 0 > difference(b):
-            root: Any = brentq(difference, a, b, xtol=_LEAST)
+            root = brent_root(difference, a, b, xtol=_LEAST)
             reach = max(0.4 * _TARGET * root, _LEAST)
             while reach < high - low:
                 probe(root - reach)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from textwrap import shorten
 from typing import Literal
+
+from rws_theory.show import table_html
 
 __all__ = ["Check", "Claim", "Verdict"]
 
@@ -35,6 +38,14 @@ class Claim:
     evidence: str
     counterexample: str | None = None
     correction: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Claim({self.id}, {self.verdict}: {shorten(self.statement, 70, placeholder=' ...')!r})"
+
+    def _repr_html_(self) -> str:
+        shown = ("where", "statement", "evidence", "counterexample", "correction")
+        rows = [(name, text) for name, text in self.as_dict().items() if name in shown and text is not None]
+        return table_html((), rows, f"Claim {self.id}: {self.verdict}")
 
     def as_dict(self) -> dict[str, str | None]:
         """Return the claim as JSON has it."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rws_theory.commands.options import add_options, option, read_options
+from rws_theory.commands.progress import tell
 
 __all__ = ["add_arguments", "run"]
 
@@ -35,7 +36,13 @@ def run(args: argparse.Namespace) -> int:
     from rws_theory.bench import bench
 
     options = read_options(BenchOptions, args)
-    result = bench(options.pairs, vocabulary=options.vocabulary, per_kind=options.per_kind, seed=options.seed)
+    result = bench(
+        options.pairs,
+        vocabulary=options.vocabulary,
+        per_kind=options.per_kind,
+        seed=options.seed,
+        begin=lambda measurement: tell(f"bench-crossings: {measurement} ..."),
+    )
     print(json.dumps(result, allow_nan=False) if options.json else _as_text(result))
     return 0
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rws_theory.commands.options import add_options, option, read_options
+from rws_theory.commands.progress import each
 
 if TYPE_CHECKING:
     from rws_theory.claims import Claim
@@ -39,16 +39,13 @@ def run(args: argparse.Namespace) -> int:
     if options.list:
         print(json.dumps(list(CHECKS)) if options.json else "\n".join(CHECKS))
         return 0
-    records = []
-    for number, claim in enumerate(claims(options.ids or None), 1):
-        if options.json:
-            records.append(claim.as_dict())
-            print(f"\r{number} of {len(options.ids) or len(CHECKS)} checked", end="", file=sys.stderr, flush=True)
-        else:
-            print(_as_text(claim), flush=True)
+    checked = claims(options.ids or None)
     if options.json:
-        print(file=sys.stderr)
-        print(json.dumps(records, indent=1))
+        shown = each(checked, "claims", len(set(options.ids)) or len(CHECKS), "claim")
+        print(json.dumps([claim.as_dict() for claim in shown], indent=1))
+    else:
+        for claim in checked:
+            print(_as_text(claim), flush=True)
     return 0
 
 

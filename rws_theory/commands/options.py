@@ -34,6 +34,7 @@ class _Option:
     flags: tuple[str, ...] = ()
     may_be_empty: bool = False
     instead_of: str = ""
+    repeated: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,15 @@ def option(
     flags: tuple[str, ...] = (),
     may_be_empty: bool = False,
     instead_of: str = "",
+    repeated: bool = False,
 ) -> Any:
     """Declare an option: the field `scale_min` is the option --scale-min, or an argument in place if `positional`.
 
     Without a default it must be given. The help shows the default. least: the least number that is accepted. flags:
     what the option is called if not after its field. may_be_empty: several words may be none. instead_of: the field of
-    an option that cannot be given together with this one.
+    an option that cannot be given together with this one. repeated: each use of the option adds one word.
     """
-    declared = _Option(help, metavar, choices, least, positional, flags, may_be_empty, instead_of)
+    declared = _Option(help, metavar, choices, least, positional, flags, may_be_empty, instead_of, repeated)
     return field(default=default, kw_only=True, metadata={"as": declared})
 
 
@@ -181,7 +183,9 @@ def _add(parser: argparse._ActionsContainer, name: str, hint: Any, default: Any,
         words["choices"] = get_args(value)
     else:
         words["type"] = value
-    if several:
+    if declared.repeated:
+        words["action"] = "append"
+    elif several:
         words["nargs"] = "*" if declared.positional or declared.may_be_empty else "+"
     if not declared.positional:
         words |= {"required": default is MISSING, "dest": name}

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rws_theory.orders.deviation import Reading, check_count, check_reading, token_moments
+from rws_theory.show import figures
 
 __all__ = ["LIMITS", "FootruleDistribution", "affordable", "convolved", "footrule_distribution", "moments"]
 
@@ -26,6 +27,11 @@ class FootruleDistribution:
 
     values: NDArray[np.float64]
     probabilities: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        low, high = figures(float(self.values[0])), figures(float(self.values[-1]))
+        mean = figures(float(self.values @ self.probabilities))
+        return f"FootruleDistribution({self.values.size:,} values, {low} to {high}, mean {mean})"
 
 
 def footrule_distribution(
@@ -43,6 +49,8 @@ def footrule_distribution(
     128 positions, or with several tokens a step in the tokens reading where block^3 (1 + per_step) exceeds 8 million.
 
     >>> null = footrule_distribution(3)
+    >>> null
+    FootruleDistribution(3 values, 0 to 1.3333, mean 0.88889)
     >>> (null.values * 3).tolist(), (null.probabilities * 6).round(12).tolist()
     ([0.0, 2.0, 4.0], [1.0, 2.0, 3.0])
     """

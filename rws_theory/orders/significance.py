@@ -22,6 +22,7 @@ from rws_theory.orders.deviation import (
     generation_order_deviation,
 )
 from rws_theory.orders.null import LIMITS, affordable, convolved, moments
+from rws_theory.show import figures, table_html
 
 __all__ = ["OrderTest", "order_test"]
 
@@ -48,6 +49,23 @@ class OrderTest:
     method: str
     reading: str
     samples: int
+
+    def __repr__(self) -> str:
+        by = f"{self.samples:,} orders drawn" if self.samples else self.method
+        random = f"{figures(self.mean)} +- {figures(self.deviation)}"
+        p = f"p {self.p_value:.3g} {self.alternative}"
+        return f"OrderTest(GOD {figures(self.god)}, random {random}, z {self.z:.3g}, {p}, {by})"
+
+    def _repr_html_(self) -> str:
+        by = f"{self.method}, {self.samples:,} orders drawn" if self.samples else self.method
+        rows = [
+            (f"observed GOD, in {self.reading}", self.god),
+            ("mean of random orders", self.mean),
+            ("their standard deviation", self.deviation),
+            ("z", self.z),
+            (f"p ({self.alternative})", self.p_value),
+        ]
+        return table_html((), rows, f"Generation order against random orders of the same schedule ({by})")
 
 
 def order_test(
@@ -90,6 +108,8 @@ def order_test(
     Examples
     --------
     >>> test = order_test([1, 0, 2, 3, 5, 4, 6, 7], alternative="less")
+    >>> test
+    OrderTest(GOD 0.5, random 2.625 +- 0.64952, z -3.27, p 0.00102 less, exact)
     >>> test.god, test.mean, test.method, round(test.p_value * 40320)
     (0.5, 2.625, 'exact', 41)
     """

@@ -8,36 +8,75 @@ Markov chains of any length. :mod:`~rws_theory.worlds.reference_decoder` is the 
 
 from __future__ import annotations
 
-from rws_theory.worlds.automaton import Automaton, keywords
-from rws_theory.worlds.ensembles import (
-    CorollaryCell,
-    CorollaryStudy,
-    Ensemble,
-    Reward,
-    TableDecodes,
-    corollary_study,
-    decode_tables,
-    random_rewards,
-    random_tables,
-)
-from rws_theory.worlds.frontier import Frontier, FrontierPoint, frontier
-from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, check_canvas, reward_statistics
-from rws_theory.worlds.less_reward import LessReward, check_less_reward, rws_less_reward_example
-from rws_theory.worlds.locality import Scattered, scattered, scattered_order
-from rws_theory.worlds.markov import MarkovChain
-from rws_theory.worlds.ngram import NGram
-from rws_theory.worlds.reference_decoder import (
-    FactorRule,
-    MaskedDecode,
-    constant_rule,
-    decode_masked,
-    flipped_rule,
-    replay_rule,
-    rws_rule,
-    table_reward,
-)
-from rws_theory.worlds.slopes import RewardSlopes, reward_slopes
-from rws_theory.worlds.tally import RewardTally
+from typing import TYPE_CHECKING
+
+from rws_theory.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from rws_theory.worlds.automaton import Automaton, keywords
+    from rws_theory.worlds.ensembles import (
+        CorollaryCell,
+        CorollaryStudy,
+        Ensemble,
+        Reward,
+        TableDecodes,
+        corollary_study,
+        decode_tables,
+        random_rewards,
+        random_tables,
+    )
+    from rws_theory.worlds.frontier import Frontier, FrontierPoint, frontier
+    from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, check_canvas, reward_statistics
+    from rws_theory.worlds.less_reward import LessReward, check_less_reward, rws_less_reward_example
+    from rws_theory.worlds.locality import Scattered, scattered, scattered_order
+    from rws_theory.worlds.markov import MarkovChain
+    from rws_theory.worlds.ngram import NGram
+    from rws_theory.worlds.reference_decoder import (
+        FactorRule,
+        MaskedDecode,
+        constant_rule,
+        decode_masked,
+        flipped_rule,
+        replay_rule,
+        rws_rule,
+        table_reward,
+    )
+    from rws_theory.worlds.slopes import RewardSlopes, reward_slopes
+    from rws_theory.worlds.tally import RewardTally
+
+# Names are imported when first used, so that an n-gram world does not wait for what the other models need.
+_HOME = {
+    "automaton": ("Automaton", "keywords"),
+    "ensembles": (
+        "CorollaryCell",
+        "CorollaryStudy",
+        "Ensemble",
+        "Reward",
+        "TableDecodes",
+        "corollary_study",
+        "decode_tables",
+        "random_rewards",
+        "random_tables",
+    ),
+    "frontier": ("Frontier", "FrontierPoint", "frontier"),
+    "joint_table": ("MASK", "JointTable", "MaskedModel", "check_canvas", "reward_statistics"),
+    "less_reward": ("LessReward", "check_less_reward", "rws_less_reward_example"),
+    "locality": ("Scattered", "scattered", "scattered_order"),
+    "markov": ("MarkovChain",),
+    "ngram": ("NGram",),
+    "reference_decoder": (
+        "FactorRule",
+        "MaskedDecode",
+        "constant_rule",
+        "decode_masked",
+        "flipped_rule",
+        "replay_rule",
+        "rws_rule",
+        "table_reward",
+    ),
+    "slopes": ("RewardSlopes", "reward_slopes"),
+    "tally": ("RewardTally",),
+}
 
 __all__ = [
     "MASK",
@@ -79,3 +118,5 @@ __all__ = [
     "scattered_order",
     "table_reward",
 ]
+
+on_demand(__name__, _HOME)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rws_theory.show import figures, shortened, table_html
 from rws_theory.worlds.backoff import Ints
 from rws_theory.worlds.ngram import NGram
 from rws_theory.worlds.tilts import AdditiveReward, score
@@ -28,6 +29,10 @@ class FrontierPoint:
     reward: float
     tokens: Ints
 
+    def __repr__(self) -> str:
+        numbers = f"beta {figures(self.beta)}, log p {figures(self.log_prob)}, reward {figures(self.reward)}"
+        return f"FrontierPoint({numbers}, tokens {shortened(self.tokens.tolist(), 8)})"
+
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
@@ -42,11 +47,18 @@ class Frontier:
     complete: bool
 
     def __repr__(self) -> str:
+        return f"Frontier({self._words})"
+
+    def _repr_html_(self) -> str:
+        rows = [(p.beta, p.reward, p.log_prob, shortened(p.tokens.tolist(), 16)) for p in self.points]
+        return table_html(("beta from", "reward", "log p, nats", "tokens"), rows, f"Frontier: {self._words}")
+
+    @property
+    def _words(self) -> str:
         low, high = self.points[0], self.points[-1]
-        return (
-            f"Frontier({len(self.points)} texts, reward {low.reward:.4g} to {high.reward:.4g}, "
-            f"log_prob {low.log_prob:.4g} to {high.log_prob:.4g}, complete={self.complete})"
-        )
+        texts = f"{len(self.points)} text{'s' if len(self.points) > 1 else ''}"
+        spans = (f"{figures(a)} to {figures(b)}" for a, b in ((low.reward, high.reward), (low.log_prob, high.log_prob)))
+        return "{}, reward {}, log p {}, {}".format(texts, *spans, "complete" if self.complete else "not complete")
 
     def bound(self, reward: float) -> float:
         """Return a log-probability that no text with at least this reward exceeds: min over beta of F(beta) - beta R.

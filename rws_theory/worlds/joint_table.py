@@ -13,7 +13,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 
 from rws_theory.tilting import tilted_cumulants
 
@@ -59,6 +58,8 @@ class JointTable:
     axes, NaN or +inf, and no possible sequence.
 
     >>> table = JointTable(np.log([[3.0, 1.0], [1.0, 5.0]]))
+    >>> table
+    JointTable(length=2, vocabulary=2, 4 of 4 possible)
     >>> np.exp(table.conditionals([MASK, MASK])).round(2).tolist()
     [[0.4, 0.6], [0.4, 0.6]]
     >>> np.exp(table.conditionals([0, MASK])).round(2).tolist()
@@ -80,7 +81,11 @@ class JointTable:
             raise ValueError("log_p must leave at least one sequence possible, got only -inf")
         with np.errstate(over="ignore"):  # what is beyond float64 below the largest is impossible
             table = table - table.max()  # first, so that a large constant does not round the sum
-        object.__setattr__(self, "log_p", table - logsumexp(table))
+        object.__setattr__(self, "log_p", table - _log_sum(table))
+
+    def __repr__(self) -> str:
+        possible = f"{int(np.isfinite(self.log_p).sum()):,} of {self.log_p.size:,} possible"
+        return f"JointTable(length={self.length}, vocabulary={self.vocabulary}, {possible})"
 
     @property
     def vocabulary(self) -> int:
@@ -103,7 +108,7 @@ class JointTable:
         shown = check_canvas(canvas, self)
         masked = np.flatnonzero(shown == MASK)
         table = self.log_p[tuple(slice(None) if token == MASK else int(token) for token in shown)]
-        total = float(np.asarray(logsumexp(table)))
+        total = float(_log_sum(table))
         if np.isneginf(total):
             raise ValueError(f"canvas {shown.tolist()} has probability 0: its conditionals do not exist")
         logits = np.full((self.length, self.vocabulary), -np.inf)
@@ -111,7 +116,7 @@ class JointTable:
         logits[revealed, shown[revealed]] = 0.0
         for axis, position in enumerate(masked):
             others = tuple(other for other in range(masked.size) if other != axis)
-            logits[position] = np.asarray(logsumexp(table, axis=others)) - total
+            logits[position] = _log_sum(table, others) - total
         return logits
 
     def log_prob(self, tokens: Sequence[int] | Ints) -> float:
@@ -158,3 +163,9 @@ def check_canvas(
     if wrong.any():
         raise ValueError(f"{name} holds {shown[wrong][0]}: tokens are {least} to {model.vocabulary - 1}, {MASK} a mask")
     return shown.astype(np.int64)
+
+
+def _log_sum(values: Floats, axis: tuple[int, ...] | None = None) -> Floats:
+    from scipy.special import logsumexp  # here, so that n-gram worlds do not wait for it
+
+    return np.asarray(logsumexp(values, axis=axis))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rws_theory.show import shortened
 from rws_theory.worlds.backoff import Floats, Ints
 from rws_theory.worlds.joint_table import check_canvas
 from rws_theory.worlds.ngram import NGram
@@ -35,6 +36,9 @@ class Scattered:
         if order.ndim != 1 or sorted(order.tolist()) != list(range(order.size)) or not order.size:
             raise ValueError(f"order is {order.tolist()}: each position from 0 is needed once")
         object.__setattr__(self, "order", order.astype(np.int64))
+
+    def __repr__(self) -> str:
+        return f"Scattered({self.world!r}, order {shortened(self.order.tolist(), 8)})"
 
     @property
     def vocabulary(self) -> int:

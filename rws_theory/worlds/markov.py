@@ -23,6 +23,8 @@ class MarkovChain:
     NaN or +inf, or a distribution without a possible token.
 
     >>> chain = MarkovChain(np.log([0.5, 0.5]), np.log([[0.9, 0.1], [0.1, 0.9]]))
+    >>> chain
+    MarkovChain(vocabulary=2, 4 of 4 steps possible)
     >>> np.exp(chain.conditionals([0, MASK, 0])).round(3).tolist()
     [[1.0, 0.0], [0.988, 0.012], [1.0, 0.0]]
     """
@@ -37,6 +39,10 @@ class MarkovChain:
             raise ValueError(f"log_initial and log_transitions must have shapes (v,) and (v, v), got {shapes}")
         object.__setattr__(self, "log_initial", _normalised(initial, "log_initial"))
         object.__setattr__(self, "log_transitions", _normalised(transitions, "log_transitions"))
+
+    def __repr__(self) -> str:
+        steps = np.isfinite(self.log_transitions)
+        return f"MarkovChain(vocabulary={self.vocabulary}, {int(steps.sum()):,} of {steps.size:,} steps possible)"
 
     @property
     def vocabulary(self) -> int:

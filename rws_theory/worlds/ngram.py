@@ -82,7 +82,7 @@ class NGram:
 
     def __repr__(self) -> str:
         arcs = sum(level.word.size for level in self.chain.levels)
-        tilted = "" if self._plain is None else ", tilted"
+        tilted = f", tilted by {self.weights.made_of}" if self.tilted else ""
         name = f"order={self.chain.order}, vocabulary={self.vocabulary}, states={self.chain.root}, arcs={arcs}"
         return f"NGram({name}{tilted})"
 
@@ -119,6 +119,8 @@ class NGram:
         numbers that are not finite, or weights that spread over more than 600 nats.
 
         >>> world = NGram.fit([[0, 1, 0, 1, 0, 2]], order=2, vocabulary=3)
+        >>> world.tilt([0.0, 0.0, 1.0], 2.0)
+        NGram(order=2, vocabulary=3, states=3, arcs=3, tilted by word rewards (beta 2))
         >>> np.exp(world.tilt([0.0, 0.0, 1.0], 2.0).conditionals([0, MASK])).round(3)[1].tolist()
         [0.121, 0.283, 0.596]
         """

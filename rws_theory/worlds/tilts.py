@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rws_theory.show import figures
 from rws_theory.worlds.automaton import Automaton
 from rws_theory.worlds.backoff import Floats, Ints
 
@@ -22,10 +23,28 @@ _SPREAD = 600.0
 
 @dataclass(frozen=True, eq=False)
 class Tilt:
-    """Log-weights beta R, in nats: `words` of what each word adds, `pairs` of a word after another [V, V] or None."""
+    """Log-weights beta R, in nats: `words` of what each word adds, `pairs` of a word after another [V, V] or None.
+
+    terms: kind and beta of each reward that it is made of, in their order.
+    """
 
     words: Automaton
     pairs: Floats | None
+    terms: tuple[tuple[str, float], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Tilt({self.made_of})"
+
+    @property
+    def made_of(self) -> str:
+        """What it is made of, in words.
+
+        >>> no_tilt(2).with_reward([0.0, 1.0], 2.0).with_reward([[0.0, 1.0], [1.0, 0.0]], -0.5).made_of
+        'word rewards (beta 2), pair rewards (beta -0.5)'
+        """
+        if len(self.terms) > 2:
+            return f"{len(self.terms)} rewards"
+        return ", ".join(f"{kind} (beta {figures(beta)})" for kind, beta in self.terms) or "nothing"
 
     @property
     def states(self) -> int:
@@ -47,7 +66,9 @@ class Tilt:
         spread = np.ptp(words.reward) + (0.0 if pairs is None else np.ptp(pairs))
         if spread > _SPREAD:
             raise ValueError(f"beta is {beta}: beta times the spread of rewards is {spread:.4g}, at most 600 is needed")
-        return Tilt(words, self.pairs if pairs is None else pairs)
+        kind = "word rewards" if len(added.reward) == 1 else f"automaton of {len(added.reward)} states"
+        kind = kind if pairs is None else "pair rewards"
+        return Tilt(words, self.pairs if pairs is None else pairs, (*self.terms, (kind, float(beta))))
 
 
 def no_tilt(vocabulary: int) -> Tilt:

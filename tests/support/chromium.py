@@ -24,6 +24,9 @@ _OPTIONS = (
 ).split()
 _SECONDS = 120.0
 
+# Keys by their names in scripts, with the codes of Windows that a browser goes by.
+_KEYS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36, "End": 35, "Tab": 9, " ": 32}
+
 
 def find_chromium() -> str | None:
     """Return the path of an installed Chromium or Chrome; None where there is none."""
@@ -73,10 +76,10 @@ class Chromium:
         message, _, self._buffer = self._buffer.partition(b"\0")
         return json.loads(message)
 
-    def open(self, url: str, *, width: int, dark: bool = False, media: str = "") -> Tab:
+    def open(self, url: str, *, width: int, dark: bool = False, media: str = "", calm: bool = False) -> Tab:
         """Return a tab of that width that has loaded a page, with all that it did from the beginning.
 
-        media: "print" for how it is printed.
+        media: "print" for how it is printed. calm: whether the reader has asked for less motion.
         """
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -85,7 +88,8 @@ class Chromium:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.call("Emulation.setDeviceMetricsOverride", session, **size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", session, media=media, features=[scheme])
+        motion = {"name": "prefers-reduced-motion", "value": "reduce" if calm else "no-preference"}
+        self.call("Emulation.setEmulatedMedia", session, media=media, features=[scheme, motion])
         self.events = [event for event in self.events if event.get("sessionId") != session]
         self.call("Page.navigate", session, url=url)
         self.wait("Page.loadEventFired", session)
@@ -110,6 +114,46 @@ class Tab:
             raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])
         return answer["result"].get("value")
 
+    def until(self, condition: str) -> None:
+        """Return when an expression is true; RuntimeError if it is not within half a minute."""
+        script = f"""new Promise((kept, broken) => {{
+          const begun = Date.now(), look = () => {{
+            if ({condition}) kept();
+            else if (Date.now() - begun > 30000) broken(new Error("never true"));
+            else setTimeout(look, 15);
+          }};
+          look();
+        }})"""
+        answer = self._browser.call("Runtime.evaluate", self._session, expression=script, awaitPromise=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(f"{condition}: {answer['exceptionDetails']['exception']['description']}")
+
+    def press(self, key: str, times: int = 1) -> None:
+        """Press a key, "ArrowLeft" or " ", as a reader does: it goes to what has the focus."""
+        code = {"key": key, "code": "Space" if key == " " else key, "windowsVirtualKeyCode": _KEYS[key]}
+        text = {"text": key} if key == " " else {}
+        for _ in range(times):
+            self._input("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **code, **text)
+            self._input("Input.dispatchKeyEvent", type="keyUp", **code)
+
+    def point(self, x: float, y: float, click: bool = False) -> None:
+        """Move the mouse to a point of the window, and click there."""
+        self._input("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        for kind in ("mousePressed", "mouseReleased") if click else ():
+            self._input("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+
+    def middle(self, element: str) -> tuple[float, float]:
+        """Return the middle of what an expression gives, an element, after scrolling it into sight."""
+        script = f"""(() => {{ const element = {element};
+          element.scrollIntoView({{ block: "center" }});
+          const box = element.getBoundingClientRect();
+          return [box.x + box.width / 2, box.y + box.height / 2]; }})()"""
+        x, y = self.evaluate(script)
+        return x, y
+
+    def _input(self, method: str, **params: Any) -> None:
+        self._browser.call(method, self._session, **params)
+
     @property
     def messages(self) -> list[str]:
         """Return all that the console, exceptions and the browser's log said."""
@@ -125,7 +169,9 @@ class Tab:
     @property
     def failures(self) -> list[str]:
         """Return why requests failed."""
-        return [params["errorText"] for params in self._events("Network.loadingFailed")]
+        return [
+            params["errorText"] or params.get("blockedReason", "") for params in self._events("Network.loadingFailed")
+        ]
 
 
 @contextmanager

@@ -37,8 +37,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from tiny_checkpoints import write_dream, write_llada
-from tiny_models import save_predictor, save_published, save_reward
+
+from rws_decode.testing import tiny_checkpoint
 
 SECONDS = 20
 BYTES = 3 * 2**30
@@ -284,7 +284,7 @@ def _read_reward(folder: Path) -> None:
 
 
 def _make_published(name: str, folder: Path) -> None:
-    save_published(folder, name)
+    tiny_checkpoint(name, folder)
     (folder / "reward.json").write_text(json.dumps({"mean": 0.5, "std": 2.0}))
 
 
@@ -433,15 +433,19 @@ CODEC = ("tokenizer.json", "tokenizer_config.json")
 TARGETS: dict[str, Target] = {
     "trace": Target(_make_trace, ("trace.parquet",), _read_trace),
     "predictor": Target(
-        lambda folder: save_predictor(folder, examples=[{"kind": "a", "prompt": "x"}]),
+        lambda folder: tiny_checkpoint("bert", folder, files={"examples.json": [{"kind": "a", "prompt": "x"}]}),
         (*WEIGHTS, *CODEC, "examples.json"),
         _read_predictor,
         _ENCODING,
     ),
-    "llada": Target(write_llada, ("config.json", "generation_config.json", *CODEC), _read_predictor, _ENCODING),
-    "dream": Target(write_dream, ("config.json", *CODEC), _read_predictor, _ENCODING),
+    "llada": Target(
+        partial(tiny_checkpoint, "llada"), ("config.json", "generation_config.json", *CODEC), _read_predictor, _ENCODING
+    ),
+    "dream": Target(partial(tiny_checkpoint, "dream"), ("config.json", *CODEC), _read_predictor, _ENCODING),
     "reward": Target(
-        lambda folder: save_reward(folder, {"mean": 0.0, "std": 1.0, "template": "pair"}),
+        lambda folder: tiny_checkpoint(
+            "classifier", folder, files={"reward.json": {"mean": 0.0, "std": 1.0, "template": "pair"}}
+        ),
         (*WEIGHTS, "reward.json", *CODEC),
         _read_reward,
     ),

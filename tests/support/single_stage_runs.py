@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_models import save_predictor, save_reward
 
 from paper_figures.__main__ import main
+from rws_decode.testing import tiny_checkpoint
 
 PROMPTS = ["the cat sat on a mat .", "a dog ran", "it was red and blue"]
 
 
 def save_models(folder: Path, prompts: list[str] = PROMPTS) -> Path:
     """Save a predictor with the prompts as `tiny` and a reward model as `reward` below a folder; return the folder."""
-    save_predictor(folder / "tiny", examples=[{"prompt": prompt} for prompt in prompts])
-    save_reward(folder / "reward", {"mean": 0.0, "std": 0.3})
+    tiny_checkpoint("bert", folder / "tiny", files={"examples.json": [{"prompt": prompt} for prompt in prompts]})
+    tiny_checkpoint("classifier", folder / "reward", files={"reward.json": {"mean": 0.0, "std": 0.3}})
     return folder
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rws_theory.worlds import MASK, Automaton, NGram, keywords
+from rws_theory import testing
+from rws_theory.worlds import MASK, Automaton, NGram
 
 Floats = NDArray[np.float64]
 DISCOUNT = 0.75
@@ -51,7 +53,7 @@ class Case:
     context: list[int]
     length: int
     canvas: list[int]
-    rewards: tuple[Floats, Floats, Automaton]
+    rewards: tuple[Any, ...]
 
     @property
     def world(self) -> NGram:
@@ -102,20 +104,17 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    vocabulary = draw(st.integers(1, 4))
+    sequences, vocabulary = draw(testing.corpora())
     length = draw(st.integers(1, 4))
-    words = st.integers(0, vocabulary - 1)
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    phrases = draw(st.lists(st.lists(words, min_size=1, max_size=2), min_size=1, max_size=2))
     return Case(
-        sequences=draw(st.lists(st.lists(words, min_size=1, max_size=12), min_size=1, max_size=4)),
+        sequences=sequences,
         order=draw(st.integers(1, 4)),
         vocabulary=vocabulary,
         minimum=draw(st.integers(1, 2)),
-        context=draw(st.lists(words, max_size=4)),
+        context=draw(st.lists(st.integers(0, vocabulary - 1), max_size=4)),
         length=length,
-        canvas=draw(st.lists(st.one_of(words, st.just(MASK)), min_size=length, max_size=length)),
-        rewards=(rng.normal(size=vocabulary), rng.normal(size=(vocabulary, vocabulary)), keywords(phrases, vocabulary)),
+        canvas=draw(testing.canvases(vocabulary, length)),
+        rewards=tuple(draw(testing.additive_rewards(vocabulary, kind)) for kind in ("words", "pairs", "keywords")),
     )
 
 

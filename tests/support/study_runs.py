@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from tiny_models import classifier, llama, save_predictor, save_reward, tokenizer
 
 from paper_figures.__main__ import main
 from paper_figures.runner.results import read_results
+from rws_decode.testing import tiny_checkpoint
+from rws_decode.testing.networks import bert_classifier, llama
+from rws_decode.testing.words import word_tokenizer
 
 EXAMPLES: list[dict[str, Any]] = [
     {"kind": "keywords", "prompt": "the cat sat on a mat .", "keywords": ["cat", "mat", "red", "hill"]},
@@ -23,12 +25,12 @@ SHAPE = {"length": 16, "steps": 8, "block": 8}
 
 def save_models(root: Path) -> list[str]:
     """Save a predictor, two reward models and a causal model, and return the options that name them and a small run."""
-    save_predictor(root / "model", examples=EXAMPLES)  # type: ignore[arg-type] - keywords are lists
-    save_reward(root / "guide", {"mean": 0.1, "std": 0.5})
-    save_reward(root / "other", {"mean": 0.0, "std": 1.0})
-    classifier(1).save_pretrained(root / "other")
+    tiny_checkpoint("bert", root / "model", files={"examples.json": EXAMPLES})  # type: ignore[arg-type] - keywords are lists
+    tiny_checkpoint("classifier", root / "guide", files={"reward.json": {"mean": 0.1, "std": 0.5}})
+    tiny_checkpoint("classifier", root / "other")
+    bert_classifier(1).save_pretrained(root / "other")
     llama(5).save_pretrained(root / "causal")
-    tokenizer().save_pretrained(root / "causal")
+    word_tokenizer().save_pretrained(root / "causal")
     words = ["--data", "examples:keywords", "--prompts", "3", "--reward-scale", "8", "--batch", "2"]
     words += ["--model", str(root / "model"), "--causal", str(root / "causal")]
     words += ["--rewards", str(root / "guide"), str(root / "other")]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from references import exact_values
 
-from rws_theory import gap_statistics, gaps, log_odds, max_probability
+from rws_theory import gap_statistics, gaps, log_odds, max_probability, testing
 
 pytestmark = pytest.mark.filterwarnings("error")
 EPS = float(np.finfo(float).eps)
@@ -27,7 +27,7 @@ def naive_softmax_max(x: np.ndarray, r: float) -> float:
 
 
 @settings(deadline=None, max_examples=200)
-@given(strategies.logit_vectors(), strategies.scales(1e-6, 1e6))
+@given(testing.logit_vectors(), testing.scales(1e-6, 1e6))
 def test_log_odds_has_the_documented_accuracy(x: np.ndarray, r: float) -> None:
     with mpmath.workdps(50):
         total = exact_sum(x, r)
@@ -39,7 +39,7 @@ def test_log_odds_has_the_documented_accuracy(x: np.ndarray, r: float) -> None:
 
 
 @settings(deadline=None, max_examples=200)
-@given(strategies.logit_vectors(), strategies.scales(1e-6, 1e6))
+@given(testing.logit_vectors(), testing.scales(1e-6, 1e6))
 def test_max_probability_is_the_largest_softmax_entry(x: np.ndarray, r: float) -> None:
     with mpmath.workdps(50):
         assert float(max_probability(x, r)) == pytest.approx(float(1 / (1 + exact_sum(x, r))), rel=1e-13, abs=0)
@@ -47,7 +47,7 @@ def test_max_probability_is_the_largest_softmax_entry(x: np.ndarray, r: float) -
 
 
 @settings(deadline=None)
-@given(strategies.logit_vectors(), strategies.scales(), st.randoms(use_true_random=False))
+@given(testing.logit_vectors(), testing.scales(), st.randoms(use_true_random=False))
 def test_equal_multisets_of_logits_give_equal_bits(x: np.ndarray, r: float, random: object) -> None:
     shuffled = list(x)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
@@ -62,13 +62,13 @@ def test_equal_multisets_of_a_whole_vocabulary_give_equal_bits() -> None:
 
 
 @settings(deadline=None)
-@given(strategies.logit_vectors(), strategies.scales(), strategies.scales())
+@given(testing.logit_vectors(), testing.scales(), testing.scales())
 def test_confidence_does_not_fall_when_the_scale_rises(x: np.ndarray, r: float, s: float) -> None:
     assert max_probability(x, min(r, s)) <= max_probability(x, max(r, s)) * (1 + 1e-13)
 
 
 @settings(deadline=None)
-@given(strategies.logit_arrays(), st.lists(strategies.scales(), min_size=1, max_size=4))
+@given(testing.logit_arrays(), st.lists(testing.scales(), min_size=1, max_size=4))
 def test_batches_equal_one_position_and_one_scale_at_a_time(x: np.ndarray, rates: list[float]) -> None:
     for function in (log_odds, max_probability):
         table = function(x, np.array(rates)[:, None])
@@ -86,7 +86,7 @@ def test_batches_equal_one_position_and_one_scale_at_a_time(x: np.ndarray, rates
 
 
 @settings(deadline=None)
-@given(strategies.saturated_pairs())
+@given(testing.saturated_pairs())
 def test_log_odds_orders_as_exact_probability_where_softmax_saturates(
     case: tuple[np.ndarray, np.ndarray, float],
 ) -> None:
@@ -98,7 +98,7 @@ def test_log_odds_orders_as_exact_probability_where_softmax_saturates(
 
 
 @settings(deadline=None)
-@given(strategies.logit_pairs(forbidden=False), strategies.scales())
+@given(testing.logit_pairs(forbidden=False), testing.scales())
 def test_log_odds_orders_as_exact_probability_beyond_its_accuracy(
     pair: tuple[np.ndarray, np.ndarray], r: float
 ) -> None:
@@ -110,7 +110,7 @@ def test_log_odds_orders_as_exact_probability_beyond_its_accuracy(
 
 
 @settings(deadline=None)
-@given(strategies.logit_vectors(2, forbidden=False))
+@given(testing.logit_vectors(2, forbidden=False))
 def test_limits_are_the_smallest_gap_and_the_total_gap(x: np.ndarray) -> None:
     statistics, n = gap_statistics(x), x.size - 1
     others = np.unique(np.sort(x)[:-1])
@@ -121,9 +121,9 @@ def test_limits_are_the_smallest_gap_and_the_total_gap(x: np.ndarray) -> None:
 
 
 @settings(deadline=None)
-@given(strategies.logit_vectors())
+@given(testing.logit_vectors())
 def test_gap_statistics_follow_their_definitions(x: np.ndarray) -> None:
-    allowed = sorted(strategies.exact(x), reverse=True)
+    allowed = sorted(exact_values(x), reverse=True)
     exact_gaps = [allowed[0] - v for v in allowed[1:]]
     np.testing.assert_array_equal(gaps(x), [float(u) for u in exact_gaps] + [np.inf] * (x.size - len(allowed)))
     statistics = gap_statistics(x)

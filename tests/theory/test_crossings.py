@@ -18,18 +18,17 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-import strategies
 from flint import arb, arb_poly, fmpq
 from hypothesis import example, given, settings
-from references import polynomial_crossings
-from strategies import from_gaps
+from references import exact_values, polynomial_crossings
 
-from rws_theory import Crossings, crossings, max_probability
+from rws_theory import Crossings, crossings, max_probability, testing
 from rws_theory.__main__ import main
 from rws_theory.certified.condensed import BITS, _polynomial, bucket_bits, condense
 from rws_theory.certified.exact_polynomial import square_free
 from rws_theory.certified.exponential_sum import ExponentialSum, exact_gaps, gap_difference, precision
 from rws_theory.certified.taylor import FLOAT64, TaylorModel, _ball_coefficients, _float_coefficients, taylor_model
+from rws_theory.testing import from_gaps
 
 enclosures = import_module("rws_theory.certified.enclosures")
 isolation_module = import_module("rws_theory.certified.isolation")
@@ -60,7 +59,7 @@ def exact_sign(a: np.ndarray, b: np.ndarray, r: float) -> int:
     """Sign of P^a(r) - P^b(r) from the definition at 60 or 2,500 digits, the gaps that both share left out."""
     counts: Counter[Fraction] = Counter()
     for x, weight in ((a, -1), (b, 1)):
-        allowed = sorted(strategies.exact(x), reverse=True)
+        allowed = sorted(exact_values(x), reverse=True)
         for v in allowed[1:]:
             counts[allowed[0] - v] += weight
     for digits in (60, 2500):
@@ -144,7 +143,7 @@ def test_theorem_1_crossings_are_not_unique() -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(strategies.integer_gap_pairs())
+@given(testing.integer_gap_pairs())
 @example(([1, 5, 6], [2, 3, 7]))  # equal sums
 @example(([2, 2, 3], [1, 3, 3]))
 def test_integer_gaps_agree_with_the_exact_roots_of_a_polynomial(pair: tuple[list[int], list[int]]) -> None:
@@ -163,7 +162,7 @@ def test_integer_gaps_agree_with_the_exact_roots_of_a_polynomial(pair: tuple[lis
 
 
 @settings(deadline=None, max_examples=60)
-@given(strategies.logit_pairs(), strategies.scales(0.01, 100.0))
+@given(testing.logit_pairs(), testing.scales(0.01, 100.0))
 def test_signs_differ_at_the_ends_of_enclosures_and_nowhere_else(pair: tuple[np.ndarray, np.ndarray], r: float) -> None:
     a, b = pair
     certified = crossings(a, b)
@@ -179,7 +178,7 @@ def test_signs_differ_at_the_ends_of_enclosures_and_nowhere_else(pair: tuple[np.
 
 
 @settings(deadline=None, max_examples=60)
-@given(strategies.logit_pairs())
+@given(testing.logit_pairs())
 def test_exchanging_the_pair_keeps_the_crossings_and_turns_the_sign(pair: tuple[np.ndarray, np.ndarray]) -> None:
     a, b = pair
     forward, backward = crossings(a, b), crossings(b, a)
@@ -188,7 +187,7 @@ def test_exchanging_the_pair_keeps_the_crossings_and_turns_the_sign(pair: tuple[
 
 
 @settings(deadline=None, max_examples=60)
-@given(strategies.logit_pairs())
+@given(testing.logit_pairs())
 def test_doubling_the_logits_halves_the_crossings(pair: tuple[np.ndarray, np.ndarray]) -> None:
     a, b = pair
     single, double = crossings(a, b), crossings(2 * a, 2 * b)
@@ -197,7 +196,7 @@ def test_doubling_the_logits_halves_the_crossings(pair: tuple[np.ndarray, np.nda
 
 
 @settings(deadline=None, max_examples=100)
-@given(strategies.integer_gap_pairs())
+@given(testing.integer_gap_pairs())
 def test_bound_is_zero_exactly_where_one_gap_list_weakly_supermajorises_the_other(
     pair: tuple[list[int], list[int]],
 ) -> None:
@@ -211,7 +210,7 @@ def test_bound_is_zero_exactly_where_one_gap_list_weakly_supermajorises_the_othe
 
 
 @settings(deadline=None, max_examples=100)
-@given(strategies.integer_gap_pairs())
+@given(testing.integer_gap_pairs())
 def test_bound_counts_the_sign_changes_of_the_integrated_counting_function(pair: tuple[list[int], list[int]]) -> None:
     """The slow reference: H at every quarter of a unit, from its definition."""
     u, v = pair
@@ -222,7 +221,7 @@ def test_bound_counts_the_sign_changes_of_the_integrated_counting_function(pair:
 
 
 @settings(deadline=None, max_examples=100)
-@given(strategies.logit_pairs(), strategies.scales(1e-6, 1e6))
+@given(testing.logit_pairs(), testing.scales(1e-6, 1e6))
 def test_proved_signs_agree_with_a_slow_reference(pair: tuple[np.ndarray, np.ndarray], r: float) -> None:
     (u, v), denominator = exact_gaps(*pair)
     g = gap_difference(u, v, denominator)
@@ -614,9 +613,9 @@ def test_gaps_of_floats_are_those_of_fractions() -> None:
         np.append(np.zeros(299), 2.0**-53 - 1),
     ]  # fmt: skip
     for a, b in pairwise([*rows, rows[0]]):
-        exact = [sorted(strategies.exact(x), reverse=True) for x in (a, b)]
+        exact = [sorted(exact_values(x), reverse=True) for x in (a, b)]
         truth = [[x[0] - v for v in x] for x in exact]
-        for pair in ((a, b), (strategies.exact(a), strategies.exact(b))):
+        for pair in ((a, b), (exact_values(a), exact_values(b))):
             gaps, denominator = exact_gaps(*pair)
             assert [[Fraction(u, denominator) for u in row] for row in gaps] == [row[1:] for row in truth]
     assert exact_gaps(np.array([0.0, -1.5, -16.0]), np.array([4.0, 0.0])) == ([[3, 32], [8]], 2)

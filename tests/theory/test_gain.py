@@ -5,17 +5,16 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rws_theory import factor_range, inverse_reward, normalise, reward_factor
+from rws_theory import factor_range, inverse_reward, normalise, reward_factor, testing
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 
 @settings(deadline=None)
-@given(strategies.rewards(), strategies.reward_scales(), strategies.epsilons())
+@given(testing.rewards(), testing.reward_scales(), testing.epsilons())
 def test_factor_is_the_formula(reward: float, reward_scale: float, eps: float) -> None:
     with mpmath.workdps(50):
         sigmoid = 1 / (1 + mpmath.exp(-mpmath.mpf(reward)))
@@ -24,7 +23,7 @@ def test_factor_is_the_formula(reward: float, reward_scale: float, eps: float) -
 
 
 @settings(deadline=None)
-@given(st.lists(strategies.rewards(), min_size=1, max_size=6), strategies.reward_scales(), strategies.epsilons())
+@given(st.lists(testing.rewards(), min_size=1, max_size=6), testing.reward_scales(), testing.epsilons())
 def test_factor_rises_with_the_reward_and_stays_in_its_range(
     rewards: list[float], reward_scale: float, eps: float
 ) -> None:
@@ -35,7 +34,7 @@ def test_factor_rises_with_the_reward_and_stays_in_its_range(
 
 
 @settings(deadline=None)
-@given(strategies.reward_scales(), strategies.epsilons())
+@given(testing.reward_scales(), testing.epsilons())
 def test_the_ends_of_the_range_are_the_limits(reward_scale: float, eps: float) -> None:
     ends = reward_factor([-np.inf, -1e308, 1e308, np.inf], reward_scale, eps)
     low, high = factor_range(reward_scale, eps)
@@ -44,13 +43,13 @@ def test_the_ends_of_the_range_are_the_limits(reward_scale: float, eps: float) -
 
 
 @settings(deadline=None)
-@given(st.floats(-8, 8), strategies.reward_scales())
+@given(st.floats(-8, 8), testing.reward_scales())
 def test_inverse_recovers_the_reward(reward: float, reward_scale: float) -> None:
     assert float(inverse_reward(reward_factor(reward, reward_scale), reward_scale)) == pytest.approx(reward, abs=1e-11)
 
 
 @settings(deadline=None)
-@given(st.floats(0, 1), strategies.reward_scales(), strategies.epsilons())
+@given(st.floats(0, 1), testing.reward_scales(), testing.epsilons())
 def test_inverse_lands_on_the_factor_again(where: float, reward_scale: float, eps: float) -> None:
     low, high = factor_range(reward_scale, eps)
     factor = min(max(low + where * (high - low), low), high)
@@ -60,7 +59,7 @@ def test_inverse_lands_on_the_factor_again(where: float, reward_scale: float, ep
 
 
 @settings(deadline=None)
-@given(strategies.rewards(), st.floats(0.01, 1.0))
+@given(testing.rewards(), st.floats(0.01, 1.0))
 def test_no_factor_exceeds_one_for_a_reward_scale_of_at_most_one(reward: float, reward_scale: float) -> None:
     assert reward_factor(reward, reward_scale) <= np.sqrt(1 + 1e-5)
 

@@ -13,12 +13,13 @@ import exact_ranks
 import mpmath
 import numpy as np
 import pytest
-import strategies
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from mpmath import mpf
 from numpy.typing import NDArray
+from references import exact_values
 
+from rws_theory import testing
 from rws_theory.confidence import gap_statistics, gaps, log_odds, max_probability
 from rws_theory.crossings import crossings
 from rws_theory.gain import factor_range, inverse_reward, normalise, reward_factor
@@ -81,7 +82,7 @@ def exact_gaps(x: Floats) -> list[mpf]:
 # --- confidence -------------------------------------------------------------------------------------------------------
 
 
-@given(strategies.wide_logits(), strategies.wide_scales())
+@given(testing.wide_logits(), testing.wide_scales())
 @example(np.array([0.0, -5e-324]), 1e-300)
 @example(np.array([1e300, -1e300, 1e300]), 1e300)
 def test_log_odds_and_confidence(x: Floats, r: float) -> None:
@@ -109,10 +110,10 @@ def test_log_odds_of_a_whole_vocabulary(size: int, r: float) -> None:
     within(computed, -mpmath.log(mpf(total)), 4 * float(EPS) * (r * (top - float(others[-1])) + math.log(size)))
 
 
-@given(strategies.wide_logits())
+@given(testing.wide_logits())
 def test_gap_statistics(x: Floats) -> None:
     statistics = gap_statistics(x)
-    allowed = sorted(strategies.exact(x), reverse=True)
+    allowed = sorted(exact_values(x), reverse=True)
     exact = [allowed[0] - v for v in allowed[1:]]
     assert gaps(x).tolist() == [float(u) for u in exact] + [np.inf] * (x.size - len(allowed))
     assert float(statistics.smallest) == (float(exact[0]) if exact else np.inf)
@@ -123,7 +124,7 @@ def test_gap_statistics(x: Floats) -> None:
 # --- gain -------------------------------------------------------------------------------------------------------------
 
 
-@given(strategies.wide_numbers(), strategies.wide_numbers(), strategies.wide_scales(5e-324, 1e308))
+@given(testing.wide_numbers(), testing.wide_numbers(), testing.wide_scales(5e-324, 1e308))
 @example(1e308, -1e308, 1e308)
 @example(-1.7e308, 1.7e308, 5e-324)
 def test_normalised_reward(raw: float, mean: float, std: float) -> None:
@@ -135,7 +136,7 @@ def test_normalised_reward(raw: float, mean: float, std: float) -> None:
         assert abs(Fraction(computed) - exact) <= abs(exact) / 2**52 + Fraction(5e-324)
 
 
-@given(strategies.rewards(), strategies.wide_scales(1e-150, 1e300), strategies.wide_scales(2.3e-308, 1e6))
+@given(testing.rewards(), testing.wide_scales(1e-150, 1e300), testing.wide_scales(2.3e-308, 1e6))
 def test_reward_factor_and_its_range(reward: float, reward_scale: float, eps: float) -> None:
     assume(reward_scale * math.sqrt(eps) > 1e-300)
     computed = float(reward_factor(reward, reward_scale, eps))
@@ -149,7 +150,7 @@ def test_reward_factor_and_its_range(reward: float, reward_scale: float, eps: fl
     assert low <= computed <= high
 
 
-@given(st.floats(0, 1), st.booleans(), strategies.wide_scales(1e-6, 1e6), strategies.wide_scales(1e-12, 1e3))
+@given(st.floats(0, 1), st.booleans(), testing.wide_scales(1e-6, 1e6), testing.wide_scales(1e-12, 1e3))
 def test_inverse_of_the_reward_factor(where: float, near: bool, reward_scale: float, eps: float) -> None:
     low, high = factor_range(reward_scale, eps)
     factor = min(max(low * (1 + where**8 * 1e-3) if near else low + where * (high - low), low), high)
@@ -220,7 +221,7 @@ def cumulants(values: Sequence[mpf], probabilities: Sequence[mpf], order: int) -
 HIDDEN = np.array([1e150, 1e150]), np.array([-999_995.0, -999_896.0]), 24.0
 
 
-@given(strategies.wide_tilts())
+@given(testing.wide_tilts())
 @example((np.array([-1e308, 1e308]), np.array([0.0, 0.0]), 1.0))
 @example(HIDDEN)
 def test_tilted_probabilities(case: tuple[Floats, Floats, float]) -> None:
@@ -237,7 +238,7 @@ def test_tilted_probabilities(case: tuple[Floats, Floats, float]) -> None:
                 within(log_probability, expected, EPS * (exact.n + 2 * (move + moved)))
 
 
-@given(strategies.wide_tilts())
+@given(testing.wide_tilts())
 @example((np.array([1e6, 1e6]), np.array([0.0, 1.0]), 1e-3))
 @example((np.array([0.0, 0.0]), np.array([0.0, 1.0]), 1e-20))
 def test_log_partition(case: tuple[Floats, Floats, float]) -> None:
@@ -254,7 +255,7 @@ def test_log_partition(case: tuple[Floats, Floats, float]) -> None:
         within(log_partition(log_p, reward, r), expected, bound + TINY * base.n * (1 + size))
 
 
-@given(strategies.wide_tilts(), st.integers(1, 8))
+@given(testing.wide_tilts(), st.integers(1, 8))
 @example(HIDDEN, 8)
 def test_tilted_cumulants(case: tuple[Floats, Floats, float], order: int) -> None:
     log_p, reward, r = case
@@ -269,7 +270,7 @@ def test_tilted_cumulants(case: tuple[Floats, Floats, float], order: int) -> Non
             within(cumulant, kappa, 3 * bound + EPS * abs(kappa) + exact.lost(exact.reward, n))
 
 
-@given(strategies.wide_tilts())
+@given(testing.wide_tilts())
 def test_tilted_gain(case: tuple[Floats, Floats, float]) -> None:
     log_p, reward, r = case
     computed = float(tilted_gain(log_p, reward, r))
@@ -282,7 +283,7 @@ def test_tilted_gain(case: tuple[Floats, Floats, float]) -> None:
 
 
 @settings(deadline=None, max_examples=max(5, settings().max_examples // 5))  # each is an adaptive quadrature
-@given(strategies.tilted_inputs(bound=3.0, reward_bound=3.0), st.floats(0.1, 8), st.booleans())
+@given(testing.tilted_inputs(bound=3.0, reward_bound=3.0), st.floats(0.1, 8), st.booleans())
 def test_the_sides_of_the_variance_identity(inputs: tuple[Floats, Floats], size: float, down: bool) -> None:
     log_p, reward = inputs
     r = -size if down else size
@@ -298,7 +299,7 @@ def test_the_sides_of_the_variance_identity(inputs: tuple[Floats, Floats], size:
         within(sides.integral, gain, mpf(sides.integral_error) + mpf(1e-13) * abs(gain) + TINY)
 
 
-@given(strategies.wide_tilts())
+@given(testing.wide_tilts())
 def test_mean_and_slope_of_a_scaled_reward(case: tuple[Floats, Floats, float]) -> None:
     log_p, reward, c = case
     with many():
@@ -314,7 +315,7 @@ def test_mean_and_slope_of_a_scaled_reward(case: tuple[Floats, Floats, float]) -
         within(scaled_reward_slope(log_p, reward, c), slope, 2 * exact.noise * both + lost)
 
 
-@given(strategies.wide_tilts())
+@given(testing.wide_tilts())
 @example((np.array([0.0, -1.0, -2.0]), np.array([0.0, 1e308, -1e308]), 1.0))
 def test_rising_with_log_p_compares_every_two_states(case: tuple[Floats, Floats, float]) -> None:
     log_p, reward, _ = case
@@ -336,7 +337,7 @@ def pinned(log_p: Floats, canvas: Sequence[int]) -> list[tuple[tuple[int, ...], 
     return computed
 
 
-@given(strategies.wide_tables())
+@given(testing.wide_tables())
 def test_conditionals_of_a_table(case: tuple[Floats, list[int]]) -> None:
     log_p, canvas = case
     table = JointTable(log_p)
@@ -359,7 +360,7 @@ def test_conditionals_of_a_table(case: tuple[Floats, list[int]]) -> None:
             within(table.log_prob(tokens), exact, EPS * (floor + abs(exact)))
 
 
-@given(strategies.wide_tables(), st.integers(0, 2**32))
+@given(testing.wide_tables(), st.integers(0, 2**32))
 def test_reward_statistics_and_normalisation(case: tuple[Floats, list[int]], seed: int) -> None:
     log_p, _ = case
     rng = np.random.default_rng(seed)
@@ -400,7 +401,7 @@ def probability_of(chain: tuple[list[mpf], list[list[mpf]]], canvas: Sequence[in
     return mpmath.fsum(now)
 
 
-@given(strategies.wide_chains())
+@given(testing.wide_chains())
 def test_conditionals_of_a_chain(case: tuple[Floats, Floats, list[int]]) -> None:
     initial, steps, canvas = case
     chain, length = MarkovChain(initial, steps), len(canvas)
@@ -422,7 +423,7 @@ def test_conditionals_of_a_chain(case: tuple[Floats, Floats, list[int]]) -> None
             within(chain.log_prob(tokens), mpmath.log(p), EPS * (length * floor + abs(mpmath.log(p)) * 2))
 
 
-@given(strategies.wide_chains(), st.sampled_from([1, 2, 3, 10, 40]))
+@given(testing.wide_chains(), st.sampled_from([1, 2, 3, 10, 40]))
 @example((np.zeros(3), np.zeros((3, 3)), [0]), 40)
 def test_log_probability_statistics_of_a_chain(case: tuple[Floats, Floats, list[int]], length: int) -> None:
     initial, steps, _ = case
@@ -650,7 +651,7 @@ def test_arness_and_kendall_tau(steps: list[int], k: int) -> None:
 # --- random models ----------------------------------------------------------------------------------------------------
 
 
-@given(st.integers(1, 30) | st.integers(1, 5000), st.floats(0, 1), strategies.log_uniform(1e-6, 0.5))
+@given(st.integers(1, 30) | st.integers(1, 5000), st.floats(0, 1), testing.log_uniform(1e-6, 0.5))
 @example(10**6, 1e-6, 0.05)
 @example(10**6, 1 - 1e-6, 0.05)
 @example(10**5, 0.5, 0.01)
@@ -690,7 +691,7 @@ def upper_tail(trials: int, least: int, p: Any) -> mpf:
 
 @given(st.integers(0, 2**32), st.integers(2, 4), st.integers(2, 3))
 def test_random_rewards_and_decodes_of_tables(seed: int, length: int, words: int) -> None:
-    tables = np.stack([strategies.random_table(seed + i, length, words).log_p for i in range(2)])
+    tables = np.stack([testing.random_table(seed + i, length, words).log_p for i in range(2)])
     with fifty():
         computed = random_rewards("sub-structure", tables, np.random.default_rng(0))
         for model, tokens in itertools.product(range(2), np.ndindex(tables.shape[1:])):
@@ -740,22 +741,11 @@ def test_bounds_of_the_proof_that_less_is_earned(weights: list[int], rewards: li
 # --- crossings, pairs and paths ---------------------------------------------------------------------------------------
 
 
-@st.composite
-def wide_pairs(draw: st.DrawFn) -> tuple[Floats, Floats]:
-    """Pairs of positions with gaps of ordinary size, tiny, huge or all of them; some gaps shared."""
-    a, b = draw(strategies.logit_pairs(max_size=6))
-    factor = draw(st.sampled_from([1.0, 1.0, 2.0**-1040, 2.0**900, 1e-6, 1e6]))
-    if draw(st.integers(0, 3)) == 0:  # tiny and huge gaps side by side
-        sizes = 2.0 ** np.array(draw(st.lists(st.integers(-30, 30), min_size=a.size, max_size=a.size)))
-        a, b = a * sizes, b * sizes[::-1]
-    return a * factor, b * factor
-
-
 SUBNORMAL = np.array([4.0, 4.0, 4.0, 4.0, 8.0]) * 2.0**-1044, np.array([4.0, 4.0, 4.0, 4.0, -44.0]) * 2.0**-1044
 
 
 @settings(deadline=None)
-@given(wide_pairs())
+@given(testing.wide_pairs())
 @example(SUBNORMAL)  # they cross beyond the largest float
 def test_crossings_at_any_scale_of_the_gaps(pair: tuple[Floats, Floats]) -> None:
     certified = crossings(*pair)
@@ -784,7 +774,7 @@ def test_crossings_at_any_scale_of_the_gaps(pair: tuple[Floats, Floats]) -> None
 
 
 @settings(deadline=None, max_examples=max(20, settings().max_examples // 2))
-@given(strategies.selection_cases(), st.integers(-12, 12), st.lists(st.floats(0, 1), min_size=2, max_size=2))
+@given(testing.selection_cases(), st.integers(-12, 12), st.lists(st.floats(0, 1), min_size=2, max_size=2))
 def test_paths_hold_the_exact_top(case: tuple[Floats, int, float, float], power: int, shares: list[float]) -> None:
     z, k, low, high = case
     z, low, high = z * 2.0**power, low * 2.0 ** (power % 5), high * 2.0 ** (power % 5)
@@ -805,7 +795,7 @@ def test_paths_hold_the_exact_top(case: tuple[Floats, int, float, float], power:
         assert any(i in group and j in group for group in groups) == (gaps_of[i] == gaps_of[j])
 
 
-@given(strategies.wide_logits(2, 5), strategies.wide_logits(2, 5))
+@given(testing.wide_logits(2, 5), testing.wide_logits(2, 5))
 def test_parity_from_the_signs_at_both_ends(a: Floats, b: Floats) -> None:
     u, v = ([mpf(g.numerator) / g.denominator for g in exact_ranks.exact_gaps(row)] for row in (a.tolist(), b.tolist()))
     signs = parity(a, b)

@@ -14,20 +14,19 @@ from types import SimpleNamespace
 import exact_ranks
 import numpy as np
 import pytest
-import strategies
 from flint import fmpz_poly
 from hypothesis import given, settings
 from scipy.stats import poisson
-from strategies import from_gaps
 
 import rws_theory.bench as bench_module
-from rws_theory import crossings
+from rws_theory import crossings, testing
 from rws_theory import pairs as pairs_module
 from rws_theory.__main__ import main
 from rws_theory.bench import SOLVERS, bench, bench_corpus, bench_pairs, bench_vocabulary
 from rws_theory.certified.hard_pairs import KINDS, HardPair, _factor, _gaps, corpus
 from rws_theory.confidence import gaps
 from rws_theory.pairs import DECIDED_BY, classify_pairs
+from rws_theory.testing import from_gaps
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -37,7 +36,7 @@ def decided(computed: object) -> list[str]:
 
 
 @settings(deadline=None, max_examples=60)
-@given(strategies.logit_pairs())
+@given(testing.logit_pairs())
 def test_one_pair_is_classified_as_it_is_certified(pair: tuple[np.ndarray, np.ndarray]) -> None:
     a, b = pair
     certified, many = crossings(a, b), classify_pairs(a[None], b[None])

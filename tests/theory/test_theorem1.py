@@ -9,14 +9,13 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-import strategies
 from examples import examples
 from hypothesis import assume, example, given, settings
 from references import polynomial_crossings
-from strategies import from_gaps
 
 import rws_theory.theorem1
-from rws_theory import Crossing, Crossings, crossings
+from rws_theory import Crossing, Crossings, crossings, testing
+from rws_theory.testing import from_gaps
 from rws_theory.theorem1 import Clause, Theorem1Verdict, no_flip_certificate, parity, theorem1
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -42,7 +41,7 @@ def claim(claims: tuple[Clause, ...], name: str) -> Clause:
 
 
 @settings(deadline=None, max_examples=150)
-@given(strategies.integer_gap_pairs())
+@given(testing.integer_gap_pairs())
 @example(([1, 5, 6], [2, 3, 7]))  # equal sums
 @example(([2, 2, 3], [1, 3, 3]))
 @example(([1, 1, 4], [1, 2, 2]))  # equal smallest gap, different multiplicity
@@ -60,7 +59,7 @@ def test_parity_is_that_of_the_exact_roots(pair: tuple[list[int], list[int]]) ->
 
 
 @settings(deadline=None, max_examples=150)
-@given(strategies.integer_gap_pairs())
+@given(testing.integer_gap_pairs())
 def test_signs_at_the_ends_follow_power_sums_and_the_smallest_remaining_gap(
     pair: tuple[list[int], list[int]],
 ) -> None:
@@ -74,7 +73,7 @@ def test_signs_at_the_ends_follow_power_sums_and_the_smallest_remaining_gap(
 
 
 @settings(deadline=None, max_examples=60)
-@given(strategies.logit_pairs())
+@given(testing.logit_pairs())
 def test_exchanging_the_pair_turns_the_signs_and_keeps_the_parities(pair: tuple[np.ndarray, np.ndarray]) -> None:
     forward, backward = parity(*pair), parity(*pair[::-1])
     assert (forward.near_zero, forward.at_one, forward.near_infinity) == (
@@ -91,7 +90,7 @@ def test_exchanging_the_pair_turns_the_signs_and_keeps_the_parities(pair: tuple[
 
 
 @settings(deadline=None, max_examples=150)
-@given(strategies.integer_gap_pairs())
+@given(testing.integer_gap_pairs())
 def test_no_flip_certificate_means_no_crossing_and_never_behind(pair: tuple[list[int], list[int]]) -> None:
     u, v = pair
     partial = [sum(u[:m]) >= sum(v[:m]) for m in range(1, len(u) + 1)]
@@ -102,7 +101,7 @@ def test_no_flip_certificate_means_no_crossing_and_never_behind(pair: tuple[list
 
 
 @settings(deadline=None, max_examples=examples(80))
-@given(strategies.integer_gap_pairs())
+@given(testing.integer_gap_pairs())
 def test_corrected_claims_hold_for_every_pair(pair: tuple[list[int], list[int]]) -> None:
     u, v = pair
     verdict = of_gaps(u, v)
@@ -116,7 +115,7 @@ def test_corrected_claims_hold_for_every_pair(pair: tuple[list[int], list[int]])
 
 
 @settings(deadline=None, max_examples=80)
-@given(strategies.integer_gap_pairs(max_count=2))
+@given(testing.integer_gap_pairs(max_count=2))
 def test_the_mended_theorem_holds_up_to_dimension_three(pair: tuple[list[int], list[int]]) -> None:
     verdict = of_gaps(*pair)
     assert verdict.dimension <= 3 and verdict.crossings.complete

@@ -9,11 +9,11 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-import strategies
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from rws_theory import testing
 from rws_theory.tilting import (
     log_partition,
     rises_with_log_p,
@@ -47,7 +47,7 @@ def by_definition(log_p: Floats, reward: Floats, r: float, order: int) -> tuple[
     return mpmath.log(total / base), kappa[1:]
 
 
-@given(strategies.tilted_inputs(), st.floats(-30, 30))
+@given(testing.tilted_inputs(), st.floats(-30, 30))
 def test_partition_and_eight_cumulants_are_the_definitions(inputs: tuple[Floats, Floats], r: float) -> None:
     log_p, reward = inputs
     with mpmath.workdps(60):
@@ -109,7 +109,7 @@ def test_a_nearly_certain_distribution_keeps_its_small_variance() -> None:
     assert computed.tolist() == pytest.approx([1.0, 4 * tiny, 8 * tiny, 16 * tiny], rel=1e-12)
 
 
-@given(strategies.tilted_inputs(), st.floats(-50, 50))
+@given(testing.tilted_inputs(), st.floats(-50, 50))
 def test_tilt_is_normalised_and_tilting_back_restores_p(inputs: tuple[Floats, Floats], r: float) -> None:
     log_p, reward = inputs
     computed = tilt(log_p, reward, r)
@@ -121,7 +121,7 @@ def test_tilt_is_normalised_and_tilting_back_restores_p(inputs: tuple[Floats, Fl
     assert back[finite] == pytest.approx(expected[finite], abs=1e-11)
 
 
-@given(strategies.tilted_inputs(), st.floats(1e-12, 1e5))
+@given(testing.tilted_inputs(), st.floats(1e-12, 1e5))
 @example((np.array([0.0, 0.0]), np.array([0.0, 1.0])), 2.0)
 def test_theorem_2_with_its_strictness(inputs: tuple[Floats, Floats], r: float) -> None:
     log_p, reward = inputs
@@ -151,7 +151,7 @@ def test_the_paper_s_identity_is_false_for_a_fair_coin() -> None:
 
 
 @settings(max_examples=max(5, settings().max_examples // 8))  # each is an adaptive quadrature
-@given(strategies.tilted_inputs(bound=3.0, reward_bound=3.0), st.floats(0.1, 8), st.booleans())
+@given(testing.tilted_inputs(bound=3.0, reward_bound=3.0), st.floats(0.1, 8), st.booleans())
 def test_what_replaces_the_identity_is_true(inputs: tuple[Floats, Floats], size: float, down: bool) -> None:
     log_p, reward = inputs
     r = -size if down else size
@@ -191,7 +191,7 @@ def test_slope_forgets_the_constant_in_log_p() -> None:
     assert scaled_reward_slope(log_p + 2.0**40, reward, [0.5, 1.0]).tolist() == pytest.approx(slope.tolist(), rel=1e-10)
 
 
-@given(strategies.tilted_inputs(), st.floats(0, 20))
+@given(testing.tilted_inputs(), st.floats(0, 20))
 def test_scaling_is_tilting_by_log_p(inputs: tuple[Floats, Floats], c: float) -> None:
     log_p, reward = inputs
     level = np.where(np.isfinite(log_p), log_p, 0.0)
@@ -202,7 +202,7 @@ def test_scaling_is_tilting_by_log_p(inputs: tuple[Floats, Floats], c: float) ->
     assert float(scaled_reward_slope(log_p, reward, c)) == pytest.approx(covariance, abs=1e-12)
 
 
-@given(strategies.tilted_inputs(bound=3.0), st.floats(0.1, 5))
+@given(testing.tilted_inputs(bound=3.0), st.floats(0.1, 5))
 def test_the_slope_is_the_derivative_of_the_scaled_mean(inputs: tuple[Floats, Floats], c: float) -> None:
     log_p, reward = inputs
     step = 1e-4
@@ -210,7 +210,7 @@ def test_the_slope_is_the_derivative_of_the_scaled_mean(inputs: tuple[Floats, Fl
     assert float(scaled_reward_slope(log_p, reward, c)) == pytest.approx((ahead - behind) / (2 * step), abs=1e-5)
 
 
-@given(strategies.tilted_inputs(), st.floats(-20, 20), st.sampled_from([1.0, -1.0]))
+@given(testing.tilted_inputs(), st.floats(-20, 20), st.sampled_from([1.0, -1.0]))
 def test_a_reward_that_rises_with_log_p_gains_from_every_factor(
     inputs: tuple[Floats, Floats], c: float, sign: float
 ) -> None:

@@ -7,10 +7,10 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-import strategies
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from rws_theory import testing
 from rws_theory.orders.arness import global_arness, global_arness_mean, kendall_tau, local_arness, local_arness_mean
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -48,7 +48,7 @@ def global_by_definition(steps: list[int], k: int, reading: str) -> float:
 
 
 @settings(deadline=None, max_examples=150)
-@given(strategies.commit_steps(), st.integers(1, 4), st.sampled_from(["tokens", "steps"]))
+@given(testing.commit_steps(), st.integers(1, 4), st.sampled_from(["tokens", "steps"]))
 def test_arness_follows_its_definition(steps: np.ndarray, k: int, reading: str) -> None:
     computed = global_arness(steps, k, reading)  # type: ignore[arg-type]
     assert computed == pytest.approx(global_by_definition(steps.tolist(), k, reading), abs=1e-12)
@@ -59,7 +59,7 @@ def test_arness_follows_its_definition(steps: np.ndarray, k: int, reading: str) 
 
 
 @settings(deadline=None, max_examples=60)
-@given(strategies.commit_steps())
+@given(testing.commit_steps())
 def test_left_to_right_has_arness_one_and_k_makes_it_monotone(steps: np.ndarray) -> None:
     ordered = np.sort(steps)
     assert global_arness(ordered) == global_arness(ordered, reading="steps") == 1.0
@@ -98,7 +98,7 @@ def test_one_token_is_the_run_and_the_window_unless_told() -> None:
 
 
 @settings(deadline=None, max_examples=100)
-@given(strategies.commit_steps())
+@given(testing.commit_steps())
 def test_kendall_tau_counts_pairs(steps: np.ndarray) -> None:
     assume(steps.min() < steps.max())
     signs = [np.sign(y - x) for x, y in combinations(steps.tolist(), 2)]
@@ -115,7 +115,7 @@ def test_kendall_tau_of_left_to_right_with_ties() -> None:
 
 
 @settings(deadline=None, max_examples=30)
-@given(strategies.commit_steps())
+@given(testing.commit_steps())
 def test_a_batch_is_its_rows(steps: np.ndarray) -> None:
     assume(steps.min() < steps.max())
     batch = np.stack([steps, steps[::-1], np.sort(steps)])

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import strategies
 from hypothesis import given, settings
 
-from rws_theory import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
+from rws_theory import footrule_max, footrule_mean, footrule_variance, generation_order_deviation, testing
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -26,7 +25,7 @@ def by_definition(steps: list[int], reading: str) -> float:
 
 
 @settings(deadline=None)
-@given(strategies.commit_steps())
+@given(testing.commit_steps())
 def test_both_readings_follow_the_definition(steps: np.ndarray) -> None:
     for reading in ("tokens", "steps"):
         assert generation_order_deviation(steps, reading) == pytest.approx(
@@ -35,7 +34,7 @@ def test_both_readings_follow_the_definition(steps: np.ndarray) -> None:
 
 
 @settings(deadline=None)
-@given(strategies.commit_steps())
+@given(testing.commit_steps())
 def test_left_to_right_is_zero_in_both_readings(steps: np.ndarray) -> None:
     assert (
         generation_order_deviation(np.sort(steps), "tokens")
@@ -45,14 +44,14 @@ def test_left_to_right_is_zero_in_both_readings(steps: np.ndarray) -> None:
 
 
 @settings(deadline=None)
-@given(strategies.commit_steps())
+@given(testing.commit_steps())
 def test_tokens_reading_ignores_how_steps_are_numbered(steps: np.ndarray) -> None:
     assert generation_order_deviation(3 * steps + 5, "tokens") == generation_order_deviation(steps, "tokens")
     assert generation_order_deviation(steps + 5, "steps") == generation_order_deviation(steps, "steps")
 
 
 @settings(deadline=None)
-@given(strategies.commit_steps())
+@given(testing.commit_steps())
 def test_a_batch_is_its_rows(steps: np.ndarray) -> None:
     batch = np.stack([steps, steps[::-1], np.sort(steps)])
     for reading in ("tokens", "steps"):

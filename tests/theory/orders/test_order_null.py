@@ -7,11 +7,11 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from rws_theory import testing
 from rws_theory.orders import footrule_distribution, order_test
 from rws_theory.orders.deviation import footrule_max, footrule_mean, footrule_variance, generation_order_deviation
 
@@ -88,7 +88,7 @@ def as_extreme(values: np.ndarray, god: float, alternative: str) -> np.ndarray:
 
 
 @settings(deadline=None, max_examples=60)
-@given(strategies.commit_steps(6), st.sampled_from(READINGS), st.sampled_from(["less", "greater", "two-sided"]))
+@given(testing.commit_steps(6), st.sampled_from(READINGS), st.sampled_from(["less", "greater", "two-sided"]))
 def test_exact_p_value_counts_orders(steps: np.ndarray, reading: str, alternative: str) -> None:
     """Any schedule: steps of different sizes, numbered with gaps."""
     steps = 3 * steps + 2

@@ -11,12 +11,12 @@ from typing import Any, get_args
 import mpmath
 import numpy as np
 import pytest
-from exact_models import exact_predictor, token_reward
 from scipy.stats import beta
 
 from rws_decode.decode import decode
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence
+from rws_decode.testing import exact_predictor, token_reward
 from rws_theory.gain import reward_factor
 from rws_theory.worlds import ensembles
 from rws_theory.worlds.ensembles import (

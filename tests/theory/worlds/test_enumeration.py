@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from exact_models import exact_predictor, token_reward
 from examples import examples
 from grouped import grouped
 from hypothesis import assume, given, settings
@@ -26,6 +25,7 @@ from rws_decode.strategies.given import RewardReplay, Schedule
 from rws_decode.strategies.orders import Entropy, LeftToRight, Margin, RandomOrder
 from rws_decode.strategies.protocol import Strategy
 from rws_decode.strategies.reward_controls import FlippedReward, RandomReward, RWSEvery
+from rws_decode.testing import exact_predictor, token_reward
 from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel
 from rws_theory.worlds.markov import MarkovChain
 from rws_theory.worlds.reference_decoder import constant_rule, decode_masked, flipped_rule, replay_rule, rws_rule

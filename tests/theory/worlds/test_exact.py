@@ -8,19 +8,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-import strategies
-from exact_models import exact_predictor, token_reward
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from strategies import random_chain, random_table
 
 from rws_decode.decode import decode
 from rws_decode.settings import Shape
 from rws_decode.strategies.factors import RWS, Confidence, Temperature
 from rws_decode.strategies.given import RewardReplay
 from rws_decode.strategies.protocol import Strategy
+from rws_decode.testing import exact_predictor, token_reward
+from rws_theory import testing
 from rws_theory.confidence import log_odds
+from rws_theory.testing import random_chain, random_table
 from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel, reward_statistics
 from rws_theory.worlds.markov import MarkovChain
 from rws_theory.worlds.reference_decoder import (
@@ -48,7 +48,7 @@ def enumerated(model: MaskedModel, canvas: Sequence[int]) -> Floats:
     return sums / max(sums[0].sum(), 1e-300)
 
 
-@given(strategies.models_with_canvas())
+@given(testing.models_with_canvas())
 def test_conditionals_are_those_of_enumeration_and_of_the_table(
     case: tuple[MaskedModel, MaskedModel, list[int]],
 ) -> None:

@@ -1,0 +1,140 @@
+"""What a command that takes long says on standard error: a bar on a terminal, and elsewhere a line now and then.
+
+Standard output is left to the result, so `--json` stays one document.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+__all__ = ["Progress", "each", "loading", "progress", "tell"]
+
+T = TypeVar("T")
+
+_EVERY = 10.0  # seconds from one line to the next where there is no terminal
+
+
+class Progress(Protocol):
+    """How far a command is."""
+
+    def advance(self, count: int = 1) -> None:
+        """Count some more units as done."""
+        ...
+
+    def remark(self, text: str) -> None:
+        """Set what is said after the numbers, such as "3 failed"."""
+        ...
+
+
+def tell(line: str) -> None:
+    """Print one line on standard error at once."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def loading(command: str, *names: str | None) -> None:
+    """Say which models a command loads: the first line of a command that is about to import PyTorch."""
+    models = ", ".join(dict.fromkeys(name for name in names if name))
+    tell(f"{command}: loading {models or 'libraries'} ...")
+
+
+@contextmanager
+def progress(name: str, total: int, unit: str, *, done: int = 0, shown: bool = True) -> Iterator[Progress]:
+    """Show how many of `total` units are done: a bar on a terminal, else a line at first, every ten seconds, and last.
+
+    name: what stands before the numbers. unit: one of what is counted, such as "prompt". done: units that were done
+    before. shown: False shows nothing.
+    """
+    if not shown:
+        yield _Hidden()
+    elif sys.stderr.isatty():
+        from tqdm import tqdm
+
+        with tqdm(total=total, initial=done, desc=name, unit=unit, file=sys.stderr, dynamic_ncols=True) as bar:
+            yield _Bar(bar)
+    else:
+        lines = _Lines(name, total, unit, done)
+        if total > 1:
+            lines.say()
+        try:
+            yield lines
+        finally:
+            if lines.said < lines.done:
+                lines.say()
+
+
+def each(items: Iterable[T], name: str, total: int, unit: str) -> Iterator[T]:
+    """Yield the items and show how many are done, an item as soon as the next is asked for."""
+    with progress(name, total, unit) as shown:
+        for item in items:
+            yield item
+            shown.advance()
+
+
+class _Hidden:
+    def advance(self, count: int = 1) -> None:
+        pass
+
+    def remark(self, text: str) -> None:
+        pass
+
+
+class _Bar:
+    def __init__(self, bar: Any) -> None:
+        self.bar = bar
+
+    def advance(self, count: int = 1) -> None:
+        self.bar.update(count)
+
+    def remark(self, text: str) -> None:
+        self.bar.set_postfix_str(text)
+
+
+class _Lines:
+    def __init__(self, name: str, total: int, unit: str, done: int) -> None:
+        self.name, self.total, self.unit = name, total, unit
+        self.done = self.before = done
+        self.remarked, self.said = "", done
+        self.begun = self.last = time.monotonic()
+
+    def advance(self, count: int = 1) -> None:
+        self.done += count
+        if time.monotonic() - self.last >= _EVERY:
+            self.say()
+
+    def remark(self, text: str) -> None:
+        self.remarked = text
+
+    def say(self) -> None:
+        self.last, self.said = time.monotonic(), self.done
+        seconds, now = self.last - self.begun, self.done - self.before
+        line = f"{self.name}: {self.done} of {self.total} {self.unit if self.total == 1 else _several(self.unit)}"
+        line += f", {self.remarked}" if self.remarked else ""
+        if now:
+            line += f", {_time(seconds)}"
+            left = seconds / now * (self.total - self.done)
+            line += f", about {_time(left)} left" if self.done < self.total else ""
+        tell(line)
+
+
+def _several(unit: str) -> str:
+    """Return the plural of a unit.
+
+    >>> _several("prompt"), _several("study")
+    ('prompts', 'studies')
+    """
+    return f"{unit[:-1]}ies" if unit.endswith("y") else f"{unit}s"
+
+
+def _time(seconds: float) -> str:
+    """Return a duration for reading.
+
+    >>> _time(0.3), _time(75), _time(600), _time(9000)
+    ('0.3 s', '75 s', '10 min', '2.5 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.2g} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,45 @@
+"""What to install where a library that only a part of this package needs is absent."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+__all__ = ["EXTRAS", "not_installed", "required"]
+
+# The name that is imported, and the extra of pyproject.toml that brings it.
+EXTRAS = MappingProxyType(
+    {
+        "accelerate": "multi-gpu",
+        "datasets": "benchmarks",
+        "distributed": "cluster",
+        "gguf": "gguf",
+        "hypothesis": "hypothesis",
+        "lm_eval": "eval",
+        "openai": "judge",
+        "triton": "gpu",
+    }
+)
+
+
+def not_installed(package: str) -> str:
+    """Return the line that names an absent package of EXTRAS and the command that installs it.
+
+    >>> not_installed("openai")
+    'the package openai is not installed; run pip install "rws-toolkit[judge]"'
+    """
+    return f'the package {package} is not installed; run pip install "rws-toolkit[{EXTRAS[package]}]"'
+
+
+def required(package: str, what: str) -> Any:
+    """Import and return a package of EXTRAS; `what` asks for it, and begins the message where it is absent.
+
+    ValueError in one line (`not_installed`) where it is absent; one that is there and broken raises its own error.
+    """
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        raise ValueError(f"{what}: {not_installed(package)}") from error

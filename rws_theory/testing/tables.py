@@ -1,0 +1,104 @@
+"""Hypothesis strategies of small exact models: joint tables and Markov chains, with canvases."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from rws_theory.testing.numbers import dyadic
+from rws_theory.worlds.joint_table import MASK, JointTable, MaskedModel
+from rws_theory.worlds.markov import MarkovChain
+
+__all__ = ["canvases", "models_with_canvas", "random_chain", "random_table", "wide_chains", "wide_tables"]
+
+
+def canvases(words: int, length: int) -> st.SearchStrategy[list[int]]:
+    """Canvases of so many positions: tokens below `words`, -1 where masked."""
+    return st.lists(st.integers(MASK, words - 1), min_size=length, max_size=length)
+
+
+def random_table(seed: int, length: int, words: int, *, holes: float = 0.0) -> JointTable:
+    """Return a seeded joint table, a share `holes` of whose sequences is impossible.
+
+    >>> random_table(0, 3, 2)
+    JointTable(length=3, vocabulary=2, 8 of 8 possible)
+    """
+    rng = np.random.default_rng(seed)
+    log_p = 2 * rng.standard_normal((words,) * length)
+    log_p[rng.random(log_p.shape) < holes] = -np.inf
+    log_p.flat[0] = 0.0
+    return JointTable(log_p)
+
+
+def random_chain(seed: int, words: int, *, holes: float = 0.0) -> MarkovChain:
+    """Return a seeded Markov chain, a share `holes` of whose steps is impossible; word 0 can always follow.
+
+    >>> random_chain(0, 3)
+    MarkovChain(vocabulary=3, 9 of 9 steps possible)
+    """
+    rng = np.random.default_rng(seed)
+    initial, steps = 2 * rng.standard_normal(words), 2 * rng.standard_normal((words, words))
+    steps[rng.random(steps.shape) < holes] = -np.inf
+    initial[rng.random(words) < holes] = -np.inf
+    initial[0] = steps[:, 0] = 0.0
+    return MarkovChain(initial, steps)
+
+
+@st.composite
+def models_with_canvas(draw: st.DrawFn) -> tuple[MaskedModel, MaskedModel, list[int]]:
+    """A joint table or a Markov chain of up to 4 positions and 3 tokens, the same as a joint table, and a canvas.
+
+    The canvas may have probability 0, as a prompt may.
+
+    >>> from hypothesis import assume, given, settings
+    >>> @settings(derandomize=True, deadline=None)
+    ... @given(models_with_canvas())
+    ... def conditionals_are_those_of_the_table(case):
+    ...     model, table, canvas = case
+    ...     try:
+    ...         truth = table.conditionals(canvas)
+    ...     except ValueError:  # it has probability 0
+    ...         assume(False)
+    ...     assert np.allclose(np.exp(model.conditionals(canvas)), np.exp(truth), atol=1e-12)
+    >>> conditionals_are_those_of_the_table()
+    """
+    length, words = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    seed, holes = draw(st.integers(0, 10**6)), draw(st.sampled_from([0.0, 0.4]))
+    canvas = draw(canvases(words, length))
+    if draw(st.booleans()):
+        chain = random_chain(seed, words, holes=holes)
+        return chain, chain.table(length), canvas
+    table = random_table(seed, length, words, holes=holes)
+    return table, table, canvas
+
+
+@st.composite
+def _wide_log_weights(draw: st.DrawFn, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Log-weights of ordinary or extreme spread, some -inf, each row along the last axis with one possible entry."""
+    count = int(np.prod(shape))
+    values = np.array(draw(st.lists(st.floats(-5, 5) | dyadic(3), min_size=count, max_size=count))).reshape(shape)
+    values = values * draw(st.sampled_from([1.0, 1.0, 30.0, 1e3, 1e-9])) + draw(st.sampled_from([0.0, 0.0, -1e3, 1e6]))
+    if draw(st.booleans()):
+        closed = np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count))).reshape(shape)
+        closed[..., draw(st.integers(0, shape[-1] - 1))] = False
+        values[closed] = -np.inf
+    return values
+
+
+@st.composite
+def wide_tables(draw: st.DrawFn) -> tuple[NDArray[np.float64], list[int]]:
+    """Log-weights of a joint table, and a canvas of tokens of one of its possible sequences."""
+    length, words = draw(st.sampled_from([(1, 3), (2, 2), (2, 3), (3, 2)]))
+    log_p = draw(_wide_log_weights((words,) * length))
+    tokens = [int(axis[0]) for axis in np.nonzero(np.isfinite(log_p))]
+    shown = draw(st.lists(st.booleans(), min_size=length, max_size=length))
+    return log_p, [token if keep else MASK for token, keep in zip(tokens, shown, strict=True)]
+
+
+@st.composite
+def wide_chains(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.float64], list[int]]:
+    """Log-weights of a chain's first token and of its steps, and a canvas, possible or not."""
+    words, length = draw(st.integers(1, 3)), draw(st.integers(1, 6))
+    canvas = draw(canvases(words, length))
+    return draw(_wide_log_weights((words,))), draw(_wide_log_weights((words, words))), canvas

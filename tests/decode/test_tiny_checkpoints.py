@@ -1,0 +1,131 @@
+"""Tiny checkpoints: each layout is read by its loader, and holds what was asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from checkpoint_files import stored_weights
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from rws_decode.decode import decode
+from rws_decode.predictors import MaskPredictor, WorldPredictor, load_predictor
+from rws_decode.predictors.bidirectional import BidirectionalPredictor
+from rws_decode.rewards import PUBLISHED, CausalReward, SequenceClassifierReward, load_reward
+from rws_decode.settings import Shape
+from rws_decode.testing import tiny_checkpoint, tiny_checkpoints
+from rws_decode.testing.checkpoints import Kind
+from rws_decode.testing.diffusion import DREAM_IDS, LLADA_IDS, dream_config, llada_config
+
+SHAPE = Shape(length=4, steps=2, block=4)
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_the_layouts_are_those_of_each_kind_and_of_every_published_reward() -> None:
+    kinds: list[Any] = list(get_args(Kind))
+    assert [name for kind in kinds for name in tiny_checkpoints(kind)] == list(tiny_checkpoints())
+    assert set(PUBLISHED) < set(tiny_checkpoints("reward"))
+    assert all(about and "\n" not in about for about in tiny_checkpoints().values())
+
+
+@pytest.mark.parametrize("layout", tiny_checkpoints("predictor"))
+def test_a_predictor_of_each_layout_loads_and_decodes(layout: str, tmp_path: Path) -> None:
+    files: Any = {"examples.json": [{"prompt": "the cat"}]}
+    predictor = load_predictor(str(tiny_checkpoint(layout, tmp_path / "tiny", files=files)), progress=False)
+    assert isinstance(predictor, MaskPredictor) and predictor.prompts == ["the cat"]
+    (trace,) = decode(predictor, "the cat", "default", SHAPE)
+    assert trace.text is not None and predictor.mask_id not in trace.tokens
+    expected = {"llada": BidirectionalPredictor, "dream": BidirectionalPredictor, "world": WorldPredictor}
+    assert isinstance(predictor, expected.get(layout.removesuffix("-converted"), object))
+
+
+@pytest.mark.parametrize("layout", ["llada", "dream"])
+def test_a_converted_checkpoint_has_the_weights_of_the_published_one(layout: str, tmp_path: Path) -> None:
+    published = tiny_checkpoint(layout, tmp_path / "published", seed=3)
+    converted = tiny_checkpoint(f"{layout}-converted", tmp_path / "converted", seed=3)
+    traces = [
+        decode(load_predictor(str(folder), progress=False), "the cat", "default", SHAPE)[0]
+        for folder in (published, converted)
+    ]
+    assert traces[0].tokens.tolist() == traces[1].tokens.tolist()
+    assert np.array_equal(traces[0].value, traces[1].value, equal_nan=True)
+    assert not list(converted.glob("*.py")) and list(published.glob("*.py"))
+
+
+@pytest.mark.parametrize("layout", tiny_checkpoints("reward"))
+def test_a_reward_of_each_layout_loads_and_tells_answers_apart(layout: str, tmp_path: Path) -> None:
+    folder = str(tiny_checkpoint(layout, tmp_path / "tiny"))
+    reward = load_reward(folder, published=layout if layout in PUBLISHED else None, progress=False)
+    good, bad = reward.score(["the cat"] * 2, ["sat on the mat .", "ran ."])
+    assert good != bad
+    if layout in PUBLISHED:
+        assert (reward.mean, reward.std) == (PUBLISHED[layout].mean, PUBLISHED[layout].std)
+    else:
+        assert (reward.mean, reward.std) == (0.0, 1.0)
+        assert isinstance(reward, CausalReward if layout == "causal-classifier" else SequenceClassifierReward)
+
+
+def test_a_causal_model_is_one_of_transformers(tmp_path: Path) -> None:
+    folder = tiny_checkpoint("causal", tmp_path / "tiny")
+    ids = AutoTokenizer.from_pretrained(folder)("the cat", return_tensors="pt")["input_ids"]
+    assert AutoModelForCausalLM.from_pretrained(folder)(ids).logits.shape[:2] == ids.shape
+
+
+@pytest.mark.parametrize("layout", tiny_checkpoints())
+def test_the_same_seed_writes_the_same_bytes_and_another_seed_others(layout: str, tmp_path: Path) -> None:
+    one, two, other = (
+        bytes_of(tiny_checkpoint(layout, tmp_path / str(number), seed=seed)) for number, seed in enumerate((5, 5, 6))
+    )
+    assert one == two
+    differing = {name for name in one if one[name] != other[name]}
+    assert differing and all(name.endswith((".safetensors", ".npz")) for name in differing)
+
+
+def test_entries_of_the_config_change_the_weights_with_them(tmp_path: Path) -> None:
+    for layout, entry in (("llada", "n_layers"), ("dream", "num_hidden_layers"), ("intern", "num_hidden_layers")):
+        folder = tiny_checkpoint(layout, tmp_path / layout, config={entry: 3})
+        assert json.loads((folder / "config.json").read_text())[entry] == 3
+        assert set(re.findall(r"\.(\d+)\.", " ".join(stored_weights(folder)))) == {"0", "1", "2"}
+    wide = tiny_checkpoint("bert", tmp_path / "wide", config={"hidden_size": 32})
+    assert load_predictor(str(wide), progress=False).model.config.hidden_size == 32
+    world = load_predictor(str(tiny_checkpoint("world", tmp_path / "world", config={"order": 2})))
+    assert isinstance(world, WorldPredictor) and world.world.chain.order == 2
+
+
+def test_without_a_tokenizer_a_predictor_works_on_ids(tmp_path: Path) -> None:
+    for layout in ("llada", "dream", "bert"):
+        folder = tiny_checkpoint(layout, tmp_path / layout, tokenizer=False)
+        predictor = load_predictor(str(folder), progress=False)
+        (trace,) = decode(predictor, [[7, 8]], "default", SHAPE)
+        assert trace.text is None
+
+
+def test_files_are_written_in_place_of_the_layouts_own(tmp_path: Path) -> None:
+    folder = tiny_checkpoint("classifier", tmp_path / "one", files={"reward.json": {"mean": 2.0, "std": 3.0}})
+    assert load_reward(str(folder), progress=False).mean == 2.0
+    assert not (tiny_checkpoint("classifier", tmp_path / "two", files={"reward.json": None}) / "reward.json").exists()
+
+
+def test_the_configs_name_the_tokens_of_the_tokenizers() -> None:
+    assert llada_config()["mask_token_id"] == LLADA_IDS["<|mdm_mask|>"]
+    assert llada_config()["eos_token_id"] == LLADA_IDS["<|endoftext|>"]
+    assert dream_config()["mask_token_id"] == DREAM_IDS["<|mask|>"]
+    assert dream_config()["eos_token_id"] == DREAM_IDS["<|endoftext|>"]
+
+
+def test_misuse_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^layout is 'gpt': one of llada, llada-converted, dream, .* is needed$"):
+        tiny_checkpoint("gpt", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "kept.txt").write_text("mine")
+    for taken in (tmp_path, tmp_path / "kept.txt"):
+        with pytest.raises(ValueError, match=r"^directory is .*: it holds something already, name a new one$"):
+            tiny_checkpoint("bert", taken)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]

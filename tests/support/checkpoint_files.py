@@ -1,0 +1,23 @@
+"""Look into a checkpoint's files, and change what they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file
+from torch import Tensor
+
+from rws_decode.common.files import write_json
+
+
+def stored_weights(folder: Path) -> dict[str, Tensor]:
+    """Return all tensors of a checkpoint, by the names in its files."""
+    files = sorted(folder.glob("*.safetensors"))
+    return {name: tensor for file in files for name, tensor in load_file(file).items()}
+
+
+def edit_json(path: Path, **changes: Any) -> None:
+    """Change keys of a JSON object in a file."""
+    write_json(path, json.loads(path.read_text(encoding="utf-8")) | changes)
